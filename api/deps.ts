@@ -1,4 +1,4 @@
-/** The dependencies of handlers, combined from what each module needs. main.ts creates them. Types only. */
+/** The dependencies of handlers, combined from those of each module. main.ts creates them. Types only. */
 import type { DashboardDeps, SharedDeps } from './dashboard/server/deps.ts'
 import type { DocsDeps } from './docs/drawn.ts'
 import type { AllHookDeps } from './hooks/list.ts'

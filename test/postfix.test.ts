@@ -1,7 +1,9 @@
 /**
  * A real Postfix between the service and the recipients: it bounces an email to a bad recipient, and its
- * notification, piped to the hook, marks email and contact. Skipped with a message if Postfix can't run.
+ * notification, piped to the hook, marks email and contact. Complaints come the same way. Skipped with a
+ * message if Postfix can't run.
  */
+import { createTransport } from 'nodemailer'
 import { postfixMissing, startPostfix } from './support/postfix.ts'
 import { contactState, emailStatus, eventsOf, storeContact, storedReports } from './support/reports.ts'
 import { anEmail, SMTP_REPORT_TOKEN, world } from './support/service.ts'
@@ -51,4 +53,44 @@ t.test('Postfix’s bounce report marks the email and its contact', { skip: miss
   await until('the other mail arrives', () => arrivals().includes('ana@example.org'))
   await until('it counts as sent', async () => (await emailStatus(service, fine)) === 'sent')
   t.match(await contactState(service, team.id, 'ana@example.org'), { status: 'subscribed' })
+
+  const client = createTransport({ host: '127.0.0.1', port: postfix.port, ignoreTLS: true })
+  t.teardown(() => client.close())
+  const post = (to: string, raw: string) =>
+    client.sendMail({ envelope: { from: 'fbl@provider.example', to: [to] }, raw })
+  const [returned = ''] = outside.messages().map(({ raw }) => raw.toString('latin1'))
+  for (const domain of [return_domain, 'bounces.customer.example']) {
+    await post(`fbl@${domain}`, complaint(returned, domain))
+    await t.rejects(post(`info@${domain}`, 'Subject: Hi\r\n\r\nHi\r\n'), { message: /550/ })
+  }
+  await until('both complaints are read', async () => (await storedReports(service)).length === 5)
+  await until('the contact has complained', async () => {
+    const { status } = await contactState(service, team.id, 'ana@example.org')
+    return status === 'complained'
+  })
 })
+
+/** A feedback report (RFC 5965) that hides the recipient. */
+const complaint = (returned: string, domain: string): string =>
+  [
+    'From: fbl@provider.example',
+    `To: fbl@${domain}`,
+    'Subject: Abuse report',
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/report; report-type=feedback-report; boundary="b1"',
+    '',
+    '--b1',
+    'Content-Type: message/feedback-report',
+    '',
+    'Feedback-Type: abuse',
+    'User-Agent: Provider/1.0',
+    'Version: 1',
+    'Original-Rcpt-To: redacted@example.org',
+    '',
+    '--b1',
+    'Content-Type: message/rfc822',
+    '',
+    returned,
+    '--b1--',
+    '',
+  ].join('\r\n')

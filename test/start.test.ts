@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { chmod, cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { runningPostgres } from '../db/dev/postgres.ts'
 import { databaseUrl, testDatabase, testServer } from './support/database.ts'
 import { bareEnvironment } from './support/environment.ts'
@@ -40,9 +41,15 @@ t.teardown(async () => {
   await rm(checkout, { recursive: true, force: true })
 })
 
-function npmStart(env: Record<string, string>): Started {
+/** Runs `npm start`. */
+const npmStart = (env: Record<string, string>): Started => run(env, 'npm', ['start'])
+
+/** Runs what `npm start` runs, where it can't start, because npm takes as long. */
+const cannotStart = (env: Record<string, string>): Started => run(env, process.execPath, ['test/start.ts'])
+
+function run(env: Record<string, string>, command: string, args: readonly string[]): Started {
   let said = ''
-  const npm = spawn('npm', ['start'], {
+  const npm = spawn(command, args, {
     cwd: checkout,
     env: { ...ENVIRONMENT, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -133,10 +140,16 @@ t.test('the printed requests are delivered, and the CLI shows it', async (t) => 
   if (!message) throw new Error('no message was accepted')
   const inInbox = async (): Promise<{ id: string }[]> =>
     (await read(`http://localhost:${inbox}/messages`)) as { id: string }[]
-  // Each call of the CLI starts a process.
   await until('the email is in the inbox', async () => (await inInbox()).length > 0)
-  await until('the email is delivered', async () => (await status('email', id)) === 'delivered')
-  await until('the message is read', async () => (await status('whatsapp', message.id)) === 'read')
+  // Each call of the CLI starts a process, so the rows are read until then.
+  const rows = new Client({ connectionString: (await runningPostgres(DATA)) ?? '' })
+  await rows.connect()
+  const has = async (text: string): Promise<boolean> => (await rows.query(text)).rows.length > 0
+  await until('the email is delivered', () => has(`select from emails where status = 'delivered'`))
+  await until('the message is read', () => has(`select from whatsapp_messages where status = 'read'`))
+  await rows.end()
+  t.equal(await status('email', id), 'delivered')
+  t.equal(await status('whatsapp', message.id), 'read')
   const shown = await admin<Sent>('email', 'show', team_id, id)
   t.match(shown, { id, provider_message_id: /./, events: [{ kind: 'sent' }, { kind: 'delivered' }] })
   const [arrived] = await inInbox()
@@ -197,7 +210,7 @@ t.test('only listens on this machine, and generates its secrets', async (t) => {
 })
 
 t.test('a port in use ends it with one line', async (t) => {
-  const taken = npmStart({ PORT: new URL(origin(service)).port })
+  const taken = cannotStart({ PORT: new URL(origin(service)).port })
   t.equal(await taken.ended, 1)
   t.match(
     taken.said(),
@@ -207,7 +220,7 @@ t.test('a port in use ends it with one line', async (t) => {
 
 t.test('invalid settings end it with one line before anything starts', async (t) => {
   const refused = async (env: Record<string, string>, line: RegExp) => {
-    const attempt = npmStart({ PORT: port(), ...env })
+    const attempt = cannotStart({ PORT: port(), ...env })
     t.equal(await attempt.ended, 1)
     t.match(attempt.said(), line)
     t.notMatch(attempt.said(), /^ready|starting PostgreSQL|^ {4}at /m)
@@ -229,7 +242,7 @@ t.test('each database keeps its own demo team and key', async (t) => {
   const { url } = await testDatabase(t)
   const first = await ready({ DATABASE_URL: url })
   t.not(key(first), key(service))
-  const second = npmStart({ DATABASE_URL: url, PORT: port() })
+  const second = cannotStart({ DATABASE_URL: url, PORT: port() })
   t.equal(await second.ended, 1, 'two of them would share workers')
   t.match(
     second.said(),
@@ -300,7 +313,7 @@ t.test('SIGTERM to npm stops everything', async (t) => {
 t.test("reports that .data isn't writable and what it is for", async (t) => {
   await rm(DATA, { recursive: true })
   await writeFile(DATA, '')
-  const refused = npmStart({ PORT: port() })
+  const refused = cannotStart({ PORT: port() })
   t.equal(await refused.ended, 1)
   t.match(refused.said(), /\.data cannot be written to \(E\w+\): .* without DATABASE_URL the database/)
 })

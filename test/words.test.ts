@@ -51,7 +51,7 @@ t.test('survivors.ts cites lines of its sources exactly', async (t) => {
   )
   t.ok(cited.length > 100)
   const lines = new Map(all.map(({ file, text }) => [file, text.split('\n').map((line) => line.trim())]))
-  // A mutant of one line ends with it; one of several has none.
+  // A mutant of one line ends with the line. A mutant of several lines names none.
   const isStale = ({ file, name }: { file: string; name: string }): boolean =>
     name.includes(' in ') && !lines.get(file)?.some((line) => line !== '' && name.endsWith(` in ${line}`))
   t.strictSame(cited.filter(isStale), [])

@@ -35,7 +35,7 @@ import {
   webhooksOf,
 } from './config.ts'
 import { serveHealth } from './monitoring/health.ts'
-import { createFigures } from './monitoring/stats.ts'
+import { createWorkerStats } from './monitoring/stats.ts'
 import { createReaders } from './reports/readers.ts'
 import { startWork } from './start-work.ts'
 
@@ -76,7 +76,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   logSettings(settings, log)
   const metrics = createMetrics()
   const texts = createPlainTexts()
-  const figures = createFigures(metrics, concurrency)
+  const figures = createWorkerStats(metrics, concurrency)
   const work = await startWork(jobs, {
     database,
     queue,

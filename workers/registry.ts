@@ -10,6 +10,7 @@ import { testWhatsappChannel } from './channels/deliver-test-whatsapp.ts'
 import { webhookChannel } from './channels/deliver-webhook.ts'
 import { whatsappChannel } from './channels/deliver-whatsapp.ts'
 import { numberWhatsappChannel } from './channels/deliver-whatsapp-number.ts'
+import { partsWhatsappChannel } from './channels/deliver-whatsapp-parts.ts'
 import type { DeliveryChannel } from './delivery/channel.ts'
 import { type Delivery, startDelivery } from './delivery/engine.ts'
 import { createSlots, type SlotShare } from './delivery/slots.ts'
@@ -44,21 +45,25 @@ export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**
  * Opens the slots of a process. Emails share theirs, and broadcasts get half at most, so that single emails
- * go first. Webhooks yield to messages that someone waits for. Simulated messages use no one else's slots.
+ * go first. The messages of the default WhatsApp number share theirs. Webhooks yield to messages that someone
+ * waits for. Simulated messages use no one else's slots.
  */
 export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   const emails = createSlots(concurrency)
   const single = emails.share()
-  const whatsapp = createSlots(concurrency).share()
+  const defaultNumber = createSlots(concurrency)
+  const whatsapp = defaultNumber.share()
+  const parts = defaultNumber.share()
   const numbers = createSlots(concurrency).share()
   return {
     'deliver-email': single,
     'deliver-broadcast': emails.share({ most: 0.5 }),
     'deliver-whatsapp': whatsapp,
+    'deliver-whatsapp-parts': parts,
     'deliver-whatsapp-number': numbers,
     'deliver-test': createSlots(concurrency).share(),
     'deliver-test-whatsapp': createSlots(concurrency).share(),
-    'deliver-webhook': createSlots(webhooks.concurrency).share({ prior: [single, whatsapp, numbers] }),
+    'deliver-webhook': createSlots(webhooks.concurrency).share({ prior: [single, whatsapp, parts, numbers] }),
   }
 }
 
@@ -74,6 +79,7 @@ export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': delivery((deps) => emailChannel(EMAIL, deps)),
   'deliver-broadcast': delivery(broadcastChannel),
   'deliver-whatsapp': delivery(whatsappChannel),
+  'deliver-whatsapp-parts': delivery(partsWhatsappChannel),
   'deliver-whatsapp-number': delivery(numberWhatsappChannel),
   'deliver-test': delivery(testEmailChannel),
   'deliver-test-whatsapp': delivery(testWhatsappChannel),

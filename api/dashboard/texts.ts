@@ -15,7 +15,7 @@ export const TEXTS = {
   nulInText: 'Text must not contain NUL characters.',
   allowedMethods: 'This page only accepts {methods}.',
   nulInAddress: 'The address must not contain NUL characters.',
-  noFilter: 'There is no filter {name}.',
+  noFilter: 'Unknown filter {name}.',
   formOutOfDate: 'This form is out of date. Reload the page.',
   noTeam: "Team not found, or you don't have access to it.",
   filledTooLarge: "With these values the {part} is larger than 1 MiB, so it can't be sent.",

@@ -1,6 +1,6 @@
 /**
- * The declaration of a hook: its settings, its routes and what they need. list.ts lists all hooks, for the
- * code that mounts or configures them.
+ * The declaration of a hook: settings, routes and dependencies. list.ts lists all hooks, for the code that
+ * mounts or configures them.
  */
 import type { ObjectShape } from 'yup'
 import type { PublicRoute } from '../http/route.ts'
@@ -11,7 +11,7 @@ export type DeclaredHook = {
   switched_by: string
   /** Returns what is wrong with the combination of its settings, or null. */
   fault?(settings: never): { path: string; message: string } | null
-  /** Creates what its routes need to verify reports. A value is null if it isn't configured. */
+  /** Creates the dependencies that verify reports. A value is null if it isn't configured. */
   open(settings: never): object
   routes: readonly PublicRoute<never>[]
 }

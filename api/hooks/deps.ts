@@ -5,7 +5,7 @@ import type { Metrics } from '../../db/process/metrics.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { Accepts } from '../sends/accepts.ts'
 
-/** @template Own what a hook needs from the settings */
+/** @template Own the part that comes from a hook's settings */
 export type HookDeps<Own = unknown> = {
   accepts: Accepts
   database: Database

@@ -1,8 +1,8 @@
 /**
- * Authenticates API keys and session tokens, and checks what they may do. Missing, malformed, unknown,
- * revoked and expired credentials return the same error, and so do those of a suspended team. Nothing is
- * cached, so a revoked key stops working with the next request. A credential costs one query, or none if its
- * checksum is wrong. Once an hour, a second query updates when the key was last used.
+ * Authenticates API keys and session tokens, and checks their scopes. Missing, malformed, unknown, revoked
+ * and expired credentials return the same error, like those of a suspended team. Nothing is cached, so a
+ * revoked key stops working with the next request. A credential costs one query, or none if its checksum is
+ * wrong. Once an hour, a second query updates when the key was last used.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto'

@@ -67,7 +67,7 @@ export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
   const { keyOf, weightOf } = gathering
   let pending: Waiting<C, O>[] = []
   const busy = new Set<string>()
-  /** Batches of one key each, which are processed alone. */
+  /** Batches of one key each. */
   const apart: Batch[] = []
   const running = { batches: 0, alone: 0 }
   let scheduled = false
@@ -119,7 +119,7 @@ export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
 
 const late = () => new Unavailable('busy', TEXTS.tooManyRequests, 1)
 
-/** Processes a batch and settles its calls. @returns those that must be processed alone */
+/** Processes a batch and settles its calls. @returns the calls to process again */
 async function attempt<C, O>(
   { work, isSafe }: Batching<C, O>,
   batch: readonly Waiting<C, O>[],
@@ -138,7 +138,7 @@ async function attempt<C, O>(
   }
 }
 
-/** Settles a call. @returns false if its key is locked and it must be processed alone */
+/** Settles a call. @returns false if its key is locked */
 function answer<O>({ resolve, reject }: PromiseWithResolvers<O>, end: CallEnd<O>, alone: boolean): boolean {
   if (end instanceof RequestError) reject(end)
   else if (end !== null) resolve(end)

@@ -50,8 +50,8 @@ export type Body = {
   /** Reads the raw body. @throws RequestError unavailable, and as `readBytes` does */
   bytes(limit?: number): Promise<Buffer>
   /**
-   * Reads the body in pieces, and never holds all of it. @throws RequestError as `bytes` does, and what
-   * `take` throws
+   * Reads the body in pieces, and never keeps all of it in memory.
+   * @throws RequestError as `bytes` does, and what `take` throws
    */
   pieces(bounds: { limit: number; size: number }, take: (piece: Buffer) => Promise<void>): Promise<void>
   /**

@@ -166,10 +166,7 @@ async function answerOf<D extends HttpDeps>(found: Found<D>, deps: D, ctx: Conte
   )
 }
 
-/**
- * Builds the handler's request. Runs after the checks of the caller, so that others don't learn what is
- * malformed.
- */
+/** Builds the handler's request. Only authorized callers learn that it is malformed. */
 async function requestOf<D>(
   { route, params }: Found<D>,
   ctx: Context,

@@ -120,7 +120,7 @@ export const jsonAs = <T extends AnyObject, R>(
   make: (value: unknown) => R,
 ): BodyShape<R> => ({ schema, batch: null, read: (value) => make(value) })
 
-/** Like `json`, but the body may be empty, which is the same as an empty object. */
+/** Like `json`, but an empty body is read as an empty object. */
 export const optionalJson = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T> => ({
   ...json(schema),
   optional: true,

@@ -75,7 +75,9 @@ type Declared<B, Q> = {
   searches?: boolean
 }
 
-/** A route without credentials. A hook verifies its caller itself. `D` is what the handler needs. */
+/**
+ * A route without credentials. A hook verifies its caller itself. `D` are the dependencies of the handler.
+ */
 export type PublicRoute<D, B = unknown, Q = unknown> = Declared<B, Q> & {
   access: 'public'
   /** True if the handler verifies its caller before it reads the body. */

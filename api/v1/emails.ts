@@ -1,6 +1,6 @@
 /**
- * POST /v1/emails and /v1/emails/batch: transactional email. This module validates what needs only the body.
- * db/messages/emails/accept.ts does the rest, for one item or a hundred.
+ * POST /v1/emails and /v1/emails/batch: transactional email. This module does the checks that need only the
+ * body. db/messages/emails/accept.ts does the rest, for one item or a hundred.
  */
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
 import { RequestError, resultOrError, Unavailable } from '../../db/errors.ts'

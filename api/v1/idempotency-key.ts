@@ -1,5 +1,5 @@
 /**
- * The Idempotency-Key header of a single send, which is the same as idempotency_key in the body. If the two
+ * The Idempotency-Key header of a single send, another name for idempotency_key in the body. If the two
  * differ, the error is `bad_request`. Only errors in the body's shape come first.
  */
 

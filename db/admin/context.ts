@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Actor, By } from '../accounts/audit/record.ts'
-import { keptPort, wasUsed } from '../dev/used.ts'
+import { readPort, wasUsed } from '../dev/used.ts'
 import { RequestError } from '../errors.ts'
 import type { Wanted } from '../maintenance/background-jobs/background-jobs.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
@@ -14,8 +14,8 @@ import {
   commaList,
   graphApiUrl,
   readToolSettings,
-  returnDomainOf,
   type ToolSettings,
+  toReturnDomain,
 } from '../process/config.ts'
 import { LOOPBACK, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
@@ -29,7 +29,7 @@ const USUAL_PORT = 3_000
 export const ACTOR: Actor = 'cli'
 
 /** A background job without its actor. */
-export type Unbegun = Wanted extends infer W ? (W extends Wanted ? Omit<W, 'actor'> : never) : never
+export type UnstartedJob = Wanted extends infer W ? (W extends Wanted ? Omit<W, 'actor'> : never) : never
 
 export type Admin = ReturnType<typeof createAdmin>
 
@@ -62,7 +62,7 @@ function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
 
 /** Returns the last port of `npm start` for a database that it has used, or its usual port. */
 function portOf({ DATABASE_URL }: ToolSettings): number {
-  return (wasUsed(DATA, DATABASE_URL) ? keptPort(DATA) : null) ?? USUAL_PORT
+  return (wasUsed(DATA, DATABASE_URL) ? readPort(DATA) : null) ?? USUAL_PORT
 }
 
 /** Calls `make` once, at the first `get`. `made` returns the result if there is one, to close it. */
@@ -122,11 +122,10 @@ export function createAdmin() {
     /** A DNS server to use instead of the system's. */
     dnsServer: settings.DNS_SERVER,
     /** RETURN_PATH_DOMAIN, as in the workers. Null if it isn't set. */
-    returnDomain: returnDomainOf(settings),
+    returnDomain: toReturnDomain(settings),
     graphApi: graphApiUrl(settings),
     /** The plan of new teams, if the setting names one. */
     defaultPlan: settings.DEFAULT_PLAN,
-    /** The public address of the service. */
     publicUrl: settings.PUBLIC_URL,
     /** The address for users on this machine: the public address, or the local port. */
     site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT || portOf(settings)}`,
@@ -136,7 +135,10 @@ export function createAdmin() {
     database: database.get,
     transaction,
     /** Runs a background job to its end in this process. @param secrets for jobs that need them. */
-    async runBackgroundJob<R extends object>(wanted: Unbegun, secrets: Secrets | null = null): Promise<R> {
+    async runBackgroundJob<R extends object>(
+      wanted: UnstartedJob,
+      secrets: Secrets | null = null,
+    ): Promise<R> {
       const { runBackgroundJob } = await import('../maintenance/background-jobs/background-jobs.ts')
       const tools = { database: await database.get(), queue: await queue.get(), secrets }
       return runBackgroundJob(tools, { ...wanted, actor: ACTOR } as Wanted)

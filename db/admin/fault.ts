@@ -50,8 +50,8 @@ async function databaseFault(error: unknown, url: string | undefined): Promise<s
   if ([...causes(error)].some(({ code }) => NOT_MIGRATED.has(String(code)))) {
     return `The database${placeOf(url)} has not been migrated. Run \`node db/migrate.ts\`.`
   }
-  const { databaseRefusal, isDatabaseUnavailable, isTooSlow } = await import('../postgres/pool.ts')
-  const refused = databaseRefusal(error, placeOf(url))
+  const { databaseRejection, isDatabaseUnavailable, isTooSlow } = await import('../postgres/pool.ts')
+  const refused = databaseRejection(error, placeOf(url))
   if (refused !== null) return withoutPassword(refused, url)
   if (isTooSlow(error)) return TOO_SLOW
   if (!isDatabaseUnavailable(error)) return null
@@ -60,7 +60,7 @@ async function databaseFault(error: unknown, url: string | undefined): Promise<s
 }
 
 /** Returns the line to print on stderr. @param url the database that was used. */
-export async function faultLine(error: unknown, url: string | undefined): Promise<string> {
+export async function formatFailure(error: unknown, url: string | undefined): Promise<string> {
   if (error instanceof CommanderError) {
     return oneLine(error.code === 'commander.help' ? NO_VERB : error.message.replace(/^error: /, ''))
   }

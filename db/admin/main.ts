@@ -8,7 +8,7 @@ import { enableCompileCache } from 'node:module'
 import { CommanderError, createCommand } from 'commander'
 import { VERSION } from '../process/version.ts'
 import { type Admin, createAdmin } from './context.ts'
-import { faultLine } from './fault.ts'
+import { formatFailure } from './fault.ts'
 import { defineNoun, Unmet, type Verbs } from './noun.ts'
 
 type Noun = readonly [name: string, about: string, load: () => Promise<{ verbs: Verbs }>]
@@ -74,7 +74,7 @@ export async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0
     if (error instanceof Unmet) return 1
-    process.stderr.write(`${await faultLine(error, admin?.url())}\n`)
+    process.stderr.write(`${await formatFailure(error, admin?.url())}\n`)
     return 1
   } finally {
     await admin?.close().catch(() => {})

@@ -17,7 +17,7 @@ import type { MatchingRequeue } from '../messages/emails/bulk.ts'
 import type { WebhookPick } from '../messages/webhooks/listing.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { seenNow } from '../postgres/snapshot.sql.ts'
-import type { Admin, Unbegun } from './context.ts'
+import type { Admin, UnstartedJob } from './context.ts'
 import { instant, only, uuidArgument } from './input.ts'
 import { answer, type Noun } from './noun.ts'
 import { TEXTS } from './texts.ts'
@@ -170,7 +170,7 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
         ? filter.job(options, { between, at, seen, picked })
         : { kind: `${channel.name}.requeue` as const, given: picked }
     const given = { ...job.given, words: wordsOf(options) }
-    const wanted = { kind: job.kind, team_id: team, given, total: found.length } as Unbegun
+    const wanted = { kind: job.kind, team_id: team, given, total: found.length } as UnstartedJob
     await admin.runBackgroundJob(wanted, secrets)
   }
   const all = found.map(({ id }) => id)

@@ -1,6 +1,6 @@
 /** Verbs of `team`: teams, their plans and quotas. */
 
-import { type LimitColumn, limitWords, QUOTAS, type QuotaName } from '../accounts/plans/quotas.ts'
+import { describeLimit, type LimitColumn, QUOTAS, type QuotaName } from '../accounts/plans/quotas.ts'
 import { createTeam, USUAL_PLAN } from '../accounts/teams/create.ts'
 import { renameTeam } from '../accounts/teams/rename.ts'
 import { subscribeTeam } from '../accounts/teams/subscribe.ts'
@@ -69,7 +69,7 @@ const planVerb: Verbs = ({ verb, admin }) => {
     'Change the plan of a team, or its own limits, rate and billing period',
   ).option('--plan <key>', 'a plan in the catalog (default: the current plan)')
   for (const quota of QUOTAS) {
-    const about = `${limitWords(quota)}, overrides the plan (“plan” removes the override)`
+    const about = `${describeLimit(quota)}, overrides the plan (“plan” removes the override)`
     plan.option(`--${quota.name} <n>`, about, orPlan(limit))
   }
   plan

@@ -65,7 +65,7 @@ export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
       }),
     )
 
-  verb('available TEAM', 'List the templates of the team’s WhatsApp account that the team doesn’t have')
+  verb('available TEAM', 'List the templates of the team’s WhatsApp account')
     .addHelpText('after', LISTING)
     .action(
       answer(async (team: string) => {

@@ -34,7 +34,9 @@ export const verbs: Verbs = (noun) => {
       number,
     )
     .action(noun.change(optOutManually))
-  noun.verb('opt-in TEAM NUMBER', 'end the opt-out of a recipient', number).action(noun.change(optInManually))
+  noun
+    .verb('opt-in TEAM NUMBER', 'end the opt-out of a recipient', number)
+    .action(noun.change(optInManually, 'secrets'))
 
   scheduledVerbs(noun, { channel: WHATSAPP.name, noun: 'a WhatsApp message' })
   requeueVerb(noun, { channel: WHATSAPP, statuses: WHATSAPP_LADDER, what: 'messages' })

@@ -35,6 +35,8 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   }
   /** The queue that a row is delivered by. */
   job_of: FragmentSqlToken
+  /** What else an update of a row `m` sets that releases or requeues it. */
+  queued_again?: FragmentSqlToken
   /** The sender for a row's job, if messages have their own senders. */
   sender_of: FragmentSqlToken
   /**

@@ -8,15 +8,15 @@
 import type { Channel, Deliverable, DeliveryJob } from './channel.sql.ts'
 import { BROADCAST, EMAIL, TEST_EMAIL } from './email.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from './webhook.sql.ts'
-import { NUMBER_WHATSAPP, TEST_WHATSAPP, WHATSAPP } from './whatsapp.sql.ts'
+import { NUMBER_WHATSAPP, PARTS_WHATSAPP, TEST_WHATSAPP, WHATSAPP } from './whatsapp.sql.ts'
 
 /** Every channel, in the order of pages and sweeps. */
 export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 
-/** The queues of channels: email and WhatsApp have two each, and each channel has one for test teams. */
+/** The queues of channels. Email has two, WhatsApp three, and each channel has one for test teams. */
 export const CHANNEL_QUEUES: readonly Channel[] = [
   ...[EMAIL, BROADCAST],
-  ...[WHATSAPP, NUMBER_WHATSAPP],
+  ...[WHATSAPP, PARTS_WHATSAPP, NUMBER_WHATSAPP],
   ...[TEST_EMAIL, TEST_WHATSAPP],
 ]
 
@@ -62,8 +62,22 @@ const deliveryOf = (key: string): Deliverable => {
   return CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
 }
 
+/**
+ * Returns what a sender delivers, and its group of jobs if it shares the queue with others.
+ * @param number the name of its WhatsApp number, if it is one.
+ */
+export const deliveryOfSender = (
+  key: string,
+  number: string | null,
+): { channel: Deliverable; group: string | null } =>
+  number === null || number === 'default'
+    ? { channel: deliveryOf(key), group: null }
+    : { channel: NUMBER_WHATSAPP, group: key }
+
 /** Whether a delivery goes out through the sender of this key. */
 export function sendsFor({ job }: Deliverable, key: string): boolean {
   const found = deliveryOf(key)
-  return found.job === job || (found.job === WHATSAPP.job && job === NUMBER_WHATSAPP.job)
+  return (
+    found.job === job || (found === WHATSAPP && (job === PARTS_WHATSAPP.job || job === NUMBER_WHATSAPP.job))
+  )
 }

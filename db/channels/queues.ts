@@ -12,6 +12,8 @@ const LIVE = {
   broadcast: 'deliver-broadcast',
   whatsapp: 'deliver-whatsapp',
   whatsapp_batch: 'deliver-whatsapp',
+  whatsapp_parts: 'deliver-whatsapp-parts',
+  whatsapp_parts_batch: 'deliver-whatsapp-parts',
 } as const satisfies Record<LineName, string>
 
 const TEST = {
@@ -20,6 +22,8 @@ const TEST = {
   broadcast: 'deliver-test',
   whatsapp: 'deliver-test-whatsapp',
   whatsapp_batch: 'deliver-test-whatsapp',
+  whatsapp_parts: 'deliver-test-whatsapp',
+  whatsapp_parts_batch: 'deliver-test-whatsapp',
 } as const satisfies Record<LineName, string>
 
 /** For teams with their own WhatsApp number. */
@@ -27,6 +31,8 @@ const NUMBERED = {
   ...LIVE,
   whatsapp: 'deliver-whatsapp-number',
   whatsapp_batch: 'deliver-whatsapp-number',
+  whatsapp_parts: 'deliver-whatsapp-number',
+  whatsapp_parts_batch: 'deliver-whatsapp-number',
 } as const satisfies Record<LineName, string>
 
 /**

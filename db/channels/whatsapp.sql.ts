@@ -12,7 +12,9 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
   },
   job_of: sql.fragment`case when ${ofTestTeam} then 'deliver-test-whatsapp'
-    when phone_number_id is null then 'deliver-whatsapp' else 'deliver-whatsapp-number' end`,
+    when phone_number_id is not null then 'deliver-whatsapp-number'
+    when parts then 'deliver-whatsapp-parts' else 'deliver-whatsapp' end`,
+  queued_again: sql.fragment`, requeues = m.requeues + 1`,
   rows: sql.fragment`whatsapp_messages`,
   ...timed,
   undelivered: sql.fragment`(status = 'queued' and accepted_at is null)`,
@@ -59,6 +61,12 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
       case when m.was_sent and m.status = 'queued' then 'sent' else m.status end as status, m.created_at
     from whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id
     where m.team_id = ${team} and m.recipient = ${anyText(numbers)} order by m.id desc limit ${limit}`,
+}
+
+/** Messages with content unknown to version 0.1.0. Same rows and number, but a queue unknown to it. */
+export const PARTS_WHATSAPP: Channel<'deliver-whatsapp-parts'> = {
+  ...WHATSAPP,
+  job: 'deliver-whatsapp-parts',
 }
 
 /** Messages of numbers other than the default one: the same rows, but each number is its own sender. */

@@ -27,5 +27,5 @@ export const WHATSAPP_FACTS = {
    * ones.
    */
   providers: ['whatsapp', 'whatsapp-number'],
-  lines: ['whatsapp', 'whatsapp_batch'],
+  lines: ['whatsapp', 'whatsapp_batch', 'whatsapp_parts', 'whatsapp_parts_batch'],
 } as const satisfies Facts

@@ -127,6 +127,7 @@ export async function markRequeued(
     )
     update ${channel.rows} m set
       requeued_at = ${time}, tries_from = ${triesFrom}, status = case when ${channel.undelivered} then m.status else 'queued' end
+      ${channel.queued_again ?? sql.fragment``}
       ${channel.name === 'email' && how.by === 'person' ? suppressionFor(how) : sql.fragment``}
       ${how.named && hasProvider(channel) ? sentNow(channel, time) : sql.fragment``}
     from held

@@ -13,7 +13,7 @@ import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.
 import { deliveryFrom, sendsFor, servedBy } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/events/store-events.ts'
-import { deletedFilesError, goneOfEmails } from '../content/files/reuse.ts'
+import { deletedFilesError, findMissingFiles } from '../content/files/reuse.ts'
 import { RequestError } from '../errors.ts'
 import { fill } from '../fill.ts'
 import type { At, Tx } from '../postgres/pool.ts'
@@ -73,7 +73,7 @@ export async function recordDeadLettered(
  * @returns the messages whose attachments are missing.
  */
 const keepFiles = async (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
-  channel.name === EMAIL.name && refs.length > 0 ? goneOfEmails(tx, refs) : []
+  channel.name === EMAIL.name && refs.length > 0 ? findMissingFiles(tx, refs) : []
 
 /**
  * Marks the messages that no provider has accepted, and records it in their timelines.

@@ -37,7 +37,7 @@ const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS), sender
  * teams stay.
  * @returns the messages that need a job now.
  */
-export const releaseDue = (tx: Tx, { rows, job_of, sender_of }: Channel, most: number) =>
+export const releaseDue = (tx: Tx, { rows, job_of, sender_of, queued_again }: Channel, most: number) =>
   tx.any(sql.type(releasedRow)`
     with recursive clock as materialized (
       select service_time() as now where is_at_home()
@@ -57,7 +57,7 @@ export const releaseDue = (tx: Tx, { rows, job_of, sender_of }: Channel, most: n
         order by due_at limit d.share for no key update skip locked) r
       limit ${most}
     )
-    update ${rows} m set due_at = null, tries_from = due_at
+    update ${rows} m set due_at = null, tries_from = due_at ${queued_again ?? sql.fragment``}
     from picked where m.team_id = of_team and m.id = of_id
     returning m.team_id, m.id, ${job_of} as job, ${sender_of} as sender`)
 

@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path'
 import { isRoot, OWN_SERVER, type ProcessUser, permits, run, stopServer, writePrivate } from './process.ts'
 
 /** `home` is the directory or its replacement. `data` is the cluster, and `bin` contains the programs. */
-export type ServerPlace = { home: string; data: string; bin: string; account: ProcessUser }
+export type ServerLocation = { home: string; data: string; bin: string; account: ProcessUser }
 
 // A file in the directory that contains the path of its replacement.
 const POINTER = 'elsewhere.txt'
@@ -22,7 +22,11 @@ type Log = (line: string) => void
 export const digest = (directory: string) => createHash('sha256').update(directory).digest('hex').slice(0, 12)
 
 /** Chooses where the cluster is and who runs it. */
-export async function choosePlace(directory: string, elsewhere: string, log: Log): Promise<ServerPlace> {
+export async function chooseLocation(
+  directory: string,
+  elsewhere: string,
+  log: Log,
+): Promise<ServerLocation> {
   const native = nativeDirectory()
   if (!isRoot()) return ownPlace(directory, native)
   const away = join(elsewhere, `heliograph-${digest(directory)}`)
@@ -46,7 +50,7 @@ export async function choosePlace(directory: string, elsewhere: string, log: Log
 }
 
 /** For an ordinary user: the directory itself, unless its data belongs to another user. */
-async function ownPlace(directory: string, native: string): Promise<ServerPlace> {
+async function ownPlace(directory: string, native: string): Promise<ServerLocation> {
   const data = join(directory, 'data')
   const owner = (await stat(data).catch(() => null))?.uid ?? process.getuid?.()
   if (owner === process.getuid?.()) return { home: directory, data, bin: join(native, 'bin'), account: {} }

@@ -9,7 +9,7 @@ import { access, chmod, constants, mkdir, readFile, realpath, rm, stat } from 'n
 import { connect, createServer } from 'node:net'
 import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { choosePlace, digest } from './place.ts'
+import { chooseLocation, digest } from './place.ts'
 import { isRoot, kept, livePostmaster, OWN_SERVER, stopServer, writePrivate } from './process.ts'
 import { ensureCluster, ensureDatabase, launch, type Settings } from './server.ts'
 
@@ -44,7 +44,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const release = await hold(directory)
   try {
     await publish({ directory, pid: process.pid })
-    const place = await choosePlace(directory, options.elsewhere ?? '/var/tmp', options.log ?? (() => {}))
+    const place = await chooseLocation(directory, options.elsewhere ?? '/var/tmp', options.log ?? (() => {}))
     // We own the directory, so a server that still runs lost its owner to a kill.
     await stopServer(place.data)
     const password = await ensureCluster(place, options.settings?.fsync === 'off')

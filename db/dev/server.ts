@@ -10,7 +10,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorWords } from '../errors.ts'
-import type { ServerPlace } from './place.ts'
+import type { ServerLocation } from './place.ts'
 import { ENVIRONMENT, kept, OWN_SERVER, postmasterFile, run, stopServer, writePrivate } from './process.ts'
 
 export type Settings = Readonly<Record<string, string>>
@@ -41,7 +41,7 @@ const ATTEMPTS = 5
  * Creates the cluster if it doesn't exist. @returns its password.
  * @param noSync skips the flush to disk, for temporary clusters.
  */
-export async function ensureCluster(place: ServerPlace, noSync: boolean): Promise<string> {
+export async function ensureCluster(place: ServerLocation, noSync: boolean): Promise<string> {
   const { home, data } = place
   const secret = join(home, 'password')
   if (await access(join(data, 'PG_VERSION')).then(...kept)) {
@@ -69,7 +69,7 @@ export async function ensureCluster(place: ServerPlace, noSync: boolean): Promis
  * Creates the cluster under another name and renames it at the end, so that a killed initdb leaves no broken
  * cluster.
  */
-async function makeCluster({ data, bin, account }: ServerPlace, flags: string[]): Promise<void> {
+async function makeCluster({ data, bin, account }: ServerLocation, flags: string[]): Promise<void> {
   const fresh = `${data}.new`
   await rm(fresh, { recursive: true, force: true })
   await mkdir(fresh, { mode: 0o700 })
@@ -82,7 +82,7 @@ async function makeCluster({ data, bin, account }: ServerPlace, flags: string[])
  * Starts the server. @returns its port.
  * @throws Error with the end of the server's log.
  */
-export async function launch(place: ServerPlace, port?: number, settings?: Settings): Promise<number> {
+export async function launch(place: ServerLocation, port?: number, settings?: Settings): Promise<number> {
   for (let attempt = 1; ; attempt++) {
     const chosen = port ?? (await freePort())
     await disarmStaleLock(place)
@@ -100,7 +100,7 @@ export async function launch(place: ServerPlace, port?: number, settings?: Setti
 }
 
 /** Starts the server once. @returns null once it accepts connections, or the end of its log. */
-async function launchOnce(place: ServerPlace, settings: Settings): Promise<string | null> {
+async function launchOnce(place: ServerLocation, settings: Settings): Promise<string | null> {
   const file = join(place.home, 'server.log')
   await rm(file, { force: true })
   const log = await open(file, 'wx', 0o600)
@@ -154,14 +154,14 @@ function freePort(): Promise<number> {
  * we write ours. The rest of the file stays, so PostgreSQL still fails if sessions of the dead server use its
  * shared memory.
  */
-async function disarmStaleLock({ data, account }: ServerPlace): Promise<void> {
+async function disarmStaleLock({ data, account }: ServerLocation): Promise<void> {
   const [, ...rest] = (await postmasterFile(data)).split('\n')
   if (rest.length === 0) return
   await writePrivate(join(data, 'postmaster.pid'), [process.pid, ...rest].join('\n'), account)
 }
 
 /** Creates the database of the URL if it doesn't exist. Stops the server if that fails. */
-export async function ensureDatabase(url: string, { home, data }: ServerPlace): Promise<void> {
+export async function ensureDatabase(url: string, { home, data }: ServerLocation): Promise<void> {
   // Imported here, because the CLI uses postgres.ts to find the server and shouldn't load a client for that.
   const { Client } = await import('pg')
   const system = new URL(url)

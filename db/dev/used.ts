@@ -31,11 +31,11 @@ function embeddedUrl(data: string): string | undefined {
 
 const PORT_FILE = 'port'
 
-export const keepPort = (data: string, port: number): void =>
+export const storePort = (data: string, port: number): void =>
   writeFileSync(join(data, PORT_FILE), `${port}\n`)
 
 /** Returns the last stored port, or null. */
-export function keptPort(data: string): number | null {
+export function readPort(data: string): number | null {
   try {
     return Number.parseInt(readFileSync(join(data, PORT_FILE), 'utf8'), 10) || null
   } catch {

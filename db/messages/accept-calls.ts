@@ -8,7 +8,7 @@ import { deliveryFrom } from '../channels/channels.sql.ts'
 import { queueOf } from '../channels/queues.ts'
 import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { placesAfter } from '../queue/fair-queue.ts'
+import { positionsAfter } from '../queue/fair-queue.ts'
 import { type SharedJob, toGroup } from '../queue/jobs.ts'
 import type { Placed, Producer } from '../queue/producer.ts'
 
@@ -91,7 +91,7 @@ export async function chargesAndJobs<M extends Message>(
         ...also(job, message),
       }))
       const reached = await queue.reached(tx, job, next[0] ? toGroup(job, next[0]) : null)
-      const given = placesAfter(account.places[line], reached, next.length)
+      const given = positionsAfter(account.places[line], reached, next.length)
       account.places[line] = given.at(-1) ?? account.places[line]
       payloads.push(...next)
       places.push(...given)

@@ -4,13 +4,13 @@
  * DECISIONS: Reputation of a team.
  */
 import { type By, record } from '../accounts/audit/record.ts'
-import { bulkPauseOf, setBulkPaused, setBulkResumed, setWarned } from '../accounts/teams/reputation.sql.ts'
+import { readBulkPause, setBulkPaused, setBulkResumed, setWarned } from '../accounts/teams/reputation.sql.ts'
 import {
   type BulkPause,
+  describeRates,
   judgeSending,
   percentOf,
   type ReputationLimits,
-  warningFigures,
 } from '../accounts/teams/reputation.ts'
 import { requireTeam, showTeam, type TeamView } from '../accounts/teams/view.ts'
 import { EMAIL } from '../channels/email.sql.ts'
@@ -42,7 +42,7 @@ async function announce(
   }
   const what = { team_id, id: team_id, kind: 'reputation', occurred_at: now, detail: '', about } as const
   await publish(tx, [{ subject: 'team', ...what }])
-  const notice = paused ? 'paused' : warningFigures(sending)
+  const notice = paused ? 'paused' : describeRates(sending)
   await queue.enqueue(tx, 'mail-owners', [{ team_id, reputation: notice, notice_id: idNow() }])
 }
 
@@ -86,7 +86,7 @@ export async function resumeBulk(
   const { tx, now } = by
   const { name } = await requireTeam(tx, teamId)
   const broadcasts = await lockBulkPaused(tx, teamId)
-  const before = await bulkPauseOf(tx, teamId)
+  const before = await readBulkPause(tx, teamId)
   if (await setBulkResumed(tx, teamId)) {
     await bringForward(tx, EMAIL.job, waitingBatchItems(teamId))
     await wakeOnCommit(tx, EMAIL.job)

@@ -5,7 +5,7 @@
  */
 
 import { type Caller, record } from '../accounts/audit/record.ts'
-import { type Account, freePlaces, lockAccount, saveAccount } from '../accounts/teams/limits.ts'
+import { type Account, lockAccount, refundQuota, saveAccount } from '../accounts/teams/limits.ts'
 import { rateReached, toLimitState } from '../accounts/teams/rate-limit.ts'
 import type { Channel, DeliveryRef } from '../channels/channel.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
@@ -85,7 +85,7 @@ export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: s
   const account = await lockAccount(tx, team_id)
   await lockWaiting(tx, messages, ref)
   const deleted = await messages.delete(tx, team_id, id)
-  await freePlaces(tx, team_id, account, { quota: messages.channel.quota.name, deleted })
+  await refundQuota(tx, team_id, account, { quota: messages.channel.quota.name, deleted })
   await record(by, { team_id, action: `${named.channel}.cancel`, subject: id })
   return { id }
 }

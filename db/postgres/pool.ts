@@ -227,7 +227,7 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
  * operator. Null for any other error.
  * @param place the server's address, if the reader may know it.
  */
-export function databaseRefusal(error: unknown, place = ''): string | null {
+export function databaseRejection(error: unknown, place = ''): string | null {
   for (const fault of causes(error)) {
     const { code, message } = fault
     const hint = message.includes('no encryption') ? '; add ?sslmode=require' : ''

@@ -17,7 +17,7 @@ const placeRow = row({
  * Returns where a connection leads. A running service writes every few seconds, so that a server that replays
  * nothing is behind.
  */
-export const replayPlace = (tx: Tx) =>
+export const readReplayPosition = (tx: Tx) =>
   tx.one(sql.type(placeRow)`
     select system_identifier::text as system, current_database() as database, pg_is_in_recovery() as standby,
       case when pg_is_in_recovery() then extract(epoch from now() - pg_last_xact_replay_timestamp()) end as behind

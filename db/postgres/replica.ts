@@ -5,7 +5,7 @@
  */
 import { errorWords, RequestError } from '../errors.ts'
 import { type Database, isTooSlow, openDatabase } from './pool.ts'
-import { replayPlace } from './replica.sql.ts'
+import { readReplayPosition } from './replica.sql.ts'
 
 export type Replica = {
   /** Runs a read on the standby if possible, otherwise on the primary. */
@@ -33,7 +33,7 @@ type Options = { primary: Database; log: Log; options: Parameters<typeof openDat
  * @throws ElsewhereError
  */
 async function faultOf(standby: Database, primary: Database): Promise<string | null> {
-  const [there, here] = await Promise.all([replayPlace(standby), replayPlace(primary)])
+  const [there, here] = await Promise.all([readReplayPosition(standby), readReplayPosition(primary)])
   if (there.system !== here.system || there.database !== here.database)
     throw new ElsewhereError('it is not a replica of the database in DATABASE_URL')
   if (!there.standby) return 'it is not a standby'

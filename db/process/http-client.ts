@@ -102,7 +102,7 @@ export function beginRequest(
     asked.once('close', () => reject(new Error('the connection was closed without a response')))
   })
   asked.once('response', (answer) => limitPieces(answer, Math.ceil(bytes / AVERAGE_PIECE) + SPARE_PIECES))
-  asked.once('socket', (socket) => limitWords(asked, socket, HEADS_BYTES + FRAMING_FACTOR * bytes))
+  asked.once('socket', (socket) => limitBytes(asked, socket, HEADS_BYTES + FRAMING_FACTOR * bytes))
   asked.end(body)
   return { asked, response }
 }
@@ -122,7 +122,7 @@ export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): ()
     request.once('socket', (socket: Socket) => {
       if (request[BOUNDED]) return
       request[BOUNDED] = true
-      limitWords(request, socket, HEADS_BYTES + FRAMING_FACTOR * bytes)
+      limitBytes(request, socket, HEADS_BYTES + FRAMING_FACTOR * bytes)
       const late = setTimeout(() => request.destroy(new Error(`no response within ${ms / 1_000} s`)), ms)
       request.once('close', () => clearTimeout(late))
     })
@@ -138,7 +138,7 @@ export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): ()
 }
 
 /** Counts the bytes that a socket reads for a request, and cuts it off at the limit. */
-function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
+function limitBytes(asked: ClientRequest, socket: Socket, most: number): void {
   let answer: IncomingMessage | null = null
   let left = most
   let before = 0

@@ -65,7 +65,7 @@ const sizeWords = (bytes: number): string =>
 export const IDLE_CONNECTION_MS = 4_000
 
 /** Keeps up to `most` connections to a host open between requests. */
-export const keptConnections = (url: string, most = Number.POSITIVE_INFINITY): Agent =>
+export const keepAliveAgent = (url: string, most = Number.POSITIVE_INFINITY): Agent =>
   new (url.startsWith('https:') ? HttpsAgent : HttpAgent)({
     keepAlive: true,
     timeout: IDLE_CONNECTION_MS,
@@ -143,7 +143,7 @@ export const boundedFetch =
 /**
  * Describes why there was no response: the error codes of the failure and its causes, or else its message.
  */
-export function faultWords(error: unknown): string {
+export function describeFailure(error: unknown): string {
   const codes = [...new Set(faultCodes(error))].filter((code) => code !== NO_CONNECTION)
   if (codes.length > 0) return codes.join(' ')
   const cause = error instanceof Error ? (error.cause ?? error) : error

@@ -5,7 +5,7 @@
  */
 import { flushCompileCache } from 'node:module'
 import { RequestError } from '../errors.ts'
-import { databaseRefusal, isDatabaseUnavailable } from '../postgres/pool.ts'
+import { databaseRejection, isDatabaseUnavailable } from '../postgres/pool.ts'
 import { SettingsFault } from './config.ts'
 import type { Log } from './log.ts'
 
@@ -55,7 +55,7 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
 export function startFault(error: unknown): string | null {
   if (error instanceof SettingsFault) return error.message
   if (error instanceof RequestError) return `cannot start, ${error.message}`
-  const refused = databaseRefusal(error)
+  const refused = databaseRejection(error)
   if (refused !== null) return `cannot start, ${refused}`
   if (!isDatabaseUnavailable(error)) return null
   const said = error instanceof Error ? error.message : ''

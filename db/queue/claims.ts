@@ -4,8 +4,8 @@
  * process), the claim counts as lost until a heartbeat confirms it.
  */
 import type { Tx } from '../postgres/pool.ts'
-import { type Lines, placesOfReturning, toPriority } from './fair-queue.ts'
-import type { ClaimedRow, Rooms } from './group-claims.sql.ts'
+import { type Lines, positionsOfReturning, toPriority } from './fair-queue.ts'
+import type { Capacities, ClaimedRow } from './group-claims.sql.ts'
 import { type Attempt, deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
 import { touchedIds } from './pgboss.sql.ts'
@@ -17,7 +17,7 @@ type Among = {
   /** None of these groups. */
   except?: readonly string[]
   /** The maximum per group. Absent: no maximum. */
-  rooms?: Rooms | undefined
+  rooms?: Capacities | undefined
 }
 
 export type Ends<J extends JobName> = ReadonlyMap<FetchedJob<J>, End>
@@ -65,7 +65,7 @@ type ClaimDeps = {
    * True if a job of this queue is due. A poll checks this first, because a fetch reads every deferred job.
    */
   isAnyDue: () => Promise<boolean>
-  claimByGroup: (limit: number, rooms: Rooms) => Promise<ClaimedRow[]>
+  claimByGroup: (limit: number, rooms: Capacities) => Promise<ClaimedRow[]>
 }
 
 const POLL_MS = 1_000
@@ -234,7 +234,7 @@ async function settle<J extends JobName>(
     // A returning job is placed behind what has been reached by then: it doesn't jump the queue, and doesn't
     // starve.
     const payloads = postponed.map(([{ data }]) => data)
-    const priorities = (await placesOfReturning(lines, tx, job, payloads)).map(toPriority)
+    const priorities = (await positionsOfReturning(lines, tx, job, payloads)).map(toPriority)
     const attempts = postponed.map((each, index) => ({ ...postponement(each), priority: priorities[index] }))
     await postponeJobs(tx, job, attempts)
   }

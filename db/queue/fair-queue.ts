@@ -8,7 +8,7 @@
 import type { Tx } from '../postgres/pool.ts'
 import { readQueuePosition } from './fair-queue.sql.ts'
 import {
-  hasLineByGroup,
+  hasLanesByGroup,
   isSharedJob,
   type JobName,
   type Payload,
@@ -30,7 +30,7 @@ const TEAMS_REMEMBERED = 10_000
 const GROUPS_REMEMBERED = 1_000
 
 /** Returns the positions of `count` more jobs of a team whose last one is at `last`. Pure. */
-export function placesAfter(last: number, reached: number, count: number): number[] {
+export function positionsAfter(last: number, reached: number, count: number): number[] {
   const first = Math.max(last + 1, reached)
   return Array.from({ length: count }, (_, index) => first + index)
 }
@@ -39,7 +39,7 @@ export function placesAfter(last: number, reached: number, count: number): numbe
 type Reached = { place: number; looked: number }
 
 function createLine(job: SharedJob) {
-  const byGroup = hasLineByGroup(job)
+  const byGroup = hasLanesByGroup(job)
   const reached = new Map<string | null, Reached>()
   let top = 0
   const last = new Map<string, number>()
@@ -76,7 +76,7 @@ function createLine(job: SharedJob) {
       return jobs.map(({ team, group }) => {
         const line = byGroup ? group : null
         const key = `${team}/${line ?? ''}`
-        const [place = 0] = placesAfter(last.get(key) ?? 0, from.get(line) ?? 0, 1)
+        const [place = 0] = positionsAfter(last.get(key) ?? 0, from.get(line) ?? 0, 1)
         last.set(key, place)
         return place
       })
@@ -90,7 +90,7 @@ export const createLines = (): Lines =>
   Object.fromEntries(SHARED_JOBS.map((job) => [job, createLine(job)])) as Lines
 
 /** Returns positions for returning jobs of any queue. None if the queue has no order. */
-export async function placesOfReturning<J extends JobName>(
+export async function positionsOfReturning<J extends JobName>(
   lines: Lines,
   tx: Tx,
   job: J,

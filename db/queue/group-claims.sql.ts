@@ -5,11 +5,11 @@
  * been due longest. Within a group, the job that is due first comes first, or teams take turns (jobs.ts,
  * by_group). It is text because it runs on pg-boss's own connections.
  */
-import { hasLineByGroup, type JobName } from './jobs.ts'
+import { hasLanesByGroup, type JobName } from './jobs.ts'
 import type { Run } from './pgboss.sql.ts'
 
 /** The capacity of the named groups, and of each other group. */
-export type Rooms = { of: ReadonlyMap<string, number>; others: number }
+export type Capacities = { of: ReadonlyMap<string, number>; others: number }
 
 export type ClaimedRow = { id: string; data: unknown; retry_count: number }
 
@@ -17,8 +17,8 @@ export type ClaimedRow = { id: string; data: unknown; retry_count: number }
  * Claims up to `limit` due jobs. The query isn't prepared, because a plan from when the queue was empty would
  * later scan all waiting jobs.
  */
-export async function claimByGroup(run: Run, job: JobName, limit: number, { of, others }: Rooms) {
-  const order = hasLineByGroup(job) ? 'j.priority desc, j.created_on' : 'j.start_after'
+export async function claimByGroup(run: Run, job: JobName, limit: number, { of, others }: Capacities) {
+  const order = hasLanesByGroup(job) ? 'j.priority desc, j.created_on' : 'j.start_after'
   const { rows } = await run(
     `with recursive heads (group_id, start_after, priority) as (
       (select group_id, start_after, priority from pgboss.job

@@ -231,7 +231,12 @@ export const bringForward = (tx: Tx, job: JobName, ids: FragmentSqlToken) =>
 const waitingRow = row({ jobs: number(), teams: number() })
 
 /** Counts the waiting jobs of a queue and their teams, up to `most`. */
-export const waitingOfTeams = (tx: Tx, job: JobName, most: number) =>
+export const waitingOfTeams = (
+  tx: Tx,
+  job: JobName,
+  { most, group = null }: { most: number; group?: string | null },
+) =>
   tx.one(sql.type(waitingRow)`
     select count(*) as jobs, count(distinct data ->> 'team_id') as teams
-    from (select data from pgboss.job where name = ${job} and state < 'active' limit ${most}) waiting`)
+    from (select data from pgboss.job where name = ${job} and state < 'active'
+      ${group === null ? sql.fragment`` : sql.fragment`and group_id = ${group}`} limit ${most}) waiting`)

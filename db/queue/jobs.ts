@@ -117,6 +117,8 @@ export const JOBS = {
   },
   'deliver-broadcast': { payload: emailRef, id: 'email_id', options: delivery, shared: true },
   'deliver-whatsapp': { payload: whatsappRef, id: 'message_id', options: delivery, shared: true },
+  /** Messages with media, named variables and the like, which version 0.1.0 would send without them. */
+  'deliver-whatsapp-parts': { payload: whatsappRef, id: 'message_id', options: delivery, shared: true },
   'deliver-whatsapp-number': {
     payload: numberRef,
     id: 'message_id',
@@ -244,7 +246,7 @@ export const BY_GROUP: ReadonlyMap<string, 'due' | 'place'> = new Map(
   Object.entries(JOBS).flatMap(([job, given]) => ('by_group' in given ? [[job, given.by_group]] : [])),
 )
 /** True if teams take turns within each group of a queue instead of the complete queue. */
-export const hasLineByGroup = (job: JobName): boolean => BY_GROUP.get(job) === 'place'
+export const hasLanesByGroup = (job: JobName): boolean => BY_GROUP.get(job) === 'place'
 /** Returns the group of a job. Null if it has none, or its queue has no groups. */
 export const toGroup = <J extends JobName>(job: J, payload: Payload<J>): string | null =>
   (JOBS[job] as { group?: (payload: Payload<J>) => string | null }).group?.(payload) ?? null

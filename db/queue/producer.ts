@@ -5,7 +5,7 @@
  */
 import { onCommit, type Tx } from '../postgres/pool.ts'
 import { removeDeadLetters } from './dead-letters.sql.ts'
-import { createLines, placesOfReturning, toPriority } from './fair-queue.ts'
+import { createLines, positionsOfReturning, toPriority } from './fair-queue.ts'
 import { asRelation, insertingJobs, insertJobs, type NewJob } from './insert.sql.ts'
 import { delayJobs, deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
 import { JOBS, type JobName, type Payload, type SharedJob, toGroup } from './jobs.ts'
@@ -71,7 +71,7 @@ const jobsOf = <J extends JobName>(
 export function createProducer(wake?: Waker, lines = createLines()): Producer {
   const enqueue: Producer['enqueue'] = async (tx, job, payloads) => {
     if (payloads.length === 0) return 0
-    const places = await placesOfReturning(lines, tx, job, payloads)
+    const places = await positionsOfReturning(lines, tx, job, payloads)
     const count = await insertJobs(tx, jobsOf(job, payloads, places))
     if (wake && count > 0) onCommit(tx, () => wake(job))
     return count

@@ -1,4 +1,4 @@
-/** `attachments` of a send: validation, errors, and what is stored. */
+/** `attachments` of a send: validation, errors and storage. */
 import { aFile, base64, beginAttachments, sha } from '../support/attachments.ts'
 import { anEmail, makeKey, makeTeam } from '../support/service.ts'
 import t from '../support/tap.ts'

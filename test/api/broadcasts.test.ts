@@ -6,7 +6,7 @@ import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { removeTemplate } from '../../db/content/templates/remove.ts'
 import { updateTemplate } from '../../db/content/templates/save.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
-import { walk } from '../../db/messages/broadcasts/expand.ts'
+import { expandStep } from '../../db/messages/broadcasts/expand.ts'
 import { insertSkips } from '../../db/messages/broadcasts/skips.sql.ts'
 import { showEmail } from '../../db/messages/emails/show.ts'
 import { adminCli } from '../support/admin.ts'
@@ -244,7 +244,11 @@ t.test('concurrent scans create one email per contact', async (t) => {
   const { deps, database } = service
   const step = () =>
     database.transaction((tx) =>
-      walk({ ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } }, team.id, id),
+      expandStep(
+        { ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } },
+        team.id,
+        id,
+      ),
     )
   for (let round = 0; round < 4; round++) {
     await Promise.all([step(), step()])
@@ -266,7 +270,11 @@ t.test('a suspended team’s broadcast continues after the team is resumed', asy
   await post(id, 'send')
   const step = () =>
     database.transaction((tx) =>
-      walk({ ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } }, team.id, id),
+      expandStep(
+        { ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } },
+        team.id,
+        id,
+      ),
     )
   const at = { tx: database, now: new Date(), actor: 'cli' }
   await suspendTeam(at, team.id)

@@ -21,7 +21,7 @@ const GIVEN = [
 for (const email of GIVEN) await call('POST', '/v1/contacts', { key, body: { email } })
 const NEWEST = GIVEN.toReversed()
 
-// For statements that take long on a busy machine.
+// For slow statements on a busy machine.
 const patient = await openPool(t, service.url, { size: 1, statementTimeout: 120_000 })
 
 /** Inserts `n` contacts, each a second older than the previous one. */

@@ -1,7 +1,6 @@
 /**
  * Each field of each body under /v1: values of a wrong type are rejected and named, and required fields are
- * required. The table contains what the API promises. A field that a route accepts and the table doesn't have
- * fails.
+ * required. The table is the API's promise. A field that a route accepts and the table doesn't have fails.
  */
 import { parseBody } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'

@@ -1,4 +1,4 @@
-/** Emails after their contents were deleted, by retention or an erasure: what is shown and replayed. */
+/** Shows and replays emails whose contents were deleted, by retention or an erasure. */
 import { sql } from 'slonik'
 import { NIL } from 'uuid'
 import { CHANNELS } from '../../db/channels/channels.sql.ts'

@@ -197,8 +197,8 @@ t.test('hostile JSON blocks no hook or call, with or without key', async (t) => 
   const next = rotating(hostileJson(SIZE))
   for (const { method, path, body: shape } of ROUTES) {
     if (!path.startsWith('/v1') || !shape) continue
-    // Bodies with two of the route's own fields, placed after those that all routes share. Creating more
-    // takes longer than sending them.
+    // Bodies with two of the route's own fields, placed after those that all routes share. More would slow
+    // this test down.
     const own = hostileJson(SIZE, Object.keys(shape.schema.fields).slice(0, 2)).slice(13, 17)
     for (const body of [...next(4), ...own]) {
       const headers = { Authorization: `Bearer ${team.key}` }

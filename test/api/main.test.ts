@@ -71,7 +71,7 @@ t.test('SIGTERM under load finishes every request and exits with 0', async (t) =
   const clients = Array.from({ length: 20 }, client)
   await until('it is busy', () => answered.length > 50)
   api.kill('SIGTERM')
-  // As long as a platform can take to route its clients elsewhere.
+  // The time in which a platform routes its clients elsewhere.
   routedUntil = performance.now() + 200
   await Promise.all(clients)
   t.equal(await api.exited, 0)

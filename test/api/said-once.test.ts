@@ -143,10 +143,7 @@ t.test('guides and codes state the enforced limits', async (t) => {
     for (const each of said) t.ok(text.includes(each), `${name}: ${each}`)
 })
 
-/**
- * The words of README's table of roles for what pages change, by the first part of a page's path, or the last
- * for messages.
- */
+/** The terms in README's table of roles, by the first part of a page's path, or the last for messages. */
 const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   viewer: { integration: 'session tokens' },
   editor: {

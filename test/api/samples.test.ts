@@ -77,7 +77,7 @@ const listings: Listing[] = page.split('<section>').flatMap((html) => {
   return [...found].map(([, language = '', text = '']) => ({ section, language, text: asText(text) }))
 })
 
-/** Creates a team with what the samples of a language use. */
+/** Creates a team for the samples of a language. */
 async function readerOf(language: string) {
   const team = await makeTeam(service, { domain: DOMAIN })
   const news = await broadcastingOf(service, team)
@@ -113,7 +113,7 @@ async function readerOf(language: string) {
 
 type Made = { team: TestTeam; news: Awaited<ReturnType<typeof broadcastingOf>>; template: string }
 
-/** Creates what the call of a section needs. @returns its ID, or '' if it needs none */
+/** Creates the object of a section's call. @returns its ID, or '' if there is none */
 async function idFor(section: string, { team, news, template }: Made): Promise<string> {
   const later = { scheduled_at: new Date(Date.now() + 3_600_000).toISOString() }
   const made = async (path: string, body: object) => {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { ROUTES } from '../../api/app.ts'
 import { PAGES } from '../../api/dashboard/routes.ts'
-import { applyTemplateNews } from '../../db/messages/whatsapp/templates.sql.ts'
+import { applyTemplateUpdates } from '../../db/messages/whatsapp/templates.sql.ts'
 import { adminCli } from '../support/admin.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
 import { shows, signedIn, textOf, visitor } from '../support/dashboard.ts'
@@ -346,7 +346,7 @@ t.test('the CLI creates test teams, whose domains and templates are ready', asyn
     ...{ name: template.name, language: template.language, account_id: null, number: null },
     occurred_at: new Date(),
   }
-  const news = await applyTemplateNews(service.database, [{ ...about, status: 'disabled' }], new Date())
+  const news = await applyTemplateUpdates(service.database, [{ ...about, status: 'disabled' }], new Date())
   t.same(news, [], 'the provider’s news of that name are not about it')
   const status = ['whatsapp-template', 'status', made.id, template.id, 'paused']
   t.match(await cli.json(status), { status: 'paused' })

@@ -228,7 +228,7 @@ t.test('a concurrent collector keeps files in use, and the storage is exact', as
   t.strictSame(await stored(own), { files: 0, bytes: 0, chunks: 0, used: 0 })
 })
 
-/** Returns what is ready, in one statement. */
+/** Sums up the ready files in one statement. */
 const recount = (of: Pick<TestTeam, 'id'>) =>
   database.one(sql.type(
     object({ bytes: number().defined(), chunks: number().defined(), used: number().defined() }),

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { createVersions } from '../../db/content/templates/versions.ts'
-import { walk } from '../../db/messages/broadcasts/expand.ts'
+import { expandStep } from '../../db/messages/broadcasts/expand.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { createProducer } from '../../db/queue/producer.ts'
@@ -60,7 +60,7 @@ export async function measureWalk(rig: Rig): Promise<Figure[]> {
   let took = 0
   for (let isMore = true; isMore; ) {
     const began = performance.now()
-    const { kind } = await place.database.transaction((tx) => walk({ ...deps, tx }, team.id, id))
+    const { kind } = await place.database.transaction((tx) => expandStep({ ...deps, tx }, team.id, id))
     took += performance.now() - began
     if (kind === 'full') await deliverAll(place, id)
     isMore = kind === 'moved' || kind === 'full'

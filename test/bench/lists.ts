@@ -10,7 +10,7 @@ import { object, string } from 'yup'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { migrate } from '../../db/migrate.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
-import { foldFigures } from '../../db/stats/daily/fold.ts'
+import { foldStats } from '../../db/stats/daily/fold.ts'
 import { signedIn } from '../support/dashboard.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { makeTeam, type Service, startService } from '../support/service.ts'
@@ -161,7 +161,7 @@ async function fillEmails(
     update accepted_emails e set template_id = ${template}, template_version_id = t.version_id, html = null
     from templates t where t.team_id = e.team_id and t.id = ${template} and e.team_id = ${id}
       and right(e.subject, 1) = '5'`)
-  await foldFigures(database)
+  await foldStats(database)
 }
 
 async function fillContacts(database: Database, id: string): Promise<void> {

@@ -33,20 +33,22 @@ const { url } = await testDatabase(t)
 const world = await openWorld(url, { apis: [REACHABLE, REACHABLE], env: NEIGHBOURLY })
 t.teardown(() => world.close())
 
-for (const [id, scale] of OWN_SERVER) {
-  const fault = FAULTS.find((each) => each.id === id)
-  t.test(`${fault?.words} loses, pauses or repeats nothing`, async (t) => {
-    if (!fault) throw new Error(`there is no fault ${id}`)
-    const { outcome } = await runAlone(url, fault, { scale, stop: new AbortController().signal })
-    t.ok(holds({ ...outcome, limit: BUSY }), JSON.stringify(outcome))
-  })
-}
-
 for (const [id, scale] of SHORT) {
   const fault = FAULTS.find((each) => each.id === id)
   t.test(`${fault?.words} loses or repeats nothing and exceeds no limit`, async (t) => {
     if (!fault) throw new Error(`there is no fault ${id}`)
     const { outcome } = await runIn(world, fault, scale)
+    t.ok(holds({ ...outcome, limit: BUSY }), JSON.stringify(outcome))
+  })
+}
+
+for (const [id, scale] of OWN_SERVER) {
+  const fault = FAULTS.find((each) => each.id === id)
+  t.test(`${fault?.words} loses, pauses or repeats nothing`, async (t) => {
+    if (!fault) throw new Error(`there is no fault ${id}`)
+    // Its idle processes would take a third of the time.
+    await world.close()
+    const { outcome } = await runAlone(url, fault, { scale, stop: new AbortController().signal })
     t.ok(holds({ ...outcome, limit: BUSY }), JSON.stringify(outcome))
   })
 }

@@ -74,7 +74,7 @@ export type World = {
   database: Database
   /** Kills the database server and promotes its standby. Only if the server is the world's own. */
   failOver(): Promise<void>
-  /** The connections of all processes to the database, and of the workers to the relay. */
+  /** All connections to the database, and the workers' connections to the relay. */
   toDatabase: Network
   toRelay: Network
   relay: Relay

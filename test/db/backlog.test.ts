@@ -9,7 +9,7 @@ import { lostReports } from '../../db/delivery/reports/reports.sql.ts'
 import { deliveryState, findDeadLettered, markRequeued } from '../../db/delivery/requeue.sql.ts'
 import { lostMessages, lostOfTeam } from '../../db/delivery/sweep.sql.ts'
 import { lostBackgroundJobs } from '../../db/maintenance/background-jobs/background-jobs.sql.ts'
-import { countWaitingEmails, lostWalks } from '../../db/messages/broadcasts/waiting.sql.ts'
+import { countWaitingEmails, lostExpansions } from '../../db/messages/broadcasts/waiting.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
 import {
@@ -166,7 +166,7 @@ const STATEMENTS: Record<string, [number, (tx: Tx) => Promise<unknown>, ((tx: Tx
   isAnyLost: [ONCE, (tx) => isAnyLost(runOn(tx))],
   openJobsBefore: [ONCE, (tx) => openJobsBefore(tx, 'upsert-contacts', { team_id: TEAM, id: uuid(1) })],
   lostBackgroundJobs: [ONCE, (tx) => lostBackgroundJobs(tx, new Date(), AFFECTED)],
-  lostWalks: [ONCE, (tx) => lostWalks(tx, AFFECTED)],
+  lostExpansions: [ONCE, (tx) => lostExpansions(tx, AFFECTED)],
   countWaitingEmails: [EACH, (tx) => countWaitingEmails(tx, { team_id: TEAM, id: BROADCAST }, AFFECTED)],
   lostReports: [ONCE, (tx) => lostReports(tx, new Date(), AFFECTED)],
   queueStatus: [

@@ -247,7 +247,7 @@ t.test('concurrent migrations run one after the other', async (t) => {
   t.strictSame(lines, [`applied ${file}`])
 })
 
-/** Changes `teams`, then locks the tables of an accept in the wrong order. */
+/** Locks the tables of an accept in the wrong order. */
 const AGAINST_ACCEPTS = `-- adds a column to each table of an accept
 alter table accepted_emails add column extra integer;
 alter table allowances add column extra integer;

@@ -388,9 +388,6 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     ],
   },
   'workers/providers/whatsapp/reports.ts': {
-    [`${SAME}no rule is about a code that is no number`]: [
-      "ConditionalExpression: typeof code === 'number' → true in return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }",
-    ],
     [`${SAME}what is no text has not the form of our ids, and what has not has neither`]: [
       "ConditionalExpression: typeof data === 'string' → true in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []",
       "StringLiteral: '' → \"Stryker was here!\" in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []",

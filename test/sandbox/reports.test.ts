@@ -19,7 +19,8 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
   })
   const sandbox = await startSmtpSandbox({ port: 0, onAccepted: reporter })
   t.teardown(() => sandbox.close())
-  await startWorker(t, service, { smtp_url: `smtp://127.0.0.1:${sandbox.port}` })
+  const smtp_url = `smtp://127.0.0.1:${sandbox.port}`
+  await startWorker(t, service, { smtp_url, simulated_recipients: true })
 
   const statuses: [string, string, string][] = [
     ['delivered+1@example.org', 'delivered', 'subscribed'],
@@ -28,6 +29,7 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
     // In the SMTP dialogue itself (DECISIONS: Delivery reports).
     ['refused@example.org', 'bounced', 'bounced'],
     ['someone@example.org', 'sent', 'subscribed'],
+    ['suppressed@example.org', 'bounced', 'subscribed'],
   ]
   const ids = new Map<string, string>()
   for (const [to] of statuses) {
@@ -44,6 +46,14 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
   t.match(
     events.find(({ kind }) => kind === 'bounced'),
     { recipient: 'Bounced@example.org', detail: '550 5.1.1 The mailbox does not exist' },
+  )
+  t.match(await eventsOf(service, ids.get('suppressed@example.org') ?? ''), [
+    { kind: 'suppressed', recipient: 'suppressed@example.org', detail: /: simulated$/ },
+  ])
+  const body = anEmail({ to: ['bounced@example.org'] })
+  const again = await service.call('POST', '/v1/emails', { key: team.key, body })
+  await until('a bounced name is used again', async () =>
+    (await eventsOf(service, again.body.id)).some(({ kind }) => kind === 'sent'),
   )
   t.same(warnings, [])
 })

@@ -100,12 +100,67 @@ const SHORTENED = `[...document.querySelectorAll('tbody')].map((body) => {
   return () => body.append(...rows)
 })`
 
+/** The attributes that the colors of an element depend on, as well as on those of its ancestors. */
+const COLORING = [
+  'class',
+  'style',
+  'type',
+  'role',
+  'open',
+  'hidden',
+  'disabled',
+  'aria-current',
+  'aria-busy',
+  'aria-invalid',
+]
+
+/**
+ * Makes axe check the contrast of one of all elements that look alike, because that is most of its time. The session
+ * storage keeps which looks it has checked, by color scheme.
+ */
+const CONTRAST_ONCE = `(() => {
+  const key = 'looks ' + matchMedia('(prefers-color-scheme: dark)').matches
+  const checked = new Set(JSON.parse(sessionStorage.getItem(key) ?? '[]'))
+  const looks = new Map([[null, 0]])
+  const lookOf = (one) => {
+    if (!looks.has(one)) {
+      let look = lookOf(one.parentElement)
+      const own = [one.localName, ...${JSON.stringify(COLORING)}.map((name) => one.getAttribute(name))].join()
+      for (const each of own) look = (look * 31 + each.codePointAt(0)) % 0xfffffffffff
+      looks.set(one, look)
+    }
+    return looks.get(one)
+  }
+  const rule = axe._audit.rules.find(({ id }) => id === 'color-contrast')
+  const { matches } = rule
+  rule.matches = (node, ...rest) => {
+    if (!matches.call(rule, node, ...rest)) return false
+    const isNew = !checked.has(lookOf(node))
+    checked.add(lookOf(node))
+    return isNew
+  }
+  return () => {
+    rule.matches = matches
+    sessionStorage.setItem(key, JSON.stringify([...checked]))
+  }
+})()`
+
+/** The header and the navigation if axe has checked them as they are, but for the links and the current page. */
+const KNOWN_FRAME = `[...document.querySelectorAll('header.top, #nav')].filter((one) => {
+  const html = one.outerHTML.replace(/ (href|value|aria-current)="[^"]*"/g, '')
+  if (sessionStorage.getItem(one.localName) === html) return true
+  sessionStorage.setItem(one.localName, html)
+  return false
+})`
+
 const AXE_RUN = `(async () => {
   const rows = ${SHORTENED}
+  const keep = ${CONTRAST_ONCE}
   try {
-    return (await axe.run(document, { iframes: false, preload: false, resultTypes: ['violations'] })).violations.map(
+    return (await axe.run({ include: [document], exclude: ${KNOWN_FRAME} }, { iframes: false, preload: false, resultTypes: ['violations'] })).violations.map(
       ({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) }))
   } finally {
+    keep()
     for (const putBack of rows) putBack()
   }
 })()`
@@ -135,14 +190,14 @@ const OVER = `[...document.querySelectorAll('.notice')].filter((notice) =>
   })).map((one) => one.outerHTML.slice(0, 160))`
 
 /** The layout errors of a page: pixels that it is too wide, and what is cut, covered or too small. */
-const UNFIT = `({
+export const UNFIT = `({
   wider: Math.max(0, document.documentElement.scrollWidth - innerWidth),
   cut: ${CUT},
   over: ${OVER},
   small: ${TOO_SMALL},
 })`
 
-const FIT = { wider: 0, cut: [], over: [], small: [] }
+export const FIT = { wider: 0, cut: [], over: [], small: [] }
 
 /**
  * Fails unless the page fits its window, no button is cut, no notice is covered, and targets are large

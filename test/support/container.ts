@@ -16,7 +16,7 @@ import { ROOT } from './program.ts'
 import { programMissing, runProgram } from './programs.ts'
 import { until } from './worker.ts'
 
-/** The packages of Node, and additional ones of the build's commands. */
+/** The packages of Node, and additional packages of the build's commands. */
 const FOR_NODE = ['libc6', 'libgcc-s1', 'libstdc++6']
 const FOR_COMMANDS = ['libacl1', 'libattr1', 'libgmp10', 'libpcre2-8-0', 'libselinux1']
 const FOR_BUILDING = [...FOR_NODE, ...FOR_COMMANDS, 'coreutils', 'dash', 'findutils', 'sed']

@@ -1,6 +1,6 @@
 /**
  * Matchers for `t.match` where a value must be empty. tap treats `[]` and `{}` as a part of any other array
- * or object, so a pattern with one of them can't fail (patterns.test.ts forbids them; for text use `/^$/`).
+ * or object, so a pattern with any of them can't fail (patterns.test.ts forbids them; for text use `/^$/`).
  */
 
 /** Fits an array without elements and an object without properties; nothing else. */

@@ -1,4 +1,4 @@
-/** The environment of the processes that tests start: none of our settings but those that a test gives. */
+/** The environment of processes in tests, which only has the settings that a test sets. */
 
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 

@@ -12,7 +12,10 @@ import { ROOT } from './program.ts'
 import { SETTINGS } from './quick-server.ts'
 
 /** Files that define the template. */
-const SCHEMA = ['db/migrations', 'db/queue', 'db/accounts/plans', 'db/migrate.ts', 'package-lock.json']
+const SCHEMA = [
+  ...['db/migrations', 'db/queue', 'db/accounts/plans', 'db/migrate.ts', 'package-lock.json'],
+  'test/support/database.ts',
+]
 const filesIn = (path: string): string[] =>
   existsSync(path) && !path.match(/\.\w+$/) ? readdirSync(path).map((name) => join(path, name)) : [path]
 

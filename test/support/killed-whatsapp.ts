@@ -1,7 +1,7 @@
 /**
- * WhatsApp messages through two worker processes that are killed with SIGKILL again and again, with the provider's
- * reports coming in all the while: one that is faster than a killed worker's job even spares the repeat. Shared by the
- * suite's small run and the full-size one in test/bench/.
+ * Sends WhatsApp messages through two worker processes that are killed again and again, while reports of the
+ * provider arrive. A report that arrives before a killed job runs again prevents the repeat. The test uses a
+ * small run, and test/bench/ a full-size one.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'

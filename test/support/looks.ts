@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { PAGES } from '../../api/dashboard/routes.ts'
-import { fits, isAccessible } from './browser.ts'
+import { FIT, fits, isAccessible, UNFIT } from './browser.ts'
 
 const FOLDER = process.env.DASHBOARD_LOOKS
 const ONLY = new RegExp(process.env.DASHBOARD_LOOKS_ONLY ?? '')
@@ -99,6 +99,10 @@ const BROKEN = `(() => {
   return broken
 })()`
 
+const FRAMED = `({ frame: ${FRAME}, broken: ${BROKEN}, unfit: ${UNFIT} })`
+
+type Framed = { frame: Frame; broken: string[]; unfit: unknown }
+
 /**
  * Fails unless a page shows its whole frame in the window: the navigation, or on a phone its menu, the search
  * field, the team's name, and enough width for its content, without broken words.
@@ -108,12 +112,13 @@ async function isFramedAt(
   page: Page,
   { about, team, isWide }: { about: string; team: string; isWide: boolean },
 ): Promise<void> {
-  const frame = await page.evaluate<Frame>(FRAME)
+  const { frame, broken, unfit } = await page.evaluate<Framed>(FRAMED)
   const way = isWide ? '#nav' : '.opener'
   t.strictSame(frame.parts, [way, '.seek input', '.menu[open], .menu summary'], about)
   t.match(frame.team, `Team: ${team}`, about)
   t.ok(frame.main >= (isWide ? 640 : PHONE.width), `${about}: the main column has ${frame.main} px`)
-  t.strictSame(await page.evaluate<string[]>(BROKEN), [], `${about}: broken words`)
+  t.strictSame(broken, [], `${about}: broken words`)
+  t.strictSame(unfit, FIT, about)
 }
 
 /**
@@ -125,7 +130,6 @@ export async function isFramed(t: Test, page: Page, name: string, team: string):
     await page.setViewportSize(size)
     const about = `${name} at ${size.width} px`
     await isFramedAt(t, page, { about, team, isWide: size === WIDE })
-    await fits(t, page, about)
     if (FOLDER) await pictures(page, name, size.width)
   }
 }
@@ -201,12 +205,11 @@ export async function lookOver(t: Test, page: Page, name: string, team?: string)
   if (FOLDER && team === undefined) await pictures(page, name, 1_280)
   for (const size of MIDDLE) {
     await page.setViewportSize(size)
-    await fits(t, page, `${name} at ${size.width} px`)
-    t.strictSame(
-      await page.evaluate<string[]>(BEYOND),
-      [],
-      `${name} at ${size.width} px: tables beyond their frame`,
+    const { unfit, beyond } = await page.evaluate<{ unfit: unknown; beyond: string[] }>(
+      `({ unfit: ${UNFIT}, beyond: ${BEYOND} })`,
     )
+    t.strictSame(unfit, FIT, `${name} at ${size.width} px`)
+    t.strictSame(beyond, [], `${name} at ${size.width} px: tables beyond their frame`)
     if (FOLDER) await pictures(page, name, size.width)
   }
   await page.setViewportSize(NARROW)

@@ -1,5 +1,5 @@
 /**
- * A real PgBouncer of the test's own before the test server, in one of its modes, with the settings that it comes with.
+ * A real PgBouncer in front of the test server, in one of its modes, with default settings.
  * Promises: nothing of the machine's own PgBouncer is read or changed; it stops and is removed with the test.
  */
 import { spawn } from 'node:child_process'

@@ -146,7 +146,8 @@ export async function startService(
   } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
-  const database = await openDatabase(databaseUrl, { size: 10, lockTimeout })
+  // A busy machine must only be slow.
+  const database = await openDatabase(databaseUrl, { size: 10, statementTimeout: 60_000, lockTimeout })
   const queue = createProducer(wake ?? createWaker(database))
   const replies = createReplies(databaseUrl)
   const parser = createParser(PARSER_THREAD, { timeLimit: 60_000 })

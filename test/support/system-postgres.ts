@@ -19,7 +19,7 @@ export const systemPostgresMissing = (): string | null =>
     ? 'PostgreSQL with LLVM is not installed (Debian: apt-get install -y postgresql)'
     : null
 
-/** Starts an empty one of the test's own. @returns the URL of its superuser. */
+/** Starts an empty server for the test. @returns the URL of its superuser. */
 export async function systemPostgres(t: {
   teardown(end: () => Promise<unknown>): unknown
 }): Promise<{ url: string }> {

@@ -73,6 +73,9 @@ export const numbers = (count: number, from = 0): string[] =>
 export const rowsOf = async ({ database }: Place, teamId: string) =>
   (await messagesFound(database, teamId, {}, { limit: 100_000 })).toReversed()
 
+/** The jobs of the default number's messages. */
+const ofDefaultNumber = sql.fragment`name in ('deliver-whatsapp', 'deliver-whatsapp-parts')`
+
 const jobRow = object({ state: string().defined(), wait: number().defined(), attempts: number().defined() })
 
 /**
@@ -82,13 +85,13 @@ const jobRow = object({ state: string().defined(), wait: number().defined(), att
 export const jobOf = async ({ database }: Place, id: string) =>
   await database.maybeOne(sql.type(jobRow)`
     select state::text, ${putBackFor} as wait, retry_count as attempts
-    from pgboss.job where name = 'deliver-whatsapp' and id = ${id}`)
+    from pgboss.job where ${ofDefaultNumber} and id = ${id}`)
 
 /** Makes the waiting jobs of these rows due at once. */
 export const setDue = async ({ database }: Place, ids: readonly string[]): Promise<void> => {
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now()
-    where name = 'deliver-whatsapp' and state < 'active' and id = any(${sql.array([...ids], 'uuid')})`)
+    where ${ofDefaultNumber} and state < 'active' and id = any(${sql.array([...ids], 'uuid')})`)
 }
 
 /** Ends every pause, of numbers and of recipients. */
@@ -99,7 +102,7 @@ export const endPauses = async ({ database }: Place): Promise<void> => {
 
 /** Takes every delivery job away, so that a test's worker finds only its own. */
 export const loseJobs = async ({ database }: Place): Promise<void> => {
-  await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-whatsapp'`)
+  await database.query(sql.unsafe`delete from pgboss.job where ${ofDefaultNumber}`)
 }
 
 const templateRow = object({ status: string().defined(), fault: string().defined().nullable() })
@@ -137,7 +140,7 @@ const deliveryJob = object({
 export const deliveryJobs = async ({ database }: Place, teamId: string) =>
   await database.any(sql.type(deliveryJob)`
     select id, data ->> 'team_id' as team_id, data ->> 'message_id' as message_id from pgboss.job
-    where name = 'deliver-whatsapp' and data ->> 'team_id' = ${teamId} order by data ->> 'message_id'`)
+    where ${ofDefaultNumber} and data ->> 'team_id' = ${teamId} order by data ->> 'message_id'`)
 
 /** Sets how many messages the team may send in a period. */
 export const setLimit = async (

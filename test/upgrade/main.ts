@@ -3,14 +3,15 @@
  * the way back. It upgrades from the version at REF (a tag or commit of this checkout) to this one. Without
  * REF it goes from this one to a next one that test/support/next-version.ts makes. The database has half a
  * year of data (lived-in.ts). Sends, scheduled emails, reports, an import and an owner on the dashboard
- * continue throughout (load.ts). One broadcast starts before the release and one before the web processes are
+ * continue throughout (load.ts). WhatsApp messages are sent while an old worker runs with new web processes
+ * (whatsapp.ts). One broadcast starts before the release and one before the web processes are
  * replaced.
  * It prints each step's result. It exits 1 if an email was lost or doubled, a report had no effect, the
  * import is incomplete, a response was other than 200, 201, 202 or 503, a lock wait or a migration's blocking
  * lock (watch.ts) took longer than a second, or a process didn't end by itself. UPGRADE_RATE (20 a second)
  * and UPGRADE_SECONDS (5 a step) set the load; it takes 75 s with these.
  */
-import { chmod, mkdtemp, realpath, rm, symlink } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, realpath, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -26,10 +27,11 @@ import { type OurProcess, startProcess, until } from '../support/worker.ts'
 import { AUDIENCE, liveIn } from './lived-in.ts'
 import { REPORT_TOKEN, startLoad } from './load.ts'
 import { watchLocks } from './watch.ts'
+import { startWhatsapp } from './whatsapp.ts'
 
 const RATE = Number(process.env.UPGRADE_RATE ?? 20)
 const STEP = Number(process.env.UPGRADE_SECONDS ?? 5) * 1_000
-/** The maximum seconds of a lock wait, and of a migration's lock that blocks writes. */
+/** The maximum seconds of a lock wait, and of the locks with which a migration blocks writes. */
 const LONGEST = 1
 /** Answers that README states: 503 while a process stops or the database gives way. */
 const STATED = new Set(['200', '201', '202', '503'])
@@ -50,13 +52,17 @@ async function command(root: string, url: string, file: string, ...args: string[
   }
 }
 
-/** The sources of a commit, with this checkout's packages. */
+/** The sources of a commit with their own packages, which are this checkout's unless its lock file differs. */
 async function sourcesAt(ref: string): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'heliograph-before-'))
   t.teardown(() => rm(root, { recursive: true, force: true }))
-  const archive = `git archive "$1" api db workers package.json | tar -xC "$2"`
+  const archive = `git archive "$1" api db workers package.json package-lock.json | tar -xC "$2"`
   await runProgram('/bin/sh', ['-ec', archive, 'sh', ref, root], { cwd: ROOT })
-  await symlink(MODULES, join(root, 'node_modules'))
+  const [theirs, ours] = await Promise.all(
+    [root, ROOT].map((folder) => readFile(join(folder, 'package-lock.json'), 'utf8')),
+  )
+  if (theirs === ours) await symlink(MODULES, join(root, 'node_modules'))
+  else await runProgram('npm', ['ci', '--omit=dev', '--prefer-offline', '--no-audit'], { cwd: root })
   return root
 }
 
@@ -78,12 +84,13 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
   const [before, after] =
     ref === undefined ? [ROOT, (await nextVersion(t)).root] : [await sourcesAt(ref), ROOT]
   const sink = await startSmtpSink(t)
+  const whatsapp = await startWhatsapp(t)
   const faults: string[] = []
   const worker = (root: string) =>
     startProcess(
       t,
       'workers/main.ts',
-      { DATABASE_URL: url, SMTP_URL: sink.url, PUBLIC_URL: 'http://127.0.0.1' },
+      { DATABASE_URL: url, SMTP_URL: sink.url, PUBLIC_URL: 'http://127.0.0.1', ...whatsapp.env },
       root,
     )
   const bases: string[] = []
@@ -136,6 +143,23 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
   await step('web', async () => {
     await broadcast()
     await exchange('web', web(after))
+  })
+  await step('an old worker with new web', async () => {
+    await exchange('worker', worker(before))
+    const program = [process.execPath, join(after, 'db/admin/main.ts')]
+    const newAdmin: Parameters<typeof whatsapp.begin>[0] = async (args, input = '') => {
+      const env = { ...bareEnvironment(), DATABASE_URL: url, SECRET_KEY, INPUT: input, ...whatsapp.env }
+      const { stdout } = await runProgram(
+        '/bin/sh',
+        ['-c', 'printf %s "$INPUT" | "$@"', 'sh', ...program, ...args],
+        { env },
+      )
+      return JSON.parse(stdout)
+    }
+    await whatsapp.begin(newAdmin, scratch)
+    await whatsapp.send(running.web.base)
+    await exchange('worker', worker(after))
+    faults.push(...(await whatsapp.end()))
   })
   await step('back: web', () => exchange('web', web(before)))
   await step('back: workers', async () => {

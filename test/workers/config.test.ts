@@ -17,7 +17,8 @@ const BASE = {
 }
 const { SMTP_URL: _relay, ...BARE } = BASE
 const TOKEN = { WHATSAPP_ACCESS_TOKEN: 'x', WHATSAPP_PHONE_NUMBER_ID: '100000000000002' }
-const isWhatsapp = (job: string) => ['deliver-whatsapp', 'sync-whatsapp-templates'].includes(job)
+const OWN = ['deliver-whatsapp', 'deliver-whatsapp-parts', 'sync-whatsapp-templates']
+const isWhatsapp = (job: string) => OWN.includes(job)
 
 t.test('a worker needs no secret of a hosted relay, but a known name', async (t) => {
   t.equal(readWorkerSettings({ ...BASE, SMTP_RELAY: 'brevo' }).SMTP_RELAY, 'brevo')
@@ -31,7 +32,7 @@ t.test('a worker without an access token runs every queue except WhatsApp’s', 
   t.notOk(without.some(isWhatsapp))
   t.ok(without.includes('deliver-email'))
   const all = queuesOf(readWorkerSettings({ ...BASE, ...TOKEN }))
-  t.same(all.filter(isWhatsapp), ['deliver-whatsapp', 'sync-whatsapp-templates'])
+  t.same(all.filter(isWhatsapp), OWN)
   t.same(
     all.filter((job) => !isWhatsapp(job)),
     without,
@@ -44,7 +45,7 @@ t.test('an incomplete set stops the worker and names what is missing', async (t)
   const named = { ...BASE, WORKER_QUEUES: 'deliver-email, deliver-whatsapp' }
   t.throws(() => readWorkerSettings(named), /WHATSAPP_ACCESS_TOKEN is missing/)
   const queues = queuesOf(readWorkerSettings({ ...named, ...TOKEN }))
-  t.same(queues, ['deliver-email', 'deliver-whatsapp', 'check-email'], 'who delivers email answers for it')
+  t.same(queues, ['deliver-email', 'deliver-whatsapp', 'deliver-whatsapp-parts', 'check-email'])
   t.throws(
     () => readWorkerSettings({ ...BASE, WHATSAPP_API_URL: 'graph.facebook.com' }),
     /WHATSAPP_API_URL must be/,

@@ -343,7 +343,7 @@ t.test('none is lost or doubled if workers are killed while enqueuing', async (t
   const { service, team } = await begin(t)
   const sink = await startSmtpSink(t)
   await sendEmail(service, team, { to: ['first@example.org'] })
-  await scheduleMany(service, team, 1_000, new Date(Date.now() + 3_000))
+  await scheduleMany(service, team, 400, new Date(Date.now() + 3_000))
   const env = { DATABASE_URL: service.url, SMTP_URL: sink.url, WORKER_CONCURRENCY: '5' }
   for (let round = 0; round < 2; round += 1) {
     const worker = await startProcess(t, 'workers/main.ts', env)
@@ -360,5 +360,5 @@ t.test('none is lost or doubled if workers are killed while enqueuing', async (t
     ).waiting
   await until('all are sent', async () => (await waiting()) === 0)
   const ids = sink.messages().map(({ raw }) => /^Message-ID: (.*)$/im.exec(raw.toString())?.[1])
-  t.equal(new Set(ids).size, 1_001)
+  t.equal(new Set(ids).size, 401)
 })

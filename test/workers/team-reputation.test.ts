@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
-import { foldFigures } from '../../db/stats/daily/fold.ts'
+import { foldStats } from '../../db/stats/daily/fold.ts'
 import { countFiguresJob } from '../../workers/jobs/count-figures.ts'
 import { adminCli } from '../support/admin.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
@@ -60,7 +60,12 @@ async function send(team: TestTeam, good: number, gone = 0): Promise<string[]> {
 const bulkPaused = async (team: TestTeam) => (await cli.json(['team', 'show', team.id])).bulk_paused
 
 const complain = async (team: TestTeam, id: string, recipient: string) => {
-  const event = { team_id: team.id, email_id: id, event_key: `spam:${id}`, kind: 'complained' } as const
+  const event = {
+    team_id: team.id,
+    email_id: id,
+    event_key: `spam:${Math.random()}`,
+    kind: 'complained',
+  } as const
   const now = new Date()
   const about = { recipient, detail: '', effect: 'complaint', occurred_at: now } as const
   await database.transaction((tx) => applyEmailEvents(tx, [{ ...event, ...about }], now))
@@ -68,7 +73,7 @@ const complain = async (team: TestTeam, id: string, recipient: string) => {
 
 const countRow = object({ status: string().defined(), count: number().defined() })
 const dayOf = async (team: TestTeam) => {
-  await foldFigures(database)
+  await foldStats(database)
   const rows = await database.any(sql.type(countRow)`
     select status, sum(count)::integer as count from daily_figures
     where team_id = ${team.id} and channel = 'sending' group by status`)
@@ -93,7 +98,7 @@ t.test('a report counts in the hour its email was sent', async (t) => {
   await database.query(sql.unsafe`
     update email_events set occurred_at = now() - interval '2 days' where email_id = ${id}`)
   await complain(team, id, 'ok0@example.org')
-  await foldFigures(database)
+  await foldStats(database)
   const days = await database.any(sql.type(countRow)`
     select (current_date - day)::text as status, count from daily_figures
     where team_id = ${team.id} and channel = 'sending' and status = 'complained'`)
@@ -124,6 +129,9 @@ t.test('owners and webhooks get a warning once in 24 hours', async (t) => {
     update teams set reputation_warned_at = now() - interval '25 hours' where id = ${team.id}`)
   await judge()
   await until('it is announced again', () => receiver.received.length === 2)
+  const announced = await database.anyFirst(sql.type(object({ status: string().defined() }))`
+    select status from webhook_messages where team_id = ${team.id}`)
+  t.equal(announced.length, 2)
 })
 
 t.test('a pause stops batch items and broadcasts until a resume, not single emails', async (t) => {

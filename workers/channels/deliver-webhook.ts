@@ -9,13 +9,13 @@ import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { stopNotifying } from '../../db/messages/webhooks/endpoints.ts'
 import {
-  type EndpointNews,
+  type EndpointResult,
   failSilenced,
+  lockUnchangedWebhooks,
   type OutgoingWebhook,
   type Round,
   storeRound,
   type WebhookAttempt,
-  webhooksAsAsked,
   webhooksToDeliver,
 } from '../../db/messages/webhooks/messages.sql.ts'
 import { signedHeaders, signingKey } from '../../db/messages/webhooks/secret.ts'
@@ -87,7 +87,7 @@ async function outdated(tx: Tx, attempts: readonly Attempt[]): Promise<ReadonlyS
   const failed = attempts.filter(({ answer }) => !isTaken(answer))
   if (failed.length === 0) return new Set()
   const current = new Set(
-    await webhooksAsAsked(
+    await lockUnchangedWebhooks(
       tx,
       attempts.map(({ row }) => row),
     ),
@@ -254,7 +254,7 @@ function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): Webhook
 }
 
 /** Collects the results of attempts per endpoint. */
-function newsOf(delivered: readonly Delivered<Attempt>[]): EndpointNews[] {
+function newsOf(delivered: readonly Delivered<Attempt>[]): EndpointResult[] {
   const latest = (times: Date[]) => times.sort((one, other) => other.getTime() - one.getTime())[0] ?? null
   return [...Map.groupBy(delivered, ({ answer: { row } }) => row.endpoint_id)].flatMap(([id, own]) => {
     const team_id = own[0]?.answer.row.team_id

@@ -20,6 +20,7 @@ import {
   messagesToDeliver,
   type OutgoingWhatsappRow,
 } from '../../db/messages/whatsapp/messages.sql.ts'
+import { formsOf } from '../../db/messages/whatsapp/number-forms.ts'
 import { OPTED_OUT, optedOutAmong } from '../../db/messages/whatsapp/opt-outs.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
@@ -74,16 +75,16 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 /** A recipient's pause may be lifted early, so its messages check again this often, in seconds. */
 const MAX_RECIPIENT_PAUSE_S = 60
 
-/** Delivers the messages of the default number. */
-export function whatsappChannel({
-  whatsapp,
-  ...deps
-}: WhatsappDeps): DeliveryChannel<'deliver-whatsapp', WhatsappAttempt> {
+/** Delivers a queue of the default number. */
+export function ofDefaultNumber<J extends 'deliver-whatsapp' | 'deliver-whatsapp-parts'>(
+  channel: Channel<J>,
+  { whatsapp, ...deps }: WhatsappDeps,
+): DeliveryChannel<J, WhatsappAttempt> {
   if (!whatsapp.number) throw new Error('this worker has no default WhatsApp number')
   const { provider, unknown_wait, number } = whatsapp
   const sender = defaultSender(number)
-  return whatsappThrough<'deliver-whatsapp', false>(
-    WHATSAPP,
+  return whatsappThrough<J, false>(
+    channel,
     {
       unknown_wait,
       senders: { one: async () => sender },
@@ -98,7 +99,14 @@ export function whatsappChannel({
   )
 }
 
-type WhatsappJob = 'deliver-whatsapp' | 'deliver-whatsapp-number' | 'deliver-test-whatsapp'
+export const whatsappChannel = (deps: WhatsappDeps): DeliveryChannel<'deliver-whatsapp', WhatsappAttempt> =>
+  ofDefaultNumber(WHATSAPP, deps)
+
+type WhatsappJob =
+  | 'deliver-whatsapp'
+  | 'deliver-whatsapp-parts'
+  | 'deliver-whatsapp-number'
+  | 'deliver-test-whatsapp'
 
 /** Delivers the WhatsApp messages of one queue. */
 export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
@@ -291,5 +299,8 @@ function pausesOf({
 }: Delivered<WhatsappAttempt>): RecipientPause[] {
   if (outcome.kind !== 'deferred' || outcome.wait_seconds === undefined || end.end !== 'again') return []
   const paused_until = new Date(at.getTime() + end.seconds * 1_000)
-  return [{ sender, recipient: row.recipient, paused_until, reason: outcome.detail }]
+  return formsOf(row.recipient).map((recipient) => ({
+    ...{ sender, recipient, paused_until },
+    reason: outcome.detail,
+  }))
 }

@@ -5,11 +5,11 @@
  * nothing.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
-import { stateOfSender, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
+import { failingSenders, stateOfSender } from '../../db/delivery/senders/circuit-breaker.ts'
 import { reserveSends, type Sender } from '../../db/delivery/senders/rate-limit.ts'
 import type { ServiceClock } from '../../db/postgres/service-clock.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
-import type { Rooms } from '../../db/queue/group-claims.sql.ts'
+import type { Capacities } from '../../db/queue/group-claims.sql.ts'
 import { type Breakers, IN_FLIGHT_PER_SEND } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, ManySenders, Outgoing } from './channel.ts'
 
@@ -29,7 +29,7 @@ export type Released<J extends DeliveryJob, A> = Message<J, A> & {
 /**
  * How many messages may be claimed, the excluded groups, and the limit per sender if there are many senders.
  */
-export type ClaimLimits = { limit: number; except: readonly string[]; rooms?: Rooms }
+export type ClaimLimits = { limit: number; except: readonly string[]; rooms?: Capacities }
 
 type AdmissionResult<J extends DeliveryJob, A> = {
   released: Released<J, A>[]
@@ -71,7 +71,7 @@ export function createAdmission<J extends DeliveryJob, A>(
   }
 
   async function admitMany({ prefix, paused }: ManySenders, room: number): Promise<ClaimLimits> {
-    const { states } = await clock.setBy(troubledSenders(database, prefix), ({ now }) => now)
+    const { states } = await clock.setBy(failingSenders(database, prefix), ({ now }) => now)
     const of = inFlight.rooms()
     for (const [key, { wait_seconds, probing }] of states) {
       if (wait_seconds > 0) of.set(key, 0)

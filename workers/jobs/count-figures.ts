@@ -1,6 +1,6 @@
 /** Adds deltas to the stats of days and broadcasts, and checks teams by what they have sent. */
 import { judgeTeams } from '../../db/messages/bulk-pause.ts'
-import { foldFigures } from '../../db/stats/daily/fold.ts'
+import { foldStats } from '../../db/stats/daily/fold.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** Runs every minute. */
@@ -11,6 +11,6 @@ export async function countFiguresJob({
 }: Pick<WorkerDeps, 'database' | 'reputation'> & {
   queue: Pick<WorkerDeps['queue'], 'enqueue'>
 }): Promise<void> {
-  await foldFigures(database)
+  await foldStats(database)
   await judgeTeams({ database, queue }, reputation)
 }

@@ -4,7 +4,7 @@
  * resume isn't lost. It sends nothing.
  */
 import { BROADCAST_QUEUES } from '../../db/channels/channels.sql.ts'
-import { type WalkStep, walk } from '../../db/messages/broadcasts/expand.ts'
+import { type ExpansionStep, expandStep } from '../../db/messages/broadcasts/expand.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
@@ -31,7 +31,7 @@ async function aheadOf({ bulk }: WorkerDeps): Promise<number> {
 }
 
 /** How the job ends after a step; null: another step may follow. */
-function endAfter(step: WalkStep, hasTime: boolean): End | null {
+function endAfter(step: ExpansionStep, hasTime: boolean): End | null {
   if (step.kind === 'over') return { end: 'completed' }
   if (step.kind === 'early') return { end: 'snoozed', seconds: Math.min(step.seconds, MAX_SNOOZE_S) }
   if (step.kind === 'moved') return hasTime ? null : { end: 'snoozed', seconds: 0 }
@@ -51,7 +51,7 @@ async function expand(
   for (let ended = false; !ended; ) {
     const step = await database.transaction(async (tx) => {
       const walking = { tx, queue, versions, secrets, ahead, brakes, ramp, isSuppressedByName: isNamed }
-      const taken = await walk(walking, job.data.team_id, job.data.broadcast_id)
+      const taken = await expandStep(walking, job.data.team_id, job.data.broadcast_id)
       const end = endAfter(taken, performance.now() < until)
       if (end !== null) await settle(tx, new Map([[job, end]]))
       ended = end !== null

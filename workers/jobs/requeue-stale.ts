@@ -10,7 +10,7 @@ import { recordDeadLettered } from '../../db/delivery/requeue.ts'
 import { deleteExpiredRecipientPauses } from '../../db/delivery/senders/senders.sql.ts'
 import { requeueLost } from '../../db/delivery/sweep.ts'
 import { lostBackgroundJobs } from '../../db/maintenance/background-jobs/background-jobs.sql.ts'
-import { lostWalks } from '../../db/messages/broadcasts/waiting.sql.ts'
+import { lostExpansions } from '../../db/messages/broadcasts/waiting.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { Producer } from '../../db/queue/producer.ts'
@@ -40,8 +40,8 @@ async function requeueLostBackgroundJobs({ tx, queue, now }: At): Promise<number
   return queue.reenqueue(tx, 'run-background-job', jobs)
 }
 
-async function requeueLostWalks({ tx, queue }: At): Promise<number> {
-  return queue.reenqueue(tx, 'expand-broadcast', [...(await lostWalks(tx, SWEEP_LIMIT))])
+async function requeueLostExpansions({ tx, queue }: At): Promise<number> {
+  return queue.reenqueue(tx, 'expand-broadcast', [...(await lostExpansions(tx, SWEEP_LIMIT))])
 }
 
 type Sweep = [words: string, sweep: (at: Omit<At, 'tx'> & { database: Database }) => Promise<number>]
@@ -66,7 +66,7 @@ const SWEEPS: Sweep[] = [
     ],
   ),
   ['requeued reports that had lost their job', inOneTransaction(requeueLostReports)],
-  ['requeued broadcasts that had lost their job', inOneTransaction(requeueLostWalks)],
+  ['requeued broadcasts that had lost their job', inOneTransaction(requeueLostExpansions)],
   ['requeued background jobs that the queue had lost', inOneTransaction(requeueLostBackgroundJobs)],
 ]
 

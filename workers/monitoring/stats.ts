@@ -45,7 +45,7 @@ function kindOf(event: ReportedEvent): string {
 }
 
 /** @param concurrency how many provider calls the worker may have at once. */
-export function createFigures(metrics: Metrics, concurrency: number): Figures {
+export function createWorkerStats(metrics: Metrics, concurrency: number): Figures {
   const senders = new Map<DeliveryJob, string>()
   const completed = new Map<JobName, number>()
   let calling = 0

@@ -153,7 +153,7 @@ function chartOf(title: string, stretch: ChartData, switches: readonly Switch[])
   return {
     kind: 'chart',
     title,
-    label: `${title}: the table below says the same`,
+    label: `${title}. The table below has the same data.`,
     switches,
     table: chartTable(stretch),
     columns: spans.flatMap((span, index) => columnOf(span, index, { step, top, layers })),
@@ -182,7 +182,7 @@ const chartTable = ({ spans, layers, column, title, note }: ChartData): Table =>
     .map(({ at, counts, total }) => ({
       cells: [text(at), ...counts.map((count) => number(count)), number(total)],
     })),
-  empty: 'Nothing was accepted on these days.',
+  empty: 'No messages in this period.',
 })
 
 /** Builds a chart with its table and links to other periods. */

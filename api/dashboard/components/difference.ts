@@ -19,7 +19,7 @@ const MAX_WORDS_LENGTH = 100_000
 
 const UNCOMPARED: DifferenceLine = {
   sign: '…',
-  text: 'Too much differs to be compared line by line: here are the old lines, then the new ones',
+  text: 'Too many differences to compare line by line. The old lines are followed by the new ones.',
 }
 
 /** Returns lines, or the first and last of them if there are too many. */

@@ -24,12 +24,11 @@ function alike(one: string, other: string): number {
 
 function wordsOf(wanted: string, found: string): string {
   const [needed, has] = [bare(wanted), bare(found)]
-  if (has.replace(/["\\]/g, '') === needed)
-    return 'has quotation marks or backslashes that do not belong in it'
-  if (/(^|;)p=(;|$)/.test(has)) return 'a revoked key: nothing follows p='
+  if (has.replace(/["\\]/g, '') === needed) return 'contains stray quotation marks or backslashes'
+  if (/(^|;)p=(;|$)/.test(has)) return 'a revoked key: p= is empty'
   if (needed.startsWith(has)) return `cut short: ${found.length} of ${wanted.length} characters`
-  if (has.startsWith(needed)) return `too long: ${found.length} characters in place of ${wanted.length}`
-  return /(^|;)p=/.test(has) ? 'another key' : 'another text'
+  if (has.startsWith(needed)) return `too long: ${found.length} instead of ${wanted.length} characters`
+  return /(^|;)p=/.test(has) ? 'a different key' : 'a different text'
 }
 
 /** Returns the published value with the longest common prefix. */
@@ -55,7 +54,7 @@ export function differenceWords(
   published: readonly string[],
 ): string {
   if (/^v=spf1\b/i.test(value)) {
-    if (published.length > 1) return `${published.length} SPF records: receivers accept only one`
+    if (published.length > 1) return `${published.length} SPF records, but receivers only accept one`
     const has = new Set(published[0]?.toLowerCase().split(/\s+/))
     const lacks = value.split(' ').filter((term) => !has.has(term.toLowerCase()))
     return `lacks ${lacks.join(' ')}`
@@ -63,6 +62,6 @@ export function differenceWords(
   const nearest = nearestTo(value, published)
   const words = wordsOf(value, nearest)
   return published.length > 1
-    ? `none of ${published.length} records at ${name} fits; the nearest: ${words}`
+    ? `none of ${published.length} records at ${name} matches, the nearest is ${words}`
     : words
 }

@@ -13,14 +13,14 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '1.2': 'the domain of the address does not exist',
   '1.3': 'the address is not valid',
   '1.6': 'the mailbox has moved',
-  '1.10': 'the domain takes no mail',
+  '1.10': 'the domain does not accept email',
   '2.1': 'the mailbox is disabled',
   '2.2': 'the mailbox is full',
   '2.3': 'the message is too large for the mailbox',
   '3.4': 'the message is too large for the server',
-  '4.4': 'no server takes mail for the domain',
-  '4.7': 'the server did not take it in time',
-  '7.1': 'the server refused it by its rules',
+  '4.4': 'no mail server was found for the domain',
+  '4.7': 'delivery timed out',
+  '7.1': 'the server rejected it because of its policy',
   '7.26': 'it failed SPF, DKIM or DMARC',
 }
 
@@ -32,7 +32,7 @@ function meaningIn(detail: string): string {
 
 const SENTENCES: Readonly<Record<string, string>> = {
   sent: 'Accepted by the mail server. Nothing has been reported since.',
-  delivered: 'Delivered: the recipient’s server has it.',
+  delivered: 'Delivered to the recipient’s mail server.',
   opened: 'Delivered and opened.',
   clicked: 'Delivered, and a link in it was clicked.',
   complained: 'The recipient reported it as spam.',
@@ -43,9 +43,9 @@ export function queuedSentence(
   last: { kind: string; detail: string } | undefined,
   waiting: { state: string } | undefined,
 ): string {
-  if (waiting?.state === 'scheduled') return 'Waiting for its time.'
+  if (waiting?.state === 'scheduled') return 'Scheduled for later.'
   if (last?.kind !== 'gave_up') return 'Waiting to be sent.'
-  return last.detail.startsWith('expired:') ? 'Not sent: it expired.' : 'Failed after many attempts.'
+  return last.detail.startsWith('expired:') ? 'Not sent. It expired.' : 'Failed after many attempts.'
 }
 
 export function emailSentence(email: ShownEmail): string {

@@ -24,10 +24,10 @@ export const WORDING: Record<EmailEventKind, Wording> = {
   suppressed: { title: 'Not sent: the address is suppressed', tone: 'bad' },
   complained: { title: 'Reported as spam', tone: 'bad' },
   deferred: { title: 'Deferred, will retry', tone: 'warn' },
-  held: { title: 'Held back: the sender may be at fault', tone: 'warn' },
-  unknown: { title: 'The server’s answer was lost', tone: 'warn' },
+  held: { title: 'Held back because of the sender', tone: 'warn' },
+  unknown: { title: 'The server’s response was lost', tone: 'warn' },
   delayed: { title: 'Delayed by a server on the way', tone: 'warn' },
-  unreadable: { title: 'A report that could not be read', tone: 'warn' },
+  unreadable: { title: 'Unreadable report', tone: 'warn' },
   auto_reply: { title: 'Automatic reply', tone: 'plain' },
   unsubscribed: { title: 'Unsubscribed at the mail provider', tone: 'plain' },
   machine_opened: { title: 'Opened by a proxy or scanner', tone: 'plain' },
@@ -118,7 +118,7 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   tone: 'warn',
   title: until === null ? `${sender} is paused` : `${sender} is paused until`,
   at: until === null ? undefined : time(until, now),
-  text: reason ?? 'It gave no reason.',
+  text: reason ?? 'No reason given.',
 })
 
 /**
@@ -127,8 +127,8 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
  */
 export const pausedDelivery = (what: string): Alert => ({
   tone: 'warn',
-  title: 'Delivery is paused; we retry automatically',
-  text: `${what} waits until it can be sent again; nothing is lost, and there is nothing to do.`,
+  title: 'Delivery is paused. We retry automatically',
+  text: `${what} is sent when delivery resumes. Nothing is lost, and you don’t have to do anything.`,
 })
 
 /**
@@ -141,46 +141,42 @@ export const pausedQueue = (subject: string, reason: string | null): Alert => ({
     reason === RESTORED
       ? `${subject} is paused: the database was restored or copied`
       : `${subject} is paused by an operator`,
-  text: 'What is queued waits until an operator resumes it; nothing is lost.',
+  text: 'Queued messages wait until an operator resumes it. Nothing is lost.',
 })
 
 /** The alert for a suspended team. */
 export const SUSPENDED_TEAM: Alert = {
   tone: 'bad',
   title: 'Nothing goes out: the team is suspended',
-  text: 'What is queued goes out once an operator resumes the team.',
+  text: 'Queued messages are sent once an operator resumes the team.',
 }
 
 /** When paused bulk email is sent. */
-export const BULK_NEXT = 'They are sent once an owner or operator resumes them. Single emails go on.'
+export const BULK_NEXT = 'They are sent once an owner or operator resumes them. Single emails are still sent.'
 
 /** The alert for a restored copy of the database, where all deliveries are paused. */
 export const RESTORED_COPY: Alert = {
   tone: 'bad',
-  title: 'Nothing goes out: this is not the database it was before',
-  text: 'It was restored, cloned or moved. After a failover this ends by itself within a minute; otherwise an operator looks through what waits, since some of it may have gone out before, and resumes it.',
+  title: 'Nothing goes out: the database was restored or copied',
+  text: 'After a failover, sending resumes automatically within a minute. Otherwise an operator has to review the queued messages and resume them, because some may already have been sent.',
 }
 
 /** Describes the waiting state of a message, without the pauses that affect it. */
 export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   const { state, reason, attempts, last_response, next_attempt_at } = waiting
-  const text = last_response ? { text: `The last answer: ${last_response}` } : {}
-  if (state === 'scheduled')
-    return { tone: 'plain', title: 'It waits for its time:', at: time(next_attempt_at, now) }
+  const text = last_response ? { text: `Last response: ${last_response}` } : {}
+  if (state === 'scheduled') return { tone: 'plain', title: 'Scheduled for', at: time(next_attempt_at, now) }
   if (state === 'suspended') return SUSPENDED_TEAM
   if (state === 'paused') return { tone: 'warn', title: reason ?? '', text: BULK_NEXT }
   if (state === 'failed') return { tone: 'bad', title: 'Failed', text: last_response ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'deferred') {
     if (reason !== null) return { tone: 'busy', title: reason, at: time(next_attempt_at, now) }
-    const tried = attempts === 0 ? 'Not tried yet' : `Tried ${plural(attempts, 'time')}`
-    return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }
+    const tried = attempts === 0 ? 'Not attempted yet' : `Attempted ${plural(attempts, 'time')}`
+    return { tone: 'warn', title: `${tried}. Next attempt ${time(next_attempt_at, now).age}`, ...text }
   }
-  const words = 'If this lasts, no worker is running for it.'
-  const title =
-    state === 'lost'
-      ? 'It has lost its place in the queue and gets a new one soon'
-      : 'No worker has taken it yet'
+  const words = 'If this lasts, no worker is running for its queue.'
+  const title = state === 'lost' ? 'Its job was lost and is requeued automatically' : 'Waiting for a worker'
   return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
 }
 
@@ -204,7 +200,7 @@ export function mainReason(
 ): Alert[] {
   if (stops.length === 0 || WHATEVER_STOPS.includes(state)) return [attempt]
   if (!last_response) return [...stops]
-  const answer = `The last answer: ${last_response}`
+  const answer = `Last response: ${last_response}`
   return stops.map((stop, at) =>
     at > 0 || stop.text === last_response
       ? stop

@@ -12,7 +12,7 @@ const WHATSAPP_WORDING: Record<string, Wording> = {
   delivered: { title: 'Delivered to the phone', tone: 'good' },
   read: { title: 'Read', tone: 'good' },
   failed: { title: 'Failed', tone: 'bad' },
-  unknown: { title: 'The provider’s answer was lost', tone: 'warn' },
+  unknown: { title: 'The provider’s response was lost', tone: 'warn' },
 }
 
 /**

@@ -33,12 +33,13 @@ const WORDS: Readonly<Record<string, Words>> = {
   'contact.import': {
     title: 'Import contacts',
     verb: 'Imported',
-    outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} refused; the rest is stored.`,
+    outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} rejected. All others were imported.`,
   },
   'suppression.import': {
     title: 'Import suppressions',
     verb: 'Imported',
-    outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} refused; the rest is suppressed.`,
+    outcome: ({ refused }) =>
+      `${plural(Number(refused ?? 0), 'record')} rejected. All others are suppressed.`,
   },
   'suppression.lift': {
     title: 'Lift suppressions',
@@ -46,12 +47,12 @@ const WORDS: Readonly<Record<string, Words>> = {
     outcome: ({ lifted }) => `${plural(Number(lifted ?? 0), 'address', 'addresses')} lifted.`,
   },
   'suppression.judge': {
-    title: 'Judge suppressions again',
-    verb: 'Judged',
+    title: 'Re-evaluate suppressions',
+    verb: 'Checked',
     outcome: (result) => judgedWords(result),
   },
   'contact.erase': {
-    title: 'Erase a person',
+    title: 'Erase personal data',
     verb: 'Checked',
     outcome: ({ emails, waiting_emails_deleted, reports }) =>
       `${plural(Number(emails ?? 0), 'email')} rewritten, ${Number(waiting_emails_deleted ?? 0)} deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
@@ -67,9 +68,9 @@ const WORDS: Readonly<Record<string, Words>> = {
   'email.delete': DELETE_WORDS,
   'email.delete_apart': DELETE_WORDS,
   'queue.redrive': {
-    title: 'Try dead letters again',
+    title: 'Retry failed jobs',
     verb: 'Moved back',
-    outcome: ({ redriven }) => `${plural(Number(redriven ?? 0), 'job')} will be tried again.`,
+    outcome: ({ redriven }) => `${plural(Number(redriven ?? 0), 'job')} will be retried.`,
   },
   'webhook.replay': {
     title: 'Send webhooks again',
@@ -77,9 +78,9 @@ const WORDS: Readonly<Record<string, Words>> = {
     outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook')} queued to be sent again.`,
   },
   'report.purge': {
-    title: 'Delete what recipients wrote from stored reports',
+    title: 'Redact stored reports',
     verb: 'Checked',
-    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'stored report')} cut or deleted.`,
+    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'stored report')} redacted or deleted.`,
   },
 }
 

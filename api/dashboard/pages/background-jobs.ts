@@ -39,7 +39,7 @@ const doneWords = ({ done, total }: BackgroundJobRow): string =>
 function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
   return {
     title: 'Background jobs',
-    lead: 'Imports and bulk actions that take longer than a page should. Workers carry on where one of them stopped.',
+    lead: 'Imports and large bulk actions. If a worker stops, another one continues its jobs.',
     sections: [
       tableOf(
         jobs,
@@ -53,7 +53,7 @@ function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
-          empty: 'Nothing lately.',
+          empty: 'No recent jobs.',
           wrap: ['State'],
         },
       ),
@@ -85,7 +85,7 @@ function jobView(job: BackgroundJobRow, now: Date, back: string): View {
       kind: 'alerts',
       id: 'outcome',
       live,
-      calm: 'Workers do it in batches. This page updates by itself, and you need not wait for it.',
+      calm: 'Running in batches. This page refreshes automatically, and you don’t have to wait here.',
       alerts: live ? [] : [fault === null ? { tone, title: outcome(job.result) } : { tone, title: fault }],
     },
     factsOf({

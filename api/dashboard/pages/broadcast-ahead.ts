@@ -6,7 +6,7 @@ import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sq
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
-import { type Readiness, readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import { checkReadiness, type Readiness } from '../../../db/messages/broadcasts/readiness.ts'
 import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
 import { duration, headed, number, plural, time } from '../components/cell.ts'
 import type { Actions, Alert, Field, Section, Tile } from '../components/section.ts'
@@ -46,7 +46,7 @@ export const unfilledSection = (slots: readonly string[]): Section[] =>
     slots.length > 0 && {
       tone: 'warn',
       title: `No contact has the ${slots.length === 1 ? 'property' : 'properties'} ${slotWords(slots)}`,
-      text: 'The message has such variables: without a default value for each, everybody is skipped.',
+      text: 'The message uses these variables. Without default values, all contacts are skipped.',
     },
   ])
 
@@ -85,13 +85,13 @@ function aheadSections(
   return compact<Section>([
     {
       kind: 'tiles',
-      title: isScheduled ? 'What is going to happen' : 'Audience',
+      title: isScheduled ? 'Forecast' : 'Audience',
       tiles: compact([
         starts,
         {
           label: 'Contacts',
           value: audience === null ? 'very many' : number(audience).text,
-          detail: isScheduled ? 'fit now; chosen when it starts' : undefined,
+          detail: isScheduled ? 'match now, chosen when it starts' : undefined,
         },
         { label: 'Missing a variable', value: number(lacking).text },
         ...lengthTiles(row, ready),
@@ -118,7 +118,7 @@ function aheadSections(
 /** Reads the readiness of a broadcast and its warnings. */
 async function aheadOf(row: BroadcastRow, deps: PageDeps) {
   const [ready, warnings] = await Promise.all([
-    readinessOf(deps.database, row, deps.publicUrl),
+    checkReadiness(deps.database, row, deps.publicUrl),
     startWarnings(deps.database, row, deps),
   ])
   return { ready, warnings }

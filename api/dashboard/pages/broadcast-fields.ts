@@ -136,7 +136,7 @@ const messageFields = ({ templates, from }: Choices, draft: BroadcastDraft | nul
     value: Object.entries(draft?.variables ?? {})
       .map(pairLine)
       .join('\n'),
-    hint: 'One per line, such as name: friend. Used where a contact has no property of that name; a contact with neither is skipped.',
+    hint: 'One per line, such as name: friend. Used if a contact doesn’t have the property. Contacts with neither are skipped.',
   }),
   field('tags', 'Tags', {
     type: 'textarea',
@@ -153,7 +153,7 @@ const audienceFields = (choices: Choices, draft: BroadcastDraft | null): Field[]
 ]
 
 const whenFields = (draft: BroadcastDraft | null, zone: string): Field[] => [
-  field('send_at', `Send at (${zone} time; empty: as soon as it is started)`, {
+  field('send_at', `Send at (${zone} time, empty to send on start)`, {
     type: 'datetime-local',
     value: timeTyped(draft, zone),
   }),

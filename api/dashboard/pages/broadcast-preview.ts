@@ -9,8 +9,8 @@ import { fill } from '../../../db/fill.ts'
 import { memberAfter } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
-import { addressed, mailingOf } from '../../../db/messages/broadcasts/mailing.ts'
-import { previewOf } from '../../../db/messages/emails/content.ts'
+import { addressed, toMailing } from '../../../db/messages/broadcasts/mailing.ts'
+import { buildPreview } from '../../../db/messages/emails/content.ts'
 import { nameOf } from '../components/names.ts'
 import type { Link, Section } from '../components/section.ts'
 import { alertsOf, compact, field, get } from '../server/builders.ts'
@@ -62,7 +62,7 @@ async function shownTo(
  */
 async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: PageDeps) {
   const version = await versionOf(row, deps)
-  const mailing = mailingOf(row, version.slots)
+  const mailing = toMailing(row, version.slots)
   const names = Object.fromEntries(mailing.slots.map((slot) => [slot, `[${slot}]`]))
   const item = contact
     ? addressed(mailing, contact, LINK)
@@ -73,7 +73,7 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
       )
   if (typeof item === 'string')
     throw new RequestError('bad_request', fill(TEXTS.wouldBeSkipped, { reason: item }))
-  const parts = await previewOf(compileVersion(version), item.variables ?? {}, deps.texts)
+  const parts = await buildPreview(compileVersion(version), item.variables ?? {}, deps.texts)
   if ('too_large' in parts)
     throw new RequestError('bad_request', fill(TEXTS.partTooLarge, { part: parts.too_large }))
   return { subject: item.subject, ...parts }
@@ -93,7 +93,7 @@ function waysOn(contact: Shown, request: TeamRequest<'id'>): Link[] {
 /** Builds the form that chooses another contact. */
 const choice = (contact: Shown, request: TeamRequest<'id'>): Section => ({
   kind: 'filter',
-  title: 'As another contact',
+  title: 'Preview as another contact',
   fold: !request.query.has('contact'),
   action: broadcastPath(request),
   method: 'get',
@@ -109,8 +109,8 @@ const choice = (contact: Shown, request: TeamRequest<'id'>): Section => ({
 })
 
 const whoseWords = (contact: Shown, request: TeamRequest): string => {
-  if (contact) return `What ${nameOf(contact.properties) ?? contact.email} gets`
-  return `No ${request.query.has('follows') ? 'further ' : ''}contact of the audience was found`
+  if (contact) return `Preview for ${nameOf(contact.properties) ?? contact.email}`
+  return `No ${request.query.has('follows') ? 'more contacts' : 'contact'} found in the audience`
 }
 
 /** Builds the preview for the chosen contact, or the first of the audience, with a link to the next. */
@@ -140,7 +140,7 @@ export async function previewSections(
     ])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    const problem = { tone: 'bad', title: `No preview. ${error.message}` } as const
+    const problem = { tone: 'bad', title: `Can’t show a preview. ${error.message}` } as const
     return [...alertsOf([problem], { id: 'preview' }), choice(contact, request)]
   }
 }

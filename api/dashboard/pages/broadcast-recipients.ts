@@ -57,7 +57,7 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
   const { status: word } = filter.read(query)
   const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
   return show({
-    title: word ? `${name}: ${word}` : `${name}: everybody`,
+    title: word ? `${name}: ${word}` : `${name}: all recipients`,
     back: { href: broadcastPath(request), label: name },
     actions: {
       links: [{ href: `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`, label: 'CSV' }],
@@ -69,11 +69,11 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
         ({ id, email, status: stands, detail, created_at }) => ({
           Status: status(stands),
           Address: text(email, { href: teamPath(team, 'contacts', email) }),
-          'Last answer': text(detail),
+          'Last response': text(detail),
           Created: time(created_at, now),
           '': text('The email', { href: teamPath(team, 'emails', id) }),
         }),
-        { next: page.next, empty: 'Nobody.' },
+        { next: page.next, empty: 'No recipients.' },
       ),
     ],
   })
@@ -94,7 +94,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
   return show({
     title: `${name}: skipped`,
-    lead: 'Who was in the audience but got nothing, and why.',
+    lead: 'Contacts in the audience that the broadcast wasn’t sent to, with the reason.',
     back: { href: broadcastPath(request), label: name },
     actions: { links: [{ href: broadcastPath(request, 'skips.csv'), label: 'CSV' }] },
     sections: [
@@ -105,7 +105,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
           Why: text(SKIP_WORDS[reason] ?? reason, { detail }),
           When: time(at, now),
         }),
-        { next: page.next, empty: 'Nobody was skipped.' },
+        { next: page.next, empty: 'No contacts were skipped.' },
       ),
     ],
   })

@@ -46,8 +46,8 @@ const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone 
   pause: { title: 'Paused', tone: 'warn' },
   resume: { title: 'Resumed', tone: 'busy' },
   cancel: { title: 'Cancelled', tone: 'bad' },
-  again: { title: 'Sent on to those not reached before', tone: 'busy' },
-  end: { title: 'Sent to everybody', tone: 'good' },
+  again: { title: 'Sent to contacts not reached before', tone: 'busy' },
+  end: { title: 'Sent to all contacts', tone: 'good' },
 }
 
 function byWords({ by, itself }: HistoryEntry): string {
@@ -175,7 +175,7 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
     ...tableOf(
       rows,
       ({ label, count, href, tone, note = '', share: part = '' }) => ({
-        'What became of it': text(label, { href }),
+        Outcome: text(label, { href }),
         Part: bar(count, Math.max(audience ?? 0, made, 1), tone),
         Contacts: number(count),
         Share: { text: part, number: true },
@@ -192,7 +192,7 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
 function restWords({ stats: counted, audience }: BroadcastView): string {
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   if (audience === null) return 'its audience'
-  return `the ${plural(left, 'contact')} that ${left === 1 ? 'is' : 'are'} left`
+  return `the ${plural(left, 'remaining contact')}`
 }
 
 /** Questions before a broadcast is paused, resumed or cancelled. */
@@ -200,7 +200,7 @@ export const STATE_QUESTIONS: Readonly<
   Record<'pause' | 'resume' | 'cancel', (view: BroadcastView) => Question>
 > = {
   pause: (view) => ({
-    question: `Pause “${view.name}”, with ${restWords(view)} still to go?`,
+    question: `Pause “${view.name}” before it is sent to ${restWords(view)}?`,
     answer: 'Pause broadcast',
   }),
   resume: (view) => ({
@@ -208,7 +208,7 @@ export const STATE_QUESTIONS: Readonly<
     answer: 'Resume broadcast',
   }),
   cancel: (view) => ({
-    question: `Cancel “${view.name}” permanently? It will not go to ${restWords(view)}.`,
+    question: `Cancel “${view.name}” permanently? It won’t be sent to ${restWords(view)}.`,
     answer: 'Cancel broadcast',
     keep: 'Keep broadcast',
     tone: 'danger',
@@ -247,7 +247,7 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
       label: 'Send failed emails again',
       menu: true,
     },
-    ended && { href: broadcastPath(request, 'again'), label: 'Send to those not reached yet', menu: true },
+    ended && { href: broadcastPath(request, 'again'), label: 'Send to contacts not reached yet', menu: true },
   ])
   return { forms, links }
 }
@@ -266,6 +266,6 @@ export const testForm = (request: TeamRequest): Section =>
     {
       title: 'Send a test',
       folded: true,
-      note: `Sends it as one contact would get it to at most ${MAX_TESTS} addresses. It counts in no figure of the broadcast.`,
+      note: `Sends it as one contact would receive it, to up to ${MAX_TESTS} addresses. Tests don’t count in the stats of the broadcast.`,
     },
   )

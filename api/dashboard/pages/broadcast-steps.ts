@@ -5,7 +5,7 @@
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { propertyNames } from '../../../db/audience/contacts/search.sql.ts'
-import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
+import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError, resultOrError } from '../../../db/errors.ts'
@@ -44,7 +44,7 @@ async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<
   return {
     templates: await templatesOfTeam(database, team.id),
     topics,
-    subscribers: await subscribersOf(database, team.id, ids),
+    subscribers: await countSubscribers(database, team.id, ids),
     properties: await propertyNames(database, team.id),
     from: verified ? `hello@${verified.name}` : '',
   }
@@ -138,8 +138,8 @@ async function stepView(
   return {
     title,
     lead: draft
-      ? 'Each step is saved when you leave it. Nothing is sent until you have looked at the draft and started it.'
-      : 'It is kept as a draft from the next step on. Nothing is sent until you have looked at it and started it.',
+      ? 'Each step is saved when you leave it. Nothing is sent until you start the draft.'
+      : 'It is saved as a draft when you continue. Nothing is sent until you start it.',
     back,
     above: [stepperOf(step, draft, request)],
     sections: compact<Section>([

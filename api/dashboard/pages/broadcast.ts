@@ -115,7 +115,7 @@ const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, 
   if (isChanged)
     await asActor(request, deps, (by) => changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }))
   if (next) return redirect(stepPath(broadcastPath(request), next))
-  return redirect(broadcastPath(request), isChanged ? 'The draft is saved.' : 'Nothing was changed.')
+  return redirect(broadcastPath(request), isChanged ? 'The draft is saved.' : 'No changes to save.')
 })
 
 const remove = act(
@@ -195,8 +195,8 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
   const audience = await unreachedSize(database, row)
   const rest = plural(audience, 'contact')
   return show({
-    title: `Send “${row.name}” to those not reached yet`,
-    lead: `${rest} ${audience === 1 ? 'fits now and has' : 'fit now and have'} no email of it. Nobody gets it twice.`,
+    title: `Send “${row.name}” to contacts not reached yet`,
+    lead: `${rest} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice.`,
     back: { href: broadcastPath(request), label: row.name },
     sections: compact<Section>([
       audience > 0 && {

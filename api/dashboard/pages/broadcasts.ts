@@ -45,7 +45,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
   const isEmpty = views.length === 0 && page.first
   return show({
     title: 'Broadcasts',
-    lead: 'Send one template to everybody in a topic.',
+    lead: 'Send a template to all contacts in a topic.',
     actions: { links: edits && !isEmpty ? [{ ...fresh, main: true }] : [] },
     sections: [
       tableOf(
@@ -82,12 +82,12 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps)
   const needs = alertsOf([
     (await topicsOfTeam(deps.database, team.id)).length === 0 && {
       tone: 'warn',
-      title: 'There is no topic yet',
+      title: 'No topics yet',
       link: { href: teamPath(team, 'topics'), label: 'Add a topic' },
     },
     (await templatesOfTeam(deps.database, team.id)).length === 0 && {
       tone: 'warn',
-      title: 'There is no template yet',
+      title: 'No templates yet',
       link: { href: teamPath(team, 'templates'), label: 'Create a template' },
     },
   ])

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import disposition from 'content-disposition'
-import { suppressTransactionalOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import {
   changeContact,
@@ -18,11 +18,11 @@ import {
   asContact,
   type ContactDetail,
   liftSuppression,
-  markOfSuppression,
   showContact,
+  suppressionMark,
 } from '../../../db/audience/suppressions/lift.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
-import { erasureOf } from '../../../db/maintenance/background-jobs/kinds.ts'
+import { toErasure } from '../../../db/maintenance/background-jobs/kinds.ts'
 import { exportContact } from '../../../db/maintenance/retention/export.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
@@ -68,7 +68,7 @@ type ShownAddress = Pick<ContactDetail, 'email' | 'suppression' | 'suppression_c
 /** Describes which messages the suppression of an address stops. */
 async function effectWords({ team }: TeamRequest, { database }: PageDeps, identity: string): Promise<string> {
   const stored = await suppressedAddress(database, team.id, identity)
-  const which = await suppressTransactionalOf(database, team.id)
+  const which = await readSuppressTransactional(database, team.id)
   const broadcasts = 'Broadcasts never go to this address.'
   return stored && stopsTransactional(which, stored)
     ? `${broadcasts} Transactional email isn’t sent to it either.`
@@ -78,11 +78,12 @@ async function effectWords({ team }: TeamRequest, { database }: PageDeps, identi
 /** Shows the cause of a suppression, its time and the response. */
 function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Section[] {
   if (!cause) return []
-  const report = cause.report_id ?? (cause.email_id === null ? null : 'none: the server said so at once')
+  const report =
+    cause.report_id ?? (cause.email_id === null ? null : 'None. The server rejected it during delivery.')
   const facts = {
     Cause: text(cause.what),
     When: time(cause.at, now),
-    [cause.email_id === null ? 'Reason' : 'In the server’s words']: text(cause.detail),
+    [cause.email_id === null ? 'Reason' : 'Server response']: text(cause.detail),
     Report: text(report, { code: cause.report_id !== null }),
   }
   return [factsOf(facts, { title: 'Cause' })]
@@ -95,9 +96,9 @@ const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section
     [
       field('reason', 'Reason', {
         required: true,
-        hint: 'Kept in the audit trail. The contact becomes what it was before.',
+        hint: 'Recorded in the audit log. The contact returns to its previous status.',
       }),
-      hidden('seen', markOfSuppression(contact), true),
+      hidden('seen', suppressionMark(contact), true),
     ],
     { title: 'Lift the suppression', folded: true },
   )
@@ -119,7 +120,7 @@ async function suppression(
         title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
         text: await effectWords(request, deps, contactIdentity(request.params.email)),
         link: cause?.email_id
-          ? { href: teamPath(team, 'emails', cause.email_id), label: 'The email it comes from' }
+          ? { href: teamPath(team, 'emails', cause.email_id), label: 'Open the email that caused it' }
           : undefined,
       },
     ]),
@@ -138,20 +139,20 @@ function actions(contact: ContactDetail, request: TeamRequest): Actions {
       contact.suppression === null &&
       press(here(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
     request.team.role === 'owner' &&
-      press(here(request, 'export'), 'Export everything stored', {
+      press(here(request, 'export'), 'Export personal data', {
         tone: 'quiet',
         menu: true,
         file: true,
-        about: 'All that is stored about this person, as JSON.',
+        about: 'All data stored about this contact, as JSON.',
       }),
     press(here(request, 'delete'), 'Delete contact', {
       tone: 'danger',
-      about: 'Removes the contact. Emails that were sent stay.',
+      about: 'Removes the contact. Emails already sent are kept.',
     }),
     request.team.role === 'owner' &&
-      press(here(request, 'erase'), 'Erase this person', {
+      press(here(request, 'erase'), 'Erase personal data', {
         tone: 'danger',
-        about: 'Removes the person from contacts, emails, reports and webhooks.',
+        about: 'Removes the contact, and their data in emails, events, reports and webhooks.',
       }),
   ])
   return { saves: { form: EDITING, label: 'Save changes' }, forms }
@@ -188,13 +189,13 @@ async function sent(
       Accepted: time(created_at, now),
     }),
     {
-      title: 'Everything sent',
+      title: 'Messages',
       next:
         emails.length < MESSAGES_SHOWN
           ? []
           : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
       empty:
-        'Nothing was sent to this contact. A number in E.164 form among its properties is looked for, too.',
+        'No messages yet. Messages to phone numbers also appear here if one of the contact’s properties is a number in E.164 format.',
     },
   )
 }
@@ -207,8 +208,8 @@ async function strangerView(email: string, request: TeamRequest<'email'>, deps: 
   const add = press(teamPath(team, 'contacts'), 'Add to contacts', { fields: [hidden('email', email, true)] })
   return {
     title: email,
-    state: text('no contact', { tone: 'plain' }),
-    lead: 'This address is not among the contacts: it has no topics, and broadcasts do not reach it.',
+    state: text('not a contact', { tone: 'plain' }),
+    lead: 'This address isn’t a contact, so it has no topics and doesn’t receive broadcasts.',
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: { forms: compact([team.role !== 'viewer' && add]) },
     sections: [
@@ -287,9 +288,9 @@ const change = act('editor', '/teams/:team/contacts/:email', async (by, request)
   const before = await contactToChange(by.tx, team.id, identity, topicsOf(form))
   const properties = changedProperties(form, before.properties)
   const topics = changedTopics(form, before.topic_ids)
-  if (isSame(before, properties, topics)) return redirect(here(request), 'Nothing was changed.')
+  if (isSame(before, properties, topics)) return redirect(here(request), 'No changes to save.')
   await changeContact(by, team.id, identity, { properties, topic_ids: topics })
-  return redirect(here(request), 'The contact is changed.')
+  return redirect(here(request), 'Contact saved.')
 })
 
 const subscription = (verb: string, change: typeof resubscribe): TeamPage =>
@@ -310,7 +311,7 @@ const lift = act(
   ({ params }) => ({
     question: `Lift the suppression of ${params.email}?`,
     answer: 'Lift suppression',
-    warning: 'The contact becomes what it was before.',
+    warning: 'The contact returns to its previous status.',
   }),
 )
 
@@ -323,7 +324,11 @@ const remove = act(
   },
   async ({ team, params }, { database }) => {
     const { email } = await showContact(database, team.id, contactIdentity(params.email))
-    return { question: `Delete ${email}? Sent emails stay.`, answer: 'Delete contact', tone: 'danger' }
+    return {
+      question: `Delete ${email}? Emails already sent are kept.`,
+      answer: 'Delete contact',
+      tone: 'danger',
+    }
   },
 )
 
@@ -344,13 +349,13 @@ const erase = post(
   'owner',
   '/teams/:team/contacts/:email/erase',
   async ({ team, params, person }, deps) => {
-    const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email))
+    const erasure = toErasure(deps.secrets, team.id, contactIdentity(params.email))
     const job = await beginBackgroundJob(deps, { ...erasure, actor: person.email })
     return backgroundJobAnswer(job, teamPath(team, 'contacts'))
   },
   ({ params }) => ({
-    question: `Erase ${params.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
-    answer: 'Erase this person',
+    question: `Erase all data about ${params.email}? This removes the contact, and their data in emails, events, reports and webhooks. You can’t undo this.`,
+    answer: 'Erase personal data',
     tone: 'danger',
   }),
 )

@@ -1,7 +1,7 @@
 /** Lists the contacts of a team with a filter, exports them as CSV, and adds new ones. */
 
 import { isDeepStrictEqual } from 'node:util'
-import { accountRowOf, contactColumnsOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { readAccountRow, readContactColumns } from '../../../db/accounts/teams/teams.sql.ts'
 import { chooseContactColumns, MAX_COLUMNS } from '../../../db/audience/contacts/columns.ts'
 import { CONTACT_STATUSES, type ContactRow } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/audience/contacts/edit.ts'
@@ -87,7 +87,7 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
       field('properties', 'Properties', {
         type: 'textarea',
         code: true,
-        hint: 'One a line, such as name: Ana',
+        hint: 'One per line, such as name: Ana',
       }),
       ...topicChoices(topics, []),
     ],
@@ -99,8 +99,8 @@ const MAX_COLUMN_LINES = 100
 
 /** Hints for default columns and for chosen ones. */
 const BY_ITSELF =
-  'These are those that most of the contacts listed here have, and follow them until others are saved.'
-const CHOSEN = 'Leave it empty for those that most contacts have.'
+  'These are the most frequent ones of the contacts listed here. They change with the list until you save others.'
+const CHOSEN = 'Leave it empty for the most frequent ones.'
 
 /** @param isChosen true if the team has chosen the columns shown. */
 const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: boolean): Section =>
@@ -113,7 +113,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: 
         code: true,
         rows: MAX_COLUMNS,
         value: shown.map(lineOf).join('\n'),
-        hint: `One a line, ${MAX_COLUMNS} at most, for everybody in the team. ${isChosen || shown.length === 0 ? CHOSEN : BY_ITSELF} With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
+        hint: `One per line, up to ${MAX_COLUMNS}, for the entire team. ${isChosen || shown.length === 0 ? CHOSEN : BY_ITSELF} With more than ${MAX_COLUMNS_BESIDE_TOPICS}, the list has no column for topics.`,
       }),
       hidden('shown', JSON.stringify(shown), true),
     ],
@@ -148,8 +148,8 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
   const names = namesOf(topics)
   const edits = team.role !== 'viewer'
   const page = await pageById(request, await readerOf(request, deps))
-  const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
-  const chosen = await contactColumnsOf(deps.database, team.id)
+  const stored = (await readAccountRow(deps.database, team.id))?.contacts_used ?? 0
+  const chosen = await readContactColumns(deps.database, team.id)
   const columns = chosen ?? commonProperties(page.rows)
   return show({
     title: 'Contacts',
@@ -205,7 +205,7 @@ const choose = act('editor', '/teams/:team/contacts/columns', async (by, { team,
   const names = linesOf(form.get('columns') ?? '', 'columns', MAX_COLUMN_LINES).map(textOf)
   const list = teamPath(team, 'contacts')
   // Submitting the default columns unchanged doesn't save them.
-  if (isDeepStrictEqual(names, jsonOf(form.get('shown') ?? ''))) return redirect(list, 'Nothing was changed.')
+  if (isDeepStrictEqual(names, jsonOf(form.get('shown') ?? ''))) return redirect(list, 'No changes to save.')
   await chooseContactColumns(by, team.id, names)
   return redirect(list, 'The columns were saved.')
 })

@@ -60,7 +60,7 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
             field('name', 'Domain', {
               required: true,
               placeholder: 'mail.example.com',
-              hint: 'The part after the @ of your From address. A subdomain is added as a domain of its own.',
+              hint: 'The part after the @ of your From address. Add each subdomain as a separate domain.',
             }),
           ],
           { title: 'Add a domain', folded: true },
@@ -72,8 +72,8 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
 function purposeOf({ name, type, value }: Pick<Line, 'name' | 'type' | 'value'>): string {
   if (value.includes('k=ed25519')) return 'DKIM with Ed25519: a second signature'
   if (name.includes('._domainkey.')) return 'DKIM: signs your email'
-  if (type === 'CNAME') return 'Return path: where bounces return to, so that SPF aligns'
-  return name.startsWith('_dmarc.') ? 'DMARC: what to do with forged email' : 'SPF: who may send for it'
+  if (type === 'CNAME') return 'Return path: receives bounces and aligns SPF'
+  return name.startsWith('_dmarc.') ? 'DMARC: policy for forged email' : 'SPF: servers that can send for it'
 }
 
 /** A required record with what is published in DNS. */
@@ -121,7 +121,7 @@ const recordSection = (records: readonly Line[], zone: string | null): Section =
   note:
     zone === null
       ? undefined
-      : `Hosts are the part before ${zone}, as most DNS panels ask for it. @ is ${zone} itself.`,
+      : `The host is the part before ${zone}, as most DNS panels need it. @ is ${zone} itself.`,
 })
 
 function leadOf(verified: boolean, records: readonly Line[]): string {
@@ -131,11 +131,11 @@ function leadOf(verified: boolean, records: readonly Line[]): string {
   if (first === undefined)
     return verified
       ? 'Ready: you can send from it.'
-      : 'The records that are needed are published: verify the domain now.'
-  const what = first.state === 'different' ? 'is different from what is needed' : 'is missing'
+      : 'All required records are published. Verify the domain now.'
+  const what = first.state === 'different' ? 'is different' : 'is missing'
   return verified
-    ? `You can send from it, but ${first.name} ${what}: email may be rejected or land in spam.`
-    : `Not verified: ${first.name} ${what}. Publish it where the domain’s DNS is kept; it can take an hour to show.`
+    ? `You can send from it, but ${first.name} ${what}. Email may be rejected or marked as spam.`
+    : `Not verified: ${first.name} ${what}. Add it at your DNS provider. Changes can take up to an hour.`
 }
 
 /** Checks the records in DNS. Without a response from DNS, returns only the records to publish. */
@@ -158,7 +158,7 @@ function returnPathFacts(
   if (returnDomain === null)
     return {
       'Bounces return to': text(`${name}’s own mail server`, {
-        detail: 'They are not counted, because the operator has not set RETURN_PATH_DOMAIN.',
+        detail: 'They aren’t counted, because the operator hasn’t set RETURN_PATH_DOMAIN.',
       }),
     }
   const isUsed = return_path && return_path_rejected_at === null
@@ -251,7 +251,7 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   const back = teamPath(team, 'domains', name)
   const [first] = lacks
   if (!first) return redirect(back, `${name} is verified: you can send from it.`)
-  const words = `${first.name} is ${first.state} in DNS. New records can take an hour to show.`
+  const words = `${first.name} is ${first.state} in DNS. Changes can take up to an hour.`
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
 
@@ -302,7 +302,7 @@ const remove = act(
   async ({ team, params }, { database }) => ({
     question: `Remove ${(await requireDomain(database, team.id, params.name)).name}?`,
     answer: 'Remove domain',
-    warning: 'Nothing can be sent from it afterwards. Sent emails stay.',
+    warning: 'You can’t send from it afterwards. Emails already sent are kept.',
     tone: 'danger',
   }),
 )

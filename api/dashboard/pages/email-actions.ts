@@ -43,7 +43,7 @@ const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, 
     deps,
     await asActor(request, deps, (by) => resendEmail({ ...deps, ...by }, email, mailbox)),
   )
-  return redirect(teamPath(team, 'emails', id), `Sent to ${mailbox.address}: this is the new email.`)
+  return redirect(teamPath(team, 'emails', id), `Sent to ${mailbox.address}. This is the new email.`)
 })
 
 const remove = act(
@@ -58,7 +58,7 @@ const remove = act(
     return {
       question: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
       answer: 'Delete email',
-      warning: 'The email is deleted with its timeline. This cannot be undone.',
+      warning: 'The email is deleted with its timeline. You can’t undo this.',
       tone: 'danger',
     }
   },

@@ -23,11 +23,11 @@ type Looked = {
   sentText: () => Promise<string>
 }
 
-const GONE = 'What this email said is gone: it was emptied for its age, or its person was erased.'
+const GONE = 'The content of this email was deleted, by retention or by an erasure request.'
 
 const headersShown = ({ headers }: ShownEmail, emptied: boolean): Section =>
   headers === null
-    ? { kind: 'text', paragraphs: [emptied ? GONE : 'It was sent without headers of its own.'] }
+    ? { kind: 'text', paragraphs: [emptied ? GONE : 'It has no custom headers.'] }
     : {
         kind: 'facts',
         facts: Object.entries(headers).map(([label, value]) => ({
@@ -48,8 +48,8 @@ function previewShown(request: TeamRequest): Section {
   return {
     kind: 'frame',
     note: pictures
-      ? 'With pictures from elsewhere. Links show their target and lead nowhere.'
-      : 'Pictures from elsewhere are off: asking for them can tell the sender. Links show their target and lead nowhere.',
+      ? 'Remote images are shown. Links show their target but don’t open.'
+      : 'Remote images are blocked, because loading them can notify the sender. Links show their target but don’t open.',
     links: [
       link('390 px', { width: '390' }, width === '390'),
       link('768 px', { width: '768' }, width === '768'),
@@ -83,7 +83,7 @@ async function viewShown(looked: Looked, view: (typeof VIEWS)[number]): Promise<
 export async function content(looked: Looked): Promise<Section[]> {
   const { email, emptied, request } = looked
   if (email.internal) {
-    const words = 'This email holds a sign-in link, which is for its recipient alone: it is not shown.'
+    const words = 'This email contains a sign-in link, so only its recipient can see it.'
     return [{ kind: 'text', title: 'Content', paragraphs: [words] }]
   }
   if (emptied && email.html === '') return [{ kind: 'text', title: 'Content', paragraphs: [GONE] }]

@@ -53,7 +53,7 @@ function facts(
   const toOne =
     others.length > 0 || address === undefined
       ? {}
-      : { href: teamPath(team, 'contacts', address), detail: known ? undefined : 'no contact' }
+      : { href: teamPath(team, 'contacts', address), detail: known ? undefined : 'not a contact' }
   const own = {
     From: text(email.from_address),
     To: text(email.to_emails.join(', '), toOne),
@@ -92,7 +92,7 @@ async function suppressed({ email, request: { team }, deps }: Looked): Promise<S
       tone: 'warn',
       title: `${address} is suppressed: ${cause.replace('_', ' ')}`,
       text: response,
-      link: { href: teamPath(team, 'contacts', address), label: 'What this stops, and how to lift it' },
+      link: { href: teamPath(team, 'contacts', address), label: 'Show the suppression' },
     }),
   )
   return alertsOf(alerts, { title: 'Suppressed' })
@@ -115,9 +115,9 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
       As: hasCopies && text(as),
       Address: addressCell(address),
       Outcome: status(outcome),
-      'Server’s answer': text(words),
+      'Server response': text(words),
     }),
-    { title: 'Recipients', empty: '', wrap: ['Address', 'Server’s answer'] },
+    { title: 'Recipients', empty: '', wrap: ['Address', 'Server response'] },
   )
 }
 
@@ -156,7 +156,7 @@ function resending({ email, emptied, request }: Looked): Section | null {
     type: 'email',
     required: true,
     value: former?.address ?? '',
-    hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
+    hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', only to this address' : ''}. It counts towards your quota.`,
   })
   return formOf(emailPath(request, 'resend'), 'Send to this address', [to], {
     title: 'Send to a corrected address',
@@ -178,7 +178,7 @@ async function linked({ email, request: { team, now }, deps }: Looked): Promise<
     const { title, label } = LINKED[kind]
     return {
       tone: 'busy',
-      title: `${title} ${to_emails?.join(', ') ?? 'somebody: that email has been deleted'}`,
+      title: `${title} ${to_emails?.join(', ') ?? 'an email that was deleted'}`,
       text: `By ${by}, ${ageOf(at, now)}.`,
       link: to_emails ? { href: teamPath(team, 'emails', id), label } : undefined,
     }
@@ -201,7 +201,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
         {
           kind: 'actions',
           title: 'Content',
-          note: 'You are not a member of this team: opening it is recorded in the audit trail.',
+          note: 'You aren’t a member of this team, so opening it is recorded in the audit log.',
           links: [link],
         },
       ]

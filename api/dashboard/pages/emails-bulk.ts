@@ -47,12 +47,12 @@ const bulkForm = (
   )
 
 const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
-  const form = bulkForm(request, bulk, 'requeue', { submit: `Send again what waits among ${bulk.many}` })
-  const options = [{ value: FORCE, label: 'also those that bounced because a server refused them outright' }]
+  const form = bulkForm(request, bulk, 'requeue', { submit: `Send ${bulk.many} again` })
+  const options = [{ value: FORCE, label: 'also emails that bounced because a server rejected them' }]
   return {
     kind: 'form',
     title: 'Send again',
-    note: 'Sends again what no provider has accepted yet. The rest stays as it is.',
+    note: 'Only emails that no provider has accepted yet are sent again.',
     ...form,
     fields: [...form.fields, field('force', 'Which ones', { type: 'checks', options })],
   }
@@ -61,7 +61,7 @@ const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
 const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
   kind: 'form',
   title: 'Delete emails',
-  note: 'Deletes the emails with their timelines. This cannot be undone.',
+  note: 'Deletes the emails with their timelines. You can’t undo this.',
   ...bulkForm(request, bulk, 'delete', { submit: `Delete ${bulk.many}`, tone: 'danger' }),
 })
 
@@ -96,14 +96,14 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   }
   const limits = compact([
     ...(bulk
-      ? ['Emails that are accepted, or come to match, from now on are left alone.']
-      : ['Nothing matches, so there is nothing to do.']),
+      ? ['Emails that are accepted or start to match from now on aren’t affected.']
+      : ['No emails match, so there is nothing to do.']),
     lookedTo !== null &&
-      `There are many emails: those from before ${momentWords(lookedTo.toISOString(), zoneOf(request.cookies('zone')))} were not looked at.`,
+      `There are many emails. Those before ${momentWords(lookedTo.toISOString(), zoneOf(request.cookies('zone')))} weren’t searched.`,
   ])
   return show({
     title: `Bulk actions: ${countWords(counted)}`,
-    lead: asked || 'No filter is set: these are all single emails of the team.',
+    lead: asked || 'No filter is set. These are all single emails of the team.',
     back: { href: here, label: 'Back to the list' },
     sections: compact([
       { kind: 'text', paragraphs: limits },
@@ -156,7 +156,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const many = manyWords(countedOf(form).most, form.get('newest_only') === 'yes')
       return verb === 'delete'
         ? { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
-        : { question: `Send again what waits among ${many}?`, answer: `Send again what waits among ${many}` }
+        : { question: `Send ${many} again?`, answer: `Send ${many} again` }
     },
   )
 

@@ -62,8 +62,8 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
     })
   } catch (error) {
     if (!isTooSlow(error)) throw error
-    const text = 'Name a recipient or an id, or choose fewer days.'
-    const alert = { tone: 'warn', title: 'This took too long and was stopped', text } as const
+    const text = 'Filter by recipient or ID, or choose a shorter time range.'
+    const alert = { tone: 'warn', title: 'The search timed out', text } as const
     return { kind: 'alerts', alerts: [alert] }
   }
 }

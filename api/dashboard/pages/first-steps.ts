@@ -47,7 +47,7 @@ export async function setUpSteps(
   ]
 }
 
-const OWNERS = 'Owners of the team add its domain, keys and people.'
+const OWNERS = 'Owners of the team add its domain, keys and members.'
 
 /** Builds the list of steps. It is empty if all are done, and for viewers. */
 export async function firstSteps(request: TeamRequest, deps: PageDeps): Promise<Section[]> {
@@ -62,13 +62,13 @@ export async function firstSteps(request: TeamRequest, deps: PageDeps): Promise<
     ...(await setUpSteps(request, deps)),
     {
       title: 'Send a test email',
-      text: 'With one click, or with a request to paste that has your domain in it.',
+      text: 'With one click, or with an example request for your domain.',
       link: link('integration'),
       done: since !== null,
     },
     {
       title: 'Invite a colleague',
-      text: 'As a viewer, an editor or an owner; if you work alone, this step goes away a week after your first email.',
+      text: 'As a viewer, an editor or an owner. If you work alone, this step disappears a week after your first email.',
       link: link('people'),
       done: members.length > 1 || isAlone,
     },

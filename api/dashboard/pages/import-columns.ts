@@ -46,7 +46,7 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
     ...topics.map(({ id, name }) => ({ value: `topic:${id}`, label: `Topic ${name} (yes or no)` })),
     exported && [
       { value: 'properties', label: 'Properties, as JSON' },
-      { value: 'status', label: 'Status, as it is already' },
+      { value: 'status', label: 'Status (compared, not changed)' },
     ],
     ignore,
   ])
@@ -81,8 +81,8 @@ export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[]
 
 const NO_LABELS: Readonly<Record<(typeof AFTER_NO)[number], string>> = {
   unsubscribed: 'are unsubscribed',
-  suppressed: 'are suppressed: no broadcast reaches them until an operator lifts it',
-  ignore: 'are imported like the others: ignore the column',
+  suppressed: 'are suppressed, so that broadcasts never go to them',
+  ignore: 'are imported like the others',
 }
 
 /** Builds the choice for contacts without consent, if a column has consent. */
@@ -90,9 +90,9 @@ const consentFields = ({ no }: Mapping): Field[] =>
   no === undefined
     ? []
     : [
-        field('no', 'Contacts whose consent says no', {
+        field('no', 'Contacts without consent', {
           type: 'radios',
-          hint: 'New contacts and those that exist. A yes changes nothing: it never resubscribes anyone.',
+          hint: 'New and existing contacts. A “yes” never resubscribes anyone.',
           options: AFTER_NO.map((value) => ({ value, label: NO_LABELS[value], selected: value === no })),
         }),
       ]
@@ -100,7 +100,7 @@ const consentFields = ({ no }: Mapping): Field[] =>
 export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): Field[] =>
   mapping.suppress
     ? [
-        field('as', 'Suppress as, where no column says so', {
+        field('as', 'Suppress as (if no column is mapped)', {
           type: 'radios',
           options: SUPPRESSIONS.map((value) => ({
             value,
@@ -111,25 +111,17 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
         field('reason', 'Reason', {
           value: mapping.suppress.detail,
           required: true,
-          hint: 'Such as where the list comes from. Kept in the audit trail.',
+          hint: 'Such as the source of the list. Recorded in the audit log.',
         }),
       ]
     : [
         ...consentFields(mapping),
-        field('merge', 'Contacts that exist', {
+        field('merge', 'Existing contacts', {
           type: 'radios',
-          hint: 'In place of their own: a property that the file does not have is deleted from the contact. Either way their status stays, and topics are only added.',
+          hint: '“Replace” deletes properties that aren’t in the file. Either way, each contact keeps its status, and no topics are removed.',
           options: [
-            {
-              value: 'no',
-              label: 'get the properties of the file in place of their own',
-              selected: !mapping.merge,
-            },
-            {
-              value: 'yes',
-              label: 'keep their own and get those of the file besides',
-              selected: mapping.merge,
-            },
+            { value: 'no', label: 'Replace existing properties', selected: !mapping.merge },
+            { value: 'yes', label: 'Merge with existing properties', selected: mapping.merge },
           ],
         }),
         ...topicChoices(topics, mapping.topic_ids).map((field) => ({

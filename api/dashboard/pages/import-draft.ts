@@ -67,13 +67,13 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
   const topics = await topicsOfTeam(database, team.id)
   return {
     title: draft.file_name,
-    lead: 'Nothing is imported yet. Say what each column becomes; the next page shows what would happen. The upload is kept for a day.',
+    lead: 'Nothing is imported yet. Choose what to do with each column. The next page shows a preview of the result. The upload is kept for a day.',
     back: uploads(team, purposeOf(draft.mapping)),
     actions: discarding(request),
     sections: [
       samples(draft),
       formOf(here(request), 'Continue', [...columnFields(draft, topics), ...settingFields(draft, topics)], {
-        title: 'What each column becomes',
+        title: 'Columns',
         pairs: draft.mapping.suppress === null,
       }),
     ],
@@ -92,7 +92,7 @@ const save = post('editor', '/teams/:team/contacts/imports/:id', async (request,
 function fateOf({ suppress, columns, merge }: Mapping): string {
   if (suppress) return 'are suppressed'
   if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'keep status and properties'
-  return merge ? 'keep their status, get properties besides' : 'keep their status, get other properties'
+  return merge ? 'keep their status, properties are merged' : 'keep their status, properties are replaced'
 }
 
 function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Section[] {
@@ -104,7 +104,7 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
       tiles: [
         ...madeTiles(made, draft.mapping, { created: of, updated: fateOf(draft.mapping) }),
         {
-          label: 'Refused',
+          label: 'Rejected',
           value: refusals.length.toLocaleString('en-US'),
           detail: of,
           tone: refusals.length > 0 ? 'bad' : 'plain',
@@ -115,9 +115,9 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
       refusedTable(refusals.slice(0, REFUSALS_SHOWN), draft.mapping, {
         title:
           refusals.length > REFUSALS_SHOWN
-            ? `The first ${REFUSALS_SHOWN} that would be refused`
-            : 'Would be refused',
-        note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
+            ? `The first ${REFUSALS_SHOWN} rejected records`
+            : 'Rejected records',
+        note: 'All other records are imported. You can download the rejected records afterwards.',
         empty: '',
       }),
   ])
@@ -132,7 +132,7 @@ function unusable({ mapping: { columns } }: Draft): Section[] {
     names.length > 0 && {
       tone: 'warn',
       title: `No template can use ${names.join(', ')}`,
-      text: 'The name of a variable is letters, digits, _, - and . alone: change the columns to name it so.',
+      text: 'Names of variables can only contain letters, digits, _, - and periods. Change the name in the columns.',
     },
   ])
 }
@@ -145,7 +145,7 @@ const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path
       !columns.some(({ to }) => to === 'topic') && {
         tone: 'warn',
         title: 'No contact gets a topic',
-        text: 'Broadcasts go to topics, so they do not reach the new contacts.',
+        text: 'Broadcasts go to topics, so they won’t reach the new contacts.',
         link: { href: path, label: 'Choose topics' },
       },
   ])
@@ -160,7 +160,7 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
     return [column.name === header[at] ? column.name : `${header[at]} as ${column.name}`]
   })
   const wished = mapping.columns.flatMap((column, at) =>
-    column.to === 'topic' ? [`${nameOf(column.id)} where ${header[at]} says yes`] : [],
+    column.to === 'topic' ? [`${nameOf(column.id)} when ${header[at]} is “yes”`] : [],
   )
   return factsOf({
     'Email address': text(named(({ to }) => to === 'email')),
@@ -188,8 +188,8 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
   return show({
     title: `Import ${draft.file_name}?`,
     lead: none
-      ? 'Every record would be refused.'
-      : 'Nothing is imported yet: this is what would happen. An import cannot be undone.',
+      ? 'Every record would be rejected.'
+      : 'Nothing is imported yet. This is a preview of the result. You can’t undo an import.',
     back: { href: here(request), label: 'Columns' },
     actions: discarding(request),
     sections: compact([
@@ -230,7 +230,7 @@ const discard = post(
     return redirect(uploads(team, purposeOf(mapping)).href, 'The upload is discarded.')
   },
   async ({ team, params }, { database }) => ({
-    question: `Discard the upload ${(await showDraft(database, team.id, params.id)).file_name}? Nothing of it was imported.`,
+    question: `Discard the upload ${(await showDraft(database, team.id, params.id)).file_name}? Nothing was imported from it.`,
     answer: 'Discard upload',
     tone: 'danger',
   }),

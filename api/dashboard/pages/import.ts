@@ -28,9 +28,9 @@ const PACE_SHOWN_AFTER_MS = 5_000
 
 const NOTES: Readonly<Record<Purpose, string>> = {
   contacts:
-    'The first line names the columns; what each becomes is asked next, before anything is imported. Our own export can be imported again, and so can refused records once they are corrected.',
+    'The first row must contain the column names. You choose what to do with each column in the next step. Files exported from Heliograph can be imported again.',
   suppressions:
-    'A list of addresses not to write to, such as another service’s. The first line names the columns; what each becomes is asked next. Addresses that are no contacts yet become some.',
+    'A list of addresses to suppress, such as one from another service. The first row must contain the column names. You choose what to do with each column in the next step.',
 }
 
 const importState = ({ draft, fault, reading, done, records }: ImportRow): string => {
@@ -69,7 +69,7 @@ const form = (purpose: Purpose): TeamPage =>
             By: text(one.created_by),
             When: time(one.created_at, now),
           }),
-          { title: 'Imports of the last week', empty: 'Nothing was imported lately.' },
+          { title: 'Imports of the last week', empty: 'No imports in the last week.' },
         ),
       ],
     })
@@ -131,30 +131,30 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
           tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
         },
         ...madeTiles(shown, mapping),
-        { label: 'Refused', value: refused.toLocaleString('en-US'), tone: refused > 0 ? 'bad' : 'plain' },
+        { label: 'Rejected', value: refused.toLocaleString('en-US'), tone: refused > 0 ? 'bad' : 'plain' },
       ],
     },
     {
       kind: 'alerts',
       id: 'outcome',
       live: !finished,
-      calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
+      calm: 'Importing 1,000 records at a time. This page refreshes automatically.',
       alerts: compact([
         fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
         finished && fault === null && { tone: 'good', title: `${stored}.`, link: storedLink(team, id) },
         refused !== 0 && {
           tone: 'bad',
-          title: `${plural(refused, 'record')} refused`,
-          text: 'The file has each with its row and the reason: fix them and import it again.',
-          link: { href: `${here}/refused.csv`, label: 'Refused records as CSV' },
+          title: `${plural(refused, 'record')} rejected`,
+          text: 'Download the rejected records with the reason for each, fix them, and import the file again.',
+          link: { href: `${here}/refused.csv`, label: 'Rejected records as CSV' },
         },
       ]),
     },
     refusedTable(shown.refusals, mapping, {
       id: 'refused',
       live: !finished,
-      title: refused > REFUSALS_SHOWN ? `The first ${REFUSALS_SHOWN} refused` : 'Refused',
-      empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
+      title: refused > REFUSALS_SHOWN ? `The first ${REFUSALS_SHOWN} rejected records` : 'Rejected records',
+      empty: finished ? 'No records were rejected.' : 'No records rejected so far.',
     }),
   ]
   return show({ title: file_name, back: uploads(team, purposeOf(mapping)), sections })

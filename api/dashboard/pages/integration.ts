@@ -54,7 +54,7 @@ async function examples(request: TeamRequest, deps: PageDeps, language: Language
     {
       kind: 'code',
       title: 'Send an email',
-      note: 'With an idempotency_key a repeated call sends nothing twice.',
+      note: 'With an idempotency_key, a repeated call doesn’t send anything twice.',
       code: code('/v1/emails', { ...email, html: '<p>Hello</p>', idempotency_key: 'order-17' }),
     },
   ]
@@ -95,7 +95,7 @@ function testRecipients({ test }: PageTeam): Section {
       all,
       ({ to, becomes, others }) => ({
         Recipient: text(to, { code: true, copy: true }),
-        'What becomes of it': text(becomes, { detail: others ? 'and anybody else' : undefined }),
+        Outcome: text(becomes, { detail: others ? 'and any other recipient' : undefined }),
       }),
       { id: 'recipients', note: 'At any domain, and any number with these last digits.', empty: '' },
     )
@@ -104,7 +104,7 @@ function testRecipients({ test }: PageTeam): Section {
     kind: 'text',
     id: 'recipients',
     paragraphs: [
-      `What this team sends is delivered, to whomever it is addressed. In a test team nothing is, and recipients behave as they are called: ${names}. An operator of this service creates one.`,
+      `All messages of this team are delivered. In a test team, none are, and the recipient decides the outcome: ${names}. An operator of this service can create a test team.`,
     ],
   }
 }

@@ -67,7 +67,7 @@ const rotate = act('owner', '/teams/:team/keys/:id/rotate', async (by, request) 
   const { id, key, name, replaces } = await rotateKey(by, team.id, params.id, expiryOf(request))
   const end = replaces.expires_at
   const until = end === null ? '' : ` The old key works until ${momentWords(end, zoneOf(cookies('zone')))}.`
-  const words = `The new key ${name} was created. Copy it now: it is not shown again.${until}`
+  const words = `The new key ${name} was created. Copy it now. It isn’t shown again.${until}`
   return redirect(teamPath(team, 'keys', id), { tone: 'good', text: words, secret: key })
 })
 

@@ -36,7 +36,7 @@ export const scopeWords = (scopes: readonly string[]): string =>
 export const lastDayField = ({ cookies }: TeamRequest) =>
   field('expires', dayLabel('Last day', zoneOf(cookies('zone'))), {
     type: 'date',
-    hint: 'Leave it empty for a key that does not expire.',
+    hint: 'Leave it empty for a key that doesn’t expire.',
   })
 
 export const expiryOf = ({ form, cookies }: TeamRequest): Date | null =>
@@ -108,7 +108,7 @@ const create = act('owner', '/teams/:team/keys', async (by, request) => {
     expires_at: expiryOf(request),
   }
   const { id, key } = await issueKey(by, team.id, wanted)
-  const words = `The key ${name} was created. Copy it now: it is not shown again.`
+  const words = `The key ${name} was created. Copy it now. It isn’t shown again.`
   return redirect(teamPath(team, 'keys', id), { tone: 'good', text: words, secret: key })
 })
 

@@ -35,10 +35,7 @@ type Asked = {
 export const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'noteAt'> =>
   reached === null
     ? {}
-    : {
-        note: 'Looked through what was accepted or added since',
-        noteAt: time(new Date(timeOfId(reached)).toISOString(), now),
-      }
+    : { note: 'Searched back to', noteAt: time(new Date(timeOfId(reached)).toISOString(), now) }
 
 /** Returns links to the list with the same search, and to where an incomplete search continues. */
 function further(

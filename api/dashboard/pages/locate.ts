@@ -82,7 +82,7 @@ function leadOf(where: string, found: number, others: string, nothing: string): 
 }
 
 const WAYS =
-  'A name, an address or a part of one, a phone number, words of a subject, what a template or a broadcast is called, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
+  'Search by name, address or part of one, phone number, subject, name of a template or broadcast, or any ID: ours, yours, a request ID, a provider ID or a Message-ID.'
 
 const locate = get('person', '/find', async (request, deps) => {
   const { query, person } = request

@@ -34,7 +34,7 @@ const CLI: Section = {
   kind: 'text',
   title: 'With a link from the command line',
   paragraphs: [
-    'The operator of this service makes a one-time link with: npm run -s admin -- login YOU@EXAMPLE.COM',
+    'The operator of this service creates a one-time link with: npm run -s admin -- login YOU@EXAMPLE.COM',
     'The owner of your team can invite you too, on the page People.',
   ],
 }
@@ -54,7 +54,7 @@ function loginView({ query }: PageRequest, { from, openid }: PageDeps): View {
   const byMail = from !== null && !openid?.only
   const sections = compact<Section>([
     openid && { kind: 'actions', links },
-    byMail && { kind: 'form', title: 'With a link by mail', ...mailForm(returnTo) },
+    byMail && { kind: 'form', title: 'With a link by email', ...mailForm(returnTo) },
     CLI,
   ])
   return { title: 'Sign in', narrow: true, sections }
@@ -69,7 +69,7 @@ const askForLink = post('open', '/login', async (request, deps) => {
   return show({
     title: 'Check your inbox',
     narrow: true,
-    lead: 'If this address belongs to somebody here, a link is on its way. It works once, within 15 minutes.',
+    lead: 'If this address has access, a link is on its way. It works once, within 15 minutes.',
     sections: [],
   })
 })
@@ -83,7 +83,7 @@ const usedLinkView = ({ query }: PageRequest, { from, openid }: PageDeps): View 
     from !== null &&
       !openid?.only && {
         kind: 'form',
-        title: 'With a link by mail',
+        title: 'With a link by email',
         ...mailForm(localPath(query.get('return_to'))),
       },
     { kind: 'actions', links: [{ href: '/login', label: 'To the sign-in page' }] },
@@ -127,10 +127,10 @@ const useLink = post('open', '/login/:secret', async (request, deps) => {
 const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, secrets, log }) => {
   if (!openid) return redirect('/login')
   const begun = await openid.begin(site, localPath(query.get('return_to'))).catch((error: unknown) => {
-    log.warn({ err: error }, 'the OpenID provider does not answer')
+    log.warn({ err: error }, 'OpenID provider unavailable')
     return null
   })
-  if (!begun) return show(refusedView('Your provider is not answering right now.'), 503)
+  if (!begun) return show(refusedView('Your provider isn’t responding. Try again later.'), 503)
   const { url, flow } = begun
   return redirectAway(url, [
     { name: 'openid', value: seal(secrets, 'openid-cookie', flow), seconds: FLOW_SECONDS },
@@ -139,7 +139,7 @@ const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, sec
 
 /** Builds the page for a failed sign-in with the provider. */
 const refusedView = (words: string): View => ({
-  title: 'You could not be signed in',
+  title: 'Sign-in failed',
   narrow: true,
   lead: words,
   sections: [{ kind: 'actions', links: [{ href: '/login', label: 'Try again' }] }],
@@ -149,10 +149,10 @@ const refusedView = (words: string): View => ({
 function notHere({ email, email_verified }: IdentityClaims): string {
   const who = email === '' ? 'your address' : email
   if (email_verified === null)
-    return `Your provider does not say whether ${who} is verified, so we cannot rely on it. Ask the people who run the provider to send the claim email_verified.`
+    return `Your provider doesn’t report if ${who} is verified. Ask its administrator to send the claim email_verified.`
   if (!email_verified)
-    return `Your provider says that ${who} is not verified. Verify it there, then try again.`
-  return `Nobody here is ${who}. Ask an owner of your team, or the operator of this service, to add you.`
+    return `Your provider reports that ${who} isn’t verified. Verify it there, then try again.`
+  return `No member signs in with ${who}. Ask an owner of your team, or the operator of this service, to add you.`
 }
 
 const finishOpenId = get(
@@ -161,13 +161,13 @@ const finishOpenId = get(
   async ({ site, query, cookies, now, userAgent }, { openid, secrets, database, log }) => {
     const flow = unseal<Flow>(secrets, 'openid-cookie', cookies('openid'))
     if (!openid || !flow)
-      return show(refusedView('That took too long, or was started in another browser.'), 400)
+      return show(refusedView('The sign-in took too long, or was started in another browser.'), 400)
     const came = new URL(`${BASE}/openid/callback?${query}`, site)
     const claims = await openid.finish(came, flow).catch((error: unknown) => {
-      log.warn({ err: error }, 'a sign-in through the OpenID provider failed')
+      log.warn({ err: error }, 'OpenID sign-in failed')
       return null
     })
-    if (!claims) return show(refusedView('Your provider’s answer was not what we expected. Try again.'), 400)
+    if (!claims) return show(refusedView('Your provider sent an unexpected response. Try again.'), 400)
     const secret = await database
       .transaction((tx) => signInByClaims({ tx, now }, claims, userAgent))
       .catch((error: unknown) => {

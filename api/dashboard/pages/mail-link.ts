@@ -46,7 +46,7 @@ export function placeWords(places: readonly Place[]): string {
 /** Writes the email with a link. */
 function linkWords({ to, places }: { to: string; places: readonly Place[] }, url: string) {
   const words = `Follow this link to sign in to Heliograph as ${to}${placeWords(places)}. It works once, within 15 minutes.`
-  const ignore = 'If you did not ask for it, you can ignore this email.'
+  const ignore = 'If you didn’t request it, you can ignore this email.'
   return {
     subject: 'Your sign-in link',
     html: `<p>${escapeHtml(words)}</p><p><a href="${escapeHtml(url)}">Sign in</a></p><p>${ignore}</p>`,

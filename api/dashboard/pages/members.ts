@@ -21,11 +21,11 @@ import { type Notice, redirect, show, type TeamRequest, teamPath } from '../serv
 import { TEXTS } from '../texts.ts'
 
 const SAYS: Record<Role, string> = {
-  viewer: 'Viewer: sees contacts, messages, templates and figures; changes nothing',
+  viewer: 'Viewer: sees contacts, messages, templates and stats, but can’t change anything',
   editor:
-    'Editor: also changes templates, topics, contacts, suppressions and broadcasts; imports; sends again, sends tests',
+    'Editor: also changes templates, topics, contacts, suppressions and broadcasts, imports, sends again and sends tests',
   owner:
-    'Owner: also manages keys, domains, webhooks and people; deletes emails, erases contacts, reads the audit trail',
+    'Owner: also manages keys, domains, webhooks and members, deletes emails, erases contacts and reads the audit log',
 }
 
 /** Builds the choice of roles, each with its permissions. */
@@ -49,7 +49,7 @@ const list = get('viewer', '/teams/:team/people', async ({ team, now }, { databa
   const members = await membersOfTeam(database, team.id)
   return show({
     title: 'People',
-    lead: 'The people who can see this team, and what each of them may do.',
+    lead: 'The members of this team and their roles.',
     sections: compact([
       tableOf(
         members,
@@ -58,7 +58,7 @@ const list = get('viewer', '/teams/:team/people', async ({ team, now }, { databa
           Role: status(role),
           'Last active': time(last_seen_at, now),
         }),
-        { empty: 'Nobody is in this team yet: only operators see it.' },
+        { empty: 'No members yet. Only operators can see this team.' },
       ),
       team.role === 'owner' && inviteForm(team),
     ]),
@@ -81,8 +81,8 @@ function linkNotice(
   { email, secret }: { email: string; secret: string },
   what: string,
 ): Notice {
-  const words = `Give ${email} this ${what}, and opens only ${team.name}.`
-  const others = 'People who sign in another way see this team from their next sign-in.'
+  const words = `Give ${email} this ${what}, and only opens ${team.name}.`
+  const others = 'If they sign in another way, they see this team from their next sign-in.'
   return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
 }
 
@@ -130,13 +130,13 @@ const change = act(
     await setRole(by, team.id, { email, role })
     return redirect(
       here(team),
-      `${email} is now ${role}. A role that allows more counts from the next sign-in.`,
+      `${email} is now ${role}. Additional permissions apply from their next sign-in.`,
     )
   },
   async (request, { database }) => ({
     question: `Change the role of ${(await memberOf(request, database)).email} to ${roleOf(request.form)}?`,
     answer: 'Change the role',
-    warning: 'A role that allows less counts at once. One that allows more counts from the next sign-in.',
+    warning: 'Removed permissions end immediately. Additional ones apply from their next sign-in.',
   }),
 )
 
@@ -167,7 +167,7 @@ const remove = act(
   async (request, { database }) => ({
     question: `Remove ${(await memberOf(request, database)).email} from ${request.team.name}?`,
     answer: 'Remove from the team',
-    warning: 'They are signed out of this team at once. Nothing that they have done changes.',
+    warning: 'They are signed out of this team immediately. Their past changes are kept.',
     tone: 'danger',
   }),
 )

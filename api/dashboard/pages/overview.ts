@@ -1,7 +1,7 @@
 /** The overview of a team: alerts, quotas, and the last 30 days. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
-import { bulkPauseOf } from '../../../db/accounts/teams/reputation.sql.ts'
+import { readBulkPause } from '../../../db/accounts/teams/reputation.sql.ts'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNEL_QUEUES, CHANNELS, sendsFor } from '../../../db/channels/channels.sql.ts'
@@ -62,7 +62,7 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
     toneOf(sums, status) === 'bad' && {
       tone: 'bad',
       title: `${shareWords(sums, status)} of the last 30 days’ emails ${words}`,
-      link: { href: `${emails}&status=${status}`, label: 'Which ones' },
+      link: { href: `${emails}&status=${status}`, label: 'Show emails' },
     }
   return compact([alert('bounced', 'bounced'), alert('complained', 'were reported as spam')])
 }
@@ -82,7 +82,7 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
   if (person.operator)
     return pausedSenderAlerts(senders, ({ key, paused_until }) => ({
       tone: 'bad',
-      title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now: it is being tried again'}`,
+      title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now. It is being retried'}`,
       at: paused_until ? time(paused_until, now) : undefined,
     }))
   const paused = senders.filter(isPaused)
@@ -108,7 +108,7 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
       link,
     })
     const late = waiting - given_up
-    if (given_up > 0) alerts.push(alert('bad', given_up, 'given up after a day of tries'))
+    if (given_up > 0) alerts.push(alert('bad', given_up, 'failed after retrying for 24 hours'))
     if (late > 0) alerts.push(alert('warn', late, 'waiting for longer than 5 minutes'))
   }
   return alerts
@@ -152,7 +152,7 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person, team }: 
   })
   if (own.length < all.length || !own.some(({ reason }) => reason === RESTORED))
     return own.map(({ title, reason }) => pausedQueue(title, reason))
-  const link = { href: '/operator/queues', label: 'Queues, and how to resume them' }
+  const link = { href: '/operator/queues', label: 'Show queues' }
   return [person.operator ? { ...RESTORED_COPY, link } : RESTORED_COPY]
 }
 
@@ -165,7 +165,7 @@ async function alertsOf(
   const { team, now } = request
   const { database } = deps
   const senders = await listSenders(database)
-  const bulk = await bulkPauseOf(database, team.id)
+  const bulk = await readBulkPause(database, team.id)
   const webhooks = await webhookAlerts(request, deps)
   const domains = await domainsOfTeam(database, team.id)
   const pending = domains.filter(({ status }) => status === 'pending')
@@ -181,7 +181,7 @@ async function alertsOf(
           tone: 'bad',
           title: `The DKIM record of ${name} is missing or different since`,
           at: time(missing_since, now),
-          text: 'Mail from it still goes out, but may be refused or land in spam.',
+          text: 'Email from it is still sent, but may be rejected or marked as spam.',
           link: { href: teamPath(team, 'domains', name), label: 'Show the record' },
         }),
       ),

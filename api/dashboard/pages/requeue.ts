@@ -49,7 +49,7 @@ export async function pauseWords(
   const pauses = await pausesOf(database, channel, { team_id: team.id, sender })
   if (pauses.length === 0) return ''
   const named = operator ? ` (${pauses.map(({ what }) => what).join(', ')})` : ''
-  return ` Delivery is paused just now${named}: the next try comes when that ends.`
+  return ` Delivery is paused${named}. The next attempt is made when it resumes.`
 }
 
 /**

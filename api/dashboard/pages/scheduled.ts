@@ -107,7 +107,7 @@ export function moveForm(message: Waits, path: string, given: string | undefined
     hidden('zone', zone, true),
     hidden('shown', due, true),
   ]
-  return formOf(`${path}/move`, 'Save new time', fields, { title: 'Move to another time', folded: true })
+  return formOf(`${path}/move`, 'Save new time', fields, { title: 'Reschedule', folded: true })
 }
 
 /**
@@ -120,10 +120,10 @@ export const scheduledActs = ({ name: channel, path }: Channel, noun: string): T
     `/teams/:team/${path}/:id/cancel`,
     async (by, { team, params }) => {
       await cancelScheduled(by, { channel, team_id: team.id, id: params.id })
-      return redirect(teamPath(team, path), `The ${noun} is cancelled: it will not be sent.`)
+      return redirect(teamPath(team, path), `The ${noun} was cancelled and won’t be sent.`)
     },
     () => ({
-      question: `Cancel this ${noun}? It is gone then, and never sent.`,
+      question: `Cancel this ${noun}? It is deleted and never sent.`,
       answer: `Cancel this ${noun}`,
       tone: 'danger',
     }),
@@ -135,10 +135,10 @@ export const scheduledActs = ({ name: channel, path }: Channel, noun: string): T
     // The field has no seconds and can't tell a repeated hour apart, so an unchanged value must not
     // reschedule.
     if (isMoment(shown) && typed === typedOf(shown, zone))
-      return redirect(teamPath(team, path, id), 'Nothing was changed.')
+      return redirect(teamPath(team, path, id), 'No changes to save.')
     const time = momentOf(typed, zone)
     if (!isMoment(time)) throw invalidField('scheduled_at', 'must be a date and a time')
     const { scheduled_at } = await moveScheduled(by, { channel, team_id: team.id, id }, time)
-    return redirect(teamPath(team, path, id), `It goes ${momentWords(scheduled_at, zone)}.`)
+    return redirect(teamPath(team, path, id), `Rescheduled to ${momentWords(scheduled_at, zone)}.`)
   }),
 ]

@@ -25,7 +25,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
   const isReadOnly = isFrozen(team, person)
   return show({
     title: 'Session tokens',
-    lead: 'For single sends and the marketing unsubscribe. They act as their user, for at most 30 days.',
+    lead: 'For single sends and marketing unsubscribes. They have the permissions of their user and expire after 30 days.',
     actions: { forms: team.member ? [press(tokenPath(request), 'Create a session token')] : [] },
     sections: [
       integrationTabs(team, 'tokens'),
@@ -47,7 +47,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
 
 const make = act('viewer', '/teams/:team/integration/tokens', async (by, { team, person }) => {
   const { token } = await makeToken(by, team.id, { user_id: person.user_id, role: team.role })
-  const words = 'Your session token, good for 30 days. Copy it now: it is not shown again.'
+  const words = 'Your session token is valid for 30 days. Copy it now. It isn’t shown again.'
   return redirect(teamPath(team, 'integration', 'tokens'), { tone: 'good', text: words, secret: token })
 })
 
@@ -63,7 +63,7 @@ const revoke = act(
     const token = (await tokensFor({ tx: database, now }, team.id, who)).find(({ id }) => id === params.id)
     if (!token) throw new RequestError('not_found', "This session token doesn't exist.")
     return {
-      question: `Revoke this session token of ${token.user ?? 'the team'}? Whatever uses it is rejected at once.`,
+      question: `Revoke this session token of ${token.user ?? 'the team'}? Requests with it are rejected immediately.`,
       answer: 'Revoke token',
       tone: 'danger',
     }

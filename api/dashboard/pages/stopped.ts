@@ -28,9 +28,7 @@ export const pausedSenderAlerts = (
   senders: readonly ShownSender[],
   shown: (sender: ShownSender) => Omit<Alert, 'text'>,
 ): Alert[] =>
-  senders
-    .filter(isPaused)
-    .map((sender) => ({ ...shown(sender), text: sender.reason ?? 'It gave no reason.' }))
+  senders.filter(isPaused).map((sender) => ({ ...shown(sender), text: sender.reason ?? 'No reason given.' }))
 
 /** The label of the button that resumes a team's bulk email. */
 export const RESUME_BULK = 'Resume broadcasts and batches'

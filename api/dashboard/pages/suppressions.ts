@@ -39,14 +39,14 @@ const addForm = ({ team }: TeamRequest): Section =>
       field('as', 'Suppress as', {
         type: 'radios',
         options: [
-          { value: 'bounced', label: 'bounced: the mailbox is gone', selected: true },
+          { value: 'bounced', label: 'bounced: the mailbox doesn’t exist', selected: true },
           {
             value: 'complained',
-            label: 'complained: reported a message as spam, or asked never to get one again',
+            label: 'complained: reported a message as spam, or asked not to be contacted again',
           },
         ],
       }),
-      field('reason', 'Reason', { required: true, hint: 'It is kept in the audit log.' }),
+      field('reason', 'Reason', { required: true, hint: 'Recorded in the audit log.' }),
     ],
     { title: 'Add a suppression', folded: true },
   )
@@ -81,7 +81,7 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
     addressWith({ path: teamPath(team, 'suppressions', 'lift'), query: filter.set(query) }, {}),
     `Lift ${addressCount(count)}`,
     [
-      field('reason', 'Reason', { required: true, hint: 'It is kept in the audit log.' }),
+      field('reason', 'Reason', { required: true, hint: 'Recorded in the audit log.' }),
       ...[...filter.set(query)].map(([name, value]) => hidden(name, value)),
       ...countedFields({ most: count, seen }),
     ],
@@ -97,7 +97,7 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
   const edits = team.role !== 'viewer'
   return show({
     title: 'Suppressions',
-    lead: `${countWords(count)} Broadcasts never go to a suppressed address. The settings of the team say which suppressions also stop transactional email.`,
+    lead: `${countWords(count)} Broadcasts never go to a suppressed address. The team’s settings control which suppressions also stop transactional email.`,
     actions: {
       links: compact([
         edits && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
@@ -175,7 +175,7 @@ const lift = post(
     return {
       question: `Lift the suppression of ${many}?`,
       answer: `Lift ${many}`,
-      warning: 'Contacts get their status from before. Email is sent to these addresses again.',
+      warning: 'Contacts return to their previous status. Email is sent to these addresses again.',
     }
   },
 )

@@ -35,7 +35,7 @@ const rename = act('editor', '/teams/:team/templates/:id/rename', async (by, req
   const before = await templateOf(request, by.tx)
   const name = keptOr(request.form.get('name') ?? '', before.name)
   await renameTemplate(by, request.team.id, request.params.id, name)
-  return redirect(templatePath(request), `The template is now called ${name}.`)
+  return redirect(templatePath(request), `The template was renamed to ${name}.`)
 })
 
 const duplicate = act('editor', '/teams/:team/templates/:id/duplicate', async (by, request) => {
@@ -57,7 +57,7 @@ const remove = act(
     answer: 'Delete template',
     keep: 'Keep template',
     warning:
-      'Sends that name it are rejected from then on, and broadcasts that use it cannot start. Emails that were accepted before stay, and still go out.',
+      'Sends with its ID are rejected, and broadcasts that use it can’t start. Emails that were already accepted are kept and still sent.',
     tone: 'danger',
   }),
 )

@@ -49,7 +49,7 @@ const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRe
       title: 'Editor',
       note: draft
         ? 'This is the draft. Sends use the published version until you publish it.'
-        : 'What you save is a draft: sends use the published version until you publish it.',
+        : 'Changes are saved as a draft. Sends use the published version until you publish it.',
       name: EDITOR,
       tone: 'quiet',
     },
@@ -62,15 +62,15 @@ function sectionsOf(template: ShownTemplate, draft: DraftRow, request: TeamReque
     ...alertsOf([
       isStale && {
         tone: 'warn',
-        title: 'Another version was published after this draft was begun',
-        text: 'Publishing the draft replaces it: look at what would change.',
+        title: 'Another version was published after this draft was started',
+        text: 'Publishing the draft replaces it. Review the changes first.',
       },
     ]),
     {
       kind: 'actions',
       title: 'Draft',
       note: `Saved by ${draft.saved_by}, ${ageOf(draft.saved_at, request.now)}.`,
-      links: [{ href: templatePath(request, 'changes'), label: 'What publishing changes' }],
+      links: [{ href: templatePath(request, 'changes'), label: 'Review changes' }],
       forms: request.team.role === 'viewer' ? undefined : [discardForm(draft, request)],
     },
   ]
@@ -98,7 +98,7 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
   const { template, draft } = await draftToAskAbout(request, deps)
   const forms = request.team.role === 'viewer' ? [] : [publishForm(template, draft, request)]
   return show({
-    title: `What publishing changes in ${template.name}`,
+    title: `Changes in the draft of ${template.name}`,
     back: { href: templatePath(request), label: 'The template' },
     actions: { forms },
     sections: [
@@ -118,9 +118,7 @@ const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by,
     seen: idParam(form, 'seen') ?? '',
   }
   const { draft, decoded } = await saveDraft(by, team.id, template.id, written)
-  const done = draft
-    ? 'The draft is saved.'
-    : 'Nothing differs from the published version: there is no draft.'
+  const done = draft ? 'The draft is saved.' : 'Same as the published version, so there is no draft.'
   return redirect(templatePath(request), `${done}${decodedWords(decoded)}`)
 })
 
@@ -142,7 +140,7 @@ const publish = act(
       answer: 'Publish draft',
       warning:
         fresh.length > 0
-          ? `It has new variables: sends without ${slotWords(fresh)} are rejected from then on.`
+          ? `It has new variables. Sends without ${slotWords(fresh)} are rejected from then on.`
           : undefined,
     }
   },
@@ -159,7 +157,7 @@ const discard = act(
   async (request, deps) => {
     const { template, draft } = await draftToAskAbout(request, deps)
     return {
-      question: `Discard the draft of ${template.name}? What ${draft.saved_by} saved is gone then.`,
+      question: `Discard the draft of ${template.name}, saved by ${draft.saved_by}?`,
       answer: 'Discard the draft',
       tone: 'danger',
     }

@@ -7,12 +7,11 @@ import { act, compact, hidden, press } from '../server/builders.ts'
 import { redirect, type TeamRequest } from '../server/page.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
-const ON = 'Mail apps show their own button to unsubscribe, by the link of {{unsubscribe_url}}.'
-const OFF =
-  'Mail apps show no button to unsubscribe. Newsletters need one: large mailbox providers ask for it.'
+const ON = 'Mail apps show their own unsubscribe button, which uses the link of {{unsubscribe_url}}.'
+const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers require one for newsletters.'
 
 const WARNING =
-  'unsubscribe_url becomes a variable: emails to a single stored contact get it from PUBLIC_URL, all others are refused without it.'
+  'unsubscribe_url becomes a variable. Emails to a single stored contact get it from PUBLIC_URL. All others are rejected without it.'
 
 /** Shows if the headers are on, and a button for editors. */
 export const headersSection = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Section => ({

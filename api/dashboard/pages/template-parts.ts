@@ -44,7 +44,7 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
     rows: 14,
     required: true,
     value: html,
-    hint: '{{name}} is a variable: each send gives its value, which is escaped. Of subjects only those of broadcasts have some.',
+    hint: '{{name}} is a variable. Each send provides its value, which is escaped. Only subjects of broadcasts can have variables.',
   }),
   field('text', 'Plain text (optional)', { type: 'textarea', code: true, rows: 6, value: plain }),
 ]

@@ -10,7 +10,7 @@ import type { ShownTemplate } from '../../../db/content/templates/templates.sql.
 import { compileVersion } from '../../../db/content/templates/versions.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
-import { previewOf } from '../../../db/messages/emails/content.ts'
+import { buildPreview } from '../../../db/messages/emails/content.ts'
 import { decodeVariables } from '../../../db/validation/attributes.ts'
 import { escapeHtml, UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import type { Field, Section } from '../components/section.ts'
@@ -73,7 +73,11 @@ export async function filledOf(
   values: Record<string, string>,
   { texts }: Pick<PageDeps, 'texts'>,
 ) {
-  const filled = await previewOf(compileVersion({ ...previewed, body_text: previewed.text }), values, texts)
+  const filled = await buildPreview(
+    compileVersion({ ...previewed, body_text: previewed.text }),
+    values,
+    texts,
+  )
   if (!('too_large' in filled)) return filled
   throw new RequestError('bad_request', fill(TEXTS.filledTooLarge, { part: filled.too_large }))
 }
@@ -89,7 +93,7 @@ async function parts(
     return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    return alertsOf([{ tone: 'bad', title: `No preview. ${error.message}` }])
+    return alertsOf([{ tone: 'bad', title: `Can’t show a preview. ${error.message}` }])
   }
 }
 
@@ -111,7 +115,7 @@ export async function preview(
   const edits = request.team.role !== 'viewer'
   const fromEditor: Section = formOf(
     templatePath(request, 'preview'),
-    'Preview what the editor holds',
+    'Preview unsaved text',
     valueFields(values),
     { title: 'Preview', joins: { form: EDITOR, frame: FRAME }, tone: 'quiet' },
   )
@@ -159,7 +163,7 @@ async function writtenIn(
     return text === '' ? html : `${html}\n<hr><pre>${escapeHtml(text)}</pre>`
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    return `<p>No preview. ${escapeHtml(error.message)}</p>`
+    return `<p>Can’t show a preview. ${escapeHtml(error.message)}</p>`
   }
 }
 

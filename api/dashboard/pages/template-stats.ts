@@ -36,7 +36,8 @@ export async function templateFigures(
   return {
     kind: 'tiles',
     title: `The last ${FIGURE_DAYS} days`,
-    note: made === MAX_COUNTED ? `Of the newest ${number(made).text} emails that use it.` : undefined,
+    note:
+      made === MAX_COUNTED ? `Only the newest ${number(made).text} emails with it are counted.` : undefined,
     tiles: [
       {
         label: 'Sent',

@@ -40,7 +40,7 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
   )
   return show({
     title: 'Templates',
-    lead: 'Publishing a change makes a new version: emails accepted before keep theirs.',
+    lead: 'Publishing a change creates a new version. Emails that were already accepted keep theirs.',
     sections: compact([
       tableOf(
         templates,
@@ -64,7 +64,7 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
           {
             title: 'New template',
             folded: true,
-            note: 'It is published at once: sends can use it by its ID. Later changes are drafts until you publish them.',
+            note: 'It is published immediately, and sends can use its ID. Later changes are drafts until you publish them.',
           },
         ),
     ]),

@@ -12,7 +12,7 @@ import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
 
 const SUBJECT = 'A test email from Heliograph'
-const TEXT = 'It works: this email was accepted, signed and delivered as every email of your team will be.'
+const TEXT = 'It works. This email was accepted, signed and delivered like all emails of your team.'
 
 /** Builds the form. It is empty for viewers and before a domain is verified. */
 export async function testEmailForm(

@@ -1,6 +1,6 @@
 /** Lists topics with their subscribers. Creates, renames and deletes them. */
 
-import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
+import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { RequestError } from '../../../db/errors.ts'
@@ -12,11 +12,11 @@ import { redirect, show, teamPath } from '../server/page.ts'
 const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
   const topics = await topicsOfTeam(database, team.id)
   const ids = topics.map(({ id }) => id)
-  const subscribers = await subscribersOf(database, team.id, ids)
+  const subscribers = await countSubscribers(database, team.id, ids)
   const edits = team.role !== 'viewer'
   return show({
     title: 'Topics',
-    lead: 'What your contacts can be subscribed to, and unsubscribe from one by one.',
+    lead: 'Contacts can subscribe to topics, and unsubscribe from each one separately.',
     sections: compact([
       tableOf(
         topics,
@@ -53,8 +53,8 @@ const create = act('editor', '/teams/:team/topics', async (by, { team, form }) =
 
 const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, { database }) => {
   const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
-  if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: 'There is no such topic.' })
-  const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
+  if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: "This topic doesn't exist." })
+  const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
   const people = plural(count, 'contact')
   return show({
     title: topic.name,
@@ -77,7 +77,7 @@ const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team
   const before = (await topicsOfTeam(by.tx, team.id)).find((topic) => topic.id === id)
   const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
   await renameTopic(by, team.id, wanted)
-  return redirect(teamPath(team, 'topics'), `The topic is now called ${wanted.name}.`)
+  return redirect(teamPath(team, 'topics'), `The topic was renamed to ${wanted.name}.`)
 })
 
 const remove = act(
@@ -90,11 +90,11 @@ const remove = act(
   async ({ team, params }, { database }) => {
     const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
     if (!topic) throw new RequestError('not_found', "This topic doesn't exist.")
-    const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
+    const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
     return {
       question: `Delete the topic ${topic.name}?`,
       answer: 'Delete topic',
-      warning: `${plural(count, 'contact')} will no longer be subscribed to it. The contacts themselves stay.`,
+      warning: `${plural(count, 'contact')} will no longer be subscribed to it. The contacts are kept.`,
       tone: 'danger',
     }
   },

@@ -32,7 +32,7 @@ const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
 function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
   if (team.member || filling(message).length === 0) return filling(message)
   const href = teamPath(team, 'whatsapp', message.id, 'content')
-  const note = 'You are not a member of this team: opening it is recorded in the audit trail.'
+  const note = 'You aren’t a member of this team, so opening it is recorded in the audit log.'
   return [{ kind: 'actions', title: 'Parameters', note, links: [{ href, label: 'Open the content' }] }]
 }
 

@@ -25,7 +25,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
       tableOf(
         await optOutsOfTeam(database, team.id),
         ({ to, at, by }) => ({ Number: text(to), By: text(by), Since: time(at, now) }),
-        { empty: 'Nobody has opted out.' },
+        { empty: 'No one has opted out.' },
       ),
       edits && numberForm(here, 'Opt the number out', 'Opt a number out'),
       edits && numberForm(`${here}/opt-in`, 'Opt the number in', 'End an opt-out'),

@@ -8,6 +8,7 @@ import {
   requestSync,
   type SyncOutput,
   syncFound,
+  withoutOwn,
 } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
@@ -46,11 +47,16 @@ async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<Sync |
 }
 
 /** Lists templates of the account that the team doesn't have, from the last sync. */
-function availableSection(sync: Sync, here: string, canAdd: boolean): Section {
+function availableSection(
+  sync: Sync,
+  own: readonly { name: string; language: string }[],
+  here: string,
+  canAdd: boolean,
+): Section {
   if (sync !== 'waiting' && 'fault' in sync)
     return { kind: 'alerts', alerts: [{ tone: 'warn', title: 'The sync failed', text: sync.fault }] }
   return tableOf(
-    sync === 'waiting' ? [] : (sync.available ?? []),
+    sync === 'waiting' ? [] : withoutOwn(sync.available ?? [], own),
     ({ name, language, category, status: state }) => ({
       Template: text(name, { detail: language }),
       Category: text(category),
@@ -60,7 +66,7 @@ function availableSection(sync: Sync, here: string, canAdd: boolean): Section {
     {
       ...{ id: 'available', title: 'Available', live: sync === 'waiting' },
       note: 'Templates of the WhatsApp account that this team doesn’t have.',
-      empty: sync === 'waiting' ? 'A worker is asking Meta.' : 'The team has all templates of its account.',
+      empty: sync === 'waiting' ? 'Waiting for Meta.' : 'The team has all templates of its account.',
     },
   )
 }
@@ -71,7 +77,7 @@ const list = get('viewer', PATH, async ({ team, now, query }, { database }) => {
   const here = teamPath(team, 'whatsapp-templates')
   return show({
     title: 'WhatsApp templates',
-    lead: 'Templates are created and approved at the provider; a sync brings their states here.',
+    lead: 'Templates are created and approved at the provider. A sync updates their states here.',
     actions: { forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
     sections: compact([
       tableOf(
@@ -92,7 +98,7 @@ const list = get('viewer', PATH, async ({ team, now, query }, { database }) => {
               : 'No templates yet. Sync those that the provider has approved, or add one.',
         },
       ),
-      found && availableSection(found, here, team.role !== 'viewer'),
+      found && availableSection(found, templates, here, team.role !== 'viewer'),
       team.role !== 'viewer' &&
         formOf(
           here,
@@ -127,7 +133,7 @@ function readable({ components }: Readonly<Record<string, unknown>>): Section[] 
     if (typeof type !== 'string' || typeof words !== 'string') return []
     return [{ label: type.charAt(0) + type.slice(1).toLowerCase(), cell: text(words) }]
   })
-  return facts.length === 0 ? [] : [{ kind: 'facts', title: 'What it says', facts }]
+  return facts.length === 0 ? [] : [{ kind: 'facts', title: 'Text', facts }]
 }
 
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
@@ -153,7 +159,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
           title: `Meta will change the category to ${found.announced_category}`,
           text: 'Messages with it may then cost more. Ask for a review in WhatsApp Manager if it is wrong.',
         },
-        found.fault !== null && { tone: 'warn', title: 'The provider’s last complaint', text: found.fault },
+        found.fault !== null && { tone: 'warn', title: 'The provider’s last error', text: found.fault },
       ]),
       ...readable(found.definition),
       { kind: 'code', title: 'The provider’s object', code: JSON.stringify(found.definition, null, 2) },
@@ -176,16 +182,14 @@ const add = act('editor', PATH, async (by, { team, form }) => {
   const added = await createWhatsappTemplate(by, team.id, definition)
   return redirect(
     teamPath(team, 'whatsapp-templates', added.id),
-    `${added.name} was added; it is ${added.status}.`,
+    `${added.name} was added. It is ${added.status}.`,
   )
 })
 
 const sync = act('editor', `${PATH}/sync`, async (by, { team }) => {
   const asked = await requestSync(by, team.id)
   const said =
-    asked === null
-      ? 'The provider knows nothing of a test team’s templates: they stay as they are.'
-      : 'A worker is asking the provider.'
+    asked === null ? 'Templates of a test team aren’t synced.' : 'A worker is syncing the templates.'
   return redirect(syncPath(team, asked), said)
 })
 

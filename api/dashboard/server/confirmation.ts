@@ -127,7 +127,7 @@ const asksAgain =
       const list = address.replace(/\/[^/]*$/, '')
       const back = { href: above(list, query), label: 'Go back' }
       return show({
-        title: 'There is nothing left to confirm',
+        title: 'Nothing left to confirm',
         lead: error.message,
         sections: [{ kind: 'actions', links: [back] }],
       })
@@ -159,7 +159,7 @@ export const endedError = (error: unknown): unknown =>
 export const endedView = (request: PageRequest): View => ({
   title: 'Your session has ended',
   narrow: true,
-  lead: 'Nothing was changed, and what you typed is kept on this page. Sign in in another tab, then come back here.',
+  lead: 'Nothing was changed, and your input is kept on this page. Sign in in another tab, then come back here.',
   sections: [
     { kind: 'actions', links: [{ href: '/login', label: 'Sign in in another tab', tab: true }] },
     again(request, 'Send it again', hidden(KEPT, 'yes')),

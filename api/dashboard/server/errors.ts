@@ -25,30 +25,27 @@ const TITLES: Record<number, string> = {
 
 /** Texts for errors that aren't RequestErrors, by the code that the API would return. */
 const WORDS: Partial<Record<Code, { title: string; words: (requestId: string) => string }>> = {
-  unavailable: {
-    title: 'Try again later',
-    words: () => 'The database does not answer. Try again in a moment.',
-  },
+  unavailable: { title: 'Try again later', words: () => 'The database is unavailable. Try again later.' },
   internal_error: {
-    title: 'That is our fault',
+    title: 'Internal error',
     words: (requestId) =>
-      `Something went wrong on our side. The operator of this service finds it in the log by ${requestId}.`,
+      `Something went wrong on our side. The operator of this service can find it in the log with the request ID ${requestId}.`,
   },
 }
 
 /** Describes a thrown error. Logs it unless it is a RequestError. */
 export function faultOf(error: unknown, requestId: string, log: Log): Fault {
   if (isTooSlow(error)) {
-    log.warn({ request_id: requestId, err: error }, 'a page took too long')
-    const words = 'This took too long and was stopped. Narrow the filter, or choose a shorter time.'
-    return { status: 503, title: 'Too much to look through', words, reason: { message: words, fields: [] } }
+    log.warn({ request_id: requestId, err: error }, 'page timed out')
+    const words = 'The request timed out. Narrow the filter, or choose a shorter time range.'
+    return { status: 503, title: 'Request timed out', words, reason: { message: words, fields: [] } }
   }
   const reason = toRequestError(error, requestId, log)
   const { code, message, retry_after } = reason
   const status = STATUS[code]
   const own = error instanceof RequestError ? undefined : WORDS[code]
   if (own) return { status, title: own.title, words: own.words(requestId), reason }
-  return { status, title: TITLES[status] ?? 'Request refused', words: message, reason, retry_after }
+  return { status, title: TITLES[status] ?? 'Request rejected', words: message, reason, retry_after }
 }
 
 export const faultView = ({ title, words }: Fault): View => ({

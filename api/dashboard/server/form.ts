@@ -108,10 +108,10 @@ export function lostText(view: View, { action, form }: Pick<Rejected, 'action' |
   const length = lost.reduce((sum, section) => sum + (section.kind === 'code' ? section.code.length : 0), 0)
   const isLong = length > MAX_LOST
   const words = isLong
-    ? 'It is too long to be shown here. Go back in your browser: it is still in the form.'
-    : 'This page has no form for it any more. What you typed is kept here, to copy.'
+    ? 'It is too long to be shown here. Go back in your browser. It is still in the form.'
+    : 'This page no longer has these fields. Your input is kept here, so that you can copy it.'
   if (lost.length === 0) return []
-  return [{ kind: 'text', title: 'What you typed', paragraphs: [words] }, ...(isLong ? [] : lost)]
+  return [{ kind: 'text', title: 'Your input', paragraphs: [words] }, ...(isLong ? [] : lost)]
 }
 
 const fieldReady = (field: Field, form: string, fault: string | undefined, first: boolean) => {

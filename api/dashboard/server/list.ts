@@ -158,7 +158,7 @@ export function listOf<R extends { id: string }>(
   { filtered, nothing, none, start, many = '', fresh = false, wrap }: Said,
 ): Section {
   const empty = further
-    ? `Nothing matches so far: there are many ${many}, and older ones were not looked at yet.`
+    ? `No match so far. There are many ${many}, and older ones haven’t been searched yet.`
     : filtered
       ? nothing
       : none

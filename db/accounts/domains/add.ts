@@ -15,7 +15,7 @@ import { lockAccountRow } from '../teams/teams.sql.ts'
 import { requireTeam } from '../teams/view.ts'
 import { TEXTS } from '../texts.ts'
 import { dnsRecords, makeDkimKey } from './dkim.ts'
-import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
+import { type DomainRow, deleteDomain, domainByName, insertDomain, readDomainQuota } from './domains.sql.ts'
 
 /** A domain with the records to publish. @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't set. Pure. */
 export const domainView = (row: DomainRow, returnDomain: string | null) => ({
@@ -49,7 +49,7 @@ export async function requireDomain(tx: Tx, teamId: string, given: string): Prom
 
 /** @throws RequestError quota_exceeded when the plan allows no more domains. */
 async function checkRoom(tx: Tx, teamId: string): Promise<void> {
-  const { plan, domains_limit: limit, domains } = await domainRoom(tx, teamId)
+  const { plan, domains_limit: limit, domains } = await readDomainQuota(tx, teamId)
   if (limit === null || domains < limit) return
   throw new RequestError('quota_exceeded', fill(TEXTS.domainQuota, { plan, limit, domains }))
 }

@@ -75,7 +75,7 @@ const roomRow = row({
 })
 
 /** How many domains the team's plan allows, and how many it has. */
-export const domainRoom = (tx: Tx, teamId: string) =>
+export const readDomainQuota = (tx: Tx, teamId: string) =>
   tx.one(sql.type(roomRow)`
     select p.key as plan, p.domains_limit, (select count(*) from domains where team_id = ${teamId}) as domains
     from subscriptions s join plans p on p.key = s.plan_key where s.team_id = ${teamId}`)

@@ -23,9 +23,18 @@ export function parseRampStart(text: string): RampStart | null | undefined {
 type Day = { limit: number; used: number; bounced: number; complained: number }
 
 /** Returns the next day's limit: it grows if half of it was used, with few bounces and complaints. */
-export function nextLimit({ limit, used, bounced, complained }: Day, factor: number): number {
+function nextLimit({ limit, used, bounced, complained }: Day, factor: number): number {
   const isGood = used * 2 >= limit && bounced * 100 < used * 2 && complained * 1_000 < used
   return isGood ? Math.min(TOP, Math.max(limit, Math.floor(limit * factor))) : limit
+}
+
+/** Returns today's limit, and how many of it are used, from the last day on which emails were sent. */
+export function rampToday({
+  is_today,
+  factor,
+  ...day
+}: Day & { is_today: boolean; factor: number }): Pick<Day, 'limit' | 'used'> {
+  return is_today ? { limit: day.limit, used: day.used } : { limit: nextLimit(day, factor), used: 0 }
 }
 
 /** Counts the days after today until this many emails are sent, if each day is a good one. */

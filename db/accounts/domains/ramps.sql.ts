@@ -7,36 +7,47 @@ import { HISTORY_DAYS, HISTORY_EMAILS } from './ramp.ts'
 
 const today = sql.fragment`(service_time() at time zone 'UTC')::date`
 
-const rampRow = row({
+const decisionRow = row({
   name: string(),
   state: string().oneOf(['on', 'off', 'ended']),
   limit: number(),
   factor: number(),
-  /** Of today. */
-  used: number(),
-  /** How many seconds it is until the next day. */
-  seconds_left: number(),
 })
+type Decision = InferType<typeof decisionRow>
+
+const rampRow = decisionRow.concat(
+  row({
+    /** The emails, bounces and complaints of the day of `limit`. */
+    used: number(),
+    bounced: number(),
+    complained: number(),
+    is_today: boolean(),
+    /** How many seconds it is until the next day. */
+    seconds_left: number(),
+  }),
+)
 export type RampRow = InferType<typeof rampRow>
 
-const secondsLeft = sql.fragment`
-  extract(epoch from ((${today} + 1)::timestamp at time zone 'UTC') - service_time())::float8`
+const reports = (kind: string) => sql.fragment`(
+  select count(*) from domain_ramp_reports p where p.name = r.name and p.day = r.day and p.kind = ${kind})::integer`
+
+const columns = sql.fragment`
+  name, state, day_limit as limit, factor, used, day = ${today} as is_today, ${reports('bounced')} as bounced,
+  ${reports('complained')} as complained,
+  extract(epoch from ((${today} + 1)::timestamp at time zone 'UTC') - service_time())::float8 as seconds_left`
 
 /** Returns the ramps of domain names. A name has none if no one has set or disabled its ramp. */
 export const readRamps = (tx: Tx, names: readonly string[]) =>
   tx.any(sql.type(rampRow)`
-    select name, state, day_limit as limit, factor, case when day = ${today} then used else 0 end as used,
-      ${secondsLeft} as seconds_left
-    from domain_ramps where name = any(${sql.array([...names], 'text')})`)
+    select ${columns}
+    from domain_ramps r where name = any(${sql.array([...names], 'text')})`)
 
 /** Returns the ramp of a domain name, or null if no one has set or disabled one. */
-export const rampOf = async (tx: Tx, name: string): Promise<RampRow | null> =>
+export const readRamp = async (tx: Tx, name: string): Promise<RampRow | null> =>
   (await readRamps(tx, [name]))[0] ?? null
 
-type Ramp = Pick<RampRow, 'name' | 'state' | 'limit' | 'factor'>
-
 /** Stores a ramp that starts today, replacing an earlier one. Emails sent today still count. */
-export const setRamp = (tx: Tx, { name, state, limit, factor }: Ramp) =>
+export const setRamp = (tx: Tx, { name, state, limit, factor }: Decision) =>
   tx.query(sql.unsafe`
     insert into domain_ramps as r (name, state, day_limit, factor, day)
     values (${name}, ${state}, ${limit}, ${factor}, ${today})
@@ -44,32 +55,15 @@ export const setRamp = (tx: Tx, { name, state, limit, factor }: Ramp) =>
       factor = excluded.factor, day = excluded.day, used = case when r.day = excluded.day then r.used else 0 end`)
 
 /** Stores a decision unless there is one. */
-export const decideRamp = (tx: Tx, { name, state, limit, factor }: Ramp) =>
+export const decideRamp = (tx: Tx, { name, state, limit, factor }: Decision) =>
   tx.query(sql.unsafe`
     insert into domain_ramps (name, state, day_limit, factor, day)
     values (${name}, ${state}, ${limit}, ${factor}, ${today}) on conflict (name) do nothing`)
 
-const heldRow = row({
-  limit: number(),
-  factor: number(),
-  used: number(),
-  is_today: boolean(),
-  bounced: number(),
-  complained: number(),
-  seconds_left: number(),
-})
-
-const reports = (kind: string) => sql.fragment`(
-  select count(*) from domain_ramp_reports p where p.name = r.name and p.day = r.day and p.kind = ${kind})::integer`
-
-/**
- * Locks an active ramp until the transaction ends, and returns the bounces and complaints of its last day.
- */
+/** Locks an active ramp until the transaction ends. */
 export const lockRamp = (tx: Tx, name: string) =>
-  tx.maybeOne(sql.type(heldRow)`
-    select day_limit as limit, factor, used, day = ${today} as is_today, ${reports('bounced')} as bounced,
-      ${reports('complained')} as complained, ${secondsLeft} as seconds_left
-    from domain_ramps r where name = ${name} and state = 'on' for no key update`)
+  tx.maybeOne(sql.type(rampRow)`
+    select ${columns} from domain_ramps r where name = ${name} and state = 'on' for no key update`)
 
 /** Writes a locked ramp as of today. */
 export const saveRamp = (

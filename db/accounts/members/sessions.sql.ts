@@ -44,7 +44,7 @@ export type Place = InferType<typeof placeRow>
  * Returns the teams of a user with their roles.
  * @param teamId only this team. Null: all.
  */
-export const placesOfPerson = (tx: Tx, userId: string, teamId: string | null) =>
+export const teamsOfUser = (tx: Tx, userId: string, teamId: string | null) =>
   tx.any(sql.type(placeRow)`
     select t.name, m.role from memberships m join teams t on t.id = m.team_id
     where m.user_id = ${userId} and (${teamId}::uuid is null or m.team_id = ${teamId})

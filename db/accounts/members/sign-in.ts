@@ -34,9 +34,9 @@ import {
   membershipsOfSession,
   type Place,
   personOfLink,
-  placesOfPerson,
   recordMembershipSeen,
   sessionByHash,
+  teamsOfUser,
   touchSession,
 } from './sessions.sql.ts'
 
@@ -110,7 +110,7 @@ export async function ownerOfLink(
   const owner = await personOfLink(tx, digest(secret), now)
   if (!owner) throw noLink()
   const { email, user_id, team_id, role: held } = owner
-  const places = await placesOfPerson(tx, user_id, team_id)
+  const places = await teamsOfUser(tx, user_id, team_id)
   return { email, places: places.map(({ name, role }) => ({ name, role: lesser(role, held ?? role) })) }
 }
 
@@ -197,7 +197,7 @@ export async function requestLink(
   )
     return null
   await insertLinkRequest(tx, request, now)
-  const places = await placesOfPerson(tx, person.id, null)
+  const places = await teamsOfUser(tx, person.id, null)
   const { secret } = await makeLink(at, person.id, null)
   return { id: request.id, email: person.email, places, secret }
 }

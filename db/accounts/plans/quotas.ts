@@ -31,7 +31,7 @@ export const isPeriodic = ({ name }: AnyQuota): boolean => name !== CONTACTS.nam
 export const USED: readonly AnyQuota[] = [...QUOTAS.filter(isPeriodic), CONTACTS]
 
 /** Describes a quota: `emails per period`, `stored contacts`. */
-export const limitWords = (quota: AnyQuota): string =>
+export const describeLimit = (quota: AnyQuota): string =>
   isPeriodic(quota) ? `${quota.noun} per period` : `stored ${quota.noun}`
 
 // A loop, because each charge creates several, and Object.fromEntries is slower.

@@ -71,7 +71,7 @@ const GB = 1e9
 const storageBytes = (gb: number | null): number | null => (gb === null ? null : Math.floor(gb * GB))
 
 /** Returns the account at the row's `now`: the period rolled over, the bucket refilled. Pure. */
-export function accountOf(row: AccountRow): Account {
+export function toAccount(row: AccountRow): Account {
   const now = new Date(row.now)
   const stored: Period = { start: new Date(row.period_start), end: new Date(row.period_end) }
   const rolled = now < stored.end ? stored : currentPeriod(row, now)
@@ -95,6 +95,8 @@ export function accountOf(row: AccountRow): Account {
       broadcast: row.broadcast_place,
       whatsapp: row.whatsapp_place,
       whatsapp_batch: row.whatsapp_batch_place,
+      whatsapp_parts: row.whatsapp_parts_place,
+      whatsapp_parts_batch: row.whatsapp_parts_batch_place,
     },
     now: now < rolled.start ? rolled.start : now,
   }
@@ -102,7 +104,7 @@ export function accountOf(row: AccountRow): Account {
 
 /** Locks the team's account until the transaction ends. */
 export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
-  accountOf(await lockAccountRow(tx, teamId))
+  toAccount(await lockAccountRow(tx, teamId))
 
 /**
  * Locks the accounts of several teams in a global order until the transaction ends. `skip` leaves out those
@@ -112,7 +114,7 @@ export async function lockAccounts(tx: Tx, teamIds: readonly string[], lock: 'wa
   const wanted = [...new Set(teamIds)].toSorted()
   if (lock === 'skip') {
     const rows = await lockFreeAccountRows(tx, wanted)
-    return new Map(rows.map((row) => [row.team_id, accountOf(row)]))
+    return new Map(rows.map((row) => [row.team_id, toAccount(row)]))
   }
   const accounts = new Map<string, Account>()
   for (const teamId of wanted) accounts.set(teamId, await lockAccount(tx, teamId))
@@ -131,6 +133,8 @@ const figuresOf = (account: Account): AllowanceFigures => ({
   broadcast_place: account.places.broadcast,
   whatsapp_place: account.places.whatsapp,
   whatsapp_batch_place: account.places.whatsapp_batch,
+  whatsapp_parts_place: account.places.whatsapp_parts,
+  whatsapp_parts_batch_place: account.places.whatsapp_parts_batch,
 })
 
 /** Stores a locked account. */
@@ -138,7 +142,7 @@ export const saveAccount = (tx: Tx, teamId: string, account: Account) =>
   saveAllowance(tx, teamId, figuresOf(account))
 
 /** Refunds deleted messages of this period to a locked account. */
-export async function freePlaces(
+export async function refundQuota(
   tx: Tx,
   teamId: string,
   account: Account,
@@ -189,5 +193,6 @@ export const firstAllowance = (
     refilled_at: now.toISOString(),
     ...{ email_place: 0, email_batch_place: 0, broadcast_place: 0 },
     ...{ whatsapp_place: 0, whatsapp_batch_place: 0 },
+    ...{ whatsapp_parts_place: 0, whatsapp_parts_batch_place: 0 },
   }
 }

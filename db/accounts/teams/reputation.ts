@@ -52,7 +52,7 @@ export function pauseFigures({ reason, sent, count, limit }: BulkPause): string 
 }
 
 /** Describes both rates for a warning. */
-export const warningFigures = ({ sent, hard_bounced, complained }: Sending): string =>
+export const describeRates = ({ sent, hard_bounced, complained }: Sending): string =>
   `${shareWords(hard_bounced, sent)} of ${sent.toLocaleString('en-US')} emails bounced in 24 hours, and ${shareWords(complained, sent)} were reported as spam`
 
 /** Why an email or a broadcast of the team waits. */

@@ -51,6 +51,8 @@ export const accountRow = row({
   broadcast_place: number(),
   whatsapp_place: number(),
   whatsapp_batch_place: number(),
+  whatsapp_parts_place: number(),
+  whatsapp_parts_batch_place: number(),
   /** The database's time, which rate, quota and period use. */
   now: string(),
 })
@@ -69,6 +71,8 @@ const FIGURES = {
   broadcast_place: 'int8',
   whatsapp_place: 'int8',
   whatsapp_batch_place: 'int8',
+  whatsapp_parts_place: 'int8',
+  whatsapp_parts_batch_place: 'int8',
 } as const
 
 export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
@@ -97,11 +101,7 @@ const ownLimits = sql.join(
 // Null if neither the subscription nor the plan has a value. plans/defaults.ts has the defaults.
 export const accountColumns = sql.fragment`
   a.team_id, p.key as plan, p.kind as plan_kind, (select t.test from teams t where t.id = a.team_id) as test,
-  (
-    select json_build_object('phone_number_id', n.phone_number_id, 'account_id', n.account_id)
-    from teams t join whatsapp_numbers n on n.name = t.whatsapp_number
-    where t.id = a.team_id and not t.test
-  ) as number,
+  whatsapp_number_now(a.team_id) as number,
   ${ownLimits},
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   coalesce(s.storage_gb, p.storage_gb) as storage_gb,
@@ -146,7 +146,7 @@ export const lockExistingAccounts = (tx: Tx, teamIds: readonly string[]) =>
     select from allowances where team_id = any(${sql.array(teamIds, 'uuid')}) order by team_id for update`)
 
 /** As `lockAccountRow`, to look at only. */
-export const accountRowOf = (tx: Tx, teamId: string) =>
+export const readAccountRow = (tx: Tx, teamId: string) =>
   tx.maybeOne(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
 
@@ -196,7 +196,7 @@ export const setTeamName = (tx: Tx, id: string, name: string) =>
 const suppressRow = row({ suppress_transactional: string().oneOf(SUPPRESS_TRANSACTIONAL) })
 
 /** Which suppressions stop the team's transactional email. */
-export const suppressTransactionalOf = (tx: Tx, id: string) =>
+export const readSuppressTransactional = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(suppressRow)`select suppress_transactional from teams where id = ${id}`)
 
 export const setSuppressTransactional = (tx: Tx, id: string, which: SuppressTransactional) =>
@@ -205,7 +205,7 @@ export const setSuppressTransactional = (tx: Tx, id: string, which: SuppressTran
 const contactColumnsRow = row({ contact_columns: array().of(string().defined()).nullable() })
 
 /** Returns the properties that the team's list of contacts shows as columns. Null if none were chosen. */
-export const contactColumnsOf = (tx: Tx, id: string) =>
+export const readContactColumns = (tx: Tx, id: string) =>
   tx.maybeOneFirst(sql.type(contactColumnsRow)`
     select contact_columns from teams where id = ${id}`)
 

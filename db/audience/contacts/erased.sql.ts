@@ -57,7 +57,7 @@ export const deleteErased = (tx: Tx, teamId: string, hashes: readonly Buffer[]) 
  * Records that a recipient without a contact unsubscribed from topics, or from everything if `left_topic_ids`
  * is null.
  */
-export const rememberWish = (
+export const storeOptOut = (
   tx: Tx,
   teamId: string,
   { hash, left_topic_ids: left }: { hash: Buffer; left_topic_ids: readonly string[] | null },

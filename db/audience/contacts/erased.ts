@@ -105,7 +105,7 @@ async function rewrite({ tx, now, secrets }: Changing, teamId: string, identity:
  * Deletes the stored unsubscribe of an address whose contact is resubscribed. Left topics stay, except
  * `chosen` ones. A suppression stays.
  */
-export async function endWishes(
+export async function clearOptOuts(
   at: Changing,
   teamId: string,
   identity: string,

@@ -77,7 +77,7 @@ async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<vo
  */
 async function chosenBefore(tx: Tx, teamId: string, guess: Mapping): Promise<Mapping | null> {
   const last = await lastMapping(tx, teamId, guess)
-  // Versions without consent columns imported them as properties.
+  // Older versions imported consent columns as properties.
   if (!last || (guess.no && !last.no)) return null
   const known = await holdTopics(tx, teamId, topicsIn(last))
   return {

@@ -6,7 +6,7 @@
  */
 import type { At } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { rememberWish } from '../contacts/erased.sql.ts'
+import { storeOptOut } from '../contacts/erased.sql.ts'
 import { erasureHash } from '../contacts/erased.ts'
 import { leaveWhileSuppressed } from './subscription.sql.ts'
 import { unsubscribe } from './subscription.ts'
@@ -23,7 +23,7 @@ export async function unsubscribeReported(
   for (const { team_id, identity, contact } of distinct.values()) {
     if (contact === null) {
       const hash = secrets && erasureHash(secrets, team_id, identity)
-      if (hash) await rememberWish(at.tx, team_id, { hash, left_topic_ids: null }, at.now)
+      if (hash) await storeOptOut(at.tx, team_id, { hash, left_topic_ids: null }, at.now)
     } else if (!(await leaveWhileSuppressed(at.tx, team_id, identity)))
       await unsubscribe({ ...at, actor: null }, team_id, identity)
   }

@@ -19,8 +19,8 @@ import {
   updateContactStatus,
 } from '../contacts/contacts.sql.ts'
 import { distinctTopics, noContact } from '../contacts/edit.ts'
-import { rememberWish } from '../contacts/erased.sql.ts'
-import { endWishes, erasureHash } from '../contacts/erased.ts'
+import { storeOptOut } from '../contacts/erased.sql.ts'
+import { clearOptOuts, erasureHash } from '../contacts/erased.ts'
 import { statusBy } from '../suppressions/cause.ts'
 import { findSuppressed } from '../suppressions/suppressed.ts'
 import { TEXTS } from '../texts.ts'
@@ -83,7 +83,7 @@ export async function resubscribe(
   const contact = await locked(by.tx, teamId, identity)
   if (contact.status !== 'subscribed')
     await assertNotSuppressed(by.tx, secrets, teamId, { ...contact, identity })
-  await endWishes({ ...by, secrets }, teamId, identity, { chosen })
+  await clearOptOuts({ ...by, secrets }, teamId, identity, { chosen })
   return contact.status === 'subscribed' ? contact : become(by, teamId, contact, 'subscribed')
 }
 
@@ -152,7 +152,7 @@ export async function leaveByLink(
   if (topicIds?.length === 0) return
   if (!(await isHeld(tx, teamId, identity))) {
     const hash = erasureHash(secrets, teamId, identity)
-    await rememberWish(tx, teamId, { hash, left_topic_ids: topicIds }, now)
+    await storeOptOut(tx, teamId, { hash, left_topic_ids: topicIds }, now)
   } else if (topicIds === null) await unsubscribe({ ...at, actor: null }, teamId, identity)
   else await leaveTopics(at, teamId, identity, { topic_ids: topicIds, by: 'recipient' })
 }

@@ -31,7 +31,7 @@ export async function reusedFiles<T extends Named>(tx: Tx, teamId: string, files
 }
 
 /** Keeps the files of emails for another attempt. @returns the deleted ones, with the IDs of their emails. */
-export async function goneOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
+export async function findMissingFiles(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
   const files = await filesOfEmails(tx, emails)
   if (files.length === 0) return []
   const ready = new Set((await usedFiles(tx, files)).map(({ team_id, sha256 }) => `${team_id}/${sha256}`))

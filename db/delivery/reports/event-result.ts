@@ -13,7 +13,7 @@ export type EventResult =
       team_id?: string
       /** It was stored before. */
       repeated?: boolean
-      again?: { team_id: string; message_id: string; number: string | null; seconds: number }
+      again?: { team_id: string; message_id: string; parts: boolean; number: string | null; seconds: number }
       sync?: readonly string[]
       /** Notices for the teams' owners: a template with a new category. */
       notices?: readonly { team_id: string; template_id: string; category_before: string }[]

@@ -22,7 +22,7 @@ import {
   stateAt,
   UNTROUBLED,
 } from './rate-limit.ts'
-import { sendersByKeys, sendersInTrouble } from './senders.sql.ts'
+import { readFailingSenders, sendersByKeys } from './senders.sql.ts'
 
 /**
  * An unreachable sender is probed again soon, one with a configuration error less and less often. In seconds.
@@ -227,11 +227,11 @@ export async function stateOfSender(tx: Tx, key: string): Promise<SenderState> {
 }
 
 /** Returns the state of senders with an open or half-open circuit, by a prefix of their keys. One query. */
-export async function troubledSenders(
+export async function failingSenders(
   tx: Tx,
   prefix: string,
 ): Promise<{ now: Date; states: ReadonlyMap<string, SenderState> }> {
-  const { now, rows } = await sendersInTrouble(tx, prefix)
+  const { now, rows } = await readFailingSenders(tx, prefix)
   const states = [...rows].map(([key, row]): [string, SenderState] => [
     key,
     stateAt(paceAt(row, row.rate, now), now),

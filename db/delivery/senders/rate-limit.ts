@@ -7,13 +7,13 @@
 
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { refill, untilToken } from '../../process/bucket.ts'
-import { type KeptSender, lockSenders, type SenderRow, saveSenders, sendersByKeys } from './senders.sql.ts'
+import { type CachedSender, lockSenders, type SenderRow, saveSenders, sendersByKeys } from './senders.sql.ts'
 
 const RECOVERY_MS = 60_000
 const SLOWEST_RATE = 0.2
 
 /** A sender's state at one time. */
-export type Pace = Omit<KeptSender, 'key'>
+export type Pace = Omit<CachedSender, 'key'>
 
 const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
 

@@ -76,7 +76,7 @@ export const endPause = (tx: Tx, key: string) =>
     where key = ${key} returning ${senderColumns}, ${numberName} as name, service_time() as now`)
 
 /** A sender's row, as its pace is kept in memory. */
-export type KeptSender = {
+export type CachedSender = {
   key: string
   rate: number
   slowed_at: Date | null
@@ -99,7 +99,7 @@ const KEPT = {
 }
 
 /** Writes all columns of locked senders, in one statement. */
-export const saveSenders = (tx: Tx, senders: readonly KeptSender[]) =>
+export const saveSenders = (tx: Tx, senders: readonly CachedSender[]) =>
   tx.query(sql.prepared('save_senders', object())`
     update senders s set rate = k.rate, slowed_at = k.slowed_at, tokens = k.tokens, refilled_at = k.refilled_at,
       paused_until = k.paused_until, pause_reason = k.pause_reason, troubles = k.troubles,
@@ -125,7 +125,7 @@ export const sendersByKeys = async (tx: Tx, keys: readonly string[]): Promise<Re
   )
 
 /** Returns the senders that are paused or probed, by a prefix of their keys. */
-export const sendersInTrouble = async (tx: Tx, prefix: string): Promise<ReadSenders> =>
+export const readFailingSenders = async (tx: Tx, prefix: string): Promise<ReadSenders> =>
   asRead(
     await tx.any(sql.prepared('senders_in_trouble', readRow)`
       select t.now, to_jsonb(s) as row

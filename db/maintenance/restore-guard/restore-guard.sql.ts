@@ -26,7 +26,7 @@ const lookRow = row({
     .nullable(),
 })
 /** What a process finds when it writes a heartbeat. */
-export type HomeLook = InferType<typeof lookRow>
+export type HeartbeatResult = InferType<typeof lookRow>
 
 type Mark = { process: string; last: number | null; next: number }
 
@@ -50,7 +50,7 @@ export async function writeHeartbeat(tx: Tx, { process, last, next }: Mark) {
     from (select) one left join database_home h on true`)
 }
 
-export const deleteMark = (tx: Tx, process: string) =>
+export const deleteHeartbeat = (tx: Tx, process: string) =>
   tx.query(sql.type(object())`delete from process_marks where process = ${process}`)
 
 /** Forgets the marks of processes that were killed days ago. */
@@ -59,7 +59,7 @@ export const deleteOldMarks = (tx: Tx, days: number) =>
     delete from process_marks where at < now() - make_interval(days => ${days})`)
 
 /** Makes this the original database, if no process has started yet. */
-export const beginHome = (tx: Tx, id: string) =>
+export const claimAsOriginal = (tx: Tx, id: string) =>
   tx.query(sql.type(object())`
     insert into database_home (id, place, timeline, how, decided_at)
     select ${id}, database_place(), database_timeline(), 'begun', now() where database_timeline() is not null

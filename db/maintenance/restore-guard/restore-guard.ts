@@ -14,11 +14,11 @@ import { idNow } from '../../process/ids.ts'
 import type { Log } from '../../process/log.ts'
 import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
 import {
-  beginHome,
+  claimAsOriginal,
   claimDatabase,
-  deleteMark,
+  deleteHeartbeat,
   deleteOldMarks,
-  type HomeLook,
+  type HeartbeatResult,
   lockIdentity,
   writeHeartbeat,
   writeToDisk,
@@ -66,8 +66,8 @@ const COPY = {
 const days = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 86_400_000
 
 /** Returns the conclusion of a process. Pure. */
-export function homeVerdict(
-  look: HomeLook,
+export function judgeDatabase(
+  look: HeartbeatResult,
   { last, home, away }: Memory,
   { hold, patience }: GuardTimes,
 ): Verdict {
@@ -111,7 +111,7 @@ function createWatch(
   let next = 0
   let leftAt: number | null = null
 
-  const note = (look: HomeLook, mark: number): void => {
+  const note = (look: HeartbeatResult, mark: number): void => {
     if (look.found) memory.last = { mark, at: look.at }
     if (look.is_home) leftAt = null
     else if (leftAt === null) {
@@ -125,13 +125,13 @@ function createWatch(
     const leaving = writeHeartbeat(database, { process, last: memory.last?.mark ?? null, next: mark })
     const look = await clock.setBy(leaving, ({ at }) => new Date(at))
     note(look, mark)
-    const verdict = homeVerdict(
+    const verdict = judgeDatabase(
       look,
       { ...memory, away: leftAt === null ? 0 : performance.now() - leftAt },
       times,
     )
     if (verdict.kind === 'home') memory.home = look.home_id
-    if (verdict.kind === 'begins') await beginHome(database, idNow())
+    if (verdict.kind === 'begins') await claimAsOriginal(database, idNow())
     if (verdict.kind === 'stranger') Object.assign(memory, { last: null, home: null })
     if (verdict.kind === 'continued' && (await goOn(database, look.home_id)))
       log.info({}, 'the database has failed over and nothing is missing; sending continues')
@@ -199,7 +199,7 @@ export async function watchDatabase(deps: WatchDeps, times: GuardTimes = TIMES) 
   const end = async (): Promise<void> => {
     ending.abort()
     await watching
-    await deleteMark(database, process).catch(quietly)
+    await deleteHeartbeat(database, process).catch(quietly)
   }
   return { clock: clock.now, diskFault: disk.fault, end }
 }

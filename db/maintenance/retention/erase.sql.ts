@@ -7,8 +7,8 @@ import {
   foundColumns,
   foundRow,
   isAbout,
+  isAboutDeleted,
   isEventNaming,
-  isOfSubjectGone,
   isReportNaming,
   matchesSkip,
 } from './person.sql.ts'
@@ -115,7 +115,7 @@ export async function deleteWebhooksNaming(
     ), gone as (
       delete from webhook_messages where team_id = ${teamId} and id in (
         select id from webhook_messages
-        where team_id = ${teamId} and id in (select id from stretch w where ${isOfSubjectGone(pattern)})
+        where team_id = ${teamId} and id in (select id from stretch w where ${isAboutDeleted(pattern)})
         order by id for update)
       returning id
     )

@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { isAbout, isEventNaming, isOfSubjectGone, isReportNaming, matchesSkip } from './person.sql.ts'
+import { isAbout, isAboutDeleted, isEventNaming, isReportNaming, matchesSkip } from './person.sql.ts'
 
 const emailRow = row({
   id: string(),
@@ -81,7 +81,7 @@ export const webhooksToShow = (tx: Tx, teamId: string, subjects: readonly string
 const webhookStretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof webhookRow>[]>() })
 
 /** Returns the webhook messages in a range that are about deleted subjects and name the person. */
-export const webhooksOfGoneToShow = (
+export const webhooksAboutDeleted = (
   tx: Tx,
   teamId: string,
   pattern: string,
@@ -96,7 +96,7 @@ export const webhooksOfGoneToShow = (
         'subject_id', subject_id, 'event_id', event_id, 'endpoint_id', endpoint_id, 'type', type, 'status', status,
         'created_at', to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'recipient', body::json -> 'data' ->> 'recipient') order by id)
-      from stretch w where ${isOfSubjectGone(pattern)}), '[]') as found`)
+      from stretch w where ${isAboutDeleted(pattern)}), '[]') as found`)
 
 const skipRow = row({
   broadcast_id: string(),

@@ -17,14 +17,14 @@ import { showContact, shownSuppression } from '../../audience/suppressions/lift.
 import type { Database, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addressees } from '../../validation/addressees.ts'
-import { givenTimes } from '../../validation/moments.ts'
+import { shownTimes } from '../../validation/moments.ts'
 import {
   type ExportedRow,
   emailsToShow,
   eventsToShow,
   reportsToShow,
   skipsToShow,
-  webhooksOfGoneToShow,
+  webhooksAboutDeleted,
   webhooksToShow,
 } from './export.sql.ts'
 import { emailsTo, testsShowing } from './person.sql.ts'
@@ -99,7 +99,7 @@ function shownEmail(
   const { identity } = person
   const sole = isSoleRecipient(to_emails, identity)
   return {
-    ...{ id, created_at, ...givenTimes(row), from, broadcast_id, template_id },
+    ...{ id, created_at, ...shownTimes(row), from, broadcast_id, template_id },
     ...placesOf(row, person),
     ...(sole && !internal ? contentOf(row) : {}),
     events: events
@@ -156,7 +156,7 @@ async function* broadcast_skips({ tx, person }: Finding) {
 async function* webhooks({ tx, person }: Finding) {
   for (let after: string | null = NIL; after !== null; ) {
     const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
-    const { last, found } = await webhooksOfGoneToShow(tx, person.teamId, person.pattern, stretch)
+    const { last, found } = await webhooksAboutDeleted(tx, person.teamId, person.pattern, stretch)
     yield* shownWebhooks(found, person)
     after = last
   }

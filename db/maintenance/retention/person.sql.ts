@@ -65,7 +65,7 @@ export const isAbout = (teamId: string, subjects: readonly string[]) =>
  * True if a webhook message `w` is about a deleted email or contact and names the person whose address
  * `pattern` matches. Without its subject, it can only be found by the address.
  */
-export const isOfSubjectGone = (pattern: string) => {
+export const isAboutDeleted = (pattern: string) => {
   const data = sql.fragment`(w.body::json -> 'data')`
   const said = ['email', 'recipient', 'to', 'cc', 'bcc', 'detail'].map(
     (field) => sql.fragment`${data} ->> ${field}`,

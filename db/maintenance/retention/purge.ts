@@ -12,7 +12,7 @@ import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { collectFiles } from '../../content/files/collect.ts'
 import { deletePauseHistory } from '../../delivery/tried-since.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
-import { deleteFigures } from '../../stats/daily/stats.sql.ts'
+import { deleteDailyStats } from '../../stats/daily/stats.sql.ts'
 import { firstIdAt } from '../../validation/ids.ts'
 import {
   type BatchEnd,
@@ -35,7 +35,7 @@ import {
   type RetentionBatch,
   recordEmptied,
   requestsOf,
-  type SchedulePlace,
+  type SchedulePosition,
   type Span,
   scheduledBefore,
   sharesRequests,
@@ -145,7 +145,7 @@ async function emptyAllEmails(database: Database, from: Date, until: Date): Prom
 async function emptyScheduled(database: Database, channel: Channel, { from, until }: Window) {
   const batch = { until, limit: FORGET_BATCH }
   let total = 0
-  for (let after: SchedulePlace = { at: from.toISOString(), id: NIL }; ; await sleep(BATCH_PAUSE_MS)) {
+  for (let after: SchedulePosition = { at: from.toISOString(), id: NIL }; ; await sleep(BATCH_PAUSE_MS)) {
     const found = await scheduledBefore(database, channel, after, batch)
     const last = found.at(-1)
     if (!last) return total
@@ -221,7 +221,7 @@ async function deleteOldSenderEvents(database: Database, until: Date): Promise<n
 
 async function deleteOldFigures(database: Database, until: Date): Promise<number> {
   for (let total = 0; ; await sleep(BATCH_PAUSE_MS)) {
-    const deleted = await deleteFigures(database, until, FORGET_BATCH)
+    const deleted = await deleteDailyStats(database, until, FORGET_BATCH)
     total += deleted
     if (deleted < FORGET_BATCH) return total
   }

@@ -10,7 +10,7 @@ import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { deleteEmails } from '../../messages/emails/delete.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import { keepFigures } from '../../stats/daily/broadcasts.sql.ts'
+import { keepStats } from '../../stats/daily/broadcasts.sql.ts'
 
 /**
  * Selects rows of a team with IDs between `after` and `before`, up to a limit. `until`: the time of `before`.
@@ -125,7 +125,7 @@ export async function deleteOldEmails(
   batch: RetentionBatch,
 ): Promise<BatchEnd> {
   const gone = await deleteEmails(tx, teamId, oldOnes(channel, teamId, batch))
-  await keepFigures(tx, teamId, gone)
+  await keepStats(tx, teamId, gone)
   const last = gone.reduce<string | null>((most, { id }) => (most === null || id > most ? id : most), null)
   return { found: gone.length, last }
 }
@@ -189,7 +189,7 @@ export const emptyEmails = (tx: Tx, batch: Omit<RetentionBatch, 'until'>, most: 
     select count(*) as found, max(id::text) as last, (select count(*) from old) as done from candidate`)
 
 /** A position among scheduled messages, in the order of their times. */
-export type SchedulePlace = { at: string; id: string }
+export type SchedulePosition = { at: string; id: string }
 
 const scheduledRow = row({ team_id: string(), id: string(), request_id: string().nullable(), at: string() })
 
@@ -197,7 +197,7 @@ const scheduledRow = row({ team_id: string(), id: string(), request_id: string()
 export const scheduledBefore = (
   tx: Tx,
   { rows, requests }: Channel,
-  after: SchedulePlace,
+  after: SchedulePosition,
   batch: { until: Date; limit: number },
 ) =>
   tx.any(sql.type(scheduledRow)`

@@ -3,7 +3,7 @@
  * that no marketing is sent to the number again. Waiting messages are deleted and refunded to the quota.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
+import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { RequestError } from '../../errors.ts'
@@ -65,7 +65,7 @@ export async function eraseNumber(
   const waiting = messages.filter(({ waits }) => waits)
   for (const { id } of waiting) {
     const deleted = await deleteMessage(tx, teamId, id)
-    await freePlaces(tx, teamId, account, { quota: WHATSAPP.quota.name, deleted })
+    await refundQuota(tx, teamId, account, { quota: WHATSAPP.quota.name, deleted })
   }
   const kept = messages.filter(({ waits }) => !waits).map(({ id }) => id)
   if (kept.length > 0) await rewriteMessages(tx, teamId, kept, PLACEHOLDER)

@@ -38,7 +38,7 @@ export async function readTallies(
 }
 
 /** Stores the reason for an auto-pause, and the counts that the next check starts from. */
-export const saveBraked = (tx: Tx, { team_id, id }: BroadcastKey, now: Tally, brake: Brake) =>
+export const saveAutoPaused = (tx: Tx, { team_id, id }: BroadcastKey, now: Tally, brake: Brake) =>
   tx.query(sql.unsafe`
     update broadcasts set braked_at_figures = ${JSON.stringify(now)}, brake = ${JSON.stringify(brake)}
     where team_id = ${team_id} and id = ${id}`)

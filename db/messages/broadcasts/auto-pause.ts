@@ -3,7 +3,7 @@
  * uses the broadcast's stats and never counts emails. After a manual resume, only later emails count.
  */
 import type { Tx } from '../../postgres/pool.ts'
-import { readTallies, saveBraked, type Tally } from './auto-pause.sql.ts'
+import { readTallies, saveAutoPaused, type Tally } from './auto-pause.sql.ts'
 import type { BroadcastKey } from './broadcasts.sql.ts'
 
 /** A broadcast is paused above these percentages of the emails that have left. */
@@ -15,7 +15,7 @@ const COMPLAINTS_AFTER = 1_000
 const FEWEST_COMPLAINTS = 3
 
 /** Returns the reason to pause a broadcast with these counts since its last auto-pause, or null. Pure. */
-export function brakeFor(
+export function autoPauseReason(
   { left, bounced, complained }: Tally,
   { bounce_percent, complaint_percent }: Brakes,
 ): 'bounces' | 'complaints' | null {
@@ -25,7 +25,7 @@ export function brakeFor(
 }
 
 /** Returns why a broadcast must be paused now, or null. After a reason, later checks start from here. */
-export async function brakeOn(
+export async function checkAutoPause(
   tx: Tx,
   key: BroadcastKey,
   brakes: Brakes,
@@ -36,13 +36,13 @@ export async function brakeOn(
     bounced: now.bounced - braked.bounced,
     complained: now.complained - braked.complained,
   }
-  const brake = brakeFor(since, brakes)
+  const brake = autoPauseReason(since, brakes)
   if (brake !== null) {
     const [count, limit] =
       brake === 'bounces'
         ? [since.bounced, brakes.bounce_percent]
         : [since.complained, brakes.complaint_percent]
-    await saveBraked(tx, key, now, { left: since.left, count, limit })
+    await saveAutoPaused(tx, key, now, { left: since.left, count, limit })
   }
   return brake
 }

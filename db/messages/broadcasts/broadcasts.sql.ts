@@ -229,7 +229,7 @@ export const lockBulkPaused = (tx: Tx, teamId: string) =>
     order by id for no key update`)
 
 /** Stores the reason for an auto-pause. */
-export const saveBrake = (tx: Tx, { team_id, id }: BroadcastKey, brake: Brake) =>
+export const saveAutoPause = (tx: Tx, { team_id, id }: BroadcastKey, brake: Brake) =>
   tx.query(sql.unsafe`
     update broadcasts set brake = ${JSON.stringify(brake)} where team_id = ${team_id} and id = ${id}`)
 

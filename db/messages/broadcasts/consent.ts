@@ -5,7 +5,7 @@
  * broadcast's rate limit.
  */
 
-import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
+import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import {
@@ -71,7 +71,7 @@ async function withdraw(database: Database, emails: readonly EmailState[]): Prom
     await database.transaction(async (tx) => {
       const account = await lockAccount(tx, teamId)
       const gone = await deleteWaitingEmails(tx, teamId, [...reasons.keys()])
-      await freePlaces(tx, teamId, account, { quota: 'emails', deleted: gone })
+      await refundQuota(tx, teamId, account, { quota: 'emails', deleted: gone })
       const skips = gone.flatMap(({ id, broadcast_id, contact_id, email }) => {
         if (broadcast_id === null || contact_id === null) return []
         const reason = reasons.get(id) ?? 'cancelled'

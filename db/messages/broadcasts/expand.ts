@@ -20,12 +20,12 @@ import { broadcastToken } from '../emails/broadcast-token.ts'
 import type { EmailItem } from '../emails/call.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
 import { contactsLeft, type Member, nextMembers } from './audience.sql.ts'
-import { type Brakes, brakeOn } from './auto-pause.ts'
+import { type Brakes, checkAutoPause } from './auto-pause.ts'
 import { findBlockers } from './blockers.ts'
 import { type BroadcastRow, lockBroadcast, moveCursor, readSendingPlace } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { domainOf } from './draft.ts'
-import { addressed, type Mailing, mailingOf } from './mailing.ts'
+import { addressed, type Mailing, toMailing } from './mailing.ts'
 import { startRamp } from './ramp.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginningTime } from './start.ts'
@@ -51,7 +51,9 @@ type WalkDeps = {
  * and emails still wait. `early`: it starts, or checks again, in `seconds`. `over`: nothing left to do in
  * this state.
  */
-export type WalkStep = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
+export type ExpansionStep =
+  | { kind: 'moved' | 'full' | 'walked' | 'over' }
+  | { kind: 'early'; seconds: number }
 
 /** Emails per transaction. The team's account is locked while they are stored. */
 const EXPAND_BATCH = 200
@@ -68,9 +70,9 @@ const UNSETTLED_WAIT = 2
 
 type Version = { version_id: string; slots: readonly string[] }
 
-const OVER: WalkStep = { kind: 'over' }
+const OVER: ExpansionStep = { kind: 'over' }
 
-export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<WalkStep> {
+export async function expandStep(deps: WalkDeps, teamId: string, id: string): Promise<ExpansionStep> {
   const { tx } = deps
   const row = await lockBroadcast(tx, teamId, id)
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
@@ -84,7 +86,7 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
     return OVER
   }
   if (row.cursor === null && !is_test) await startRamp(tx, domainOf(row.from_address), deps.ramp ?? null)
-  const brake = await brakeOn(tx, row, deps.brakes)
+  const brake = await checkAutoPause(tx, row, deps.brakes)
   if (brake !== null) return pause(deps, row, brake, now)
   if (row.walked_at !== null) return finish(tx, row, now)
   const ahead = aheadOf(row, deps)
@@ -108,14 +110,14 @@ async function pause(
   row: BroadcastRow,
   reason: string,
   now: Date,
-): Promise<WalkStep> {
+): Promise<ExpansionStep> {
   const { team_id, id } = row
   await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
   await queue.enqueue(tx, 'mail-owners', [{ team_id, broadcast_id: id, notice_id: idNow() }])
   return OVER
 }
 
-async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<WalkStep> {
+async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<ExpansionStep> {
   const { tx } = deps
   const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
   if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
@@ -131,7 +133,7 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Walk
 /**
  * Ends the broadcast when none of its emails waits. Failed emails need manual action and don't delay the end.
  */
-async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<WalkStep> {
+async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<ExpansionStep> {
   if (await isUnderWay(tx, row)) return { kind: 'walked' }
   await changeState(tx, row, { from: ['sending'], to: 'sent' }, now)
   return OVER
@@ -142,7 +144,7 @@ async function fixedMailing(tx: Tx, row: BroadcastRow): Promise<{ mailing: Maili
   const id = row.template_version_id ?? ''
   const [version] = await versionsByIds(tx, [{ team_id: row.team_id, id }])
   if (!version) throw new Error(`broadcast ${row.id} has lost its template version`)
-  return { mailing: mailingOf(row, version.slots), version: { version_id: id, slots: version.slots } }
+  return { mailing: toMailing(row, version.slots), version: { version_id: id, slots: version.slots } }
 }
 
 /** Returns a member's email, or the reason why there is none. */
@@ -173,7 +175,7 @@ async function expand(
   row: BroadcastRow,
   { most, isNamed }: { most: number; isNamed: (address: string) => boolean },
   now: Date,
-): Promise<WalkStep> {
+): Promise<ExpansionStep> {
   const { tx, secrets } = deps
   const until = row.audience_until ?? now.toISOString()
   const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MAX_READ, limit: most })

@@ -5,13 +5,13 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireDomain } from '../../accounts/domains/add.ts'
 import type { DomainRow } from '../../accounts/domains/domains.sql.ts'
-import { HISTORY_EMAILS, nextLimit, type RampStart, TOP, USUAL_RAMP } from '../../accounts/domains/ramp.ts'
+import { HISTORY_EMAILS, type RampStart, rampToday, TOP, USUAL_RAMP } from '../../accounts/domains/ramp.ts'
 import {
   countHistory,
   decideRamp,
   lockRamp,
   type RampRow,
-  rampOf,
+  readRamp,
   readRamps,
   saveRamp,
   setRamp,
@@ -24,7 +24,7 @@ import { waitingOfDomain } from '../emails/of-domain.sql.ts'
 
 /** Starts the ramp of a domain without history, if ramps are enabled and no one has set or disabled it. */
 export async function startRamp(tx: Tx, name: string, start: RampStart | null): Promise<void> {
-  if (start === null || (await rampOf(tx, name)) !== null) return
+  if (start === null || (await readRamp(tx, name)) !== null) return
   const isNew = (await countHistory(tx, name)) < HISTORY_EMAILS
   await decideRamp(tx, { name, state: isNew && start.limit < TOP ? 'on' : 'off', ...start })
 }
@@ -41,12 +41,11 @@ export const reserveRampPlaces = (
   database.transaction(async (tx) => {
     const held = await lockRamp(tx, name)
     if (held === null) return null
-    const limit = held.is_today ? held.limit : nextLimit(held, held.factor)
+    const { limit, used } = rampToday(held)
     if (limit >= TOP) {
       await saveRamp(tx, { name, state: 'ended', limit, used: 0 })
       return null
     }
-    const used = held.is_today ? held.used : 0
     const granted = Math.max(0, Math.min(count, limit - used))
     if (granted > 0 || !held.is_today) await saveRamp(tx, { name, state: 'on', limit, used: used + granted })
     return { granted, wait_seconds: held.seconds_left + 1 }
@@ -55,12 +54,21 @@ export const reserveRampPlaces = (
 /** A domain's ramp today, or null without one. */
 export type ShownRamp = Pick<RampRow, 'limit' | 'used' | 'factor'>
 
-const shown = ({ limit, used, factor }: RampRow): ShownRamp => ({ limit, used, factor })
+/** Null once the limit has reached the top, which ends the ramp. */
+function shown(row: RampRow): ShownRamp | null {
+  const ramp = rampToday(row)
+  return row.state === 'on' && ramp.limit < TOP ? { ...ramp, factor: row.factor } : null
+}
 
 /** Returns today's ramps of these domain names. */
 export async function shownRamps(tx: Tx, names: readonly string[]): Promise<ReadonlyMap<string, ShownRamp>> {
   const ramps = await readRamps(tx, names)
-  return new Map(ramps.flatMap((ramp) => (ramp.state === 'on' ? [[ramp.name, shown(ramp)] as const] : [])))
+  return new Map(
+    ramps.flatMap((row) => {
+      const ramp = shown(row)
+      return ramp === null ? [] : [[row.name, ramp] as const]
+    }),
+  )
 }
 
 export const shownRamp = async (tx: Tx, name: string): Promise<ShownRamp | null> =>

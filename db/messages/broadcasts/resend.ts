@@ -16,7 +16,7 @@ import { changeState } from './change-state.ts'
 import { type Acting, recordBroadcast, requireLocked } from './draft.ts'
 import { assertSameAudience, assertSameDraft, type Seen } from './draft-version.ts'
 import { deleteSkips, emailsOf, rewind, unreachedSize } from './resend.sql.ts'
-import { beginningTime, walkOn } from './start.ts'
+import { beginningTime, enqueueExpansion } from './start.ts'
 
 const ENDED = ['sent', 'cancelled'] as const
 
@@ -50,7 +50,7 @@ export async function sendToUnreached(
   if (blockers.length > 0) throw blocked(row, blockers)
   const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
   if (!going) throw refused(TEXTS.broadcastChanging)
-  await walkOn(deps, row)
+  await enqueueExpansion(deps, row)
   await recordBroadcast(deps, 'again', going)
   return going
 }

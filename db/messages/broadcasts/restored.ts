@@ -6,7 +6,7 @@ import type { At, Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { broadcastsPausedFor, lockUnderWay } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { walkOn } from './start.ts'
+import { enqueueExpansion } from './start.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
 /** Pauses every team's that are scheduled or being sent. */
@@ -28,7 +28,7 @@ export async function resumeRestoredBroadcasts(
     // A broadcast that had not started waits for its time again.
     const to = row.audience_until === null ? 'scheduled' : 'sending'
     await changeState(tx, row, { from: ['paused'], to }, now)
-    await walkOn({ tx, queue }, row)
+    await enqueueExpansion({ tx, queue }, row)
     await bringEmailsForward(tx, row)
   }
   return rows.length

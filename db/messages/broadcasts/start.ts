@@ -57,7 +57,7 @@ async function act(
 }
 
 /** Enqueues the expansion and replaces an existing job. A scheduled broadcast has one for a later time. */
-export async function walkOn(
+export async function enqueueExpansion(
   { tx, queue }: Pick<Deps, 'tx' | 'queue'>,
   { team_id, id: broadcast_id }: BroadcastRow,
 ): Promise<void> {
@@ -96,7 +96,7 @@ export async function sendBroadcast(
     ? { to: 'sending' as const, audience, at: await beginningTime(tx, row.team_id) }
     : { to: 'scheduled' as const, at: now }
   const started = await act(deps, 'start', row, { from: ['draft'], fixed, ...goes })
-  await walkOn(deps, row)
+  await enqueueExpansion(deps, row)
   return pauseWithTeam(tx, started, now)
 }
 

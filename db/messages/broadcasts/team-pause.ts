@@ -1,11 +1,11 @@
 /** Pauses and resumes a broadcast for its team's reputation (messages/bulk-pause.ts). */
-import { bulkPauseOf } from '../../accounts/teams/reputation.sql.ts'
+import { readBulkPause } from '../../accounts/teams/reputation.sql.ts'
 import { BULK_PAUSE_REASONS, type BulkPause } from '../../accounts/teams/reputation.ts'
 import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
-import { type BroadcastRow, saveBrake } from './broadcasts.sql.ts'
+import { type BroadcastRow, saveAutoPause } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
@@ -16,7 +16,7 @@ export const isPausedForTeam = ({ state, state_reason }: BroadcastRow): boolean 
 /** Pauses a locked broadcast that is being sent. */
 export async function pauseForTeam(tx: Tx, row: BroadcastRow, pause: BulkPause, now: Date) {
   const { reason, sent, count, limit } = pause
-  await saveBrake(tx, row, { left: sent, count, limit })
+  await saveAutoPause(tx, row, { left: sent, count, limit })
   return changeState(tx, row, { from: ['sending'], to: 'paused', reason }, now)
 }
 
@@ -26,7 +26,7 @@ export async function pauseForTeam(tx: Tx, row: BroadcastRow, pause: BulkPause, 
  */
 export async function pauseWithTeam(tx: Tx, row: BroadcastRow, now: Date): Promise<BroadcastRow> {
   if (row.state !== 'sending') return row
-  const paused = await bulkPauseOf(tx, row.team_id)
+  const paused = await readBulkPause(tx, row.team_id)
   return (paused && (await pauseForTeam(tx, row, paused.pause, now))) ?? row
 }
 

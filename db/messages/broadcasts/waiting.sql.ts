@@ -37,7 +37,7 @@ export async function bringEmailsForward(tx: Tx, { team_id, id }: BroadcastKey):
 const keyRow = row({ team_id: string(), broadcast_id: string() })
 
 /** Broadcasts under way that have lost their job, up to `limit`. */
-export const lostWalks = (tx: Tx, limit: number) =>
+export const lostExpansions = (tx: Tx, limit: number) =>
   tx.any(sql.type(keyRow)`
     select b.team_id, b.id as broadcast_id from broadcasts b
     where b.state in ('scheduled', 'sending') and ${withoutJob('expand-broadcast', sql.fragment`b.id`)}

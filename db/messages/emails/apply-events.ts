@@ -56,7 +56,10 @@ export type ReportedEmail = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'de
  * `sentCountsMs`: after how long a sent email counts as delivered. `secrets`: to store the hash of an address
  * that isn't a contact.
  */
-export type ApplyOptions = { sentCountsMs?: number | undefined; secrets?: Pick<Secrets, 'sign'> | undefined }
+export type ApplyOptions = {
+  sentCountsMs?: number | undefined
+  secrets?: Pick<Secrets, 'sign' | 'signatures'> | undefined
+}
 
 const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
 

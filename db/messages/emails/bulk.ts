@@ -15,7 +15,7 @@ import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } fr
 import { stretches } from './id-ranges.ts'
 import { removeEmails } from './remove.ts'
 import type { EmailCriteria, EmailPage } from './search.sql.ts'
-import { type EmailFilter, needsLooking, timeToLook, toCriteria } from './search.ts'
+import { type EmailFilter, needsScan, searchRange, toCriteria } from './search.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
 const MATCHING_BATCH = 500
@@ -48,14 +48,14 @@ export async function countEmails(
   patience = MATCHING_MS,
 ): Promise<Counted> {
   const counted: Counted = { count: 0, between: null, lookedTo: null, seen: await seenNow(tx) }
-  const time = timeToLook(filter, { since, now })
-  for (const part of needsLooking(filter) ? stretches(time, patience) : [{ from: filter.from }]) {
+  const time = searchRange(filter, { since, now })
+  for (const part of needsScan(filter) ? stretches(time, patience) : [{ from: filter.from }]) {
     const criteria = toCriteria({ ...filter, ...part })
     const { count, newest, oldest } = await countMatching(tx, teamId, criteria, most - counted.count)
     counted.count += count
     if (newest !== null && oldest !== null)
       counted.between = { newest: counted.between?.newest ?? newest, oldest }
-    const isAll = counted.count === most || !needsLooking(filter) || Number(part.from) <= time.first
+    const isAll = counted.count === most || !needsScan(filter) || Number(part.from) <= time.first
     counted.lookedTo = isAll ? null : (part.from ?? null)
     if (isAll) break
   }
@@ -82,7 +82,7 @@ type Batch = { cursor: BatchCursor | null; checked: number; changed: number }
 async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: EmailPage) {
   const wanted = revivedTimes(filter)
   const criteria = { ...toCriteria(wanted), between }
-  if (!needsLooking(wanted)) {
+  if (!needsScan(wanted)) {
     const ids = await idsMatching(tx, teamId, criteria, { before, limit })
     return { ids, before: ids.length < limit ? null : (ids.at(-1) ?? null) }
   }
@@ -192,7 +192,7 @@ export const requeueToStore = (
 ): MatchingRequeue => ({
   ...{ filter: storedTimes(filter), between, seen, force, at },
   most: Number.MAX_SAFE_INTEGER,
-  waiting: !force && needsLooking(filter),
+  waiting: !force && needsScan(filter),
 })
 
 /**
@@ -207,7 +207,7 @@ export async function emailsToRequeue(
   const criteria = toCriteria(filter)
   if (filter.recipient !== undefined || filter.id !== undefined) return idsToRequeue(tx, teamId, criteria)
   if (!force) return waitingOf(tx, teamId, criteria)
-  const time = timeToLook(filter, { since: new Date(0), now: await serviceTime(tx) })
+  const time = searchRange(filter, { since: new Date(0), now: await serviceTime(tx) })
   const ids: string[] = []
   for (const part of stretches(time, Number.POSITIVE_INFINITY))
     ids.push(...(await idsToRequeue(tx, teamId, { ...criteria, ...part })))

@@ -5,7 +5,7 @@
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
-import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
+import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { queuesOf } from '../../channels/channels.sql.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
@@ -19,7 +19,7 @@ import { deleteEmailsById } from './delete.sql.ts'
 async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailsById(tx, teamId, ids)
-  await freePlaces(tx, teamId, account, { quota: 'emails', deleted })
+  await refundQuota(tx, teamId, account, { quota: 'emails', deleted })
   await deleteFailedJobs(tx, queuesOf(EMAIL), ids)
   return deleted
 }

@@ -131,7 +131,7 @@ type Filter = Omit<EmailFilter, 'team_id'>
 const isNamed = ({ recipient, id }: Filter): boolean => recipient !== undefined || id !== undefined
 
 /** True if each row of a team must be checked, because no index finds matches in list order. */
-export const needsLooking = (filter: Filter): boolean => {
+export const needsScan = (filter: Filter): boolean => {
   const { status, scheduled = false, tag, subject, text, domain, template_id, broadcast_id } = filter
   const { in_broadcast } = filter
   if (isNamed(filter) || scheduled || status === 'queued') return false
@@ -142,7 +142,7 @@ export const needsLooking = (filter: Filter): boolean => {
 }
 
 /** The time in which emails that fit were accepted. @param since none is older. */
-export const timeToLook = (
+export const searchRange = (
   { from, to }: Filter,
   { since, now }: { since: Date; now: Date },
 ): { first: number; last: number } => ({
@@ -164,9 +164,9 @@ export async function searchEmails(
   const { since, now, ...wanted } = filter
   // No index has the emails of all teams in the order of a list.
   const ofAll = wanted.team_id === undefined && !isNamed(wanted)
-  if (!ofAll && !needsLooking(wanted))
+  if (!ofAll && !needsScan(wanted))
     return { emails: await pageOf(deps, wanted, { before, limit }), reached: null }
-  const time = timeToLook(wanted, { since, now })
+  const time = searchRange(wanted, { since, now })
   if (before !== undefined) time.last = Math.min(time.last, timeOfId(before) + 1)
   const emails: ListedEmail[] = []
   let end = new Date(time.last)

@@ -91,7 +91,7 @@ const ASKED = { ...REF, endpoint_id: 'uuid', url: 'text' }
  * Returns the messages that still exist, whose endpoints still have the same URL. Both are locked until the
  * transaction ends, in ID order.
  */
-export const webhooksAsAsked = (
+export const lockUnchangedWebhooks = (
   tx: Tx,
   asked: readonly (DeliveryRef & { endpoint_id: string; url: string })[],
 ) =>
@@ -109,7 +109,7 @@ export const webhooksAsAsked = (
     order by m.team_id, m.id for key share of m`)
 
 /** The result of a round of attempts for one endpoint. */
-export type EndpointNews = {
+export type EndpointResult = {
   team_id: string
   id: string
   /** When it last accepted a message, and the first failure since then. Null without one. */
@@ -121,7 +121,7 @@ const stateRow = refRow.concat(row({ failing_since: string().nullable(), enabled
 
 /** A round of attempts: the results for endpoints, the attempts, and the messages that ended. */
 export type Round = {
-  news: readonly EndpointNews[]
+  news: readonly EndpointResult[]
   attempts: readonly WebhookAttempt[]
   ended: readonly (DeliveryRef & { status: 'delivered' | 'failed' })[]
 }

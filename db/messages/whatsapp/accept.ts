@@ -25,6 +25,7 @@ import {
   type SentRow,
 } from './messages.sql.ts'
 import { parametersProblem } from './parameters.ts'
+import { hasNewParts } from './template.ts'
 import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
 import { TEXTS } from './texts.ts'
 
@@ -46,7 +47,7 @@ export type WhatsappItem = {
 type Stored = { team_id: string; request: NewRequest; messages: readonly NewMessage[]; line: Line }
 
 /** DECISIONS: Lanes. */
-type Line = 'whatsapp' | 'whatsapp_batch'
+type Line = 'whatsapp' | 'whatsapp_batch' | 'whatsapp_parts' | 'whatsapp_parts_batch'
 
 /** The outcome of one item: new rows, the request with its key, or an error. */
 export type WhatsappOutcome =
@@ -130,9 +131,10 @@ async function openTeamBatches(
 function build(
   item: WhatsappItem,
   { team_id, http_request_id, batch }: WhatsappCall,
-  { account: { now, number }, nextId }: TeamBatch,
+  { account: { now, number, test }, templates, nextId }: TeamBatch,
 ): Stored {
   const { template_id, parameters, idempotency_key, when } = item
+  const parts = hasNewParts(templates.get(template_id)?.parts ?? null)
   const created_at = now.toISOString()
   const times = timesOf(when, now)
   const request = {
@@ -142,9 +144,11 @@ function build(
   const messages = item.to.map(({ e164: recipient, country }, position) => ({
     ...{ team_id, id: nextId(), request_id: request.id, position, recipient, country, created_at },
     phone_number_id: number?.phone_number_id ?? null,
+    parts,
     ...times,
   }))
-  return { team_id, request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
+  const line = parts && number === null && !test ? 'whatsapp_parts' : 'whatsapp'
+  return { team_id, request, messages, line: batch ? `${line}_batch` : line }
 }
 
 const sentRows = ({ messages }: Stored): SentRow[] =>

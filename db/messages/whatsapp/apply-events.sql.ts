@@ -20,6 +20,7 @@ const lockedRow = messageRefRow.concat(
     number: string().nullable(),
     /** The same, but null for the default number. */
     own_number: string().nullable(),
+    parts: boolean().nullable(),
     /** From when its attempts count. */
     since: string(),
   }),
@@ -30,7 +31,7 @@ export type LockedMessage = InferType<typeof lockedRow>
 export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.any(sql.prepared('lock_whatsapp_messages', lockedRow)`
     select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id, given_back,
-      recipient, phone_number_id as own_number, coalesce(tries_from, created_at) as since, coalesce(phone_number_id, (
+      recipient, phone_number_id as own_number, parts, coalesce(tries_from, created_at) as since, coalesce(phone_number_id, (
         select phone_number_id from whatsapp_numbers where name = 'default')) as number
     from whatsapp_messages
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
@@ -49,7 +50,7 @@ export const releaseMessages = (tx: Tx, given: readonly GivenBack[], now: Date) 
       status = 'queued', was_sent = m.was_sent or m.status = 'sent', accepted_at = null, provider_message_id = null,
       given_back = case when g.provider_message_id is null then m.given_back
         else array_append(m.given_back, g.provider_message_id) end,
-      requeued_at = ${sql.timestamp(now)}
+      requeued_at = ${sql.timestamp(now)}, requeues = m.requeues + 1
     from ${rowsOf('g', { ...MESSAGE_REF, provider_message_id: 'text' }, given)}
     where m.team_id = g.team_id and m.id = g.message_id and m.status in ('queued', 'sent')`)
 

@@ -31,7 +31,9 @@ export async function followWhatsappReports(
 ): Promise<void> {
   const applied = results.flatMap((result) => (result.kind === 'applied' ? [result] : []))
   const again = applied.flatMap((result) => (result.again ? [result.again] : []))
-  for (const [job, own] of Map.groupBy(again, ({ number }) => queueOf('whatsapp', { test: false, number }))) {
+  const jobOf = ({ parts, number }: (typeof again)[number]) =>
+    queueOf(parts ? 'whatsapp_parts' : 'whatsapp', { test: false, number })
+  for (const [job, own] of Map.groupBy(again, jobOf)) {
     const { payload } = deliveryFrom(job)
     const payloads = own.map(({ team_id, message_id: id, number: sender }) =>
       payload.of({ team_id, id, sender }),

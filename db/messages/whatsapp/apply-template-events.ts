@@ -8,11 +8,11 @@ import { publish } from '../../channels/events/webhooks.ts'
 import { APPLIED, type EventResult, ignored } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
-  applyTemplateNews,
+  applyTemplateUpdates,
   storeTemplateFacts,
   type TemplateChange,
   type TemplateFacts,
-  type TemplateNews,
+  type TemplateUpdate,
   teamsWithTemplates,
   withUnderscores,
 } from './templates.sql.ts'
@@ -24,8 +24,8 @@ const keyOf = ({ name, language, account_id, number }: Omit<TemplateChange, 'occ
  * Applies state events in one statement.
  * @returns a result for each.
  */
-export async function applyReportedTemplates(tx: Tx, news: readonly TemplateNews[], now: Date) {
-  const there = new Set((await applyTemplateNews(tx, news, now)).map(keyOf))
+export async function applyReportedTemplates(tx: Tx, news: readonly TemplateUpdate[], now: Date) {
+  const there = new Set((await applyTemplateUpdates(tx, news, now)).map(keyOf))
   return news.map((one) => (there.has(keyOf(one)) ? APPLIED : ignored('no team has this template')))
 }
 

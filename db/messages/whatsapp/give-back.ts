@@ -13,6 +13,7 @@ import { DELIVERY_DEADLINE_MS } from '../../queue/jobs.ts'
 import { type LockedMessage, readDeferrals, releaseMessages } from './apply-events.sql.ts'
 import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import { keyOf, type MessageRef } from './messages.sql.ts'
+import { formsOf } from './number-forms.ts'
 
 /**
  * `held`: because of its sender, which is paused. `deferred`: because of itself, or its recipient
@@ -63,7 +64,9 @@ export async function returnToQueue(
     const failure = again.get(index)
     if (failure) {
       const { seconds } = waitOf(failure)
-      return { kind: 'applied', again: { team_id, message_id, number: failure.row.own_number, seconds } }
+      const { own_number: number, parts } = failure.row
+      const again = { team_id, message_id, number, parts: parts === true, seconds }
+      return { kind: 'applied', again }
     }
     return placed.has(index) ? APPLIED : UNKNOWN
   })
@@ -119,7 +122,8 @@ async function pausePairs(
     const { wait_seconds, row, detail: reason } = failure
     if (wait_seconds === undefined || row.number === null) return []
     const paused_until = new Date(now.getTime() + waitOf(failure).seconds * 1_000)
-    return [{ sender: `whatsapp:${row.number}`, recipient: row.recipient, paused_until, reason }]
+    const sender = `whatsapp:${row.number}`
+    return formsOf(row.recipient).map((recipient) => ({ sender, recipient, paused_until, reason }))
   })
   if (pauses.length > 0) await pauseRecipients(tx, pauses)
 }

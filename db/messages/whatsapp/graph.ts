@@ -4,7 +4,7 @@
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/reference/whatsapp-business-phone-number
  */
 
-import { ask, faultWords } from '../../process/limited-response.ts'
+import { ask, describeFailure } from '../../process/limited-response.ts'
 import { isObject } from '../../validation/fields.ts'
 import { jsonOf } from '../../validation/strings.ts'
 import { storableId, storableWords } from '../../validation/words.ts'
@@ -54,7 +54,7 @@ async function request(
   const headers = { Authorization: `Bearer ${token}` }
   const answer = await ask(address, { method, headers }, { bytes: MAX_BYTES, ms: TIMEOUT_MS }).catch(
     (error: unknown) => {
-      throw NUMBER_ERRORS.unreachable(new URL(url).host, faultWords(error))
+      throw NUMBER_ERRORS.unreachable(new URL(url).host, describeFailure(error))
     },
   )
   const body = answer.body === null ? null : jsonOf(answer.body.toString())

@@ -15,11 +15,11 @@ import { deriveVerifyToken, hookPath, NUMBER_NAME, WEBHOOK_FIELDS } from './numb
 import {
   allNumbers,
   deleteNumber,
+  findTakenNumber,
   insertNumber,
   type NumberRow,
   numberByName,
   numberCredentials,
-  numberTaken,
   setNumberPause,
   storeCheck,
   updateNumber,
@@ -96,7 +96,7 @@ function checkSecret(secret: string | undefined): void {
 }
 
 async function assertFree(tx: Tx, given: Pick<GivenNumber, 'name' | 'phone_number_id'>): Promise<void> {
-  const taken = await numberTaken(tx, given)
+  const taken = await findTakenNumber(tx, given)
   if (taken === null) return
   throw taken === given.name ? NUMBER_ERRORS.name_taken(taken) : NUMBER_ERRORS.id_taken(taken)
 }

@@ -32,6 +32,8 @@ export type NewMessage = {
   country: string | null
   /** The number that sends it. Null: the default one. */
   phone_number_id: string | null
+  /** Whether version 0.1.0 would send it wrongly (template.ts). */
+  parts: boolean
   created_at: string
 } & Times
 
@@ -41,7 +43,13 @@ const REQUEST = {
 }
 const MESSAGE = {
   ...{ team_id: 'uuid', id: 'uuid', request_id: 'uuid', position: 'int2' },
-  ...{ recipient: 'text', country: 'text', phone_number_id: 'text', created_at: 'timestamptz' },
+  ...{
+    recipient: 'text',
+    country: 'text',
+    phone_number_id: 'text',
+    parts: 'bool',
+    created_at: 'timestamptz',
+  },
   ...{ scheduled_at: 'timestamptz', expires_at: 'timestamptz', due_at: 'timestamptz' },
 }
 
@@ -63,10 +71,10 @@ export const insertRequests = async (
       select * from ${rowsOf('request', REQUEST, requests)}
     ), stored as (
       insert into whatsapp_messages (
-        team_id, id, request_id, position, recipient, country, phone_number_id, created_at, scheduled_at, expires_at,
-        due_at, status)
-      select team_id, id, request_id, position, recipient, country, phone_number_id, created_at, scheduled_at,
-        expires_at, due_at, 'queued'
+        team_id, id, request_id, position, recipient, country, phone_number_id, parts, created_at, scheduled_at,
+        expires_at, due_at, status)
+      select team_id, id, request_id, position, recipient, country, phone_number_id, parts, created_at,
+        scheduled_at, expires_at, due_at, 'queued'
       from ${rowsOf('message', MESSAGE, messages)}
     ), job as (${jobs})
     select count(*)::int as jobs from job`)

@@ -15,7 +15,7 @@ const OTHER_FORMS: readonly (readonly [RegExp, string])[] = [
   [/^\+54(\d{10})$/, '+549$1'],
 ]
 
-/** The forms of a number in E.164 form, itself first. */
+/** Returns the forms of a number in E.164 form, itself first. Meta's limits per recipient count for all of them. */
 export function formsOf(number: string): string[] {
   const other = OTHER_FORMS.find(([form]) => form.test(number))
   return other ? [number, number.replace(...(other as [RegExp, string]))] : [number]

@@ -96,7 +96,7 @@ export const numberByName = (tx: Tx, name: string) =>
 const takenRow = row({ name: string() })
 
 /** Returns the number with this name or phone number ID, including the default one. Null without one. */
-export const numberTaken = async (
+export const findTakenNumber = async (
   tx: Tx,
   { name, phone_number_id }: { name: string; phone_number_id: string },
 ) =>
@@ -226,7 +226,9 @@ export const numberOfTeam = (tx: Tx, teamId: string) =>
 export async function setTeamNumber(tx: Tx, teamId: string, name: string | null): Promise<void> {
   await tx.query(sql.type(object())`update teams set whatsapp_number = ${name} where id = ${teamId}`)
   await tx.query(sql.type(object())`
-    update allowances set whatsapp_place = 0, whatsapp_batch_place = 0 where team_id = ${teamId}`)
+    update allowances set whatsapp_place = 0, whatsapp_batch_place = 0,
+      whatsapp_parts_place = 0, whatsapp_parts_batch_place = 0
+    where team_id = ${teamId}`)
 }
 
 const countRow = row({ count: number() })

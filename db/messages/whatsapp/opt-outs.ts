@@ -40,15 +40,31 @@ type ReportedOptOut = {
 
 const WROTE_WITHIN_MS = 30 * 24 * 3_600_000
 
-/** Stores changes, and publishes the effective ones. */
-export async function changeOptOuts(tx: Tx, changes: readonly OptOutChange[]): Promise<void> {
+/** What reads the opt-outs of erased numbers. */
+type Signatures = Pick<Secrets, 'signatures'>
+
+/**
+ * Stores changes, and publishes the effective ones.
+ * @param secrets opt-ins need it, to find opt-outs that were kept after an erasure.
+ */
+export async function changeOptOuts(
+  tx: Tx,
+  changes: readonly OptOutChange[],
+  secrets?: Signatures,
+): Promise<void> {
   if (changes.length === 0) return
   // An opt-in counts for any form of the number.
   const all = changes.flatMap((change) =>
     change.is_out ? [change] : formsOf(change.recipient).map((recipient) => ({ ...change, recipient })),
   )
-  const stored = await storeOptOuts(tx, all)
-  const news = stored.filter(({ is_out, was_out, has_listeners }) => is_out !== was_out && has_listeners)
+  const numberOf = new Map<string, string>()
+  const erased = secrets ? await endsOfErased(tx, all, secrets, numberOf) : []
+  const stored = (await storeOptOuts(tx, [...all, ...erased])).map((each) => ({
+    ...each,
+    recipient: numberOf.get(each.recipient) ?? each.recipient,
+  }))
+  const effective = stored.filter(({ is_out, was_out, has_listeners }) => is_out !== was_out && has_listeners)
+  const news = [...new Map(effective.map((each) => [`${each.team_id}/${each.recipient}`, each])).values()]
   await publish(
     tx,
     news.map(({ team_id, recipient: to, is_out, at, by }) => ({
@@ -59,10 +75,33 @@ export async function changeOptOuts(tx: Tx, changes: readonly OptOutChange[]): P
   )
 }
 
+/** Returns the opt-ins that end opt-outs of erased numbers. @param numberOf gets the number of each. */
+async function endsOfErased(
+  tx: Tx,
+  changes: readonly OptOutChange[],
+  secrets: Signatures,
+  numberOf: Map<string, string>,
+): Promise<OptOutChange[]> {
+  const ends = changes
+    .filter(({ is_out }) => !is_out)
+    .flatMap((change) =>
+      erasedNumbers(secrets, change.team_id, change.recipient).map((recipient) => {
+        numberOf.set(recipient, change.recipient)
+        return { ...change, recipient }
+      }),
+    )
+  if (ends.length === 0) return []
+  const out = new Set((await optedOut(tx, ends)).map(({ recipient }) => recipient))
+  return ends.filter(({ recipient }) => out.has(recipient))
+}
+
 /** The teams that it is meant for, and the recipient as they know it. */
 async function teamsMeant(tx: Tx, { number, from, reply_to, occurred_at }: ReportedOptOut) {
   const replied = reply_to === null ? [] : await messageRepliedTo(tx, { id: reply_to, number })
-  if (replied.length > 0) return replied
+  // An erased message no longer has the number.
+  const asNumber = (each: { team_id: string; recipient: string }) =>
+    each.recipient.startsWith('+') ? each : { ...each, recipient: `+${from}` }
+  if (replied.length > 0) return replied.map(asNumber)
   const recipients = formsOf(`+${from}`)
   const since = new Date(occurred_at.getTime() - WROTE_WITHIN_MS)
   const wrote = await teamsThatWrote(tx, { recipients, number, since })
@@ -78,6 +117,8 @@ async function teamsMeant(tx: Tx, { number, from, reply_to, occurred_at }: Repor
 export async function applyReportedOptOuts(
   tx: Tx,
   events: readonly ReportedOptOut[],
+  _now: Date,
+  { secrets }: { secrets?: Signatures | undefined } = {},
 ): Promise<EventResult[]> {
   const results: EventResult[] = []
   const changes: OptOutChange[] = []
@@ -87,7 +128,7 @@ export async function applyReportedOptOuts(
     changes.push(...teams.map(({ team_id, recipient }) => ({ team_id, recipient, is_out, at, by })))
     results.push(teams.length > 0 ? APPLIED : ignored('no team wrote to this recipient'))
   }
-  await changeOptOuts(tx, changes)
+  await changeOptOuts(tx, changes, secrets)
   return results
 }
 
@@ -97,7 +138,7 @@ const hashed = (teamId: string, number: string): Buffer => Buffer.from(`${teamId
 export const erasedNumber = (secrets: Pick<Secrets, 'sign'>, teamId: string, number: string): string =>
   `${ERASED_PREFIX}${secrets.sign('erasure', hashed(teamId, number), 32).toString('hex')}`
 
-const erasedNumbers = (secrets: Pick<Secrets, 'signatures'>, teamId: string, number: string): string[] =>
+const erasedNumbers = (secrets: Signatures, teamId: string, number: string): string[] =>
   secrets
     .signatures('erasure', hashed(teamId, number), 32)
     .map((hash) => `${ERASED_PREFIX}${hash.toString('hex')}`)
@@ -106,7 +147,7 @@ const erasedNumbers = (secrets: Pick<Secrets, 'signatures'>, teamId: string, num
  * Returns the messages whose recipients have opted out, in any form of their numbers, including erased ones.
  */
 export async function optedOutAmong<M extends { team_id: string; recipient: string }>(
-  { tx, secrets }: { tx: Tx; secrets: Pick<Secrets, 'signatures'> },
+  { tx, secrets }: { tx: Tx; secrets: Signatures },
   messages: readonly M[],
 ): Promise<ReadonlySet<M>> {
   if (messages.length === 0) return new Set()
@@ -132,12 +173,17 @@ function requireNumber(number: string): string {
 }
 
 /** Opts a recipient out of, or in to, a team's marketing manually. @throws RequestError not_found, bad_request */
-async function changeManually(by: Caller, teamId: string, number: string, is_out: boolean) {
+async function changeManually(
+  { secrets, ...by }: Caller & { secrets?: Signatures },
+  teamId: string,
+  number: string,
+  is_out: boolean,
+) {
   const { tx, now, actor } = by
   await requireTeam(tx, teamId)
   const to = requireNumber(number)
   const change = { team_id: teamId, recipient: to, is_out, at: now, by: actor ?? 'service' }
-  await changeOptOuts(tx, [change])
+  await changeOptOuts(tx, [change], secrets)
   const action = is_out ? 'whatsapp.opt-out' : 'whatsapp.opt-in'
   await record(by, { team_id: teamId, action, subject: to })
   return { to, at: now.toISOString(), by: change.by }
@@ -146,7 +192,7 @@ async function changeManually(by: Caller, teamId: string, number: string, is_out
 export const optOutManually = (by: Caller, teamId: string, number: string) =>
   changeManually(by, teamId, number, true)
 
-export async function optInManually(by: Caller, teamId: string, number: string) {
+export async function optInManually(by: Caller & { secrets: Signatures }, teamId: string, number: string) {
   const { to } = await changeManually(by, teamId, number, false)
   return { to, opted_out: false }
 }

@@ -36,8 +36,17 @@ const SYNC_TIMEOUT_MS = 30_000
  */
 const JOBS = { default: 'sync-whatsapp-templates', other: 'sync-whatsapp-number-templates' } as const
 
-/** A template that the provider lists and the team doesn't have. */
+/** A template that the provider lists. */
 type AvailableTemplate = Pick<TemplateContent, 'name' | 'language' | 'category'> & { status: string }
+
+/** Returns which of the provider's templates a team doesn't have. */
+export function withoutOwn(
+  available: readonly AvailableTemplate[],
+  own: readonly { name: string; language: string }[],
+): AvailableTemplate[] {
+  const has = new Set(own.map(keyOf))
+  return available.filter((each) => !has.has(keyOf(each)))
+}
 
 /** The result of a sync. `added`: the ID of the new template, null if the account has no such template. */
 export type SyncOutput = { missing: string[]; available?: AvailableTemplate[]; added?: string | null }
@@ -68,8 +77,7 @@ export async function applyListing(
   const missing = own.filter(({ id }) => !ids.has(id)).map((each) => `${each.name} (${each.language})`)
   if (wish === undefined) return { missing }
   const has = new Map(own.map((each) => [keyOf(each), each.id]))
-  const available = listed.filter((each) => !has.has(keyOf(each))).map(toAvailable)
-  return { missing, available, added: (wanted && has.get(keyOf(wanted))) || null }
+  return { missing, available: listed.map(toAvailable), added: (wanted && has.get(keyOf(wanted))) || null }
 }
 
 const toAvailable = ({ name, language, category, status }: TemplateContent): AvailableTemplate => ({
@@ -117,7 +125,7 @@ export async function requestSync(by: Asking, teamId: string): Promise<string | 
   return sync_id
 }
 
-/** Asks which templates a team could add. @returns as `requestSync` does. */
+/** Asks for the templates of a team's account. @returns as `requestSync` does. */
 export const requestAvailable = async (by: Asking, teamId: string): Promise<string | null> =>
   (await ask(by, teamId, { wish: 'available' })).sync_id
 
@@ -189,7 +197,7 @@ export async function awaitSync(database: Database, teamId: string, sync_id: str
 }
 
 /**
- * Waits for the templates that a team could add.
+ * Waits for the templates of a team's account.
  * @throws RequestError unavailable
  */
 export const awaitAvailable = async (database: Database, teamId: string, sync_id: string | null) =>

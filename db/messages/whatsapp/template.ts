@@ -171,6 +171,14 @@ function partsOf(definition: Json): Part[] {
   })
 }
 
+/** True for what version 0.1.0 can't send. Its processes neither accept nor deliver messages of such templates. */
+export function hasNewParts(parts: TemplateParts | null): boolean {
+  if (parts === null) return false
+  const { header, buttons, names } = parts
+  const isText = header === null || header.kind === 'text'
+  return !isText || buttons.some(({ kind }) => kind === 'code') || Object.keys(names).length > 0
+}
+
 const NOTHING: TemplateParts = { header: null, body: null, buttons: [], names: {}, one_time: false }
 
 export function toShape(definition: Json): TemplateShape {

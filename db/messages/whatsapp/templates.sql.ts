@@ -7,7 +7,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
 import { TEMPLATE_STATES, type TemplateState } from './status.ts'
-import type { TemplateParts, TemplateShape } from './template.ts'
+import { hasNewParts, type TemplateParts, type TemplateShape } from './template.ts'
 
 const templateRow = row({
   team_id: string(),
@@ -30,9 +30,15 @@ const templateRow = row({
 })
 export type WhatsappTemplateRow = InferType<typeof templateRow>
 
+/** What version 0.1.0 reads as the reason why a template can't be sent. Later versions read no reason. */
+const NEWER = 'a newer version sends it'
+const reasonFor = ({ unsupported, parts }: TemplateContent): string | null =>
+  unsupported ?? (hasNewParts(parts) ? NEWER : null)
+
 const templateColumns = sql.fragment`
-  team_id, id, name, language, category, status, definition, slots, url_buttons, parts, unsupported, fault, created_at,
-  updated_at, synced_at, quality, announced_category`
+  t.team_id, t.id, t.name, t.language, t.category, t.status, t.definition, t.slots, t.url_buttons, t.parts,
+  nullif(t.unsupported, ${NEWER}) as unsupported, t.fault, t.created_at, t.updated_at, t.synced_at, t.quality,
+  t.announced_category`
 
 /** A template as read from the provider's object. */
 export type TemplateContent = TemplateShape &
@@ -47,19 +53,19 @@ export const insertWhatsappTemplate = (
   now: Date,
 ) =>
   tx.maybeOne(sql.type(templateRow)`
-    insert into whatsapp_templates (
+    insert into whatsapp_templates as t (
       team_id, id, name, language, category, status, status_at, definition, slots, url_buttons, parts,
       unsupported, created_at, updated_at, account_id)
     values (${teamId}, ${id}, ${content.name}, ${content.language}, ${content.category}, ${content.status},
       ${sql.timestamp(now)}, ${JSON.stringify(content.definition)}, ${sql.array(content.slots, 'text')},
-      ${sql.array(content.url_buttons, 'int2')}, ${JSON.stringify(content.parts)}, ${content.unsupported}, ${sql.timestamp(now)}, ${sql.timestamp(now)}, (
+      ${sql.array(content.url_buttons, 'int2')}, ${JSON.stringify(content.parts)}, ${reasonFor(content)}, ${sql.timestamp(now)}, ${sql.timestamp(now)}, (
         select n.account_id from teams t join whatsapp_numbers n on n.name = t.whatsapp_number where t.id = ${teamId}))
     on conflict (team_id, name, language) do nothing
     returning ${templateColumns}`)
 
 export const whatsappTemplatesOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(templateRow)`
-    select ${templateColumns} from whatsapp_templates where team_id = ${teamId} order by id`)
+    select ${templateColumns} from whatsapp_templates t where t.team_id = ${teamId} order by t.id`)
 
 /**
  * Sets a template's state.
@@ -67,9 +73,9 @@ export const whatsappTemplatesOfTeam = (tx: Tx, teamId: string) =>
  */
 export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: TemplateState, now: Date) =>
   tx.maybeOne(sql.type(templateRow)`
-    update whatsapp_templates set
+    update whatsapp_templates t set
       status = ${status}, status_at = ${sql.timestamp(now)}, updated_at = ${sql.timestamp(now)}
-    where team_id = ${teamId} and id = ${id}
+    where t.team_id = ${teamId} and t.id = ${id}
     returning ${templateColumns}`)
 
 const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'parts', 'unsupported']).concat(
@@ -86,7 +92,7 @@ export type SendableTemplate = InferType<typeof sendableRow>
 export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; id: string }[]) {
   const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, { team_id, id }]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
-    select t.team_id, t.id, t.status, t.slots, t.parts, t.unsupported, t.account_id,
+    select t.team_id, t.id, t.status, t.slots, t.parts, nullif(t.unsupported, ${NEWER}) as unsupported, t.account_id,
       (select account_id from whatsapp_numbers where name = 'default') as default_account
     from ${rowsOf('w', REF, [...wanted.values()])}
       join whatsapp_templates t on t.team_id = w.team_id and t.id = w.id`)
@@ -157,7 +163,7 @@ export type TemplateChange = {
 }
 
 /** A new state of a template. */
-export type TemplateNews = TemplateChange & { status: TemplateState }
+export type TemplateUpdate = TemplateChange & { status: TemplateState }
 
 /** Normalizes a language for comparison, because the provider writes it with - or _. */
 export const withUnderscores = (language: string): string => language.replaceAll('-', '_')
@@ -199,7 +205,7 @@ const namedRow = meantRow.omit(['team_id'])
  * than the stored state are dropped. The latest event counts. Within one second, the most restrictive does.
  * @returns the events that match a template, changed or not.
  */
-export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], now: Date) {
+export async function applyTemplateUpdates(tx: Tx, news: readonly TemplateUpdate[], now: Date) {
   const types = { ...CHANGE, status: 'text', occurred_at: 'timestamptz' }
   const states = sql.array(TEMPLATE_STATES, 'text')
   return tx.any(sql.prepared('apply_whatsapp_template_news', namedRow)`
@@ -259,10 +265,13 @@ export const refreshTemplates = (
       parts = c.parts, unsupported = c.unsupported, updated_at = greatest(t.updated_at, ${sql.timestamp(askedAt)}),
       synced_at = greatest(t.synced_at, ${sql.timestamp(askedAt)}),
       fault = case when t.updated_at > ${sql.timestamp(askedAt)} then t.fault end
-    from ${rowsOf('c', CONTENT, contents)}
+    from ${rowsOf(
+      'c',
+      CONTENT,
+      contents.map((each) => ({ ...each, unsupported: reasonFor(each) })),
+    )}
     where t.team_id = ${teamId} and t.name = c.name and t.language = c.language
-    returning t.team_id, t.id, t.name, t.language, t.category, t.status, t.definition, t.slots, t.url_buttons,
-      t.parts, t.unsupported, t.fault, t.created_at, t.updated_at, t.synced_at, t.quality, t.announced_category`)
+    returning ${templateColumns}`)
 
 /** Meta's data about a template other than its state, with its time. `category`: the new category. */
 export type TemplateFacts = TemplateChange & {

@@ -52,7 +52,7 @@ export const addToBroadcasts = (deltas: FragmentSqlToken) => sql.fragment`
  * Keeps emails that retention deletes in the stats of their broadcasts. @param gone the emails with their
  * status.
  */
-export async function keepFigures(
+export async function keepStats(
   tx: Tx,
   teamId: string,
   gone: readonly { broadcast_id: string | null; status: string }[],

@@ -4,7 +4,7 @@
  */
 import { foldTopicCounts } from '../../audience/contacts/topic-counts.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
-import { deleteHours, foldDeltas, lockFigures } from './stats.sql.ts'
+import { deleteHours, foldDeltas, lockStats } from './stats.sql.ts'
 
 const DAY = 86_400_000
 /** Deltas per transaction. */
@@ -15,12 +15,12 @@ export const dayBefore = (now: Date, days: number): Date =>
   new Date(Math.floor(now.getTime() / DAY) * DAY - days * DAY)
 
 /** Folds all deltas stored so far, and deletes hours that are no longer shown. */
-export async function foldFigures(database: Database): Promise<void> {
+export async function foldStats(database: Database): Promise<void> {
   for (const fold of [foldDeltas, foldTopicCounts, deleteHours]) {
     let folded: number
     do {
       folded = await database.transaction(async (tx) => {
-        await lockFigures(tx)
+        await lockStats(tx)
         return fold(tx, FOLD_BATCH)
       })
     } while (folded >= FOLD_BATCH)

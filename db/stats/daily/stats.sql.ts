@@ -11,7 +11,7 @@ import { row } from '../../postgres/rows.ts'
 import { addToBroadcasts } from './broadcasts.sql.ts'
 
 /** Waits for a fold in progress. The next statement sees its result. */
-export const lockFigures = (tx: Tx) =>
+export const lockStats = (tx: Tx) =>
   tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtext('daily_figures'))`)
 
 /** How long hours are kept. Longer than they are shown, so that no shown hour is incomplete. */
@@ -59,7 +59,7 @@ export async function deleteHours(tx: Tx, limit: number): Promise<number> {
 }
 
 /** Deletes a batch of the stats of days before this one. @returns how many. */
-export async function deleteFigures(tx: Tx, before: Date, limit: number): Promise<number> {
+export async function deleteDailyStats(tx: Tx, before: Date, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from daily_figures where (team_id, channel, day, status) in (
       select team_id, channel, day, status from daily_figures

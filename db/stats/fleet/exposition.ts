@@ -20,7 +20,7 @@ import {
   openReports,
   type ProcessRow,
   queuedByAge,
-  type SenderFigures,
+  type SenderStats,
   scheduledMessages,
   senderStates,
 } from './fleet.sql.ts'
@@ -111,7 +111,7 @@ const kindOfSender = (key: string): string => key.split(':')[0] ?? ''
 /**
  * Groups senders by kind, the prefix of their keys, and by name. The rest of a key can contain a host name.
  */
-function senderSamples(senders: readonly SenderFigures[], processes: readonly ProcessRow[]): Sample[] {
+function senderSamples(senders: readonly SenderStats[], processes: readonly ProcessRow[]): Sample[] {
   // A sender that never failed has no row.
   const used = processes.flatMap((process) => Object.values(process.senders))
   // Without the filter, the row of an old relay that no process uses would stay paused forever.

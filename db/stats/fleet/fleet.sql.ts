@@ -97,7 +97,7 @@ const senderRow = row({
   slowed: number(),
   full: number(),
 })
-export type SenderFigures = InferType<typeof senderRow>
+export type SenderStats = InferType<typeof senderRow>
 
 /**
  * Returns the state of every sender as 0 or 1: paused, slowed, and full if its own rate limit delays its

@@ -6,7 +6,7 @@
 import type { Database } from '../../postgres/pool.ts'
 import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import { pausedQueues } from '../../queue/pauses.sql.ts'
-import { liveProcesses, type ProcessRow, type SenderFigures, senderStates } from './fleet.sql.ts'
+import { liveProcesses, type ProcessRow, type SenderStats, senderStates } from './fleet.sql.ts'
 import { SILENT_AFTER_S } from './fleet.ts'
 
 type QueueScale = { latency_seconds: number; ready: number; active: number }
@@ -23,7 +23,7 @@ const TARGET_DELAY = 5
 const TARGET_FULLNESS = 0.75
 
 /** True if every sender of a queue is paused or at its rate limit. Without workers, no sender is known. */
-function isHeld(queue: string, workers: readonly ProcessRow[], states: ReadonlyMap<string, SenderFigures>) {
+function isHeld(queue: string, workers: readonly ProcessRow[], states: ReadonlyMap<string, SenderStats>) {
   const keys = workers.flatMap(({ senders }) => senders[queue] ?? [])
   return (
     keys.length > 0 && keys.every((key) => (states.get(key)?.paused ?? 0) + (states.get(key)?.full ?? 0) > 0)
@@ -53,7 +53,7 @@ function recommended(latency: number, workers: readonly ProcessRow[]): number {
 export function computeScale(
   queues: readonly QueueStatus[],
   processes: readonly ProcessRow[],
-  senders: readonly SenderFigures[],
+  senders: readonly SenderStats[],
   paused: Pick<ReadonlySet<string>, 'has'> = new Set(),
 ): Scale {
   const workers = processes.filter(({ kind }) => kind === 'worker')

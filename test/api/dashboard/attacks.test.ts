@@ -185,7 +185,7 @@ t.test('open pages ask nothing, and a question rejects larger forms than ours', 
   )
   const ask = (fields: Record<string, string | string[]>) =>
     owner.ask(`/teams/${team.id}/contacts/x%40example.org/erase`, fields)
-  shows(t, await ask({ name: 'News', others: Array(499).fill('x') }), 'Erase x@example.org')
+  shows(t, await ask({ name: 'News', others: Array(499).fill('x') }), 'Erase all data about x@example.org')
   for (const fields of [{ name: 'x'.repeat(40_000) }, { name: Array(501).fill('x') }]) {
     const refused = await ask(fields)
     t.equal(refused.status, 400)
@@ -240,6 +240,6 @@ t.test('an internal error only shows the request ID', async (t) => {
   const broken = await startService(t, { url: service.url, dashboard: { database: {} as never } })
   const { html, status } = await visitor(broken).get('/login/x')
   t.equal(status, 500)
-  shows(t, { html }, /The operator of this service finds it in the log by [\w-]{36}/)
+  shows(t, { html }, /The operator of this service can find it in the log with the request ID [\w-]{36}/)
   t.notMatch(html, /TypeError|function/)
 })

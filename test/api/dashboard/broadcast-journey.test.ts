@@ -45,7 +45,7 @@ async function journey(browser: Browser): Promise<void> {
       await isAccessible(t, page, about)
     }
     await page.goto(`${here}/broadcasts/new`)
-    t.match(await said(page), /no topic yet[\s\S]*no template yet/)
+    t.match(await said(page), /No topics yet[\s\S]*No templates yet/)
     await page.goto(`${here}/topics`)
     for (const name of ['News', 'Offers']) await submit(page, 'Add topic', { name })
     await page.goto(`${here}/templates`)

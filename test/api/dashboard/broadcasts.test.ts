@@ -163,14 +163,14 @@ t.test('creates a draft in three steps without a script, and saves each', async 
   t.match(body, { name: 'Three', subject: 'Hi', tags: ['one', 'two'], topic_ids: [topic], where })
   // Previews each contact of the audience.
   const next = ({ html }: Seen) => /href="\/dashboard([^"]+)#preview">Next contact/.exec(html)?.[1] ?? ''
-  shows(t, drafted, /What A gets/)
+  shows(t, drafted, /Preview for A/)
   const second = await editor.get(next(drafted).replaceAll('&#x3D;', '='))
-  shows(t, second, /What C gets .*First contact/)
+  shows(t, second, /Preview for C .*First contact/)
   const frame = /<iframe[^>]* src="\/dashboard([^"]+)"/.exec(second.html)?.[1] ?? ''
   t.match((await editor.get(frame.replaceAll('&#x3D;', '='))).html, 'Dear C')
   const third = await editor.get(next(second).replaceAll('&#x3D;', '='))
   const last = await editor.get(next(third).replaceAll('&#x3D;', '='))
-  shows(t, last, /No further contact of the audience was found.*First contact/)
+  shows(t, last, /No more contacts found in the audience.*First contact/)
 })
 
 t.test('creates, sends and evaluates a broadcast', async (t) => {
@@ -192,9 +192,9 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   const asked = await editor.ask(`${path}/send`, formTo(drafted.html, `${path}/send`))
   shows(t, asked, 'Send “Spring” to 2 contacts of News?')
   const previewed = await editor.get(`${path}?contact=ana@example.org`)
-  shows(t, previewed, /What Ana gets .* Hi Ana/)
+  shows(t, previewed, /Preview for Ana .* Hi Ana/)
   t.match((await editor.get(`${path}/preview?contact=ana%40example.org`)).html, '<p>Hello Ana</p>')
-  shows(t, await editor.get(`${path}?contact=ben@example.org`), /No preview\. .*no value for name/)
+  shows(t, await editor.get(`${path}?contact=ben@example.org`), /Can’t show a preview\. .*no value for name/)
   await startWorker(t, service, { smtp_url: sink.url })
   shows(
     t,
@@ -216,7 +216,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   )
   t.match(sink.last().rcpt_to, ['ana@example.org'])
   shows(t, await viewer.get(`${path}/people?status=sent`), /sent ana@example\.org/)
-  shows(t, await viewer.get(`${path}/people?status=bounced`), 'Nobody.')
+  shows(t, await viewer.get(`${path}/people?status=bounced`), 'No recipients.')
   shows(t, await viewer.get(`${path}/skips`), /ben@example\.org a variable had no value no value for name/)
   t.match(
     (await viewer.get(`${path}/people.csv`)).html,
@@ -231,7 +231,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
     key: team.key,
     body: { properties: { name: 'Ben', city: 'Graz' } },
   })
-  shows(t, await editor.get(`${path}/again`), /2 contacts fit now and have no email of it/)
+  shows(t, await editor.get(`${path}/again`), /2 contacts match now and haven’t received it/)
   const before = sink.messages().length
   shows(t, await after(await editor.press(`${path}/again`, `${path}/again`)), /Spring is being sent/)
   await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
@@ -239,7 +239,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   t.same(more.flatMap(({ rcpt_to }) => rcpt_to).sort(), ['ben@example.org', 'late@example.org'])
   shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*Audience 3 Sent 3 100\.0 %/)
   const nobody = await editor.get(`${path}/again`)
-  shows(t, nobody, /0 contacts fit now and have no email of it/)
+  shows(t, nobody, /0 contacts match now and haven’t received it/)
   t.notMatch(nobody.html, 'Send to 0 contacts', 'what would be refused is not offered')
   t.equal((await editor.post(`${path}/again`)).status, 409)
   const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
@@ -319,7 +319,7 @@ t.test('uses the singular for one contact and one value', async (t) => {
   await broadcast.emails('single@example.net')
   await database.query(sql.unsafe`update broadcasts set audience = 1 where id = ${broadcast.id}`)
   const path = at(`broadcasts/${broadcast.id}`)
-  shows(t, await editor.ask(`${path}/pause`), 'with the 1 contact that is left still to go?')
+  shows(t, await editor.ask(`${path}/pause`), 'before it is sent to the 1 remaining contact?')
   const [tile] = asTextTiles([{ property: 'spent', text: 1, all: 1 }])
   t.equal(tile?.detail, 'of 1 value: this is not a number')
   await editor.post(`${path}/cancel`)
@@ -373,7 +373,7 @@ t.test("start times are in the reader's time zone, or UTC", async (t) => {
     return textOf((await editor.ask(`${plain}/send`, form)).html)
   }
   const when = `${plain}/edit?step=when`
-  t.match((await editor.get(when)).html, 'Send at (UTC time; empty')
+  t.match((await editor.get(when)).html, 'Send at (UTC time, empty')
   t.match(await question(), ` for ${tomorrow} 09:00:00 UTC?`)
   editor.cookies.set('heliograph-zone', 'Asia/Kolkata')
   const [field, zone] = [`name="send_at" type="datetime-local" value="${tomorrow}T14:30"`, 'Asia/Kolkata']
@@ -386,7 +386,7 @@ t.test("start times are in the reader's time zone, or UTC", async (t) => {
   t.equal((await editor.press(when, `${plain}/edit`, typed)).status, 303)
   t.match(await question(), new RegExp(` for .* at 18:00 in Asia/Kolkata \\(${tomorrow} 12:30:00 UTC\\)\\?`))
   editor.cookies.set('heliograph-zone', 'Asia/Nowhere')
-  t.match(await editor.get(when), { status: 200, html: 'Send at (UTC time; empty' })
+  t.match(await editor.get(when), { status: 200, html: 'Send at (UTC time, empty' })
   editor.cookies.delete('heliograph-zone')
   t.equal(
     (await editor.press(when, `${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone })).status,
@@ -400,7 +400,7 @@ t.test('warns about unfilled variables in every step', async (t) => {
   const fields = { template_id: await templateOf(html), topic_ids: topic, subject: 'For {{lang}}' }
   await contact('unfilled@example.org', topic, { name: 'Una' })
   const path = await draft(fields)
-  const words = /No contact has the properties first_name, nick-name, lang The message has such variables/
+  const words = /No contact has the properties first_name, nick-name, lang The message uses these variables/
   for (const place of ['', '/edit?step=message', '/edit?step=audience', '/edit?step=when'])
     shows(t, await editor.get(`${path}${place}`), words)
   await write(path, { ...fields, variables: 'first_name: friend\nlang: en' })
@@ -441,9 +441,9 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   shows(
     t,
     page,
-    /What is going to happen Starts in 1 day [^C]*UTC Contacts 3 fit now; chosen when it starts Missing a variable 1 Takes about 3 minutes at 1 email a minute 1 contact would be skipped: no value for one of name\. Before it can start Nothing is missing\./,
+    /Forecast Starts in 1 day [^C]*UTC Contacts 3 match now, chosen when it starts Missing a variable 1 Takes about 3 minutes at 1 email a minute 1 contact would be skipped: no value for one of name\. Before it can start Nothing is missing\./,
   )
-  t.notMatch(textOf(page.html), /What became of it/)
+  t.notMatch(textOf(page.html), /Outcome/)
   await call('DELETE', '/v1/contacts/come0@example.org', { key: team.key })
   await editor.post(at(`topics/${topic}/rename`), { name: 'Came' })
   for (const nth of [1, 2]) await call('DELETE', `/v1/contacts/come${nth}@example.org`, { key: team.key })

@@ -40,7 +40,7 @@ async function journeys(browser: Browser): Promise<void> {
     await submit(page, 'Create template')
     await page.getByLabel('name', { exact: true }).fill('Ana')
     await page.getByLabel('HTML').fill('<p>Dear {{name}} of {{city}}</p>')
-    await page.getByRole('button', { name: 'Preview what the editor holds' }).click()
+    await page.getByRole('button', { name: 'Preview unsaved text' }).click()
     await page.frameLocator('iframe').getByText('Dear Ana of [city]').first().waitFor()
     t.equal(
       await page.getByLabel('HTML').inputValue(),
@@ -66,14 +66,14 @@ async function journeys(browser: Browser): Promise<void> {
     await page.locator('summary', { hasText: 'Send a test' }).click()
     await submit(page, 'Send it to me')
     t.match(await page.locator('.notice').innerText(), 'A test is on its way')
-    await page.getByRole('link', { name: 'What publishing changes' }).click()
+    await page.getByRole('link', { name: 'Review changes' }).click()
     t.match(await page.locator('.difference').first().innerText(), /- <p>Hi[\s\S]*\+ <p>Dear/)
     const spaces = (selector: string) =>
       page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).whiteSpace`)
     t.equal(await spaces('pre.difference'), 'pre-wrap', 'long lines of a difference go on in the next')
     t.equal(await spaces('section.difference'), 'normal')
     await submit(page, 'Publish draft')
-    t.match(await page.locator('main').innerText(), /Publish the draft of Welcome\?[\s\S]*sends without city/)
+    t.match(await page.locator('main').innerText(), /Publish the draft of Welcome\?[\s\S]*Sends without city/)
     await submit(page, 'Publish draft')
     t.match(await page.locator('.notice').innerText(), 'The draft is published. Variables: name, city.')
     t.match(await state.innerText(), 'published')
@@ -201,7 +201,7 @@ async function journeys(browser: Browser): Promise<void> {
     }).observe(document.body, { subtree: true, attributeFilter: ['aria-busy'] })`)
     await page.route(`${here}/topics`, async (route) => {
       posts++
-      await until('the press is shown', () => shown.length > 0, 20)
+      await until('the press is shown', () => shown.length > 0)
       // The page stays, like with a download.
       await route.fulfill({ status: 204 })
     })

@@ -86,7 +86,7 @@ t.test('the CSV has to, cc and bcc', async (t) => {
 t.test('a resend or a copy only goes to one address', async (t) => {
   const id = await send(COPIES)
   const page = await editor.get(`${list}/${id}`)
-  shows(t, page, 'to this address alone')
+  shows(t, page, 'only to this address')
   t.notMatch(page.html, 'still to')
   const { location } = await editor.post(`${list}/${id}/resend`, { to: 'right@example.org' })
   const fresh = await cli.json(['email', 'show', team.id, location?.split('/').at(-1) ?? ''])

@@ -15,15 +15,18 @@ t.test('describes how a record differs', async (t) => {
   const dkim = { name: 'hg1._domainkey.example.com', value }
   const said = (...published: string[]) => differenceWords(dkim, published)
   t.equal(said(value.slice(0, 200)), 'cut short: 200 of 410 characters')
-  t.equal(said(`${value}AAAA`), 'too long: 414 characters in place of 410')
-  t.equal(said(value.replaceAll(';', '\\;')), 'has quotation marks or backslashes that do not belong in it')
-  t.equal(said('v=DKIM1; k=rsa; p='), 'a revoked key: nothing follows p=')
-  t.equal(said('v=DKIM1; k=rsa; p=BBBB'), 'another key')
-  t.equal(said('hello'), 'another text')
-  t.match(said('hello', value.slice(0, 300)), /^none of 2 records .* the nearest: cut short: 300 of 410/)
+  t.equal(said(`${value}AAAA`), 'too long: 414 instead of 410 characters')
+  t.equal(said(value.replaceAll(';', '\\;')), 'contains stray quotation marks or backslashes')
+  t.equal(said('v=DKIM1; k=rsa; p='), 'a revoked key: p= is empty')
+  t.equal(said('v=DKIM1; k=rsa; p=BBBB'), 'a different key')
+  t.equal(said('hello'), 'a different text')
+  t.match(said('hello', value.slice(0, 300)), /^none of 2 records .* the nearest is cut short: 300 of 410/)
   const spf = { name: 'example.com', value: 'v=spf1 mx include:spf.relay.example -all' }
   t.equal(differenceWords(spf, ['v=spf1 mx -all']), 'lacks include:spf.relay.example')
-  t.equal(differenceWords(spf, ['v=spf1 -all', 'v=spf1 mx -all']), '2 SPF records: receivers accept only one')
+  t.equal(
+    differenceWords(spf, ['v=spf1 -all', 'v=spf1 mx -all']),
+    '2 SPF records, but receivers only accept one',
+  )
 })
 
 t.test('splits a value where the published one is cut short', async (t) => {

@@ -153,7 +153,7 @@ t.test('a scheduled email is rescheduled, sent now or cancelled', async (t) => {
   ]
   const page = `${list}/${id}`
   const seen = await editor.get(page)
-  for (const words of [/scheduled/, /Scheduled for/, 'Send now', 'Move', 'Cancel this email'])
+  for (const words of [/scheduled/, /Scheduled for/, 'Send now', 'Reschedule', 'Cancel this email'])
     shows(t, seen, words)
   t.notMatch(textOf((await viewer.get(page)).html), /Send now|Cancel this email/)
   const chosen = await editor.get(`${list}?status=scheduled`)
@@ -396,7 +396,7 @@ t.test("a resend keeps the recipient's name, and both emails are linked", async 
   shows(t, await viewer.get(copy), 'A copy of an email to Erika Mustermann <bounced@erika-x.example>')
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   await owner.post(`${again}/delete`)
-  shows(t, await viewer.get(`${list}/${first}`), 'Sent again to somebody: that email has been deleted')
+  shows(t, await viewer.get(`${list}/${first}`), 'Sent again to an email that was deleted')
 })
 
 t.test('the link of a resend unsubscribes its recipient, of a copy no one', async (t) => {
@@ -493,7 +493,11 @@ t.test('the page of a purged email says so and offers no failing action', async 
     update accepted_emails set html = '', body_text = '', headers = null where id = ${id}`)
   await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${id}`)
   for (const view of ['', '?view=text', '?view=headers'])
-    shows(t, await editor.get(`${list}/${id}${view}`), /What this email said is gone: it was emptied for its/)
+    shows(
+      t,
+      await editor.get(`${list}/${id}${view}`),
+      /The content of this email was deleted, by retention or by an erasure request\./,
+    )
   const page = textOf((await editor.get(`${list}/${id}?view=text`)).html)
   t.notMatch(page, /Send a copy to me|corrected address|already accepted it|without a plain-text part/)
   t.equal((await editor.post(`${list}/${id}/copy`)).status, 400, 'it would be refused')

@@ -16,35 +16,31 @@ async function looks(browser: Browser): Promise<void> {
     const here = `/teams/${team.id}`
     const paths = pathsWith({ '/teams/:team': team.id }).filter((path) => path.startsWith(here))
     t.ok(paths.length > 15)
+    const begins: Record<string, string> = {
+      '/emails': 'How to send',
+      '/whatsapp': 'How to send',
+      '/broadcasts': 'New broadcast',
+      '/contacts': 'Import from CSV',
+    }
+    const forms: Record<string, string> = {
+      '/topics': 'Add a topic',
+      '/keys': 'New key',
+      '/people': 'Invite a colleague',
+      '/domains': 'Add a domain',
+      '/webhooks': 'New webhook',
+      '/whatsapp-templates': 'Add a template',
+    }
+    let begun = 0
     for (const path of paths) {
-      const name = `empty${path.slice(here.length)}`
-      if (isWanted(path)) await lookAt(t, page, `${service.base}/dashboard${path}`, name)
+      const list = path.slice(here.length)
+      if (!isWanted(path)) continue
+      await lookAt(t, page, `${service.base}/dashboard${path}`, `empty${list}`)
+      // A list of what one makes here, or with the API, says how to begin.
+      const [begin, form] = [begins[list], forms[list]]
+      if (begin) t.equal(await page.locator('.empty').getByRole('link', { name: begin }).count(), 1, list)
+      if (form) t.ok(await page.locator('.acts summary', { hasText: form }).isVisible(), list)
+      if (begin || form) begun += 1
     }
-  })
-
-  t.test('empty lists link to the next step', async (t) => {
-    const { page } = await signInWith(browser, service, { t, team: team.id })
-    const begins = {
-      emails: 'How to send',
-      whatsapp: 'How to send',
-      broadcasts: 'New broadcast',
-      contacts: 'Import from CSV',
-    }
-    for (const [list, words] of Object.entries(begins)) {
-      await page.goto(`${service.base}/dashboard/teams/${team.id}/${list}`)
-      t.equal(await page.locator('.empty').getByRole('link', { name: words }).count(), 1, list)
-    }
-    const forms = {
-      topics: 'Add a topic',
-      keys: 'New key',
-      people: 'Invite a colleague',
-      domains: 'Add a domain',
-      webhooks: 'New webhook',
-      'whatsapp-templates': 'Add a template',
-    }
-    for (const [list, words] of Object.entries(forms)) {
-      await page.goto(`${service.base}/dashboard/teams/${team.id}/${list}`)
-      t.ok(await page.locator('.acts summary', { hasText: words }).isVisible(), list)
-    }
+    t.ok(begun === Object.keys({ ...begins, ...forms }).length || !isWanted(''))
   })
 }

@@ -21,26 +21,30 @@ t.test('shows the message of a RequestError without logging it', async (t) => {
   t.match(busy.fault, { status: 503, title: 'Try again later', retry_after: 1 })
   t.equal(busy.fault.words, 'too many bodies are coming in at once; please retry')
   const state = seen(new RequestError('invalid_state', 'the broadcast is sent'))
-  t.match(state.fault, { status: 409, title: 'Request refused', words: 'the broadcast is sent' })
+  t.match(state.fault, { status: 409, title: 'Request rejected', words: 'the broadcast is sent' })
   t.strictSame([...busy.lines, ...state.lines], [])
 })
 
 t.test('a statement timeout asks for a narrower filter', async (t) => {
   const { fault, lines } = seen(new StatementTimeoutError(new Error('canceling statement')))
-  t.match(fault, { status: 503, title: 'Too much to look through', retry_after: undefined })
-  t.match(lines, [{ msg: 'a page took too long', request_id: REQUEST }])
+  t.match(fault, { status: 503, title: 'Request timed out', retry_after: undefined })
+  t.match(lines, [{ msg: 'page timed out', request_id: REQUEST }])
 })
 
 t.test('reports that the database is unavailable', async (t) => {
   const { fault, lines } = seen(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }))
   t.match(fault, { status: 503, title: 'Try again later', retry_after: undefined })
-  t.equal(fault.words, 'The database does not answer. Try again in a moment.')
+  t.equal(fault.words, 'The database is unavailable. Try again later.')
   t.match(lines, [{ msg: 'database unavailable', request_id: REQUEST }])
 })
 
 t.test('an internal error only shows the request ID and is logged', async (t) => {
   const { fault, lines } = seen(new TypeError('undefined is not a function'))
-  t.match(fault, { status: 500, title: 'That is our fault', words: /finds it in the log by request-17\.$/ })
+  t.match(fault, {
+    status: 500,
+    title: 'Internal error',
+    words: /find it in the log with the request ID request-17\.$/,
+  })
   t.notMatch(fault.words, /undefined/)
   t.match(lines, [{ msg: 'request failed', request_id: REQUEST, err: { type: 'TypeError' } }])
 })

@@ -93,12 +93,12 @@ async function journey(browser: Browser): Promise<void> {
     await press(page, 'Continue')
     t.match(
       await said(page),
-      /New contacts\s+3[\s\S]*Refused\s+1[\s\S]*4\s+E-Mail Address\s+chen\.example\.org\s+must be an email/i,
+      /New contacts\s+3[\s\S]*Rejected\s+1[\s\S]*4\s+E-Mail Address\s+chen\.example\.org\s+must be an email/i,
     )
     await isFine(page, 'what would happen')
     await press(page, 'Import 4 records')
     await done(page)
-    t.match(await said(page), /3 contacts stored[\s\S]*1 record refused/)
+    t.match(await said(page), /3 contacts stored[\s\S]*1 record rejected/)
     await isFine(page, 'the result')
     await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'other@example.org' } })
     await follow(page, page.getByRole('link', { name: 'Show them' }))
@@ -109,14 +109,14 @@ async function journey(browser: Browser): Promise<void> {
     t.match(body, { properties: { name: 'Ana', city: 'Köln' }, subscribed_topic_ids: [String] })
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('link', { name: 'Refused records as CSV' }).click(),
+      page.getByRole('link', { name: 'Rejected records as CSV' }).click(),
     ])
     const refused = await readFile(await download.path(), 'utf8')
     await page.goto(`${here}/contacts/import`)
     await upload(page, Buffer.from(refused.replace('chen.', 'chen@')))
     t.equal(await page.getByLabel('Property name for Stadt').inputValue(), 'city', 'as it was chosen before')
     await press(page, 'Continue')
-    t.match(await said(page), /New contacts\s+1[\s\S]*Refused\s+0/i)
+    t.match(await said(page), /New contacts\s+1[\s\S]*Rejected\s+0/i)
     await press(page, 'Import 1 record')
     await done(page)
     const corrected = await service.call('GET', '/v1/contacts/chen@example.org', { key: team.key })

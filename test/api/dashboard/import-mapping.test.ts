@@ -73,17 +73,17 @@ t.test('maps columns to properties and topics as previewed', async (t) => {
   const sent = await editor.post(draft, mapping(columns, { merge: 'yes' }))
   t.equal(sent.location, `${draft}/check`)
   const check = await editor.get(`${draft}/check`)
-  shows(t, check, /New contacts 1 of 4 records Updated 1 .*besides Repeated in the file 0 .*Refused 2/)
+  shows(t, check, /New contacts 1 of 4 records Updated 1 .*merged Repeated in the file 0 .*Rejected 2/)
   shows(t, check, /4 Newsletter maybe Must be yes or no 5 E-Mail Address nobody Must be an email address/)
   shows(
     t,
     check,
-    /Properties Ort as city Subscribed to News where Newsletter says yes Not imported Customer No\./,
+    /Properties Ort as city Subscribed to News when Newsletter is “yes” Not imported Customer No\./,
   )
   t.equal(await known('new@example.com'), null, 'trying has changed nothing')
   shows(t, await editor.get(IMPORT), /people\.csv not started/)
   const done = await imported(draft)
-  shows(t, done, /2 contacts stored\. Show them 2 records refused/)
+  shows(t, done, /2 contacts stored\. Show them 2 records rejected/)
   t.match(await known('new@example.com'), { properties: { city: 'Köln' }, topic_ids: [news.id] })
   t.match(await known('old@example.com'), { properties: { plan: 'gold', city: 'Graz' }, topic_ids: EMPTY })
   t.match(
@@ -149,8 +149,8 @@ t.test('properties are replaced, or merged up to the limit', async (t) => {
   const columns = { email: 'email', a: 'property', b: 'property' }
   const added = await uploaded(file)
   await editor.post(added, mapping(columns, { merge: 'yes' }))
-  shows(t, await editor.get(`${added}/check`), /Refused 1 .* 2 – – Properties must have at most 100 keys/)
-  shows(t, await imported(added), /1 contact stored\. Show them 1 record refused/)
+  shows(t, await editor.get(`${added}/check`), /Rejected 1 .* 2 – – Properties must have at most 100 keys/)
+  shows(t, await imported(added), /1 contact stored\. Show them 1 record rejected/)
   t.strictSame((await known('full@example.com'))?.properties, { ...many, b: '3' })
   const replaced = await uploaded(file)
   await editor.post(replaced, mapping(columns, { topic_ids: news.id }))
@@ -161,7 +161,7 @@ t.test('properties are replaced, or merged up to the limit', async (t) => {
 
 t.test("warns about properties that templates can't use", async (t) => {
   const draft = await uploaded('email,Kunde seit,Straße,Umsatz €\na@example.com,2019,Ring,7\n')
-  shows(t, await editor.get(`${draft}/check`), /No template can use “Kunde seit”, “Umsatz €” The name of/)
+  shows(t, await editor.get(`${draft}/check`), /No template can use “Kunde seit”, “Umsatz €” Names of/)
   const columns = { email: 'email', a: 'property=since', b: 'property=Straße', c: 'ignore' }
   t.equal((await editor.post(draft, mapping(columns))).status, 303)
   t.notMatch(textOf((await editor.get(`${draft}/check`)).html), 'No template can use')
@@ -312,9 +312,9 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
   shows(t, await editor.post(draft, mapping(columns, { as: 'complained', reason: '' })), /Reason must have/)
   await editor.post(draft, mapping(columns, { as: 'complained', reason: 'from the old service' }))
   const check = await editor.get(`${draft}/check`)
-  shows(t, check, /Newly suppressed 3 .*Refused 1/)
+  shows(t, check, /Newly suppressed 3 .*Rejected 1/)
   shows(t, check, /5 Status asleep Must be bounced or complained/)
-  shows(t, await imported(draft), /3 addresses suppressed\. Show them 1 record refused/)
+  shows(t, await imported(draft), /3 addresses suppressed\. Show them 1 record rejected/)
   const cause = async (email: string) => {
     const { cause, response } = await showSuppression(database, team.id, email)
     return { cause, response }
@@ -346,7 +346,7 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
   shows(
     t,
     await imported(again),
-    /Newly suppressed 3 .*3 addresses suppressed\. Show them Refused Nothing was refused/,
+    /Newly suppressed 3 .*3 addresses suppressed\. Show them Rejected records No records were rejected/,
   )
   t.match(await cause('a@example.net'), { cause: 'bounce', response: '550 gone' })
   t.match(await cause('loud@example.net'), { cause: 'complaint' })

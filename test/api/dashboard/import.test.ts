@@ -123,7 +123,7 @@ t.test('only rejects the row with too many cells, and keeps all its values', asy
   const rows = ['a@wide.test,Graz,', 'b@wide.test,Graz,8010,x', 'c@wide.test,Wien', 'd@wide.test']
   const { progress } = await imported(t, `email,city\n${rows.join('\n')}\n`)
   const page = await editor.get(progress)
-  shows(t, page, /3 contacts stored\. Show them 1 record refused/)
+  shows(t, page, /3 contacts stored\. Show them 1 record rejected/)
   shows(t, page, /3 – 8010 x The row has 4 cells, but the first row names 2 columns\. Put values/)
   t.strictSame(await propertiesOf('a@wide.test'), { city: 'Graz' })
   t.strictSame(await propertiesOf('d@wide.test'), {})
@@ -148,8 +148,8 @@ t.test('counts new, updated, repeated and rejected records', async (t) => {
   ]
   const { progress } = await imported(t, `E-Mail-Adresse;Ort\n${rows.join('\n')}\n`)
   const page = await editor.get(progress)
-  shows(t, page, /New contacts 1,050 Updated 1 Repeated in the file 2 .*Refused 1/)
-  shows(t, page, /1,051 contacts stored\. Show them 1 record refused/)
+  shows(t, page, /New contacts 1,050 Updated 1 Repeated in the file 2 .*Rejected 1/)
+  shows(t, page, /1,051 contacts stored\. Show them 1 record rejected/)
   t.match(page.html, `&lt;b&gt;${'x'.repeat(97)}…`)
   shows(t, page, /Row Column Value Why 4 E-Mail-Adresse <b>x+… Must be an email address/)
   const { html } = await editor.get(`${progress}/refused.csv`)
@@ -211,7 +211,7 @@ t.test('a stray or unclosed quote only rejects its own record', async (t) => {
   lines.push('f@quote.test,"Quoted, fine"', lost[8], ...long, lost[44], lost[45], 'last@quote.test,Last')
   const { progress } = await imported(t, lines.join('\n'))
   const page = await editor.get(progress)
-  shows(t, page, /38 contacts stored\. Show them 7 records refused/)
+  shows(t, page, /38 contacts stored\. Show them 7 records rejected/)
   for (const row of [3, 4, 5])
     shows(t, page, new RegExp(` ${row} – [b-d]@quote\\.test .* a quote inside a value`))
   for (const row of [8, 45])

@@ -174,7 +174,7 @@ async function journeys(browser: Browser): Promise<void> {
       await fits(t, page, 'what would happen')
       await press('Import 5,000 records')
       await page.getByText('4,950 contacts stored.').first().waitFor()
-      t.match(await said(page), /50 records refused[\s\S]*none\s+must be an email/i)
+      t.match(await said(page), /50 records rejected[\s\S]*none\s+must be an email/i)
       await menu('Broadcasts')
       await follow(page.getByRole('link', { name: 'New broadcast' }))
       await type(page.getByLabel('Name', { exact: true }), 'Spring')

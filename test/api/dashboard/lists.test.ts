@@ -174,7 +174,7 @@ async function whileLooking(browser: Browser): Promise<void> {
     )
     await pass(page)
     await fresh.waitFor()
-    t.equal(await fresh.innerText(), '1 gone – show')
+    t.equal(await fresh.innerText(), '1 removed – show')
   })
 
   t.test('pausing stops refreshes on all pages until resumed', async (t) => {

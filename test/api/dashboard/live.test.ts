@@ -56,7 +56,7 @@ async function changing(
   await reloaded.close()
   t.notSame(wanted, before, 'the change can be seen')
   await look(page)
-  await until('the page follows', async () => `${await faceOf(page)}` === `${wanted}`, 3).catch(() => {})
+  await until('the page follows', async () => `${await faceOf(page)}` === `${wanted}`, 30).catch(() => {})
   t.strictSame(await faceOf(page), wanted)
   t.equal(await page.evaluate('document.body.dataset.same'), 'yes', 'without a reload')
   return { before: before.join('\n'), after: wanted.join('\n') }

@@ -131,7 +131,7 @@ t.test("the response to a link request doesn't reveal if the address is known", 
   t.equal((await jobsOf(service, team.id)).length, before + 1)
   t.equal(unknown.html, known.html)
   t.equal(nonsense.html, known.html)
-  shows(t, known, 'If this address belongs to somebody here')
+  shows(t, known, 'If this address has access')
 })
 
 t.test('the email with a link expires with it', async (t) => {

@@ -50,7 +50,7 @@ t.test('only shows text fields, with their labels', async (t) => {
   await removeContact(by(), team.id, identity)
   const sent = await editor.post(contact, { ...form, [value]: 'Porto', 'new_name.0': 'shoe size' })
   t.equal(sent.status, 404)
-  shows(t, sent, 'What you typed')
+  shows(t, sent, 'Your input')
   t.strictSame(copied(sent.html), [
     ['Home town', 'Porto'],
     ['vip', 'yes'],

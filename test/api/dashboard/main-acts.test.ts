@@ -53,7 +53,7 @@ t.test('each page has one main action', async (t) => {
   shows(
     t,
     await editor.get(at('templates')),
-    /New template It is published at once: sends can use it by its ID/,
+    /New template It is published immediately, and sends can use its ID/,
   )
 })
 
@@ -65,18 +65,18 @@ t.test("an address that isn't a contact has a page and can be added", async (t) 
   const path = at('contacts/una%40stranger.test')
   const email = await viewer.get(at(`emails/${body.id}`))
   t.match(email.html, `<a href="/dashboard${path}">`)
-  shows(t, email, /To Una <una@stranger\.test> no contact/)
+  shows(t, email, /To Una <una@stranger\.test> not a contact/)
   const page = await viewer.get(path)
   t.equal(page.status, 404)
-  shows(t, page, /una@stranger\.test no contact This address is not among the contacts.*Second .*First/)
+  shows(t, page, /una@stranger\.test not a contact This address isn’t a contact.* Messages .*Second .*First/)
   t.notMatch(page.html, 'Add to contacts')
   const added = await editor.press(path, at('contacts'))
   t.match(added, { status: 303, location: path })
   shows(t, await editor.get(path), /una@stranger\.test was added\..*subscribed.*Second .*First/)
-  t.notMatch(textOf((await viewer.get(at(`emails/${body.id}`))).html), 'no contact')
+  t.notMatch(textOf((await viewer.get(at(`emails/${body.id}`))).html), 'not a contact')
   const odd = await viewer.get(at('contacts/nonsense'))
   t.equal(odd.status, 404)
-  t.notMatch(odd.html, 'Everything sent')
+  t.notMatch(odd.html, '<h2>Messages</h2>')
 })
 
 t.test('properties are sorted by name, ignoring case', async (t) => {
@@ -105,7 +105,7 @@ t.test("a contact's page has its name as title, and two buttons next to a menu",
   const [, menu = ''] = /<details class="menu more"[^>]*>([\s\S]*?)<\/details>/.exec(html) ?? []
   t.strictSame(
     [...menu.matchAll(/<button[^>]*>([^<]+)/g)].map(([, label]) => label),
-    ['Export everything stored', 'Delete contact', 'Erase this person'],
+    ['Export personal data', 'Delete contact', 'Erase personal data'],
   )
   t.match(html, 'name="remove" value="&quot;vip&quot;"')
 })
@@ -113,7 +113,7 @@ t.test("a contact's page has its name as title, and two buttons next to a menu",
 t.test('an import says what replacing deletes, and shows its rate and remaining time', async (t) => {
   const file = ['email,city', ...Array.from({ length: 40 }, (_, nth) => `p${nth}@pace.test,Graz`)].join('\n')
   const path = (await editor.upload(at('contacts/import'), 'pace.csv', file)).location ?? ''
-  shows(t, await editor.get(path), /In place of their own: a property that the file does not have is deleted/)
+  shows(t, await editor.get(path), /“Replace” deletes properties that aren’t in the file/)
   shows(t, await editor.get(`${path}/check`), 'No contact gets a topic')
   const topic = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Pace' }))
   await editor.press(path, path, { topic_ids: topic.id })

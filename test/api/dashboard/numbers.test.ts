@@ -89,6 +89,8 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
     ],
   )
   shows(t, await operator.get('/operator/senders'), /whatsapp:901 acme paused/)
+  shows(t, await operator.get('/operator/queues'), /deliver-whatsapp-number waits: whatsapp:901 /)
+  shows(t, await operator.get('/operator/queues'), /deliver-whatsapp waits: whatsapp:1 /)
   shows(t, await operator.get('/operator/health'), /acme \+1 555-555-0901 paused RED/)
   account.token = 'replaced'
   await checkWhatsappNumbers({ ...service.deps, graphApi: sandbox.url, notices })

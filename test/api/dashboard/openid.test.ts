@@ -37,7 +37,7 @@ t.test('tells a non-member whom to contact', async (t) => {
   const stranger = visitor(service)
   const refused = await stranger.get(await leave(stranger))
   t.equal(refused.status, 403)
-  shows(t, refused, /Nobody here is stranger@example\.com\. Ask an owner of your team/)
+  shows(t, refused, /No member signs in with stranger@example\.com\. Ask an owner of your team/)
   t.equal(stranger.cookies.has('heliograph'), false)
 })
 
@@ -46,7 +46,7 @@ t.test("rejects an address that the provider hasn't verified", async (t) => {
   const liar = visitor(service)
   const refused = await liar.get(await leave(liar))
   t.equal(refused.status, 403)
-  shows(t, refused, 'Your provider says that ana@example.com is not verified.')
+  shows(t, refused, 'Your provider reports that ana@example.com isn’t verified.')
 })
 
 t.test('rejects a provider without email_verified, and explains why', async (t) => {
@@ -54,7 +54,7 @@ t.test('rejects a provider without email_verified, and explains why', async (t) 
   const person = visitor(service)
   const refused = await person.get(await leave(person))
   t.equal(refused.status, 403)
-  shows(t, refused, /does not say whether ana@example\.com is verified.*send the claim email_verified/)
+  shows(t, refused, /doesn’t report if ana@example\.com is verified.*send the claim email_verified/)
 })
 
 t.test('accepts "true" as a string for email_verified', async (t) => {
@@ -81,7 +81,7 @@ t.test("a database error isn't reported as an unknown user", async (t) => {
   const page = await ana.get(back)
   await service.database.query(sql.unsafe`alter table gone rename to openid_identities`)
   t.equal(page.status, 500)
-  t.notMatch(page.html, /Nobody here is/)
+  t.notMatch(page.html, /No member signs in/)
 })
 
 t.test('a response only works once, in the same browser, with its state and nonce', async (t) => {

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { beginHome } from '../../../db/maintenance/restore-guard/restore-guard.sql.ts'
+import { claimAsOriginal } from '../../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
@@ -210,7 +210,7 @@ t.test('a paused queue is shown to the team, on messages and to operators', asyn
   t.match(await overviewOf(team), 'Email is paused by an operator')
   const waits = await viewer.get(message)
   shows(t, waits, 'Its queue is paused by an operator')
-  t.notMatch(waits.html, 'No worker has taken it yet', 'one reason, the most specific')
+  t.notMatch(waits.html, 'Waiting for a worker', 'one reason, the most specific')
   shows(t, await operator.get(first), 'deliver-email is paused by an operator')
   await deletePause(database, 'deliver-email')
   await storePauses(database, ['deliver-broadcast'], { paused_by: 'cli' }, new Date())
@@ -227,8 +227,8 @@ t.test('a restored copy is shown to all, and one click resumes everything', asyn
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const operator = await signedIn(service, { operator: true })
   const [message, first, queues] = [`/teams/${team.id}/emails/${id}`, '/operator', '/operator/queues']
-  const words = 'Nothing goes out: this is not the database it was before'
-  await beginHome(database, uuidv7())
+  const words = 'Nothing goes out: the database was restored or copied'
+  await claimAsOriginal(database, uuidv7())
   t.notMatch(await overviewOf(team), words)
   await database.query(sql.unsafe`update database_home set place = 'elsewhere'`)
   t.match(await overviewOf(team), words)
@@ -271,7 +271,7 @@ t.test('a new team sees the first steps instead of empty stats', async (t) => {
   t.notMatch(page, 'Sent, 30 days')
   t.match(
     await as('editor'),
-    /First steps Owners of the team add its domain, keys and people\. Add the domain/,
+    /First steps Owners of the team add its domain, keys and members\. Add the domain/,
   )
   t.notMatch(await as('viewer'), 'First steps', 'who can do none of them')
 })

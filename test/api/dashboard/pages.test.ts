@@ -37,7 +37,7 @@ t.test('adds, finds, changes and deletes a contact', async (t) => {
   shows(t, await viewer.get(at('topics')), /News 1 /)
   const path = at('contacts/ana%40example.org')
   shows(t, await after(editor, await editor.post(path, { 'name.0': '"name"', 'value.0': 'Anna' })), /Anna/)
-  shows(t, await editor.get(path), /Everything sent Nothing was sent to this contact/)
+  shows(t, await editor.get(path), / Messages No messages yet\. Messages to phone numbers also appear here/)
   shows(t, await after(editor, await editor.post(`${path}/unsubscribe`)), /Anna unsubscribed/)
   shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Anna subscribed/)
   shows(t, await after(editor, await editor.post(`${path}/delete`)), 'The contact is deleted.')
@@ -57,7 +57,7 @@ t.test('saving a contact unchanged changes nothing', async (t) => {
   const path = at(`contacts/${encodeURIComponent(email)}`)
   const read = async () => (await service.call('GET', `/v1/contacts/${email}`, { key: team.key })).body
   const form = formTo((await editor.get(path)).html, path)
-  shows(t, await after(editor, await editor.post(path, form)), 'Nothing was changed')
+  shows(t, await after(editor, await editor.post(path, form)), 'No changes to save.')
   t.strictSame(await read(), body)
   const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"utm:source"') ?? []
   const more = {
@@ -92,7 +92,7 @@ t.test('saving a contact keeps changes by others since the page was opened', asy
   await service.call('POST', '/v1/marketing/unsubscribe', { key, body: { email, topic_ids } })
   const body = { properties: { plan: 'pro', city: 'Graz', since: '2026' }, topic_ids: [got?.id] }
   await service.call('PATCH', `/v1/contacts/${email}`, { key, body })
-  shows(t, await after(editor, await editor.post(path, form)), 'Nothing was changed')
+  shows(t, await after(editor, await editor.post(path, form)), 'No changes to save.')
   const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"city"') ?? []
   await editor.post(path, {
     ...form,
@@ -205,7 +205,7 @@ t.test('errors are alerts, and other notices have the role status', async (t) =>
 
 t.test('the invitation describes each role, and the removal button names its effect', async (t) => {
   const roles = [
-    /Viewer: sees .*changes nothing/,
+    /Viewer: sees .*can’t change anything/,
     /Editor: also changes .*broadcasts/,
     /Owner: also manages keys/,
   ]
@@ -264,7 +264,7 @@ t.test('an editor chooses the columns of contacts for the team', async (t) => {
   const chooser = await signedIn(service, { team: other.id, role: 'editor' })
   const choose = (columns: string) => chooser.post(`${path}/columns`, { columns })
   const OWN_CHOICE =
-    /These are those that most of the contacts listed here have, and follow them until others are saved/
+    /These are the most frequent ones of the contacts listed here\. They change with the list until you save/
   shows(t, await chooser.get(path), OWN_CHOICE)
   t.match(await choose('plan\r\n\r\nno longer there\r\nplan'), { status: 303 })
   shows(t, await reader.get(path), /Status Address plan no longer there Topics Added .* gold –/)
@@ -328,7 +328,7 @@ t.test('adds a domain, compares its records with DNS and verifies it', async (t)
   shows(
     t,
     compared,
-    /DKIM: signs your email different TXT · needed · another key host .* value v=DKIM1; k=rsa; .* in DNS v=DKIM1; p=somethingelse /,
+    /DKIM: signs your email different TXT · needed · a different key host .* value v=DKIM1; k=rsa; .* in DNS v=DKIM1; p=somethingelse /,
   )
   shows(t, compared, /DMARC: .* found TXT .* value v=DMARC1; p=reject/)
   t.notMatch(textOf(compared.html), /p=none/, 'what is there is not suggested')

@@ -31,7 +31,7 @@ t.test('a question has its own URL and a link back', async (t) => {
   t.equal((await owner.post(`${topic}/delete`, form)).location, at('topics'))
   const gone = await owner.get(sent.location ?? '')
   t.equal(gone.status, 200)
-  shows(t, gone, /There is nothing left to confirm .*Go back/)
+  shows(t, gone, /Nothing left to confirm .*Go back/)
   t.match(gone.html, `href="/dashboard${at('topics')}">Go back</a>`)
 })
 
@@ -62,7 +62,7 @@ t.test('a long form is confirmed in the response to its POST', async (t) => {
   const long = catalog + ' '.repeat(8_000)
   const asked = await operator.post(path, { ...form, catalog: long, confirmed: '' })
   t.equal(asked.status, 200)
-  shows(t, asked, 'Replace the whole catalog?')
+  shows(t, asked, 'Replace the entire catalog?')
   t.match(formTo(asked.html, path).catalog, [long.replace(/\r?\n/g, '\r\n').slice(0, 100)])
 })
 

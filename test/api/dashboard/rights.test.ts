@@ -296,7 +296,7 @@ t.test('audits every change to members', async (t) => {
       .sort(),
     ['login.link', 'login.link', 'member.add', 'member.add', 'member.end_sessions', 'member.remove'],
   )
-  shows(t, await owner.get(`/teams/${team.id}/audit`), ' Signed a person out of the team ')
+  shows(t, await owner.get(`/teams/${team.id}/audit`), ' Signed a member out of the team ')
 })
 
 t.test('a sign-in link uses PUBLIC_URL, not the Host header', async (t) => {

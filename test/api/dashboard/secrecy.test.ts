@@ -43,7 +43,7 @@ t.test("teams don't see the name and response of a paused sender", async (t) => 
   await database.transaction((tx) => pauseSender(tx, { key: 'whatsapp:4711', ceiling: 10 }, 600, WORDS))
   for (const path of [home, `${home}/emails/${held}`, `${home}/whatsapp/${message}`]) {
     const seen = await owner.get(path)
-    shows(t, seen, 'Delivery is paused; we retry automatically')
+    shows(t, seen, 'Delivery is paused. We retry automatically')
     t.notMatch(seen.html, /secret-bank|4711|relay\.internal|smtp:|whatsapp:/, path)
     shows(t, await operator.get(path), WORDS)
   }
@@ -73,7 +73,7 @@ t.test("sign-in emails aren't in lists, exports, stats and bulk actions", async 
   t.equal((await owner.post(`${home}/emails/${id}/copy`)).status, 404)
   shows(t, await owner.get(`/find?id=${id}`), 'No message')
   const looked = await operator.get(`${home}/emails/${id}/content`)
-  shows(t, looked, 'for its recipient alone')
+  shows(t, looked, 'only its recipient can see it')
   t.notMatch(looked.html, /dashboard\/login\//)
   await ageEmailRows(service, sql.fragment`team_id = ${team.id}`, '10 minutes')
   const mails = Number(/(\d+) emails? waiting/.exec(textOf((await owner.get(home)).html))?.[1])

@@ -130,7 +130,7 @@ t.test('publishing warns about new variables', async (t) => {
   const path = await makeTemplate('Wider', '<p>Hi {{name}}</p>')
   const saved = await draft(editor, path, '<p>Hi {{name}} of {{city}}</p>')
   const asked = await editor.ask(`${path}/publish`, tokens(saved))
-  shows(t, asked, 'It has new variables: sends without city are rejected')
+  shows(t, asked, 'It has new variables. Sends without city are rejected')
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
   const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
   shows(t, published, 'Variables: name, city.')
@@ -154,7 +154,7 @@ t.test('previews unsaved text without storing it', async (t) => {
   t.equal(framedIn(shown), drawn)
   t.match(shown.headers.get('content-security-policy'), /^sandbox; default-src 'none'/)
   const broken = await editor.post(`${path}/preview`, { ...form, html: '{{#each}}' })
-  t.match(framedIn(broken), /^<p>No preview\. html .*: line 1.*\.<\/p>$/)
+  t.match(framedIn(broken), /^<p>Can’t show a preview\. html .*: line 1.*\.<\/p>$/)
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Hi Ana</p>')
   shows(t, await viewer.get(path), 'Written published')
   t.notMatch((await viewer.get(path)).html, 'formaction')
@@ -225,7 +225,7 @@ t.test('only publishes or discards the draft that was shown', async (t) => {
   shows(
     t,
     refused,
-    /Another version was published after you started this draft\..*Another version was published after this draft was begun/,
+    /Another version was published after you started this draft\..*Another version was published after this draft was started/,
   )
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>three</p>', 'the draft is kept')
   shows(
@@ -258,7 +258,7 @@ t.test('a viewer can see a draft but not change it', async (t) => {
   const path = await makeTemplate('Looked at', '<p>one</p>')
   const seen = tokens(await draft(editor, path, '<p>two</p>'))
   const page = await viewer.get(path)
-  shows(t, page, /unpublished draft.*What publishing changes/)
+  shows(t, page, /unpublished draft.*Review changes/)
   t.notMatch(page.html, /\/(publish|discard|draft|restore|test)"/)
   for (const verb of ['publish', 'discard', 'draft'])
     t.equal((await viewer.post(`${path}/${verb}`, { ...seen, html: 'x', text: '' })).status, 403, verb)
@@ -342,7 +342,7 @@ t.test('previews have the same limits as sends', async (t) => {
   t.equal(refused.status, 400)
   shows(t, refused, /With these values the html is larger than 1 MiB/)
   const page = await viewer.get(`${path}?v.a=${value}`)
-  shows(t, page, 'No preview. With these values the html is larger')
+  shows(t, page, 'Can’t show a preview. With these values the html is larger')
   t.notMatch(page.html, /<iframe/)
   t.ok(page.html.length < 300_000)
   const form = { from: 'hello@example.com', 'v.a': value }
@@ -401,7 +401,7 @@ t.test("shows the stats of a template's emails of the last 30 days", async (t) =
   const page = await viewer.get(path)
   shows(t, page, /Sent 5 1 not sent Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0\.0 % 0 /)
   t.match(page.html, `emails?kind&#x3D;all&amp;template&#x3D;${idOf(path)}&amp;status&#x3D;bounced"`)
-  t.notMatch(page.html, 'emails that use it.</p>', 'all of them are counted')
+  t.notMatch(page.html, 'are counted.</p>', 'all of them are counted')
 })
 
 t.test('only counts the newest emails of a busy template, and says so', async (t) => {
@@ -418,7 +418,11 @@ t.test('only counts the newest emails of a busy template, and says so', async (t
   )
   await database.query(sql.unsafe`
     update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
-  shows(t, await viewer.get(path), 'Of the newest 5,000 emails that use it. Sent 5,000 none not sent')
+  shows(
+    t,
+    await viewer.get(path),
+    'Only the newest 5,000 emails with it are counted. Sent 5,000 none not sent',
+  )
 })
 
 t.test('the page of an email links to its template until that is deleted', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * How a relay's post is verified, in detail and without a server. relay.test.ts has complete posts and what
- * is stored.
+ * The verification of a relay's post, in detail and without a server. relay.test.ts has complete posts and
+ * their storage.
  */
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { publicKeyOf, RELAY_PROOFS, unverified } from '../../../api/hooks/relay-signatures.ts'

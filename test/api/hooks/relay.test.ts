@@ -1,4 +1,4 @@
-/** POST /hooks/relay: how posts are verified, what is stored of them, and that nothing else is stored. */
+/** POST /hooks/relay: verification and storage of posts. */
 import { createHmac } from 'node:crypto'
 import { readApiSettings, reservedHeaders } from '../../../api/config.ts'
 import { RELAY_HEADERS } from '../../../db/validation/relays.ts'

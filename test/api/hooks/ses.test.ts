@@ -1,4 +1,4 @@
-/** POST /hooks/ses: who can post, forged signatures, and that certificates are only fetched from Amazon. */
+/** POST /hooks/ses: forged signatures are rejected, and certificates are only fetched from Amazon. */
 import type { ServerResponse } from 'node:http'
 import { createApp } from '../../../api/app.ts'
 import { createSns } from '../../../api/hooks/sns.ts'

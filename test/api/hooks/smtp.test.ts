@@ -1,6 +1,4 @@
-/**
- * POST /hooks/smtp: who can post, what is stored, and that nothing is stored before the token was checked.
- */
+/** POST /hooks/smtp: the token is checked before anything is stored. */
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/environment.ts'

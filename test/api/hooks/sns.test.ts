@@ -17,7 +17,7 @@ import t, { type Test } from '../../support/tap.ts'
 const OURS = makeCertificate([SNS_HOST])
 const NOW = new Date()
 
-/** What SNS does instead of returning what was requested. */
+/** How SNS responds to a request. */
 type Answer = (response: ServerResponse) => unknown
 
 /** Starts SNS, and returns how posts of our topic are verified. */

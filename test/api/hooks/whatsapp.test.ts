@@ -1,4 +1,4 @@
-// GET and POST /hooks/whatsapp: the handshake, who can post, and that only verified posts are stored.
+// GET and POST /hooks/whatsapp: the handshake works, and only verified posts are stored.
 
 import { deriveVerifyToken } from '../../../db/messages/whatsapp/number-hook.ts'
 import { hubSignature } from '../../sandbox/whatsapp.ts'

@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { walk } from '../../../db/messages/broadcasts/expand.ts'
+import { expandStep } from '../../../db/messages/broadcasts/expand.ts'
 import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
 import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
 import { removeEmails } from '../../../db/messages/emails/remove.ts'
@@ -31,7 +31,7 @@ const bodyRow = object({ variables: string().defined() })
 /** Scans a broadcast to its end. */
 async function walked({ team }: Broadcasting, id: string): Promise<void> {
   for (let round = 0; round < 3; round += 1)
-    await database.transaction((tx) => walk({ ...deps, tx, ahead: 100, brakes: BRAKES }, team.id, id))
+    await database.transaction((tx) => expandStep({ ...deps, tx, ahead: 100, brakes: BRAKES }, team.id, id))
 }
 
 /** Starts a broadcast of the team. @returns the path of the link in Ana's email */

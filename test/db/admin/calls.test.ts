@@ -1,5 +1,5 @@
 /** What all calls of the CLI have in common. */
-import { faultLine } from '../../../db/admin/fault.ts'
+import { formatFailure } from '../../../db/admin/fault.ts'
 import { adminCli } from '../../support/admin.ts'
 import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../../support/database.ts'
 import t from '../../support/tap.ts'
@@ -122,7 +122,7 @@ t.test('every verb about a team fails for an unknown team', async (t) => {
 
 t.test('reports a query that the database cancelled', async (t) => {
   const stopped = Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' })
-  const line = await faultLine(stopped, undefined)
+  const line = await formatFailure(stopped, undefined)
   t.match(line, /cancelled after 10 seconds.* Narrow it down/)
   t.notMatch(line, /reach/)
 })

@@ -3,10 +3,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
+import { number, object } from 'yup'
+import { lockAccount } from '../../../db/accounts/teams/limits.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
 import { refreshWhatsappTemplates } from '../../../workers/jobs/refresh-whatsapp-templates.ts'
 import { createWhatsappProvider } from '../../../workers/providers/whatsapp/cloud.ts'
 import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
+import { signedIn, textOf } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -15,6 +19,10 @@ import { makeDefaultNumber } from '../../support/whatsapp-numbers.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)
+const countRow = object({ count: number().defined() })
+const lockWaits = (tx: Tx) =>
+  tx.oneFirst(sql.type(countRow)`
+    select count(*)::int as count from pg_locks where not granted`)
 const TOKEN = 'EAA-token-of-acme'
 
 const account = (changes: Partial<CloudAccount> = {}): CloudAccount => ({
@@ -186,7 +194,7 @@ t.test("syncs a team's templates with its own account", async (t) => {
   await until('it is found in the new account', async () => (await send()) === 201)
   const verb = (name: string, ...args: string[]) => ['whatsapp-template', name, team.id, ...args]
   const available = await cli.json(verb('available'))
-  t.equal(available.length, 30)
+  t.equal(available.length, 31)
   t.strictSame(available[0], {
     ...{ name: 'filler_0', language: 'en_US', category: 'UTILITY', status: 'paused' },
   })
@@ -194,11 +202,39 @@ t.test("syncs a team's templates with its own account", async (t) => {
   t.match(await cli.json(adding), { name: 'filler_1', status: 'approved', synced_at: /Z$/ })
   await cli.fault(adding)
   await cli.fault(verb('add', 'filler_1', '--language', 'de'))
-  t.equal((await cli.json(verb('available'))).length, 29)
+  t.equal((await cli.json(verb('available'))).length, 31, 'all pages, whatever the team has')
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const { location } = await owner.post(`/teams/${team.id}/whatsapp-templates/sync`)
+  const page = async () => textOf((await owner.get(String(location).replace('/dashboard', ''))).html)
+  await until('a worker has listed them', async () => /filler_2 /.test(await page()))
+  t.notMatch(await page(), /Available.* (filler_1|shared) /, 'what the team doesn’t have')
+  const query = new URLSearchParams({ name: 'filler_2', language: 'en_US' })
+  t.equal((await owner.post(`/teams/${team.id}/whatsapp-templates/available?${query}`)).status, 303)
+  await until('it is added', async () =>
+    (await cli.json(verb('list'))).some(({ name }: { name: string }) => name === 'filler_2'),
+  )
   given.templates = [listed('shared', 'DISABLED')]
   await refreshWhatsappTemplates(service.deps)
   await until(
     'the night’s refresh is done',
     async () => (await templateOf(service, template.id)).status === 'disabled',
   )
+})
+
+t.test('a send that waited for a change of the number uses the new one', async (t) => {
+  const { cli, add } = await begin(t)
+  await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
+  await add()
+  const team = await makeTeam(service)
+  const template = await makeTemplate(service, team.id)
+  const body = aMessage(template.id, { to: numbers(1) })
+  const sends: Promise<{ status: number }>[] = []
+  await service.database.transaction(async (tx) => {
+    await lockAccount(tx, team.id)
+    sends.push(service.call('POST', '/v1/whatsapp/messages', { key: team.key, body }))
+    await until('it waits', async () => (await lockWaits(tx)) > 0)
+    await tx.query(sql.unsafe`update teams set whatsapp_number = 'acme' where id = ${team.id}`)
+  })
+  t.match(await sends[0], { status: 400, body: { error: { code: 'template_disabled' } } })
+  await cli.json(['team', 'number', team.id, 'default'])
 })

@@ -79,11 +79,12 @@ t.test('accepted and stored messages have the same queue', async (t) => {
     team: string,
     broadcast: string | null,
     number: string | null,
+    parts: boolean,
   ) =>
     (
       await database.one(sql.type(jobRow)`
         select ${job_of} as job from (
-          select ${team}::uuid as team_id, ${broadcast}::uuid as broadcast_id, ${number}::text as phone_number_id) m`)
+          select ${team}::uuid as team_id, ${broadcast}::uuid as broadcast_id, ${number}::text as phone_number_id, ${parts}::bool as parts) m`)
     ).job
   for (const { job_of, lines } of CHANNELS)
     for (const line of lines as readonly Parameters<typeof queueOf>[0][])
@@ -93,7 +94,7 @@ t.test('accepted and stored messages have the same queue', async (t) => {
         [test, true, null],
       ] as const)
         t.equal(
-          await stored(job_of, id, line === 'broadcast' ? live : null, number),
+          await stored(job_of, id, line === 'broadcast' ? live : null, number, line.includes('parts')),
           queueOf(line, { test: isTest, number }),
           `${line}, ${isTest}, ${number}`,
         )

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { databaseUrlFault, readDatabaseUrl } from '../../../db/postgres/address.ts'
 import { connect } from '../../../db/postgres/connect.ts'
 import { listen } from '../../../db/postgres/listen.ts'
-import { databaseRefusal, openDatabase } from '../../../db/postgres/pool.ts'
+import { databaseRejection, openDatabase } from '../../../db/postgres/pool.ts'
 import { readToolSettings } from '../../../db/process/config.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { testDatabase, testServer } from '../../support/database.ts'
@@ -32,7 +32,7 @@ async function refusals(to: string): Promise<(string | null)[]> {
         await attempt()
         return null
       } catch (error) {
-        return databaseRefusal(error) ?? String(error)
+        return databaseRejection(error) ?? String(error)
       }
     }),
   )

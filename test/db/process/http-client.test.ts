@@ -3,7 +3,7 @@ import { Agent } from 'node:https'
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { beginRequest, isUnsent } from '../../../db/process/http-client.ts'
-import { ask, keptConnections } from '../../../db/process/limited-response.ts'
+import { ask, keepAliveAgent } from '../../../db/process/limited-response.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { portOf } from '../../support/port.ts'
 import { drip, pour, startTalker } from '../../support/talker.ts'
@@ -93,7 +93,7 @@ t.test('closes an idle connection that receives unsolicited data', async (t) => 
     socket.write(OK)
     setTimeout(pour, 50, socket, 'x'.repeat(64 * 1024))
   })
-  const agent = keptConnections(url)
+  const agent = keepAliveAgent(url)
   t.teardown(() => agent.destroy())
   t.match(await ask(url, { agent }, BOUNDS), { status: 200 })
   t.equal(standing(), 1)

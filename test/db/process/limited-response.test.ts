@@ -8,7 +8,7 @@ import {
   type BoundedAnswer,
   boundedFetch,
   faultCodes,
-  keptConnections,
+  keepAliveAgent,
   secondsUntil,
 } from '../../../db/process/limited-response.ts'
 import { portOf } from '../../support/port.ts'
@@ -48,7 +48,7 @@ t.test('sends a request unchanged and returns status and headers', async (t) => 
 
 t.test('reuses connections for the next request to a host', async (t) => {
   const { url, connections } = await counterpart(t, (_request, response) => response.end('{}'))
-  const agent = keptConnections(url)
+  const agent = keepAliveAgent(url)
   t.teardown(() => agent.destroy())
   for (let request = 0; request < 5; request++) await ask(url, { agent }, BOUNDS)
   t.equal(connections(), 1)

@@ -46,7 +46,7 @@ t.test('short and long HTML give the same text', async (t) => {
   t.equal(await ofHtml(paragraph.repeat(1_000)), Array(1_000).fill(line).join('\n\n'))
 })
 
-// In quadratic time, one of them would take an hour.
+// In quadratic time, each would run for an hour.
 t.test('HTML of any shape is converted in linear time', { timeout: 120_000 }, async (t) => {
   const { ofHtml } = begin(t)
   for (const part of ['<div>', '<a href=x>', '<td>', '<li>', '<p>x', '<', '<b></i>'])

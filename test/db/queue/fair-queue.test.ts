@@ -7,7 +7,7 @@ import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { readQueuePosition } from '../../../db/queue/fair-queue.sql.ts'
-import { placesAfter, toPriority } from '../../../db/queue/fair-queue.ts'
+import { positionsAfter, toPriority } from '../../../db/queue/fair-queue.ts'
 import { createProducer, type Producer } from '../../../db/queue/producer.ts'
 import { anItem, openStore, type Store } from '../../support/stored-emails.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -59,9 +59,9 @@ const placeOf = async (store: Store, team: string): Promise<number> =>
   (await line(store)).findIndex(({ team_id }) => team_id === team)
 
 t.test("a position follows the team's last one and the queue's front", async (t) => {
-  t.strictSame(placesAfter(0, 0, 3), [1, 2, 3])
-  t.strictSame(placesAfter(7, 3, 2), [8, 9])
-  t.strictSame(placesAfter(7, 100, 2), [100, 101])
+  t.strictSame(positionsAfter(0, 0, 3), [1, 2, 3])
+  t.strictSame(positionsAfter(7, 3, 2), [8, 9])
+  t.strictSame(positionsAfter(7, 100, 2), [100, 101])
   t.ok(toPriority(1) > toPriority(2))
   t.equal(toPriority(9_000_000_000), -2_147_483_647)
 })

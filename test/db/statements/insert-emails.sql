@@ -1,24 +1,25 @@
 with charged as (
   update allowances a
   set (period_start, period_end, emails_used, whatsapp_used, contacts_used, storage_used, bucket_tokens,
-    refilled_at, email_place, email_batch_place, broadcast_place, whatsapp_place, whatsapp_batch_place) = (
+    refilled_at, email_place, email_batch_place, broadcast_place, whatsapp_place, whatsapp_batch_place,
+    whatsapp_parts_place, whatsapp_parts_batch_place) = (
     select f.period_start, f.period_end, f.emails_used, f.whatsapp_used, f.contacts_used, f.storage_used,
       f.bucket_tokens, f.refilled_at, f.email_place, f.email_batch_place, f.broadcast_place, f.whatsapp_place,
-      f.whatsapp_batch_place
+      f.whatsapp_batch_place, f.whatsapp_parts_place, f.whatsapp_parts_batch_place
   )
   from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::int4[], $5::int4[], $6::int4[],
     $7::int8[], $8::float8[], $9::timestamptz[], $10::int8[], $11::int8[], $12::int8[], $13::int8[],
-    $14::int8[]) as f (team_id, period_start, period_end, emails_used, whatsapp_used, contacts_used,
-    storage_used, bucket_tokens, refilled_at, email_place, email_batch_place, broadcast_place, whatsapp_place,
-    whatsapp_batch_place)
+    $14::int8[], $15::int8[], $16::int8[]) as f (team_id, period_start, period_end, emails_used,
+    whatsapp_used, contacts_used, storage_used, bucket_tokens, refilled_at, email_place, email_batch_place,
+    broadcast_place, whatsapp_place, whatsapp_batch_place, whatsapp_parts_place, whatsapp_parts_batch_place)
   where a.team_id = f.team_id
 ), item as materialized (
   select *
-  from unnest($15::uuid[], $16::uuid[], $17::uuid[], $18::uuid[], $19::uuid[], $20::json[], $21::text[],
-    $22::json[], $23::int2[], $24::int2[], $25::text[], $26::text[], $27::json[], $28::text[],
-    $29::timestamptz[], $30::uuid[], $31::uuid[], $32::text[], $33::json[], $34::text[], $35::text[],
-    $36::json[], $37::bool[], $38::text[], $39::bool[], $40::text[], $41::float8[], $42::timestamptz[],
-    $43::timestamptz[], $44::timestamptz[]) as item (team_id, id, domain_id, template_id, template_version_id,
+  from unnest($17::uuid[], $18::uuid[], $19::uuid[], $20::uuid[], $21::uuid[], $22::json[], $23::text[],
+    $24::json[], $25::int2[], $26::int2[], $27::text[], $28::text[], $29::json[], $30::text[],
+    $31::timestamptz[], $32::uuid[], $33::uuid[], $34::text[], $35::json[], $36::text[], $37::text[],
+    $38::json[], $39::bool[], $40::text[], $41::bool[], $42::text[], $43::float8[], $44::timestamptz[],
+    $45::timestamptz[], $46::timestamptz[]) as item (team_id, id, domain_id, template_id, template_version_id,
     variables, from_address, to_emails, first_cc, first_bcc, subject, html, tags, idempotency_key, created_at,
     contact_id, broadcast_id, body_text, headers, reply_to, http_request_id, attachments, internal, person,
     batch, status, size_kb, scheduled_at, expires_at, due_at)
@@ -45,7 +46,7 @@ with charged as (
   select f.id, f.name, f.data, f.priority, now(), now(), now() + q.retention_seconds * interval '1 second',
     q.expire_seconds, q.deletion_seconds, q.retry_limit, q.retry_delay, coalesce(q.retry_backoff, false),
     q.retry_delay_max, q.policy, q.dead_letter, q.heartbeat_seconds, f.group_id
-  from unnest($45::text[], $46::uuid[], $47::jsonb[], $48::int4[], $49::text[]) as f (name, id, data,
+  from unnest($47::text[], $48::uuid[], $49::jsonb[], $50::int4[], $51::text[]) as f (name, id, data,
     priority, group_id)
   left join pgboss.queue q on q.name = f.name
   on conflict do nothing

@@ -8,13 +8,7 @@ select a.team_id, p.key as plan, p.kind as plan_kind, (
   select t.test
   from teams t
   where t.id = a.team_id
-) as test, (
-  select json_build_object('phone_number_id', n.phone_number_id, 'account_id', n.account_id)
-  from teams t
-  join whatsapp_numbers n on n.name = t.whatsapp_number
-  where t.id = a.team_id
-    and not t.test
-) as number, coalesce(s.email_limit, p.email_limit, case p.kind
+) as test, whatsapp_number_now(a.team_id) as number, coalesce(s.email_limit, p.email_limit, case p.kind
   when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end) as email_limit, coalesce(s.contact_limit,
   p.contact_limit, case p.kind when 'paid' then (
   select (r.contacts_tiers -> 0 ->> 'contacts')::integer from plans r where r.contacts_tiers -> 0 is not null order by r.key <> p.key, r.key limit 1
@@ -23,7 +17,7 @@ select a.team_id, p.key as plan, p.kind as plan_kind, (
   p.storage_gb) as storage_gb, s.period_start as subscription_start, s.period_end as subscription_end,
   a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.storage_used,
   a.bucket_tokens, a.refilled_at, a.email_place, a.email_batch_place, a.broadcast_place, a.whatsapp_place,
-  a.whatsapp_batch_place, service_time() as now
+  a.whatsapp_batch_place, a.whatsapp_parts_place, a.whatsapp_parts_batch_place, service_time() as now
 from a
 cross join lateral (
   select *

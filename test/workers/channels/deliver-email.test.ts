@@ -275,7 +275,8 @@ t.test('SIGTERM stops claims, finishes sends in flight and exits 0', async (t) =
   const { service, sink, team, smtp_url } = await begin(t, {
     onMessage: async ({ rcpt_to: [to = ''] }) => {
       arriving.push(to)
-      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      // The first two are in flight for longer than the signal takes on a busy machine.
+      if (arriving.length <= 2) await new Promise((resolve) => setTimeout(resolve, 5_000))
       return undefined
     },
   })
@@ -317,7 +318,7 @@ t.test('a database outage after an acceptance causes no second copy', async (t) 
   t.equal(sink.messages().length, 1)
 })
 
-t.test('kill -9 during delivery of 1,000 emails loses none', async (t) => {
+t.test('kill -9 during delivery of 500 emails loses none', async (t) => {
   const { service, team } = await world(t)
   const id_file = join(t.testdir(), 'ids')
   const slow = async () => {
@@ -326,20 +327,20 @@ t.test('kill -9 during delivery of 1,000 emails loses none', async (t) => {
   }
   const sink = await startSmtpSink(t, { onMessage: slow }, { id_file })
   const emails = Array.from({ length: 100 }, () => anEmail())
-  for (let batch = 0; batch < 10; batch++)
+  for (let batch = 0; batch < 5; batch++)
     await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
   const env = { DATABASE_URL: service.url, SMTP_URL: sink.url }
   await startProcess(t, 'workers/main.ts', env)
   const kills = 3
   for (let kill = 1; kill <= kills; kill++) {
     const victim = await startProcess(t, 'workers/main.ts', env)
-    await until('it is at work', () => sink.messages().length >= kill * 150)
+    await until('it is at work', () => sink.messages().length >= kill * 75)
     victim.kill('SIGKILL')
     await victim.exited
   }
   const arrived = async () => (await readFile(id_file, 'utf8')).split('\n').filter((line) => line !== '')
-  await until('all arrived', async () => new Set(await arrived()).size === 1_000, 120)
-  await until('all rows say sent', async () => (await sentCount(service, team.id)) === 1_000)
-  const repeated = (await arrived()).length - 1_000
+  await until('all arrived', async () => new Set(await arrived()).size === 500, 120)
+  await until('all rows say sent', async () => (await sentCount(service, team.id)) === 500)
+  const repeated = (await arrived()).length - 500
   t.ok(repeated <= kills * 20, `${repeated} repeats for messages in flight`)
 })

@@ -42,6 +42,18 @@ t.test('too many messages to one recipient delay only that pair, by 6 s and grow
   t.equal(cloud.messages().filter(({ body }) => body.to === '+15555550101').length, 1)
 })
 
+t.test('the limit per recipient counts for both forms of a number', async (t) => {
+  const { cloud, send, waits, work } = await begin(t, {
+    onMessage: ({ body }) => (body.to === '+5511987654321' ? answering(131056) : undefined),
+  })
+  await work()
+  const [slow = ''] = await send({ to: ['+5511987654321'] })
+  await until('it waits', () => waits(slow, 1))
+  const [other = ''] = await send({ to: ['+551187654321'] })
+  await until('the other form waits', async () => ((await jobOf(service, other))?.wait ?? 0) > 2)
+  t.equal(cloud.messages().length, 1)
+})
+
 t.test('130429 halves the number’s rate without counting an attempt', async (t) => {
   const { one, row, kinds, work, sender } = await begin(t, {
     onMessage: ({ tries }) => (tries < 1 ? answering(130429, 429) : undefined),

@@ -130,7 +130,7 @@ t.test('endpoints whose names don’t resolve delay neither others nor email', a
   await send(healthy.team.key)
   await until('the mail is out', () => sink.messages().length === 1)
   await until('the other has all', () => healthy.receiver.received.length > EVENTS)
-  t.ok(Date.now() - begun < 10_000, 'within the time that one of them hangs')
+  t.ok(Date.now() - begun < 30_000, 'before those that hang have failed')
   await until('those that hang have failed, and say why', () =>
     service.database.exists(sql.unsafe`
       select from webhook_events where team_id = ${slow.id} and detail like 'no name server answered%'`),

@@ -1,7 +1,7 @@
 /** Webhooks about sent WhatsApp messages and broadcasts, and the guide's functions that verify webhooks. */
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
-import { foldFigures } from '../../../db/stats/daily/fold.ts'
+import { foldStats } from '../../../db/stats/daily/fold.ts'
 import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { magicNumbers } from '../../sandbox/whatsapp-magic.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -89,7 +89,7 @@ t.test('our own email is marked by a column, so no customer’s tag hides theirs
   await happen(service, { team_id: team.id, email_id: body.id, kind: 'delivered' })
   await until('what is the customer’s has come', () => receiver.received.length === 5)
   t.match(receiver.received[4]?.body, { type: 'email.delivered', data: { email_id: body.id } })
-  await foldFigures(service.database)
+  await foldStats(service.database)
   const days = await figuresSince(service.database, team.id, EMAIL, new Date(0))
   t.equal(
     days.reduce((sum, { count }) => sum + count, 0),

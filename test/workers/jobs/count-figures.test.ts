@@ -1,7 +1,7 @@
 /** The stats behind the dashboard's charts. */
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
-import { dayBefore, foldFigures } from '../../../db/stats/daily/fold.ts'
+import { dayBefore, foldStats } from '../../../db/stats/daily/fold.ts'
 import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { openStore } from '../../support/stored-emails.ts'
@@ -18,7 +18,7 @@ t.test('stats follow the rows: days, statuses and deletion', async (t) => {
   const one = await store.email(team)
   const two = await store.email(team)
   await store.email(other)
-  const count = () => foldFigures(database)
+  const count = () => foldStats(database)
   const figures = () => figuresSince(database, team, EMAIL, dayBefore(NOON, 1))
   await count()
   t.match(await figures(), [{ day: '2026-03-02', status: 'queued', count: 2 }])

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { signedReference } from '../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
-import { createFigures } from '../../../workers/monitoring/stats.ts'
+import { createWorkerStats } from '../../../workers/monitoring/stats.ts'
 import { adminCli } from '../../support/admin.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
@@ -37,7 +37,7 @@ const sampleOf = (relay: Relay, is: string) => {
 async function begin(t: Test, relay: Relay) {
   const { service, team_id: team, key } = await world(t)
   listenTo(service, relay)
-  await startWorker(t, service, { figures: createFigures(service.deps.metrics, 1) })
+  await startWorker(t, service, { figures: createWorkerStats(service.deps.metrics, 1) })
   let moment = Date.now() - 3_600_000
   const post = async (id: string, is: string, recipient: string) => {
     moment += 1_000

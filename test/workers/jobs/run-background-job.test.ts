@@ -96,7 +96,7 @@ t.test('workers erase a contact without naming them in the job or the audit log'
   const left = await database.oneFirst(sql.type(object({ text: string().defined() }))`
     select coalesce(string_agg(j::text, ''), '') as text from background_jobs j`)
   t.notMatch(left, /eve\.erased/)
-  shows(t, await owner.get(`/teams/${team.id}/background-jobs`), 'Erase a person')
+  shows(t, await owner.get(`/teams/${team.id}/background-jobs`), 'Erase personal data')
 })
 
 t.test('the CLI lists and shows background jobs', async (t) => {

@@ -4,6 +4,7 @@
 import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { hubSignature, statusOf, statusWebhook } from '../../sandbox/whatsapp.ts'
+import { adminCli } from '../../support/admin.ts'
 import { type Service, WHATSAPP_APP_SECRET } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aTemplate, type Json } from '../../support/whatsapp.ts'
@@ -37,6 +38,7 @@ const says = (changes: Json = {}): Json => ({
     },
   ],
 })
+const START = { text: { body: 'START' } }
 const wishes = (value: 'stop' | 'resume', ago = 0): Json => ({
   user_preferences: [
     { wa_id: NUMBER.slice(1), category: 'marketing_messages', value, timestamp: Number(seconds(ago)) },
@@ -123,4 +125,33 @@ t.test('an opt-out counts for both forms of a number', async (t) => {
   await work()
   const [id = ''] = await send({ to: ['+5511987654321'] })
   await until('it has failed', async () => (await row(id)).status === 'failed')
+})
+
+t.test('a start word or an opt-in ends the opt-out of an erased number', async (t) => {
+  const { team, one, cloud, row, work } = await begin(t, { definition: marketing })
+  const cli = adminCli({ DATABASE_URL: service.url })
+  await work()
+  let ago = 0
+  for (const start of [
+    (id: string) => post(service, 'messages', says({ ...START, timestamp: seconds(--ago), context: { id } })),
+    () => cli.json(['whatsapp', 'opt-in', team.id, NUMBER]),
+  ]) {
+    const before = await one()
+    await until('it is taken', async () => (await row(before)).provider_message_id !== null)
+    const { provider_message_id } = await row(before)
+    await cli.json(['whatsapp', 'opt-out', team.id, NUMBER])
+    await cli.json(['contact', 'erase', team.id, NUMBER, '--yes']).catch(() => {})
+    const stopped = await one()
+    await until('it has failed', async () => (await row(stopped)).status === 'failed')
+    await start(String(provider_message_id))
+    await until('marketing is sent again', async () => {
+      const id = await one()
+      await until(
+        'it is over',
+        async () => (await row(id)).status === 'failed' || (await row(id)).provider_message_id !== null,
+      )
+      return (await row(id)).status !== 'failed'
+    })
+  }
+  t.ok(cloud.messages().length >= 4)
 })

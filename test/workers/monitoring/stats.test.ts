@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
-import { createFigures } from '../../../workers/monitoring/stats.ts'
+import { createWorkerStats } from '../../../workers/monitoring/stats.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { pauseSender } from '../../support/senders.ts'
 import {
@@ -21,7 +21,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 async function start(t: Test, smtp_url?: string) {
   const { service, team } = await world(t)
-  const figures = createFigures(service.deps.metrics, 20)
+  const figures = createWorkerStats(service.deps.metrics, 20)
   await startWorker(t, service, { figures, ...(smtp_url === undefined ? {} : { smtp_url }) })
   const send = async (): Promise<string> =>
     (await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })).body.id

@@ -3,7 +3,7 @@
  * response, ends within its time limit. An unreadable response keeps its status, because SES has decided by
  * then.
  */
-import { ask, keptConnections } from '../../../db/process/limited-response.ts'
+import { ask, keepAliveAgent } from '../../../db/process/limited-response.ts'
 
 export type SesTimeouts = {
   connect_ms: number
@@ -34,7 +34,7 @@ export function createHandler(
   { endpoint = 'https://', max_connections }: { endpoint?: string | undefined; max_connections: number },
   { connect_ms, answer_ms }: Omit<SesTimeouts, 'credentials_ms'>,
 ) {
-  const agent = keptConnections(endpoint, max_connections)
+  const agent = keepAliveAgent(endpoint, max_connections)
   return {
     metadata: { handlerProtocol: 'http/1.1' },
     async handle(request: Signed, { abortSignal, requestTimeout = answer_ms }: Limits = {}) {

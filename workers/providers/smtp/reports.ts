@@ -58,7 +58,8 @@ export function createSmtpReportReader(secrets: Secrets, senders: Senders | null
 /** Reads mail to a return address, or to another address with our reference in it. */
 function read(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
   const ref = refOf(secrets, mail)
-  if (mail.status !== null) return { ref, events: eventsByStatus(mail.status, mail, report) }
+  const isReport = claimsToReport(mail) || isFromServer(mail.envelope)
+  if (mail.status !== null && isReport) return { ref, events: eventsByStatus(mail.status, mail, report) }
   if (mail.feedback !== null) {
     return {
       ref: ref ?? refOfComplaint(secrets, mail),

@@ -14,7 +14,7 @@ const MAX_COMMAND_BYTES = 15 * 1024
 const SOCKET_TIMEOUT_MS = 10_000
 
 /** Closes the connection if a server sends more than the limit. */
-function limitWords(socket: Socket): Socket {
+function describeLimit(socket: Socket): Socket {
   let left = MAX_REPLY_BYTES
   let written = 0
   socket.on('data', (chunk: Buffer) => {
@@ -77,6 +77,6 @@ export const openSocket: NonNullable<SMTPTransportOptions['getSocket']> = (optio
         return streamOf(socket) as Socket
       },
     }
-    done(null, { connection: limitWords(socket), tls })
+    done(null, { connection: describeLimit(socket), tls })
   })
 }

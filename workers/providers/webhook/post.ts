@@ -7,7 +7,7 @@ import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from 
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
 import { AnswerTooLarge, beginRequest } from '../../../db/process/http-client.ts'
-import { BROKE_OFF, faultWords, secondsUntil } from '../../../db/process/limited-response.ts'
+import { BROKE_OFF, describeFailure, secondsUntil } from '../../../db/process/limited-response.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
 
@@ -82,7 +82,7 @@ export async function postWebhook(
   } catch (error) {
     if (error instanceof NotPublic) return end(null, error.message)
     if (error instanceof AnswerTooLarge) return end(null, error.message, FLOOD_WAIT_S)
-    return end(null, limit.reason() ?? faultWords(error))
+    return end(null, limit.reason() ?? describeFailure(error))
   } finally {
     limit.release()
   }

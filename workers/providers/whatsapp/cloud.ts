@@ -7,7 +7,7 @@ import type { Agent } from 'node:http'
 import {
   ask,
   type BoundedAnswer,
-  keptConnections,
+  keepAliveAgent,
   secondsUntil,
 } from '../../../db/process/limited-response.ts'
 import { isObject } from '../../../db/validation/fields.ts'
@@ -16,7 +16,14 @@ import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { Describe } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
 import { toComponents } from './components.ts'
-import { type CloudError, isFinalUnknownCode, judgeError, judgeFailure, judgeStatus } from './faults.ts'
+import {
+  type CloudError,
+  codeOf,
+  isFinalUnknownCode,
+  judgeError,
+  judgeFailure,
+  judgeStatus,
+} from './faults.ts'
 import { listTemplates } from './listing.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './provider.ts'
 
@@ -39,7 +46,7 @@ const MAX_RETRY_AFTER_S = 3_600
 /** Sends from any number. Each message brings its number's credentials. */
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const in_flight = createSendTracker()
-  const connected = { ...options, agent: keptConnections(options.url) }
+  const connected = { ...options, agent: keepAliveAgent(options.url) }
   return {
     test: false,
     send: (message, cut) => in_flight.track(attempt(connected, message, cut)),
@@ -132,12 +139,10 @@ function firstOf(answer: unknown, list: string): Readonly<Record<string, unknown
 /** Returns the API's error. Its `error_data.details` is the most specific. */
 function errorOf(answer: unknown, describe: Describe): CloudError | null {
   const error = isObject(answer) ? answer.error : undefined
-  if (!isObject(error) || typeof error.code !== 'number') return null
+  if (!isObject(error)) return null
+  const code = codeOf(error.code)
+  if (code === null) return null
   const details = isObject(error.error_data) ? error.error_data.details : undefined
   const said = [error.message, details].filter((words) => typeof words === 'string')
-  return {
-    code: error.code,
-    subcode: typeof error.error_subcode === 'number' ? error.error_subcode : 0,
-    words: describe(`${error.code} ${said.join(': ')}`),
-  }
+  return { code, subcode: codeOf(error.error_subcode) ?? 0, words: describe(`${code} ${said.join(': ')}`) }
 }

@@ -30,7 +30,7 @@ const ENDS: Readonly<Record<string, string>> = {
 }
 const WARNING_MS = 180 * 24 * 3_600_000
 
-const queues: readonly JobName[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
+const queues: readonly JobName[] = ['deliver-whatsapp', 'deliver-whatsapp-parts', 'sync-whatsapp-templates']
 
 const settings = {
   ...graphApiSettings,

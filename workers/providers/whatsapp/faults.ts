@@ -5,13 +5,19 @@
  */
 
 import { isUnsent } from '../../../db/process/http-client.ts'
-import { faultCodes, faultWords } from '../../../db/process/limited-response.ts'
+import { describeFailure, faultCodes } from '../../../db/process/limited-response.ts'
 import { NOT_CONNECTED } from '../connection.ts'
 import type { Describe } from '../provider.ts'
 import type { WhatsappOutcome } from './provider.ts'
 
 /** The parts of the API's error that are used. `subcode` is 0 without one. */
 export type CloudError = { code: number; subcode: number; words: string }
+
+/** Reads an error code, a number or a string of digits. Null for any other value. */
+export function codeOf(value: unknown): number | null {
+  if (typeof value === 'number') return Number.isInteger(value) ? value : null
+  return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : null
+}
 
 const MINUTE_S = 60
 
@@ -85,7 +91,7 @@ export function judgeStatus(status: number, detail: string, retry_after?: number
  */
 export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcome {
   const codes = [...faultCodes(error)]
-  const words = faultWords(error)
+  const words = describeFailure(error)
   if (isUnsent(error) || (codes.length > 0 && codes.every((code) => NOT_CONNECTED.has(code)))) {
     return { kind: 'sender', detail: describe(`no connection: ${words}`), trouble: 'connection' }
   }

@@ -6,7 +6,7 @@
 import { RequestError } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { ask, type BoundedAnswer, faultWords } from '../../../db/process/limited-response.ts'
+import { ask, type BoundedAnswer, describeFailure } from '../../../db/process/limited-response.ts'
 import { isObject } from '../../../db/validation/fields.ts'
 import { jsonOf } from '../../../db/validation/strings.ts'
 import { toTemplateState } from './reports.ts'
@@ -39,7 +39,9 @@ async function answerOf(
   const address = `${url}/${account_id}/message_templates`
   const request = { headers: { Authorization: `Bearer ${access_token}` } }
   const answer = await ask(`${address}?${query}`, request, bounds).catch((error: unknown) => {
-    throw new Error(`the template list cannot be fetched from ${new URL(url).host}: ${faultWords(error)}`)
+    throw new Error(
+      `the template list cannot be fetched from ${new URL(url).host}: ${describeFailure(error)}`,
+    )
   })
   const { body, fault } = answer
   if (body === null) throw new Error(`the template list cannot be read: ${fault}`)

@@ -223,7 +223,7 @@ function freshen(section, later) {
   const seen = [...now.keys()].findIndex((key) => known.has(key))
   const added = seen === -1 ? now.size : seen
   const gone = [...known.keys()].filter((key) => !now.has(key)).length - added
-  const words = [added && `${added}${seen === -1 ? ' or more' : ''} new`, gone > 0 && `${gone} gone`]
+  const words = [added && `${added}${seen === -1 ? ' or more' : ''} new`, gone > 0 && `${gone} removed`]
   const said = words.filter(Boolean).join(', ')
   const textContent = said && `${said} – show`
   const line = section.querySelector('.fresh')

@@ -24,7 +24,7 @@ import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
 
 const OF_TEAM = {
-  actor: search('Person', { placeholder: 'a part of an email address' }),
+  actor: search('User', { placeholder: 'a part of an email address' }),
   action: search('Action', { placeholder: 'Deleted emails, or email' }),
   ...DAY_RANGE,
 }
@@ -103,7 +103,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const names = await namesOfThings(database, things)
   return {
     title: 'Audit',
-    lead: 'Everything that a person changed, newest first. Entries are never edited.',
+    lead: 'All actions of users, newest first. Entries never change.',
     sections: [
       ...filter.shown(request),
       listOf(
@@ -123,7 +123,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
           wrap: ['Action', 'About'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
-          none: 'Nobody has changed anything yet.',
+          none: 'No entries yet.',
           many: 'entries',
         },
       ),

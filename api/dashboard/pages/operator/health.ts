@@ -70,7 +70,7 @@ async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
       }),
       {
         title: 'Senders that bounces blame',
-        note: 'Servers behind the relay rejected emails to at least three domains for our own set-up. Contacts are untouched. Check the login, the sender addresses and the limits at the relay.',
+        note: 'Servers behind the relay rejected emails to at least three domains because of our own set-up. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
         empty: '',
         wrap: ['Response'],
       },
@@ -85,7 +85,7 @@ async function judgedFacts(tx: Tx, now: Date): Promise<Section | false> {
     job !== null &&
     factsOf(
       {
-        Judged: text(judgedWords(job.result)),
+        Checked: text(judgedWords(job.result)),
         Finished: job.finished_at === null ? text('not yet') : time(job.finished_at, now),
       },
       { title: 'Suppressions from before the upgrade' },
@@ -176,12 +176,12 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     back: { href: '/operator', label: 'Operator' },
     actions: {
       forms: [
-        { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
+        { action: PATH, method: 'get', fields: [], submit: 'Refresh', tone: 'quiet' },
         press(`${PATH}/check`, 'Check email now', { tone: 'quiet' }),
       ],
     },
     sections: [
-      { kind: 'alerts', alerts: databaseAlerts(state), calm: 'The database is as it should be.' },
+      { kind: 'alerts', alerts: databaseAlerts(state), calm: 'No problems with the database.' },
       await checkSection(database, query.get('check')),
       ...(await blamedSection(database, now)),
       ...(await whatsappSection(database, now)),

@@ -57,7 +57,7 @@ const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
   pausedSenderAlerts(senders, ({ key }) => ({
     tone: 'bad',
     title: `${key} accepts nothing`,
-    link: { href: '/operator/senders', label: 'Look at it' },
+    link: { href: '/operator/senders', label: 'View sender' },
   }))
 
 /** Returns alerts for paused queues. Those paused because the database is a copy share one alert. */

@@ -19,7 +19,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   const catalog = await printCatalog(database)
   return show({
     title: 'Plans',
-    lead: 'What GET /v1/plans shows, and what teams are held to. A change shows within a minute.',
+    lead: 'The plans of GET /v1/plans, with their limits. Changes apply within a minute.',
     sections: [
       tableOf(
         rows,
@@ -30,7 +30,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
           Domains: figure(plan.domains_limit),
           'Per second': figure(plan.send_rate_per_second),
         }),
-        { empty: 'The catalog is empty: paste one, or run “plan load FILE”.' },
+        { empty: 'The catalog is empty. Paste one, or run “plan load FILE”.' },
       ),
       formOf(
         PATH,
@@ -46,7 +46,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
         ],
         {
           title: 'Change the catalog',
-          note: 'The whole catalog is replaced, or nothing. A plan that teams are on cannot be left out.',
+          note: 'Replaces the entire catalog. It must contain every plan that teams use.',
           folded: true,
         },
       ),
@@ -65,7 +65,7 @@ const replace = act(
   ({ form }) => {
     jsonTyped(form.get('catalog'), 'catalog')
     return {
-      question: 'Replace the whole catalog?',
+      question: 'Replace the entire catalog?',
       answer: 'Replace the catalog',
       warning: 'Teams keep their plans. The limits of the new catalog apply within a minute.',
     }

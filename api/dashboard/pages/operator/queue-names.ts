@@ -7,6 +7,7 @@ const NAMES: Readonly<Record<string, string>> = {
   'deliver-email': 'Emails',
   'deliver-broadcast': 'Broadcasts',
   'deliver-whatsapp': 'WhatsApp',
+  'deliver-whatsapp-parts': 'WhatsApp with media or named variables',
   'deliver-whatsapp-number': 'WhatsApp of teams’ own numbers',
   'deliver-webhook': 'Webhooks',
   'deliver-test': 'Simulated emails',

@@ -3,7 +3,7 @@
  * reason.
  */
 
-import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
+import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
 import {
   listQueues,
   pauseQueue,
@@ -74,8 +74,8 @@ export const rate = (perSecond: number): string =>
 
 /** Returns alerts for queues that wait for a paused sender. */
 async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
-  return pausedSenderAlerts(await listSenders(database), ({ key, paused_until, troubled_at }) => {
-    const queue = DELIVERIES.find((channel) => sendsFor(channel, key))?.job
+  return pausedSenderAlerts(await listSenders(database), ({ key, name, paused_until, troubled_at }) => {
+    const queue = deliveryOfSender(key, name).channel.job
     const next = paused_until === null ? 'being probed now' : `next probe ${countdown(paused_until, now)}`
     return {
       tone: 'warn',
@@ -197,7 +197,7 @@ const pause = act(
   async (by, { params }) => {
     const queue = queueOf(params)
     await pauseQueue(by, queue)
-    return redirect(PATH, `The queue ${queue} is paused. Workers finish what they have.`)
+    return redirect(PATH, `The queue ${queue} is paused. Jobs already in progress will finish.`)
   },
   async ({ params }, { database }) => {
     const queue = queueOf(params)
@@ -222,11 +222,14 @@ const resumeCopy = act(
   `${PATH}/restored`,
   async (by) => {
     const { queues: resumed, broadcasts } = await resumeRestored(by)
-    return redirect(PATH, `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} go on.`)
+    return redirect(
+      PATH,
+      `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} resumed.`,
+    )
   },
   () => ({
     question:
-      'Resume everything that has been paused since the database was restored? What waits goes out, and some of it may have gone out before.',
+      'Resume everything paused by the restore? Queued messages will be sent, and some may already have been sent before the backup was restored.',
     answer: 'Resume all',
   }),
 )

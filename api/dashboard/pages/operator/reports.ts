@@ -29,7 +29,7 @@ const countWords = ({ most }: Counted): string => (most === 1 ? '1 report' : `al
 function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
   const many = countWords(counted)
   const action = addressWith({ path: `${PATH}/${verb}`, query: filter.set(query) }, {})
-  return press(action, verb === 'replay' ? `Try ${many} again` : `Drop ${many}`, {
+  return press(action, verb === 'replay' ? `Replay ${many}` : `Drop ${many}`, {
     fields: [
       ...filter.names.map((name) => hidden(name, queryParam(query, name) ?? '')),
       ...countedFields(counted),
@@ -50,7 +50,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
   const total = reasons.reduce((sum, { reports: count }) => sum + count, 0)
   return show({
     title: 'Parked reports',
-    lead: 'Reports of providers that could not be read, or whose message was not found within an hour. They are forgotten after 30 days.',
+    lead: 'Reports from providers that couldn’t be read, or whose message wasn’t found within an hour. They are deleted after 30 days.',
     actions: {
       forms:
         total === 0
@@ -62,7 +62,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
       tableOf(reasons, ({ reason, reports: count }) => ({ Reason: text(reason), Reports: number(count) }), {
         wrap: ['Reason'],
         title: 'Reasons',
-        empty: isFiltered ? 'No report matches.' : 'No report is parked: every report found its message.',
+        empty: isFiltered ? 'No report matches.' : 'No parked reports.',
       }),
       total !== 0 &&
         tableOf(
@@ -84,7 +84,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const found = await asActor(request, deps, (by) => readReport(by, params.report_id))
   const { id, provider, received_at, state, reason, body } = found
   const one = (verb: 'replay' | 'drop'): Form =>
-    press(`${PATH}/${verb}`, verb === 'replay' ? 'Try report again' : 'Drop report', {
+    press(`${PATH}/${verb}`, verb === 'replay' ? 'Replay report' : 'Drop report', {
       fields: [hidden('id', id)],
       tone: verb === 'drop' ? 'danger' : undefined,
     })
@@ -115,12 +115,12 @@ const replay = act(
   async (by, request) => {
     const filter = parseReportFilter(request.form)
     const { replayed } = await replayParked(by, by.queue, filter)
-    return redirect(PATH, `${plural(replayed, 'report')} will be tried again.`)
+    return redirect(PATH, `${plural(replayed, 'report')} will be replayed.`)
   },
   ({ form }) => {
     if (form.has('id')) return null
     const many = countWords(countedOf(form))
-    return { question: `Try ${many} again?`, answer: `Try ${many} again` }
+    return { question: `Replay ${many}?`, answer: `Replay ${many}` }
   },
 )
 

@@ -1,6 +1,6 @@
 /** Lists senders (relays, accounts and numbers) with their state and history, and resumes them. */
 
-import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
+import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
 import { listSenders, resumeSender, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
@@ -23,7 +23,7 @@ const stateCell = ({ state, rate }: ShownSender): Cell =>
 const TITLES: Readonly<Record<string, string>> = {
   slowed: 'It was slowed down',
   paused: 'It was paused',
-  recovered: 'It takes mail again',
+  recovered: 'It accepts email again',
   resumed: 'An operator resumed it',
 }
 
@@ -36,7 +36,7 @@ const timeline = ({ key, events }: ShownSender, now: Date): Section => ({
     at: time(at, now),
     detail,
   })),
-  empty: 'Nothing has happened to it lately.',
+  empty: 'No recent events.',
 })
 
 /** Lists paused webhook endpoints of teams separately, so that they don't hide our senders. */
@@ -52,8 +52,8 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
     }),
     {
       id: 'webhooks',
-      title: 'Webhooks that ask to wait',
-      note: `Teams’ own servers: nothing else waits for them. At most ${WEBHOOKS_SHOWN} are listed.`,
+      title: 'Paused webhooks',
+      note: `Servers of teams that asked us to wait. Nothing else waits for them. Up to ${WEBHOOKS_SHOWN} are listed.`,
       live: true,
       empty: '',
     },
@@ -65,10 +65,10 @@ const MAX_COUNTED = 10_000
 /** Counts the messages, and their teams, that wait for each paused sender. */
 async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMap<string, string>> {
   const words = new Map<string, string>()
-  for (const { key, state } of rows) {
-    const channel = DELIVERIES.find((one) => sendsFor(one, key))
-    if (!channel || state === 'sending' || state === 'slowed') continue
-    const { jobs, teams } = await waitingOfTeams(tx, channel.job, MAX_COUNTED)
+  for (const { key, name, state } of rows) {
+    const { channel, group } = deliveryOfSender(key, name)
+    if (state === 'sending' || state === 'slowed') continue
+    const { jobs, teams } = await waitingOfTeams(tx, channel.job, { group, most: MAX_COUNTED })
     const atLeast = jobs < MAX_COUNTED ? '' : 'at least '
     words.set(key, `${atLeast}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`)
   }
@@ -81,22 +81,22 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
   const endpoints = await pausedEndpoints(database, WEBHOOKS_SHOWN)
   return show({
     title: 'Senders',
-    lead: 'Relays, accounts and numbers that were ever paced, slowed or paused. While one is paused, what goes through it waits, and nothing is lost.',
+    lead: 'Relays, accounts and numbers that were ever rate-limited, slowed or paused. Messages of a paused sender wait, and nothing is lost.',
     sections: compact([
       tableOf(
         rows,
         (sender) => ({
           Sender: text(sender.key, { detail: sender.name ?? undefined }),
           State: stateCell(sender),
-          'Next try': text(sender.paused_until && countdown(sender.paused_until, now)),
+          'Next attempt': text(sender.paused_until && countdown(sender.paused_until, now)),
           Waiting: text(waits.get(sender.key) ?? null),
-          'Provider’s answer': text(sender.reason),
+          'Provider response': text(sender.reason),
           Resume: sender.paused_until === null ? text('') : resumeButton(sender.key),
         }),
         {
           id: 'senders',
           live: true,
-          wrap: ['Provider’s answer'],
+          wrap: ['Provider response'],
           empty: 'No sender was ever paused or slowed.',
         },
       ),

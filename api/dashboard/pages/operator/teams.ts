@@ -4,9 +4,9 @@ import { membersOfTeam } from '../../../../db/accounts/members/people.sql.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { byLimit, isPeriodic, QUOTAS, USED } from '../../../../db/accounts/plans/quotas.ts'
 import { createTeam } from '../../../../db/accounts/teams/create.ts'
-import { accountRowsOf, teamsOfIds } from '../../../../db/accounts/teams/directory.sql.ts'
-import { accountOf } from '../../../../db/accounts/teams/limits.ts'
-import { bulkPauseOf } from '../../../../db/accounts/teams/reputation.sql.ts'
+import { readAccountRows, teamsOfIds } from '../../../../db/accounts/teams/directory.sql.ts'
+import { toAccount } from '../../../../db/accounts/teams/limits.ts'
+import { readBulkPause } from '../../../../db/accounts/teams/reputation.sql.ts'
 import { subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.ts'
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
@@ -60,9 +60,7 @@ const usage = (used: number, limit: number | null, words = (count: number) => nu
 
 const TEST_FIELD: Field = field('test', 'Kind', {
   type: 'checks',
-  options: [
-    { value: 'yes', label: 'Test team: everything as live, but nothing is delivered, for its whole life' },
-  ],
+  options: [{ value: 'yes', label: 'Test team (nothing is delivered, can’t be changed later)' }],
 })
 
 const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
@@ -99,7 +97,7 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
     { keyOf: ({ id }) => id, way: 'on' },
   )
   const ids = page.rows.map(({ id }) => id)
-  const accounts = await accountRowsOf(database, ids)
+  const accounts = await readAccountRows(database, ids)
   const weeks = await sendingOfWeek(database, ids)
   return show({
     title: 'Teams',
@@ -109,7 +107,7 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
         page.rows,
         (team) => {
           const row = accounts.get(team.id)
-          const account = row && accountOf(row)
+          const account = row && toAccount(row)
           const used = USED.map(({ name, title }) => [
             title,
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
@@ -177,7 +175,7 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
       ...figures,
       hidden('shown', JSON.stringify({ plan: team.plan, ...shown })),
     ],
-    { title: 'Plan and limits', note: 'An empty limit is the plan’s own.' },
+    { title: 'Plan and limits', note: 'Leave a limit empty to use the plan’s.' },
   )
 }
 
@@ -196,7 +194,7 @@ async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
     [field('number', 'Number', { type: 'select', options, required: true })],
     {
       title: 'WhatsApp number',
-      note: 'Messages that wait stay with their number. Templates of another account are disabled until they are found in it.',
+      note: 'Waiting messages keep their number. If the account changes, templates are disabled until they are found in the new one.',
     },
   )
 }
@@ -211,14 +209,14 @@ const membersTable = async (id: string, { database }: PageDeps, now: Date): Prom
   tableOf(
     await membersOfTeam(database, id),
     ({ email, role, last_seen_at }) => ({
-      Person: text(email),
+      Member: text(email),
       Role: status(role),
       'Last active': time(last_seen_at, now),
     }),
     {
       title: 'Members',
-      empty: 'Nobody yet: invite an owner on the team’s People page.',
-      start: { href: teamPath({ id }, 'people'), label: 'Invite people' },
+      empty: 'No members yet. Invite an owner on the team’s People page.',
+      start: { href: teamPath({ id }, 'people'), label: 'Invite members' },
     },
   )
 
@@ -226,7 +224,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
   const { database } = deps
   const team = await showTeam(database, params.id)
   const { limits, period, used, suspended_at, bulk_paused } = team
-  const bulk = bulk_paused && (await bulkPauseOf(database, team.id))
+  const bulk = bulk_paused && (await readBulkPause(database, team.id))
   return show({
     title: team.name,
     state: suspended_at === null ? status('active') : status('suspended', { tone: 'bad' }),
@@ -241,7 +239,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
     lead:
       suspended_at === null
         ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${team.plan}, from ${dayWords(period.start)} to ${dayWords(period.end)}.`
-        : `Suspended ${ageOf(suspended_at, now)}: its credentials are refused, and what it has queued waits.`,
+        : `Suspended ${ageOf(suspended_at, now)}: its credentials are rejected, and queued messages wait.`,
     sections: [
       ...alertsOf([bulk && bulkPausedAlert(bulk, now)]),
       factsOf(
@@ -317,14 +315,14 @@ const suspend = act(
   async ({ params }, { database }) => ({
     question: `Suspend ${(await showTeam(database, params.id)).name}?`,
     answer: 'Suspend team',
-    warning: 'Its keys and sessions are rejected from then on, and what it has queued waits.',
+    warning: 'Its keys and sessions are rejected from then on, and queued messages wait.',
     tone: 'danger',
   }),
 )
 
 const resume = act('operator', `${PATH}/:id/resume`, async (by, { params: { id } }) => {
   const team = await resumeTeam(by, id)
-  return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
+  return redirect(pageOfTeam(id), `${team.name} is resumed. Queued messages are sent.`)
 })
 
 export const teamPages = [teams, create, page, changePlan, changeNumber, suspend, resume, resumeBulkEmail]

@@ -96,7 +96,7 @@ export const numbersTable = (numbers: readonly WhatsappNumber[], now: Date): Sec
 const list = get('operator', PATH, async ({ now }, { database }) =>
   show({
     title: 'WhatsApp numbers',
-    lead: 'Teams without a number of their own send from the default number, which the settings of the workers name.',
+    lead: 'Teams without their own number use the default number in the workers’ settings.',
     sections: [
       numbersTable(await allNumbers(database), now),
       formOf(
@@ -115,7 +115,7 @@ const list = get('operator', PATH, async ({ now }, { database }) =>
         ],
         {
           title: 'Add a number',
-          note: 'Meta is asked first. Nothing is stored if it rejects the token.',
+          note: 'The number is checked with Meta first. Nothing is stored if Meta rejects the token.',
           folded: true,
         },
       ),
@@ -153,7 +153,7 @@ const metaFacts = (
       Teams: number(teams),
       'Waiting messages': number(waiting),
     },
-    { title: 'What Meta says' },
+    { title: 'Data from Meta' },
   )
 
 const hookFacts = (shown: Shown): Section =>
@@ -167,7 +167,7 @@ const hookFacts = (shown: Shown): Section =>
     },
     {
       title: 'Webhook of the Meta app',
-      note: 'Subscribe the app to these fields. Meta doesn’t say whether it is.',
+      note: 'Subscribe the app to these fields. Meta doesn’t report if it is subscribed.',
     },
   )
 
@@ -183,7 +183,7 @@ const changeForm = (shown: Shown): Section =>
         value: String(shown.messages_per_second),
       }),
     ],
-    { title: 'Change the number', note: 'An empty field stays as it is.' },
+    { title: 'Change the number', note: 'Empty fields aren’t changed.' },
   )
 
 const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, { database, secrets }) => {
@@ -234,7 +234,7 @@ const set = post('operator', `${PATH}/:name/set`, async (request, deps) => {
 const check = post('operator', `${PATH}/:name/check`, async (request, deps) => {
   const subscribe = request.form.get('subscribe') === 'yes'
   const checked = await checkNumber(toolsOf(request, deps), request.params.name, { subscribe })
-  return redirect(pageOf(checked.name), `Meta was asked. ${missingWords(checked)}`)
+  return redirect(pageOf(checked.name), `Checked with Meta. ${missingWords(checked)}`)
 })
 
 /** Defines an action on a number. */

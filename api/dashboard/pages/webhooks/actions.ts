@@ -97,10 +97,10 @@ async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<
   const path = teamPath(team, 'webhooks', replay.endpoint_id)
   const count = await countReplay(database, team.id, replay, MAX_REPLAYED + 1)
   if (count === 0) {
-    const waiting = backlog > 0 ? ` Waiting for their next try: ${backlog.toLocaleString('en-US')}.` : ''
+    const waiting = backlog > 0 ? ` Waiting for their next attempt: ${backlog.toLocaleString('en-US')}.` : ''
     return redirect(path, {
       tone: 'bad',
-      text: `Nothing to send again: no message fits “${REPLAY_LABELS[replay.what]}”.${waiting}`,
+      text: `Nothing to send again. No message matches “${REPLAY_LABELS[replay.what]}”.${waiting}`,
     })
   }
   const most = Math.min(count, MAX_REPLAYED)
@@ -108,7 +108,7 @@ async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<
     count > most ? `the oldest ${most.toLocaleString('en-US')} webhooks` : plural(count, 'webhook')
   return {
     question: `Send ${which} to ${name} again?`,
-    warning: `Of ${REPLAY_LABELS[replay.what]}.`,
+    warning: `Which: ${REPLAY_LABELS[replay.what]}.`,
     answer: 'Send again',
     fields: countedWords({ most, seen: replay.seen }),
   }
@@ -130,7 +130,7 @@ const replay = post(
       tone: job.result.replayed === 0 ? 'bad' : 'good',
       text:
         job.result.replayed === 0
-          ? 'Nothing was sent again: what was counted has changed meanwhile.'
+          ? 'Nothing was sent again, because the counted messages have changed.'
           : wordsOf(job).outcome(job.result) + paused,
     })
   },
@@ -143,7 +143,8 @@ const rotate = act(
   async (by, request) => {
     const id = request.params.id
     const { secret } = await rotateSecret(by, request.team.id, id, { seen: request.form.get('seen') })
-    const words = 'The new secret. Copy it now: it is not shown again. The old one also signs for 24 hours.'
+    const words =
+      'This is the new secret. Copy it now. It isn’t shown again. The old one also signs for 24 hours.'
     return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
   },
   asking((name) => `Create a new secret for ${name}? The old one also signs for 24 hours.`, {
@@ -163,15 +164,15 @@ const remove = act(
 
 export const webhookActs = [
   set,
-  doing('test', testEndpoint, 'A test is on its way: what comes back is listed below.'),
-  doing('enable', enableEndpoint, 'It gets events from now on. What failed before can be sent again below.'),
+  doing('test', testEndpoint, 'A test is on its way. The response is listed below.'),
+  doing('enable', enableEndpoint, 'The webhook is enabled. You can send failed messages again below.'),
   doing(
     'disable',
     disableEndpoint,
-    `It is disabled. What happens in the next ${KEPT_DAYS} days is kept, to be sent again once it is enabled.`,
+    `The webhook is disabled. Events of the next ${KEPT_DAYS} days are kept. You can send them again once it is enabled.`,
     asking(
       (name) =>
-        `Stop sending to ${name}? What waits for it fails. What happens in the next ${KEPT_DAYS} days is kept. Both can be sent again once it is enabled.`,
+        `Stop sending to ${name}? Waiting messages fail. Events of the next ${KEPT_DAYS} days are kept. You can send both again once it is enabled.`,
       { answer: 'Disable webhook', tone: 'danger' },
     ),
   ),

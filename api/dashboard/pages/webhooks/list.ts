@@ -34,7 +34,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
           live: true,
           empty:
             team.role === 'owner'
-              ? 'No webhooks yet. Add one; the documentation shows how a server checks what it gets.'
+              ? 'No webhooks yet. Add one. The documentation shows how to verify messages.'
               : 'No webhooks yet. An owner of the team can add one.',
         },
       ),
@@ -53,7 +53,7 @@ const create = act('owner', PATH, async (by, request) => {
     request.team.id,
     endpointFields(request.form),
   )
-  const words = `The secret of ${name}. Copy it now: it is not shown again.`
+  const words = `This is the secret of ${name}. Copy it now. It isn’t shown again.`
   return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
 })
 

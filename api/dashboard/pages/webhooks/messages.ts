@@ -50,7 +50,7 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
   const page = await pageById(request, (place) => webhooksOfTeam(database, team.id, asked, place))
   return show({
     title: 'Event log',
-    lead: 'What your webhooks were sent. Delivered messages are kept for 3 days, failed ones for 30.',
+    lead: 'Messages to your webhooks. Delivered ones are kept for 3 days, failed ones for 30.',
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
     sections: [
       ...filter.shown(request),
@@ -82,7 +82,7 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
   const page = await pageById(request, (from) => webhooksOf(database, place, asked, from))
   return show({
     title: `Messages to ${endpoint.name}`,
-    lead: 'What was delivered is kept for 3 days, what failed for 30.',
+    lead: 'Delivered messages are kept for 3 days, failed ones for 30.',
     back: { href: teamPath(team, 'webhooks', endpoint.id), label: endpoint.name },
     sections: [
       ...filter.shown(request),
@@ -101,7 +101,7 @@ function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamReque
   const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
   const asked = waiting.paused_senders.map(({ until, reason }): Alert => {
     const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
-    const title = 'Its server asks to wait until'
+    const title = 'Its server asked us to wait until'
     const at = until === null ? undefined : time(until, now)
     return { tone: 'warn', title, at, text: reason ?? '', link }
   })
@@ -112,14 +112,14 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
   const tries = attempts.map((each) => {
     const { at, status: code, ms } = each
     const { text: answer, tone } = answerCell(code)
-    const title = code === null ? 'No answer' : `Answered ${answer} after ${ms.toLocaleString('en-US')} ms`
+    const title = code === null ? 'No response' : `Response ${answer} after ${ms.toLocaleString('en-US')} ms`
     return { at, moment: { tone: tone ?? 'plain', title, detail: answerWords(each) } }
   })
   const notes = events.map(({ kind, occurred_at, detail }) => {
     const title = kind === 'gave_up' ? 'Failed' : 'Queued again'
     return { at: occurred_at, moment: { tone: kind === 'gave_up' ? 'bad' : 'busy', title, detail } }
   })
-  const made = { at: created_at, moment: { tone: 'plain', title: 'It happened', detail: '' } }
+  const made = { at: created_at, moment: { tone: 'plain', title: 'Created', detail: '' } }
   return [...notes, ...tries.toReversed(), made]
     .sort((one, other) => Date.parse(other.at) - Date.parse(one.at))
     .map(({ at, moment: { detail, ...moment } }) => ({
@@ -153,7 +153,7 @@ const bodyFor = (found: ShownWebhook, request: OfEvent): Section =>
     : {
         kind: 'actions',
         title: 'Body',
-        note: 'You are not a member of this team: opening it is recorded in the audit trail.',
+        note: 'You aren’t a member of this team, so opening it is recorded in the audit log.',
         links: [{ href: eventPath(request, 'content'), label: 'Open the content' }],
       }
 

@@ -79,7 +79,7 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
     ],
     {
       title: 'Send again',
-      note: 'The same ids and the same bytes. Delivered webhooks are kept for 3 days, failed ones for 30.',
+      note: 'With the same IDs and bodies. Delivered webhooks are kept for 3 days, failed ones for 30.',
       folded: true,
     },
   )
@@ -90,11 +90,11 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
     (each) => ({
       At: time(each.at, now),
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
-      Answer: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
-      'What came back': text(answerWords(each), { code: each.status !== null }),
+      Response: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
+      Details: text(answerWords(each), { code: each.status !== null }),
     }),
     {
-      title: 'Recent tries',
+      title: 'Recent attempts',
       id: 'tries',
       live: true,
       empty: 'Nothing has been sent yet.',
@@ -109,10 +109,10 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     return trouble({
       tone: 'bad',
       title: `It is disabled${state_reason ? `: ${state_reason}` : ''}`,
-      text: `Nothing is sent to it. What happens in the first ${KEPT_DAYS} days is kept as failed: enable it, then send again what failed.`,
+      text: `Nothing is sent to it. Events of the first ${KEPT_DAYS} days are kept as failed. Enable it, then send them again.`,
     })
   if (paused_until !== null) {
-    const title = `Its server asks to wait: next try ${countdown(paused_until, now)}`
+    const title = `Its server asked us to wait. Next attempt ${countdown(paused_until, now)}`
     return trouble({ tone: 'warn', title, text: 'Nothing is lost.' })
   }
   if (failing_since === null) return []
@@ -120,7 +120,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     tone: 'warn',
     title: 'Nothing has been delivered to it since',
     at: time(failing_since, now),
-    text: 'Each message is tried again, less and less often. The tries below have its answers.',
+    text: 'Messages are retried with increasing delays. The attempts below show its responses.',
   })
 }
 

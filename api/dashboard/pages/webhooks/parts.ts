@@ -22,14 +22,14 @@ export const typeOptions = (all: string) => [
 ]
 
 export const REPLAY_LABELS: Readonly<Record<(typeof REPLAYED)[number], string>> = {
-  failed: 'what failed',
-  over: 'all that was sent, or failed',
-  waiting: 'what waits for its next try, now',
+  failed: 'failed',
+  over: 'delivered or failed',
+  waiting: 'waiting for the next attempt',
 }
 
 export const endpointStateCell = ({ state, failing_since, paused_until }: EndpointRow): Cell => {
   if (state === 'disabled') return { text: 'disabled', tone: 'bad' }
-  if (paused_until !== null) return { text: 'asks to wait', tone: 'warn' }
+  if (paused_until !== null) return { text: 'paused', tone: 'warn' }
   return failing_since === null ? { text: 'enabled', tone: 'good' } : { text: 'failing', tone: 'warn' }
 }
 
@@ -38,7 +38,7 @@ export const typeWords = (types: readonly string[]): string =>
 
 export const answerCell = (code: number | null): Cell =>
   code === null
-    ? { text: 'no answer', tone: 'bad' }
+    ? { text: 'no response', tone: 'bad' }
     : { text: String(code), tone: code >= 200 && code <= 299 ? 'good' : 'bad' }
 
 /** Explanations of connection errors, by the code in their message. */
@@ -86,7 +86,7 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
         label: type === ALL_TYPES ? 'everything' : type,
         selected: hasAll ? type === ALL_TYPES : types.includes(type),
       })),
-      hint: 'Everything, types of later versions too; or only the types that you choose.',
+      hint: '“everything” includes types of later versions.',
     }),
     field('domain', 'Domain', {
       type: 'select',

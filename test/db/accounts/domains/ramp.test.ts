@@ -1,9 +1,15 @@
-/** The ramp of a new sending domain: its next limit, and the days until all emails are sent. */
-import { daysLeft, nextLimit, parseRampStart } from '../../../../db/accounts/domains/ramp.ts'
+/** The ramp of a new sending domain: its next limit, the days until all emails are sent, and which domains are new. */
+import { sql } from 'slonik'
+import { daysLeft, parseRampStart, rampToday } from '../../../../db/accounts/domains/ramp.ts'
+import { readRamp } from '../../../../db/accounts/domains/ramps.sql.ts'
+import { createVersions } from '../../../../db/content/templates/versions.ts'
+import { startRamp } from '../../../../db/messages/broadcasts/ramp.ts'
+import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
+import { anItem, openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
-const after = (changes: Partial<Parameters<typeof nextLimit>[0]> = {}, factor = 2) =>
-  nextLimit({ limit: 500, used: 500, bounced: 0, complained: 0, ...changes }, factor)
+const after = (changes: Partial<Parameters<typeof rampToday>[0]> = {}, factor = 2) =>
+  rampToday({ limit: 500, used: 500, bounced: 0, complained: 0, is_today: false, factor, ...changes }).limit
 
 t.test('raises the limit after half was used with few bounces and complaints', async (t) => {
   t.equal(after(), 1_000)
@@ -14,6 +20,7 @@ t.test('raises the limit after half was used with few bounces and complaints', a
   t.equal(after({ bounced: 10 }), 500, '2 % is not less than 2 %')
   t.equal(after({ limit: 2_000, used: 2_000, complained: 1 }), 4_000)
   t.equal(after({ limit: 2_000, used: 2_000, complained: 2 }), 2_000, '0.1 % is not less than 0.1 %')
+  t.equal(after({ is_today: true }), 500)
   t.equal(after({ limit: 80_000, used: 80_000 }), 100_000)
 })
 
@@ -32,4 +39,26 @@ t.test('counts the days until all emails are sent', async (t) => {
   t.equal(days(1_500), 1)
   t.equal(days(1_501), 2)
   t.equal(days(1_500, 0, 1), 3)
+})
+
+t.test('a domain with 1,000 accepted emails has a history', async (t) => {
+  const { database, queue, team } = await openStore(t)
+  const team_id = await team('pro')
+  const at = { queue, versions: createVersions() }
+  const items = Array.from({ length: 50 }, () => anItem())
+  for (let batch = 0; batch < 20; batch++) {
+    // A bucket of the plan has 50 tokens.
+    await database.query(sql.unsafe`update allowances set bucket_tokens = 50`)
+    await database.transaction((tx) => acceptEmails({ ...at, tx }, { team_id, domain: null }, items))
+  }
+  const stateAfter = async (accepted: number) => {
+    await database.query(sql.unsafe`
+      update email_states set provider_message_id = id::text, status = 'sent'
+      where id in (select id from email_states limit ${accepted})`)
+    await database.query(sql.unsafe`delete from domain_ramps`)
+    await startRamp(database, 'demo.test', { limit: 500, factor: 2 })
+    return (await readRamp(database, 'demo.test'))?.state
+  }
+  t.equal(await stateAfter(999), 'on')
+  t.equal(await stateAfter(1_000), 'off')
 })

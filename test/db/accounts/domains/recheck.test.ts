@@ -124,7 +124,7 @@ t.test('notifies owners after two nights without the record, and keeps sending',
   t.strictSame(await missing('other.example.com'), ['verified', null, null])
   t.match(
     await overview(),
-    /The DKIM record of mail\.example\.com is missing or different since 2027-03-03 \d\d:\d\d:\d\d UTC Mail from it still goes out/,
+    /The DKIM record of mail\.example\.com is missing or different since 2027-03-03 \d\d:\d\d:\d\d UTC Email from it is still sent/,
   )
   const heard = await webhooks()
   t.match(heard, [

@@ -1,12 +1,12 @@
 /** The pure rules of quota, period and bucket for a team's row. */
 import { computeBurst } from '../../../../db/accounts/plans/defaults.ts'
 import {
-  accountOf,
   buildCharge,
   currentPeriod,
   firstAllowance,
   left,
   storageError,
+  toAccount,
 } from '../../../../db/accounts/teams/limits.ts'
 import { rateReached, toLimitState } from '../../../../db/accounts/teams/rate-limit.ts'
 import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
@@ -39,9 +39,11 @@ const ROW: AccountRow = {
   broadcast_place: 3,
   whatsapp_place: 4,
   whatsapp_batch_place: 5,
+  whatsapp_parts_place: 6,
+  whatsapp_parts_batch_place: 7,
   now: NOW,
 }
-const account = (changes: Partial<AccountRow> = {}) => accountOf({ ...ROW, ...changes })
+const account = (changes: Partial<AccountRow> = {}) => toAccount({ ...ROW, ...changes })
 
 t.test('returns the account with its bucket refilled', async (t) => {
   t.strictSame(account(), {
@@ -52,7 +54,15 @@ t.test('returns the account with its bucket refilled', async (t) => {
     period: { start: new Date(ROW.period_start), end: new Date(ROW.period_end) },
     used: { emails: 11, whatsapp: 13, contacts: 12, storage: 14 },
     bucket: { tokens: 4, refilled_at: new Date(NOW) },
-    places: { email: 1, email_batch: 2, broadcast: 3, whatsapp: 4, whatsapp_batch: 5 },
+    places: {
+      email: 1,
+      email_batch: 2,
+      broadcast: 3,
+      whatsapp: 4,
+      whatsapp_batch: 5,
+      whatsapp_parts: 6,
+      whatsapp_parts_batch: 7,
+    },
     now: new Date(NOW),
   })
   t.match(account({ test: true, storage_gb: null }), { test: true, limits: { storage: null } })
@@ -158,6 +168,8 @@ t.test('a new team starts with a full bucket and no usage', async (t) => {
       broadcast_place: 0,
       whatsapp_place: 0,
       whatsapp_batch_place: 0,
+      whatsapp_parts_place: 0,
+      whatsapp_parts_batch_place: 0,
     },
   })
 })

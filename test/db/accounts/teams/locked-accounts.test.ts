@@ -2,7 +2,7 @@
  * Locked accounts: who waits and who skips them, and the refunds of deleted messages. Only messages of this
  * period are refunded, and never more than was used.
  */
-import { freePlaces, lockAccount, lockAccounts } from '../../../../db/accounts/teams/limits.ts'
+import { lockAccount, lockAccounts, refundQuota } from '../../../../db/accounts/teams/limits.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { hold } from '../../../support/held.ts'
 import { openStore } from '../../../support/stored-emails.ts'
@@ -18,7 +18,7 @@ const LAST = '2026-02-28T23:59:59.999Z'
 /** Returns the stored usage after a deletion of these messages. */
 async function usedAfter(teamId: string, deleted: ReturnType<typeof deletedAt>): Promise<number> {
   await store.database.transaction(async (tx) => {
-    await freePlaces(tx, teamId, await lockAccount(tx, teamId), { quota: 'emails', deleted })
+    await refundQuota(tx, teamId, await lockAccount(tx, teamId), { quota: 'emails', deleted })
   })
   return store.database.transaction(async (tx) => (await lockAccount(tx, teamId)).used.emails)
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { type QuerySqlToken, sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
-import { subscribersOf } from '../../../../db/audience/contacts/topic-counts.sql.ts'
+import { countSubscribers } from '../../../../db/audience/contacts/topic-counts.sql.ts'
 import {
   addTopics,
   deleteTopic,
@@ -11,7 +11,7 @@ import {
   insertTopic,
 } from '../../../../db/audience/contacts/topics.sql.ts'
 import { leaveTopics } from '../../../../db/audience/subscription/subscription.ts'
-import { foldFigures } from '../../../../db/stats/daily/fold.ts'
+import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
@@ -79,7 +79,7 @@ async function begin() {
         )
         .catch(() => {})
     if (what === 'drop' && contact === 0) await deleteTopic(database, team, chosen[0] ?? '', now())
-    if (what === 'fold') await foldFigures(database)
+    if (what === 'fold') await foldStats(database)
     if (what === 'subscribe')
       await database.transaction(async (tx) => {
         const held = await holdTopics(tx, team, chosen)
@@ -91,7 +91,7 @@ async function begin() {
       })
   }
   const counted = async () =>
-    [...(await subscribersOf(database, team, ids))].filter(([, count]) => count !== 0).sort()
+    [...(await countSubscribers(database, team, ids))].filter(([, count]) => count !== 0).sort()
   return { team, act, counted }
 }
 
@@ -103,7 +103,7 @@ t.test('counts equal a recount after concurrent changes of contacts', async (t) 
         const { team, act, counted } = await begin()
         for (const together of rounds) await Promise.all(together.map(act))
         t.strictSame(await counted(), await recounted(team), 'before folding')
-        await Promise.all([foldFigures(database), foldFigures(database)])
+        await Promise.all([foldStats(database), foldStats(database)])
         t.strictSame(await counted(), await recounted(team), 'after folding')
       },
     ),
@@ -134,6 +134,6 @@ t.test('deleting a team deletes its counts', async (t) => {
   const { team, act } = await begin()
   await act({ do: 'store', contact: 0, topics: [0, 1] })
   await database.query(sql.unsafe`delete from teams where id = ${team}`)
-  await foldFigures(database)
+  await foldStats(database)
   t.notOk(await database.exists(sql.unsafe`select from topic_counts where team_id = ${team}`))
 })

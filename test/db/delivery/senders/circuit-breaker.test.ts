@@ -1,10 +1,10 @@
 /** A sender's circuit breaker: when it opens and closes, the length of pauses, and its timeline. */
 import {
   applySignals,
+  failingSenders,
   pauseAfter,
   type SenderSignal,
   stateOfSender,
-  troubledSenders,
 } from '../../../../db/delivery/senders/circuit-breaker.ts'
 import { senderEvents } from '../../../../db/delivery/senders/events.sql.ts'
 import { reserveSends } from '../../../../db/delivery/senders/rate-limit.ts'
@@ -253,7 +253,7 @@ t.test('returns the state of a sender, and failing senders by prefix', async (t)
   const waiting = { ...untroubled, now: at(1), wait_seconds: 59 }
   t.strictSame(await stateOfSender(database, down.sender.key), probing)
   t.strictSame(await stateOfSender(database, paused.sender.key), waiting)
-  const troubled = await troubledSenders(database, 'kind:')
+  const troubled = await failingSenders(database, 'kind:')
   t.strictSame(troubled.now, at(1))
   t.strictSame(Object.fromEntries(troubled.states), {
     [down.sender.key]: probing,

@@ -56,7 +56,7 @@ t.test("follows the database's clock within the error of a query", async (t) => 
     await clock.setBy(after === 0 ? Promise.resolve() : sleep(after), () => at)
     const is = clock.now().getTime() - performance.now()
     const expected = wanted(performance.now() - asked)
-    t.ok(Math.abs(is - expected) < 200, `${is} ms ahead, not ${expected}`)
+    t.ok(Math.abs(is - expected) < 400, `${is} ms ahead, not ${expected}`)
   }
   await hears(50_000, 1_000, (elapsed) => 50_000 - elapsed / 2)
   await hears(50_000, 0, () => 50_000)

@@ -20,7 +20,7 @@ import { startProcess, startWorker, until } from '../../../support/worker.ts'
 
 const DELIVERIES = [
   ...['deliver-broadcast', 'deliver-email', 'deliver-test', 'deliver-test-whatsapp'],
-  ...['deliver-webhook', 'deliver-whatsapp', 'deliver-whatsapp-number'],
+  ...['deliver-webhook', 'deliver-whatsapp', 'deliver-whatsapp-number', 'deliver-whatsapp-parts'],
 ]
 const ALLOWED = { WEBHOOK_ALLOW: '127.0.0.0/8' }
 const PERSON = 'ana@example.com'
@@ -208,6 +208,7 @@ t.test('manual pauses stay after a restore', async (t) => {
       'deliver-test',
       'deliver-test-whatsapp',
       'deliver-whatsapp-number',
+      'deliver-whatsapp-parts',
     ],
   ])
   const paused = (await queuesOf(url)).filter((each) => each.paused)

@@ -68,7 +68,7 @@ t.test('a restore to a point in time under a running process sends nothing', asy
   const email = async () =>
     (await cli.json(['queue', 'status'])).find((each: { queue: string }) => each.queue === 'deliver-email')
   t.match(await email(), { paused: true, pause_reason: 'restored' })
-  await until('it is settled', async () => (await email()).paused_at !== null, 20)
+  await until('it is settled', async () => (await email()).paused_at !== null)
   t.match(await email(), { paused: true, pause_reason: 'restored', ready: 1 })
   await sleep(2_000)
   t.equal(sink.messages().length, 0)

@@ -1,8 +1,8 @@
 /** What a process concludes from heartbeats in the database: a failover, a copy, or nothing yet. */
 
-import type { HomeLook } from '../../../../db/maintenance/restore-guard/restore-guard.sql.ts'
+import type { HeartbeatResult } from '../../../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import {
-  homeVerdict,
+  judgeDatabase,
   type Memory,
   type Verdict,
 } from '../../../../db/maintenance/restore-guard/restore-guard.ts'
@@ -13,12 +13,12 @@ const AT = '2026-11-23T12:00:00.000Z'
 const LATER = '2026-11-25T12:00:00.000Z'
 
 /** Judges a process whose last check was a second ago. Everything is unchanged, except what a test passes. */
-const judged = (look: Partial<HomeLook>, memory: Partial<Memory> = {}): string => {
-  const found: HomeLook = {
+const judged = (look: Partial<HeartbeatResult>, memory: Partial<Memory> = {}): string => {
+  const found: HeartbeatResult = {
     ...{ found: true, at: AT, is_home: true, is_same_place: true, home_id: 'one', how: 'begun' },
     ...look,
   }
-  const verdict: Verdict = homeVerdict(
+  const verdict: Verdict = judgeDatabase(
     found,
     { last: { mark: 7, at: AT }, home: 'one', away: 0, ...memory },
     TIMES,

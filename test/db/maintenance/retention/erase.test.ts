@@ -7,7 +7,7 @@ import { array, object, string } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
 import { findSuppressed } from '../../../../db/audience/suppressions/suppressed.ts'
 import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
-import { walk } from '../../../../db/messages/broadcasts/expand.ts'
+import { expandStep } from '../../../../db/messages/broadcasts/expand.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
 import { adminCli } from '../../../support/admin.ts'
@@ -337,7 +337,7 @@ t.test('removes an erased person from the skips of broadcasts', async (t) => {
   await post(id, 'send')
   const { database, deps, url } = service
   const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
-  await database.transaction((tx) => walk({ ...deps, tx, ahead: 5, brakes }, team.id, id))
+  await database.transaction((tx) => expandStep({ ...deps, tx, ahead: 5, brakes }, team.id, id))
   const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
   t.match(await cli.json(['broadcast', 'skips', team.id, id]), [
@@ -426,7 +426,7 @@ t.test('a broadcast creates no email for an erased contact', async (t) => {
     tx.query(sql.unsafe`lock table template_versions in access exclusive mode`),
   )
   const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
-  const walking = database.transaction((tx) => walk({ ...deps, tx, ahead: 5, brakes }, team.id, id))
+  const walking = database.transaction((tx) => expandStep({ ...deps, tx, ahead: 5, brakes }, team.id, id))
   await until('it has picked them', async () => (await lockWaits({ database })) > 0)
   const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])

@@ -234,13 +234,13 @@ t.test("owners can export on the contact's page, with an audit entry", async (t)
   const printed = await cli.json(['contact', 'export', team.id, ANA])
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const page = `/teams/${team.id}/contacts/${IDENTITY}`
-  t.match((await owner.get(page)).html, 'Export everything stored')
+  t.match((await owner.get(page)).html, 'Export personal data')
   const file = await owner.post(`${page}/export`)
   t.equal(file.status, 200)
   t.match(file.headers.get('content-disposition'), /^attachment; filename="contact-[^"]+@[^"]+\.json"/)
   t.strictSame({ ...JSON.parse(file.html), exported_at: '' }, { ...printed, exported_at: '' })
   const viewer = await signedIn(service, { team: team.id, role: 'editor' })
-  t.notMatch((await viewer.get(page)).html, 'Export everything stored')
+  t.notMatch((await viewer.get(page)).html, 'Export personal data')
   t.equal((await owner.post(`/teams/${team.id}/contacts/nobody@example.com/export`)).status, 404)
   const lines = (await auditEntries(database, { team: team.id, limit: 50 })).filter(
     ({ action }) => action === 'contact.export',

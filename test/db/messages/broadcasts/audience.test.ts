@@ -6,7 +6,7 @@ import { object, string } from 'yup'
 import { createContact } from '../../../../db/audience/contacts/edit.ts'
 import { audienceSize, lackingMembers, nextMembers } from '../../../../db/messages/broadcasts/audience.sql.ts'
 import type { Condition } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { walk } from '../../../../db/messages/broadcasts/expand.ts'
+import { expandStep } from '../../../../db/messages/broadcasts/expand.ts'
 import { makeAudience } from '../../../support/audience.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
@@ -231,7 +231,7 @@ t.test('includes a contact whose creation commits after the start', async (t) =>
   })
   const started = post(id, 'send')
   const step = () =>
-    database.transaction((tx) => walk({ ...deps, tx, ahead: 100, brakes: BRAKES }, team.id, id))
+    database.transaction((tx) => expandStep({ ...deps, tx, ahead: 100, brakes: BRAKES }, team.id, id))
   const hasWaited = await Promise.race([
     started.then(() => false),
     until('the start waits', async () => (await lockWaits(service)) > 0).then(() => true),

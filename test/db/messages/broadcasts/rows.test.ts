@@ -14,7 +14,7 @@ import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { removeEmails } from '../../../../db/messages/emails/remove.ts'
 import { figuresOf } from '../../../../db/stats/daily/broadcasts.sql.ts'
-import { foldFigures } from '../../../../db/stats/daily/fold.ts'
+import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { anItem, openStore, type Store } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
@@ -133,7 +133,7 @@ t.test('broadcast stats equal a recount after concurrent changes', async (t) => 
         database,
         picked.map((email) => ({ team_id: teamId, id: email, unknowns: 0 })),
       )
-    if (what === 'fold') await foldFigures(database)
+    if (what === 'fold') await foldStats(database)
   }
   await fc.assert(
     fc.asyncProperty(
@@ -143,7 +143,7 @@ t.test('broadcast stats equal a recount after concurrent changes', async (t) => 
         for (const together of rounds) await Promise.all(together.map((each) => act(id, each)))
         const expected = await recounted(place, teamId, id)
         t.strictSame(await place.figures(id), expected, 'before folding')
-        await foldFigures(database)
+        await foldStats(database)
         t.strictSame(await place.figures(id), expected, 'after folding')
       },
     ),
@@ -160,7 +160,7 @@ t.test('broadcast stats keep emails that retention has deleted', async (t) => {
   for (let made = 0; made < 3; made++) await accept(uuidv7())
   await database.query(sql.unsafe`update email_states set status = 'sent'`)
   await accept(uuidv7())
-  await foldFigures(database)
+  await foldStats(database)
   t.strictSame(await figures(), { made: 4, queued: 1, sent: 3 })
   await database.query(sql.unsafe`
     update allowances set period_start = now() + interval '1 day', period_end = now() + interval '2 days'`)

@@ -38,14 +38,14 @@ t.test('shows why a webhook waits, and retries it on request', async (t) => {
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', endpoint.id, ...rest].join('/')
   const page = await owner.get(at('events', event_id))
-  shows(t, page, /Why it waits Tried 1 time; next try in .* The last answer: answered 503/)
-  shows(t, page, /Answered 503 after .* ms .* not <now>/)
+  shows(t, page, /Why it waits Attempted 1 time\. Next attempt in .* Last response: answered 503/)
+  shows(t, page, /Response 503 after .* ms .* not <now>/)
   shows(t, await owner.get(at('messages?status=queued')), 'webhook.test')
   shows(t, await owner.get(at('messages?status=delivered')), 'No message matches.')
   t.equal((await owner.get(at('messages?status=eaten'))).status, 400)
   await cli.json(['team', 'suspend', team.id])
   const suspended = await owner.get(at('events', event_id))
-  shows(t, suspended, /Why it waits Nothing goes out: the team is suspended .* The last answer: answered 503/)
+  shows(t, suspended, /Why it waits Nothing goes out: the team is suspended .* Last response: answered 503/)
   await cli.json(['team', 'resume', team.id])
   receiver.answer = null
   await owner.post(at('events', event_id, 'requeue'))
@@ -90,9 +90,9 @@ t.test('shows Retry-After as the reason, and lists such servers separately', asy
   t.strictSame(await mine(), [])
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const at = `/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`
-  shows(t, await viewer.get(at), /Its server asks to wait until .* answered 429/)
+  shows(t, await viewer.get(at), /Its server asked us to wait until .* answered 429/)
   const operator = await signedIn(service, { operator: true })
-  shows(t, await operator.get('/operator/senders'), /Webhooks that ask to wait .* answered 429/)
+  shows(t, await operator.get('/operator/senders'), /Paused webhooks .* answered 429/)
   t.notMatch(textOf((await operator.get(`/teams/${team.id}`)).html), 'Nothing goes out through webhook:')
   receiver.answer = null
   await operator.post(`/operator/senders/resume?${new URLSearchParams({ key })}`)
@@ -181,7 +181,7 @@ t.test('replays thousands in slices, each once, with progress', async (t) => {
     t.match(list.html, 'rel="prev"')
   }
   const asked = await owner.ask(`${at}/replay`, { what: 'failed' })
-  shows(t, asked, /Send 1,500 webhooks to .* again\? Of what failed\./)
+  shows(t, asked, /Send 1,500 webhooks to .* again\? Which: failed\./)
   const [answer = {}] = formsTo(asked, `${at}/replay`)
   const { location } = await owner.post(`${at}/replay`, answer)
   t.match(location, `/teams/${team.id}/background-jobs/`, 'more than one slice: it goes on without the page')
@@ -314,11 +314,11 @@ t.test('shows that a webhook waits for a paused queue', async (t) => {
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const page = await viewer.get(`/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`)
   shows(t, page, 'Its queue is paused by an operator')
-  t.notMatch(page.html, 'No worker has taken it yet', 'one reason, the most specific')
+  t.notMatch(page.html, 'Waiting for a worker', 'one reason, the most specific')
   t.notMatch(page.html, 'Send again', 'a viewer only reads')
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const own = `/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`
-  const paused = 'Queued to be sent again. Delivery is paused just now: the next try comes when that ends.'
+  const paused = 'Queued to be sent again. Delivery is paused. The next attempt is made when it resumes.'
   await owner.post(`${own}/requeue`)
   shows(t, await owner.get(own), paused)
   await cli.json(['queue', 'resume', 'deliver-webhook'])

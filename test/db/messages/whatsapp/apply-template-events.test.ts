@@ -8,7 +8,10 @@ import {
   applyTemplateChanges,
   applyTemplateFacts,
 } from '../../../../db/messages/whatsapp/apply-template-events.ts'
-import { type TemplateNews, whatsappTemplatesOfTeam } from '../../../../db/messages/whatsapp/templates.sql.ts'
+import {
+  type TemplateUpdate,
+  whatsappTemplatesOfTeam,
+} from '../../../../db/messages/whatsapp/templates.sql.ts'
 import { makeTeam, world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { aTemplate, makeTemplate, templateOf } from '../../../support/whatsapp.ts'
@@ -29,15 +32,15 @@ t.test('the latest event sets the state in each live team, in any order', async 
     (await Promise.all(ids.map(async (id) => (await templateOf(service, id)).status))).join()
   const begun = Math.floor(Date.now() / 1_000)
   const news = (
-    status: TemplateNews['status'],
+    status: TemplateUpdate['status'],
     seconds: number,
-    changes: Partial<TemplateNews> = {},
-  ): TemplateNews => ({
+    changes: Partial<TemplateUpdate> = {},
+  ): TemplateUpdate => ({
     ...{ name: 'shared', language: 'en-US', account_id: null, number: null, status },
     occurred_at: new Date((begun + seconds) * 1_000),
     ...changes,
   })
-  const apply = (...all: TemplateNews[]) =>
+  const apply = (...all: TemplateUpdate[]) =>
     database.transaction((tx) => applyReportedTemplates(tx, all, new Date()))
   const results = await apply(
     ...[news('paused', 10), news('approved', 5)],

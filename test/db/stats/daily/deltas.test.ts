@@ -12,7 +12,7 @@ import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove
 import { acceptWhatsapp } from '../../../../db/messages/whatsapp/accept.ts'
 import { applyWhatsappEvents } from '../../../../db/messages/whatsapp/apply-events.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
-import { foldFigures } from '../../../../db/stats/daily/fold.ts'
+import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { figuresSince, hoursSince } from '../../../../db/stats/daily/stats.sql.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { erasePerson } from '../../../support/erase.ts'
@@ -132,7 +132,7 @@ async function begin() {
     if (each.do === 'report') await report(each)
     if (each.do === 'requeue') await requeue()
     if (each.do === 'delete') await remove(each)
-    if (each.do === 'fold') await foldFigures(database)
+    if (each.do === 'fold') await foldStats(database)
     if (each.do === 'erase')
       await erasePerson({ database, queue, secrets }, team, `user${each.pick % 5}@example.com`)
   }
@@ -153,7 +153,7 @@ t.test('stats equal a recount after concurrent changes', async (t) => {
         const { act, agrees } = await begin()
         for (const together of rounds) await Promise.all(together.map(act))
         await agrees(t, 'before folding')
-        await Promise.all([foldFigures(database), foldFigures(database)])
+        await Promise.all([foldStats(database), foldStats(database)])
         await agrees(t, 'after folding')
       },
     ),
@@ -193,7 +193,7 @@ t.test('hourly stats are kept for two days', async (t) => {
   const hour = sql.fragment`date_trunc('hour', now(), 'UTC') - interval '50 hours'`
   await database.query(sql.unsafe`
     insert into figure_deltas (team_id, channel, hour, status, count) values (${team}, 'email', ${hour}, 'opened', 1)`)
-  await foldFigures(database)
+  await foldStats(database)
   t.match(await hoursSince(database, team, EMAIL, EVER), [{ status: 'sent' }, { status: 'queued' }])
 })
 
@@ -201,7 +201,7 @@ t.test('deleted messages are subtracted from stats', async (t) => {
   const { team, act, agrees } = await begin()
   await act({ do: 'email', pick: 1, kind: 'sent', seen: 'sent' })
   await act({ do: 'report', pick: 0, kind: 'delivered', seen: 'sent' })
-  await foldFigures(database)
+  await foldStats(database)
   await database.query(sql.unsafe`
     update allowances set period_start = now() + interval '1 day', period_end = now() + interval '2 days'
     where team_id = ${team}`)

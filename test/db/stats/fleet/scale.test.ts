@@ -1,7 +1,7 @@
 /** The scaling signal for given stats, without a database or clock. */
 
 import type { QueueStatus } from '../../../../db/queue/jobs.sql.ts'
-import type { Gauges, ProcessRow, SenderFigures } from '../../../../db/stats/fleet/fleet.sql.ts'
+import type { Gauges, ProcessRow, SenderStats } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { computeScale } from '../../../../db/stats/fleet/scale.ts'
 import t from '../../../support/tap.ts'
 
@@ -29,7 +29,7 @@ const process = (kind: 'web' | 'worker', busy = 0, senders: Record<string, strin
   silent_seconds: 0,
 })
 
-const sender = (key: string, changes: Partial<SenderFigures> = {}): SenderFigures => ({
+const sender = (key: string, changes: Partial<SenderStats> = {}): SenderStats => ({
   key,
   name: null,
   paused: 0,

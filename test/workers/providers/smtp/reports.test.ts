@@ -330,6 +330,12 @@ t.test('a bounce in another form is only read from a mail server', async (t) => 
   t.match(await faultOf(mail('', 'It did not work.\n')), { event: { kind: 'unreadable', ref } })
   const person = `Return-Path: <bo@example.net>\r\nTo: ${mail_from}\r\nFrom: bo@example.net\r\n\r\n550 5.1.1 x\r\n`
   t.same(await readBytes(person), [], 'a person quotes it')
+  const mixed = report(mail_from, GONE).replace(
+    'multipart/report; report-type=delivery-status',
+    'multipart/mixed',
+  )
+  t.match(await readBytes(`Return-Path: <>\r\n${mixed}`), [{ kind: 'bounced', effect: 'hard' }])
+  t.same(await readBytes(`Return-Path: <bo@example.net>\r\n${mixed}`), [], 'a person forwards its parts')
 })
 
 t.test('a complaint at fbl@ is matched by any signed reference, in any format', async (t) => {
