@@ -1,6 +1,6 @@
 /** Lists topics with their subscribers. Creates, renames and deletes them. */
 
-import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
+import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { RequestError } from '../../../db/errors.ts'
@@ -14,7 +14,7 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
   const { team, now } = request
   const topics = await topicsOfTeam(database, team.id)
   const ids = topics.map(({ id }) => id)
-  const subscribers = await subscribersOf(database, team.id, ids)
+  const subscribers = await countSubscribers(database, team.id, ids)
   const edits = team.role !== 'viewer'
   return show({
     title: 'Topics',
@@ -59,7 +59,7 @@ const create = act('editor', '/teams/:team/topics', async (by, { team, form }) =
 const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, { database }) => {
   const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
   if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: "This topic doesn't exist." })
-  const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
+  const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
   const people = plural(count, 'contact')
   return show({
     title: topic.name,
@@ -95,7 +95,7 @@ const remove = act(
   async ({ team, params }, { database }) => {
     const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
     if (!topic) throw new RequestError('not_found', "This topic doesn't exist.")
-    const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
+    const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
     return {
       question: `Delete the topic ${topic.name}?`,
       answer: 'Delete topic',

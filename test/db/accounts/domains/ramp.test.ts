@@ -1,7 +1,7 @@
 /** The ramp of a new sending domain: its next limit, the days until all emails are sent, and which domains are new. */
 import { sql } from 'slonik'
 import { daysLeft, parseRampStart, rampToday } from '../../../../db/accounts/domains/ramp.ts'
-import { rampOf } from '../../../../db/accounts/domains/ramps.sql.ts'
+import { readRamp } from '../../../../db/accounts/domains/ramps.sql.ts'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { startRamp } from '../../../../db/messages/broadcasts/ramp.ts'
 import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
@@ -57,7 +57,7 @@ t.test('a domain with 1,000 accepted emails has a history', async (t) => {
       where id in (select id from email_states limit ${accepted})`)
     await database.query(sql.unsafe`delete from domain_ramps`)
     await startRamp(database, 'demo.test', { limit: 500, factor: 2 })
-    return (await rampOf(database, 'demo.test'))?.state
+    return (await readRamp(database, 'demo.test'))?.state
   }
   t.equal(await stateAfter(999), 'on')
   t.equal(await stateAfter(1_000), 'off')
