@@ -81,7 +81,7 @@ export async function countRequeueable(
   patience = MATCHING_MS,
 ): Promise<Requeueable> {
   const end = performance.now() + patience
-  const criteria = { ...criteriaOf(filter), between }
+  const criteria = { ...toCriteria(filter), between }
   const count = { waiting: 0, rejected: 0 }
   for (let before: string | undefined; ; ) {
     const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING_BATCH })
