@@ -54,8 +54,8 @@ export const idsToRequeue = (tx: Tx, teamId: string, criteria: EmailCriteria) =>
 const waitingRow = idRow.concat(row({ fits: boolean(), waits: boolean() }))
 
 /**
- * Returns a batch of a team's emails that no provider has accepted, newest first, after an ID, whether
- * each matches, and whether it waits or was rejected. Each is looked up by its key. The emails are spread over two indexes.
+ * Returns a batch of a team's emails that no provider has accepted, newest first, after an ID. Each says whether it
+ * matches, and whether it waits or was rejected. Each is looked up by its key. The emails are spread over two indexes.
  */
 export async function waitingEmails(
   tx: Tx,
