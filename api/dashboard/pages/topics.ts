@@ -8,8 +8,10 @@ import { number, plural, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
 import { act, compact, field, formOf, get, press, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
+import { sortable } from '../server/sort.ts'
 
-const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
+const list = get('viewer', '/teams/:team/topics', async (request, { database }) => {
+  const { team, now } = request
   const topics = await topicsOfTeam(database, team.id)
   const ids = topics.map(({ id }) => id)
   const subscribers = await countSubscribers(database, team.id, ids)
@@ -18,21 +20,24 @@ const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { databa
     title: 'Topics',
     lead: 'Contacts can subscribe to topics, and unsubscribe from each one separately.',
     sections: compact([
-      tableOf(
-        topics,
-        ({ id, name, created_at }) => ({
-          Name: text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
-          Subscribers: number(subscribers.get(id) ?? 0, {
-            href: `${teamPath(team, 'contacts')}?topic=${id}`,
+      sortable(
+        request,
+        tableOf(
+          topics,
+          ({ id, name, created_at }) => ({
+            Name: text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
+            Subscribers: number(subscribers.get(id) ?? 0, {
+              href: `${teamPath(team, 'contacts')}?topic=${id}`,
+            }),
+            ID: text(id, { code: true, copy: true }),
+            Created: time(created_at, now),
           }),
-          ID: text(id, { code: true, copy: true }),
-          Created: time(created_at, now),
-        }),
-        {
-          empty: edits
-            ? 'No topics yet. Add one, such as a newsletter, then subscribe contacts to it.'
-            : 'No topics yet. An editor of the team can add one.',
-        },
+          {
+            empty: edits
+              ? 'No topics yet. Add one, such as a newsletter, then subscribe contacts to it.'
+              : 'No topics yet. An editor of the team can add one.',
+          },
+        ),
       ),
       edits &&
         formOf(
