@@ -14,7 +14,7 @@ import { nameConnections } from '../db/postgres/connect.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
-import { graphApiUrl, returnDomainOf } from '../db/process/config.ts'
+import { graphApiUrl, toReturnDomain } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { memoryLimit, memoryWarnings, saveMemory } from '../db/process/memory.ts'
@@ -80,7 +80,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     texts: createPlainTexts(),
     ...createDomainLookups(settings.DNS_SERVER),
     zoneOf: createZoneLookup(settings.DNS_SERVER),
-    returnDomain: returnDomainOf(settings),
+    returnDomain: toReturnDomain(settings),
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
@@ -113,7 +113,7 @@ async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies
 const operatorPaths = ({ METRICS_TOKEN, HIREFIRE_TOKEN, ...settings }: ApiSettings) => ({
   tokens: { metrics: METRICS_TOKEN ?? null, hirefire: HIREFIRE_TOKEN ?? null },
   least: settings.TEAM_PAUSE_MIN_EMAILS,
-  returnPath: createReturnPathCheck(returnDomainOf(settings), createDomainLookups(settings.DNS_SERVER)),
+  returnPath: createReturnPathCheck(toReturnDomain(settings), createDomainLookups(settings.DNS_SERVER)),
 })
 
 async function start(settings: ApiSettings, log: Log) {

@@ -16,10 +16,10 @@ import {
   ownMailbox,
   publicUrl,
   readSettings,
-  returnDomainOf,
   returnPathDomain,
   settingsOf,
   sharedSettings,
+  toReturnDomain,
   wholeNumber,
 } from '../db/process/config.ts'
 import { createNames } from '../db/process/dns.ts'
@@ -189,7 +189,7 @@ export const emailRules = ({
   simulated_recipients: SIMULATED_RECIPIENTS === 'yes',
   retry_ms: EMAIL_RETRY_HOURS * 3_600_000,
   sent_counts_ms: SENT_COUNTS_AS_DELIVERED_HOURS * 3_600_000,
-  return_domain: returnDomainOf({ RETURN_PATH_DOMAIN }),
+  return_domain: toReturnDomain({ RETURN_PATH_DOMAIN }),
 })
 
 /** Returns the settings for notices to owners and the operator. */

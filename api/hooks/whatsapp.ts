@@ -10,7 +10,7 @@ import { contentKey } from '../../db/delivery/reports/store.ts'
 import { RequestError } from '../../db/errors.ts'
 import { cutPost, type HookScope } from '../../db/messages/whatsapp/cut-post.ts'
 import { hookOfNumber, NUMBER_NAME } from '../../db/messages/whatsapp/number-hook.ts'
-import { stopWordsOf, stopWordsSetting } from '../../db/messages/whatsapp/stop-words.ts'
+import { parseStopWords, stopWordsSetting } from '../../db/messages/whatsapp/stop-words.ts'
 import { givenSecret, type SettingsOf } from '../../db/process/config.ts'
 import { sameSecret } from '../http/auth.ts'
 import type { Answer } from '../http/errors.ts'
@@ -78,7 +78,7 @@ const fault = ({ WHATSAPP_APP_SECRET: secret, WHATSAPP_VERIFY_TOKEN: verify }: S
 const open = (given: Settings) => ({
   whatsapp_app_secret: given.WHATSAPP_APP_SECRET ?? null,
   whatsapp_verify_token: given.WHATSAPP_VERIFY_TOKEN ?? null,
-  whatsapp_stop_words: stopWordsOf(given.WHATSAPP_STOP_WORDS),
+  whatsapp_stop_words: parseStopWords(given.WHATSAPP_STOP_WORDS),
 })
 
 type Deps = HookDeps<ReturnType<typeof open>>

@@ -3,7 +3,7 @@
  * and any number of rejections costs one statement every two seconds. Bodies, queries and credentials are
  * never stored. A killed process loses the calls that it hasn't stored yet.
  */
-import { insertRefusedCalls } from '../../db/accounts/rejections/refusals.sql.ts'
+import { insertRejectedCalls } from '../../db/accounts/rejections/refusals.sql.ts'
 import { RequestError } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import { idAt } from '../../db/process/ids.ts'
@@ -27,7 +27,7 @@ export type Refusals = {
 }
 
 export function createRejections(database: Pick<Database, 'transaction'>): Refusals {
-  const gathered = new Map<string, Parameters<typeof insertRefusedCalls>[1][number][]>()
+  const gathered = new Map<string, Parameters<typeof insertRejectedCalls>[1][number][]>()
   let timer: NodeJS.Timeout | null = null
 
   const flush = async (): Promise<void> => {
@@ -35,7 +35,7 @@ export function createRejections(database: Pick<Database, 'transaction'>): Refus
     timer = null
     const calls = [...gathered.values()].flat()
     gathered.clear()
-    if (calls.length > 0) await database.transaction((tx) => insertRefusedCalls(tx, calls))
+    if (calls.length > 0) await database.transaction((tx) => insertRejectedCalls(tx, calls))
   }
   return {
     note({ team_id, key }, { now, ...call }, { code, message }) {

@@ -10,7 +10,7 @@ import { fill } from '../../db/fill.ts'
 import type { EmailFile, EmailItem, ItemFile } from '../../db/messages/emails/call.ts'
 import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { encodedSize, endingsOf, typeOfName } from '../../db/validation/files.ts'
+import { encodedSize, extensionsIn, typeOfName } from '../../db/validation/files.ts'
 import { utf8Bytes } from '../../db/validation/strings.ts'
 import type { Attached } from './attachment-shape.ts'
 import { TEXTS } from './texts.ts'
@@ -56,7 +56,7 @@ function fileOf(attached: Attached, uploads: Uploads): ItemFile {
  * bad_request
  */
 export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename: string, at: string): void {
-  const extension = endingsOf(filename).find((ending) => blocked_extensions.has(ending))
+  const extension = extensionsIn(filename).find((ending) => blocked_extensions.has(ending))
   if (extension === undefined) return
   throw new RequestError('bad_request', { field: at, problem: fill(TEXTS.blockedExtension, { extension }) })
 }

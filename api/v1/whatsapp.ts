@@ -9,7 +9,7 @@ import {
   type WhatsappOutcome,
 } from '../../db/messages/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/messages/whatsapp/messages.sql.ts'
-import { givenTimes } from '../../db/validation/moments.ts'
+import { shownTimes } from '../../db/validation/moments.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { countSends } from '../sends/count.ts'
@@ -24,7 +24,7 @@ import { itemOf, messageBody, messagesBody } from './whatsapp-body.ts'
 const presentMessages = (rows: readonly SentRow[]) => ({
   data: rows.map(({ id, recipient, status, ...times }) => ({
     ...{ id, to: recipient, status },
-    ...givenTimes(times),
+    ...shownTimes(times),
   })),
 })
 

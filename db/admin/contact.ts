@@ -3,7 +3,7 @@ import { requireTeam } from '../accounts/teams/view.ts'
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../audience/contacts/contacts.sql.ts'
 import { type ByHand, SUPPRESSIONS, suppressByHand } from '../audience/suppressions/by-hand.ts'
 import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
-import { erasureOf } from '../maintenance/background-jobs/kinds.ts'
+import { toErasure } from '../maintenance/background-jobs/kinds.ts'
 import type { Erasure } from '../maintenance/retention/erase.ts'
 import { exportPerson } from '../maintenance/retention/export.ts'
 import { eraseNumber, exportNumber } from '../maintenance/retention/whatsapp-number.ts'
@@ -59,7 +59,7 @@ const personVerbs: Verbs = ({ verb, admin }) => {
       if (isNumber(identity))
         return admin.transaction((by) => eraseNumber({ ...by, secrets }, team, identity))
       await requireTeam(await admin.database(), team)
-      return admin.runBackgroundJob<Erasure>(erasureOf(secrets, team, identity), secrets)
+      return admin.runBackgroundJob<Erasure>(toErasure(secrets, team, identity), secrets)
     }),
   )
 }

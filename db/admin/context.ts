@@ -14,8 +14,8 @@ import {
   commaList,
   graphApiUrl,
   readToolSettings,
-  returnDomainOf,
   type ToolSettings,
+  toReturnDomain,
 } from '../process/config.ts'
 import { LOOPBACK, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
@@ -122,7 +122,7 @@ export function createAdmin() {
     /** A DNS server to use instead of the system's. */
     dnsServer: settings.DNS_SERVER,
     /** RETURN_PATH_DOMAIN, as in the workers. Null if it isn't set. */
-    returnDomain: returnDomainOf(settings),
+    returnDomain: toReturnDomain(settings),
     graphApi: graphApiUrl(settings),
     /** The plan of new teams, if the setting names one. */
     defaultPlan: settings.DEFAULT_PLAN,

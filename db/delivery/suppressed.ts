@@ -2,7 +2,7 @@
  * Leaves out messages whose recipients are all suppressed. Only a requeue by filter does this. A worker checks
  * each email again before the send.
  */
-import { suppressTransactionalOf } from '../accounts/teams/teams.sql.ts'
+import { readSuppressTransactional } from '../accounts/teams/teams.sql.ts'
 import { findStopping } from '../audience/suppressions/suppressed.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -21,7 +21,7 @@ export async function leaveOutSuppressed(
   refs: readonly DeliveryRef[],
 ): Promise<{ left: readonly DeliveryRef[]; suppressed: number }> {
   if (!channel.suppressible || refs.length === 0) return { left: refs, suppressed: 0 }
-  const stops = await suppressTransactionalOf(tx, teamId)
+  const stops = await readSuppressTransactional(tx, teamId)
   if (stops === 'nothing') return { left: refs, suppressed: 0 }
   const rows = (await suppressibleRecipients(tx, channel, refs)).map(({ recipients, ...ref }) => ({
     ref,

@@ -4,7 +4,7 @@
  * DECISIONS: Reputation of a team.
  */
 import { type By, record } from '../accounts/audit/record.ts'
-import { bulkPauseOf, setBulkPaused, setBulkResumed, setWarned } from '../accounts/teams/reputation.sql.ts'
+import { readBulkPause, setBulkPaused, setBulkResumed, setWarned } from '../accounts/teams/reputation.sql.ts'
 import {
   type BulkPause,
   describeRates,
@@ -86,7 +86,7 @@ export async function resumeBulk(
   const { tx, now } = by
   const { name } = await requireTeam(tx, teamId)
   const broadcasts = await lockBulkPaused(tx, teamId)
-  const before = await bulkPauseOf(tx, teamId)
+  const before = await readBulkPause(tx, teamId)
   if (await setBulkResumed(tx, teamId)) {
     await bringForward(tx, EMAIL.job, waitingBatchItems(teamId))
     await wakeOnCommit(tx, EMAIL.job)

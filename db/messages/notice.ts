@@ -7,7 +7,7 @@
 import { dkimRecord } from '../accounts/domains/dkim.ts'
 import { domainById, teamOfDomain } from '../accounts/domains/domains.sql.ts'
 import { membersOfTeam } from '../accounts/members/people.sql.ts'
-import { bulkPauseOf } from '../accounts/teams/reputation.sql.ts'
+import { readBulkPause } from '../accounts/teams/reputation.sql.ts'
 import { pauseFigures } from '../accounts/teams/reputation.ts'
 import { requireTeam } from '../accounts/teams/view.ts'
 import { KEPT_DAYS } from '../channels/events/webhooks.sql.ts'
@@ -94,7 +94,7 @@ async function badReputation(tx: Tx, teamId: string, found: string, team: string
       next: `If it gets worse, broadcasts and batches are paused. ${hint}`,
       ...at,
     }
-  const paused = await bulkPauseOf(tx, teamId)
+  const paused = await readBulkPause(tx, teamId)
   return (
     paused && {
       subject: 'Broadcasts and batches are paused',

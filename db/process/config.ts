@@ -165,7 +165,7 @@ export const returnPathDomain = string().test(
 )
 
 /** Returns RETURN_PATH_DOMAIN in ASCII, or null if it isn't set. */
-export const returnDomainOf = ({
+export const toReturnDomain = ({
   RETURN_PATH_DOMAIN,
 }: {
   RETURN_PATH_DOMAIN?: string | undefined

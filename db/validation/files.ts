@@ -47,7 +47,7 @@ function extensionOf(name: string): string {
  * Returns every extension that some program may see in a name: without invisible characters, with
  * compatibility forms of letters replaced, and for each part before or after a colon (NTFS streams).
  */
-export function endingsOf(name: string): string[] {
+export function extensionsIn(name: string): string[] {
   const parts = name.normalize('NFKC').replace(UNSEEN, '').split(':')
   return [...new Set(parts.map((part) => extensionOf(part)))]
 }

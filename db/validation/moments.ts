@@ -73,7 +73,7 @@ export function timesOf(when: When | undefined, now: Date): Times {
 }
 
 /** Returns the times to show, without those that the sender didn't set. */
-export const givenTimes = ({ scheduled_at, expires_at }: Pick<Times, 'scheduled_at' | 'expires_at'>) => ({
+export const shownTimes = ({ scheduled_at, expires_at }: Pick<Times, 'scheduled_at' | 'expires_at'>) => ({
   ...(scheduled_at === null ? {} : { scheduled_at }),
   ...(expires_at === null ? {} : { expires_at }),
 })

@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'
 import { auditEntries, entriesOfBroadcast } from '../../db/accounts/audit/audit.sql.ts'
 import { createTeam } from '../../db/accounts/teams/create.ts'
-import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
+import { countSubscribers } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
 import { countSuppressed, softFacts } from '../../db/audience/suppressions/addresses.sql.ts'
 import { EMAIL } from '../../db/channels/email.sql.ts'
@@ -413,7 +413,7 @@ t.test('counts the contacts of topics by deltas', async (t) => {
   await database.query(sql.unsafe`vacuum analyze contacts, topic_counts`)
   const count = (most: number) =>
     touched(database, async (tx) => {
-      t.strictSame([...(await subscribersOf(tx, TEAM, [topic]))], [[topic, 1_000]])
+      t.strictSame([...(await countSubscribers(tx, TEAM, [topic]))], [[topic, 1_000]])
     }).then(({ buffers, nodes }) => {
       t.ok(buffers <= most, `${buffers} buffers for a thousand`)
       t.notOk(nodes.some((node) => node['Relation Name'] === 'contacts'))

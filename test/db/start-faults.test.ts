@@ -49,8 +49,10 @@ const REFUSED = {
 }
 
 for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
-  t.test(`${what} prints one line with DATABASE_URL in every process`, async (t) => {
-    for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, { DATABASE_URL })))) {
+  // One error for each process, and each error for one process.
+  const entries = what === 'a wrong password' ? ENTRIES : ENTRIES.slice(0, 1)
+  t.test(`${what} prints one line with DATABASE_URL`, async (t) => {
+    for (const said of await Promise.all(entries.map((entry) => failing(entry, { DATABASE_URL })))) {
       t.match(said, /^cannot start, the server rejects DATABASE_URL: [^\n]+\n$/)
       t.notMatch(said, /hunter2/)
     }
@@ -73,7 +75,8 @@ t.test('reports an unreachable server in one line', async (t) => {
     address: 'postgres://u:hunter2@255.255.255.255/name',
   }
   for (const [place, DATABASE_URL] of Object.entries(places)) {
-    for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, { DATABASE_URL }))))
+    const entries = place === 'address' ? ENTRIES : ENTRIES.slice(0, 1)
+    for (const said of await Promise.all(entries.map((entry) => failing(entry, { DATABASE_URL }))))
       t.match(said, /^cannot start, the database is unreachable: connect [^\n]+\n$/, place)
     const line = await adminCli({ DATABASE_URL }).fault(['plan', 'list'])
     t.match(line, /^Could not reach the database at \S+: connect .*or set DATABASE_URL\.$/, place)

@@ -1,7 +1,7 @@
 /** Erases a contact like the CLI: as a background job, completely in this process. */
 
 import { runBackgroundJob } from '../../db/maintenance/background-jobs/background-jobs.ts'
-import { type BackgroundJobTools, erasureOf } from '../../db/maintenance/background-jobs/kinds.ts'
+import { type BackgroundJobTools, toErasure } from '../../db/maintenance/background-jobs/kinds.ts'
 import type { Erasure } from '../../db/maintenance/retention/erase.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
@@ -11,4 +11,4 @@ export const erasePerson = (
   team: string,
   identity: string,
 ): Promise<Erasure> =>
-  runBackgroundJob<Erasure>({ ...deps, secrets }, { ...erasureOf(secrets, team, identity), actor: 'cli' })
+  runBackgroundJob<Erasure>({ ...deps, secrets }, { ...toErasure(secrets, team, identity), actor: 'cli' })

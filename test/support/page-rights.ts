@@ -77,6 +77,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   editor: [
     'GET /teams/:team/emails/all',
     'POST /teams/:team/emails/all/requeue',
+    'POST /teams/:team/emails/requeue',
     'POST /teams/:team/emails/:id/requeue',
     'POST /teams/:team/emails/:id/cancel',
     'POST /teams/:team/emails/:id/move',
@@ -147,6 +148,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'POST /teams/:team/settings',
     'POST /teams/:team/resume-bulk',
     'POST /teams/:team/emails/all/delete',
+    'POST /teams/:team/emails/delete',
     'POST /teams/:team/emails/:id/delete',
     'POST /teams/:team/contacts/:email/export',
     'POST /teams/:team/contacts/:email/erase',

@@ -79,7 +79,7 @@ export type Form = Loose<{
   file?: boolean
   /** True if it uploads a file. */
   multipart?: boolean
-  /** Shows two fields per row: a choice and its option. */
+  /** Shows a choice and its text in one row, with the hint of the choice. */
   pairs?: boolean
   /** Shows a field per row: its label, its value and the checkbox that removes it. */
   rows?: boolean
@@ -119,7 +119,13 @@ export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; d
 export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
 export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
 /** With `wrap`, long values wrap. Otherwise they are cut and have a tooltip. */
-export type Column = Loose<{ label: string; number?: boolean; wrap?: boolean }>
+export type Column = Loose<{
+  label: string
+  number?: boolean
+  wrap?: boolean
+  href?: string
+  sorted?: string
+}>
 /** A line of a checklist, with `cell` at the right. */
 export type Check = Loose<{ label: string; detail?: string; tone: 'good' | 'bad' | 'plain'; cell?: Cell }>
 /** A DNS record to publish. `missing` is the end of the value that isn't in DNS yet. */
@@ -173,6 +179,8 @@ export type Section = Titled &
         start?: Link
         next?: readonly PageLink[]
         live?: boolean
+        /** Actions on the selected rows. Each sends their keys as `ids`. */
+        picks?: readonly Form[]
       }
     | ({ kind: 'form'; reset?: Link } & Form & {
           /** Opens it with a button next to the title of the page, or from the menu there. */

@@ -83,6 +83,11 @@ function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: Cell
   return looks.filter(Boolean).join(' ')
 }
 
+/** The end of a row's ID, which differs between the rows of a page. */
+const KEY_CHARACTERS = 12
+/** Text that may be written from right to left. */
+const HAS_OTHER_LETTERS = /[^ -\u024f]/
+
 /** With this many columns or more, a table of numbers is wider than a tablet. */
 const NUMBERS_WIDER_THAN_TABLETS = 5
 
@@ -104,7 +109,9 @@ export function tableReady(section: Table) {
     const main = mainOf(cells)
     const times = cells.filter(({ iso }) => iso).length
     return {
-      key,
+      key: key?.slice(-KEY_CHARACTERS),
+      id: key,
+      of,
       cells: cells.map((cell, index) => {
         const column = columns[index] ?? { label: '' }
         const { wide = false, clear = false } = places[index] ?? {}
@@ -116,7 +123,7 @@ export function tableReady(section: Table) {
           ordinary: cell.tone === 'good' || cell.tone === 'plain',
           of: cell.copy && of ? `${column.label} of ${of}` : of,
           look,
-          words: !isShort(cell) && !cell.number,
+          words: HAS_OTHER_LETTERS.test(cell.text),
           parts: column.wrap ? withBreaks(cell.text) : undefined,
           detailed: withBreaks(cell.detail ?? ''),
           label: cards && !look.includes('self') && column.label,

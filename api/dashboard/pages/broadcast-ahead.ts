@@ -6,7 +6,7 @@ import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sq
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
-import { type Readiness, readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import { checkReadiness, type Readiness } from '../../../db/messages/broadcasts/readiness.ts'
 import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
 import { duration, headed, number, plural, time } from '../components/cell.ts'
 import type { Actions, Alert, Field, Section, Tile } from '../components/section.ts'
@@ -118,7 +118,7 @@ function aheadSections(
 /** Reads the readiness of a broadcast and its warnings. */
 async function aheadOf(row: BroadcastRow, deps: PageDeps) {
   const [ready, warnings] = await Promise.all([
-    readinessOf(deps.database, row, deps.publicUrl),
+    checkReadiness(deps.database, row, deps.publicUrl),
     startWarnings(deps.database, row, deps),
   ])
   return { ready, warnings }

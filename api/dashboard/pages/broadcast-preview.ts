@@ -9,8 +9,8 @@ import { fill } from '../../../db/fill.ts'
 import { memberAfter } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
-import { addressed, mailingOf } from '../../../db/messages/broadcasts/mailing.ts'
-import { previewOf } from '../../../db/messages/emails/content.ts'
+import { addressed, toMailing } from '../../../db/messages/broadcasts/mailing.ts'
+import { buildPreview } from '../../../db/messages/emails/content.ts'
 import { nameOf } from '../components/names.ts'
 import type { Link, Section } from '../components/section.ts'
 import { alertsOf, compact, field, get } from '../server/builders.ts'
@@ -62,7 +62,7 @@ async function shownTo(
  */
 async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: PageDeps) {
   const version = await versionOf(row, deps)
-  const mailing = mailingOf(row, version.slots)
+  const mailing = toMailing(row, version.slots)
   const names = Object.fromEntries(mailing.slots.map((slot) => [slot, `[${slot}]`]))
   const item = contact
     ? addressed(mailing, contact, LINK)
@@ -73,7 +73,7 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
       )
   if (typeof item === 'string')
     throw new RequestError('bad_request', fill(TEXTS.wouldBeSkipped, { reason: item }))
-  const parts = await previewOf(compileVersion(version), item.variables ?? {}, deps.texts)
+  const parts = await buildPreview(compileVersion(version), item.variables ?? {}, deps.texts)
   if ('too_large' in parts)
     throw new RequestError('bad_request', fill(TEXTS.partTooLarge, { part: parts.too_large }))
   return { subject: item.subject, ...parts }

@@ -1,7 +1,7 @@
 /** Shows the ramp-up of a broadcast's sending domain: today's limit, or a button that starts a ramp-up. */
 import { domainByName } from '../../../db/accounts/domains/domains.sql.ts'
 import { daysLeft, HISTORY_DAYS, HISTORY_EMAILS, USUAL_RAMP } from '../../../db/accounts/domains/ramp.ts'
-import { countHistory, rampOf } from '../../../db/accounts/domains/ramps.sql.ts'
+import { countHistory, readRamp } from '../../../db/accounts/domains/ramps.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { domainOf } from '../../../db/messages/broadcasts/draft.ts'
 import { type ShownRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
@@ -37,7 +37,7 @@ const hasHistory = async ({ database }: PageDeps, name: string): Promise<boolean
 
 async function offer(name: string, { team }: TeamRequest, deps: PageDeps): Promise<Section[]> {
   const domain = await domainByName(deps.database, team.id, name)
-  if (domain?.status !== 'verified' || team.test || (await rampOf(deps.database, name))) return []
+  if (domain?.status !== 'verified' || team.test || (await readRamp(deps.database, name))) return []
   if ((await hasHistory(deps, name)) !== false) return []
   const note = `The mail server accepted fewer than ${number(HISTORY_EMAILS).text} emails from ${name} in ${HISTORY_DAYS} days. Mailbox providers distrust a domain that suddenly sends a lot. The limit doubles after each good day.`
   if (team.role !== 'owner') return []

@@ -5,7 +5,7 @@
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { propertyNames } from '../../../db/audience/contacts/search.sql.ts'
-import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
+import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError, resultOrError } from '../../../db/errors.ts'
@@ -44,7 +44,7 @@ async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<
   return {
     templates: await templatesOfTeam(database, team.id),
     topics,
-    subscribers: await subscribersOf(database, team.id, ids),
+    subscribers: await countSubscribers(database, team.id, ids),
     properties: await propertyNames(database, team.id),
     from: verified ? `hello@${verified.name}` : '',
   }

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import disposition from 'content-disposition'
-import { suppressTransactionalOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import {
   changeContact,
@@ -18,11 +18,11 @@ import {
   asContact,
   type ContactDetail,
   liftSuppression,
-  markOfSuppression,
   showContact,
+  suppressionMark,
 } from '../../../db/audience/suppressions/lift.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
-import { erasureOf } from '../../../db/maintenance/background-jobs/kinds.ts'
+import { toErasure } from '../../../db/maintenance/background-jobs/kinds.ts'
 import { exportContact } from '../../../db/maintenance/retention/export.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
@@ -68,7 +68,7 @@ type ShownAddress = Pick<ContactDetail, 'email' | 'suppression' | 'suppression_c
 /** Describes which messages the suppression of an address stops. */
 async function effectWords({ team }: TeamRequest, { database }: PageDeps, identity: string): Promise<string> {
   const stored = await suppressedAddress(database, team.id, identity)
-  const which = await suppressTransactionalOf(database, team.id)
+  const which = await readSuppressTransactional(database, team.id)
   const broadcasts = 'Broadcasts never go to this address.'
   return stored && stopsTransactional(which, stored)
     ? `${broadcasts} Transactional email isn’t sent to it either.`
@@ -98,7 +98,7 @@ const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section
         required: true,
         hint: 'Recorded in the audit log. The contact returns to its previous status.',
       }),
-      hidden('seen', markOfSuppression(contact), true),
+      hidden('seen', suppressionMark(contact), true),
     ],
     { title: 'Lift the suppression', folded: true },
   )
@@ -349,7 +349,7 @@ const erase = post(
   'owner',
   '/teams/:team/contacts/:email/erase',
   async ({ team, params, person }, deps) => {
-    const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email))
+    const erasure = toErasure(deps.secrets, team.id, contactIdentity(params.email))
     const job = await beginBackgroundJob(deps, { ...erasure, actor: person.email })
     return backgroundJobAnswer(job, teamPath(team, 'contacts'))
   },

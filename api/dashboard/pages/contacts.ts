@@ -1,7 +1,7 @@
 /** Lists the contacts of a team with a filter, exports them as CSV, and adds new ones. */
 
 import { isDeepStrictEqual } from 'node:util'
-import { accountRowOf, contactColumnsOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { readAccountRow, readContactColumns } from '../../../db/accounts/teams/teams.sql.ts'
 import { chooseContactColumns, MAX_COLUMNS } from '../../../db/audience/contacts/columns.ts'
 import { CONTACT_STATUSES, type ContactRow } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/audience/contacts/edit.ts'
@@ -148,8 +148,8 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
   const names = namesOf(topics)
   const edits = team.role !== 'viewer'
   const page = await pageById(request, await readerOf(request, deps))
-  const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
-  const chosen = await contactColumnsOf(deps.database, team.id)
+  const stored = (await readAccountRow(deps.database, team.id))?.contacts_used ?? 0
+  const chosen = await readContactColumns(deps.database, team.id)
   const columns = chosen ?? commonProperties(page.rows)
   return show({
     title: 'Contacts',

@@ -26,31 +26,36 @@ import {
 } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { sortable } from '../server/sort.ts'
 import { rampWords } from './broadcast-ramp.ts'
 
 /** Maximum number of published records shown per name. */
 const MAX_PUBLISHED_SHOWN = 10
 
-const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { database }) => {
+const list = get('viewer', '/teams/:team/domains', async (request, { database }) => {
+  const { team, now } = request
   const domains = await domainsOfTeam(database, team.id)
   return show({
     title: 'Domains',
     lead: 'Emails can be sent only from verified domains.',
     sections: compact([
-      tableOf(
-        domains,
-        ({ name, status: word, verified_at, created_at }) => ({
-          Name: text(name, { href: teamPath(team, 'domains', name) }),
-          Status: status(word),
-          Verified: time(verified_at, now, 'not yet'),
-          Added: time(created_at, now),
-        }),
-        {
-          empty:
-            team.role === 'owner'
-              ? 'No domains yet. Add the one that you send from.'
-              : 'No domains yet. An owner of the team can add one.',
-        },
+      sortable(
+        request,
+        tableOf(
+          domains,
+          ({ name, status: word, verified_at, created_at }) => ({
+            Name: text(name, { href: teamPath(team, 'domains', name) }),
+            Status: status(word),
+            Verified: time(verified_at, now, 'not yet'),
+            Added: time(created_at, now),
+          }),
+          {
+            empty:
+              team.role === 'owner'
+                ? 'No domains yet. Add the one that you send from.'
+                : 'No domains yet. An owner of the team can add one.',
+          },
+        ),
       ),
       team.role === 'owner' &&
         formOf(

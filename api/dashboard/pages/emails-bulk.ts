@@ -1,17 +1,29 @@
-/** Bulk actions on emails that match a filter. They are counted and confirmed, then requeued or deleted. */
+/**
+ * Bulk actions on emails that match a filter, or that are selected in the list. They are counted and confirmed, then
+ * requeued or deleted.
+ */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
-import { type Between, type Counted as CountedEmails, countEmails } from '../../../db/messages/emails/bulk.ts'
+import {
+  type Between,
+  type Counted as CountedEmails,
+  countEmails,
+  countRequeueable,
+  deleteChosen,
+  requeueChosen,
+} from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
+import { isUuid } from '../../../db/validation/strings.ts'
 import { plural } from '../components/cell.ts'
 import type { Form, Section } from '../components/section.ts'
 import { momentWords, zoneOf } from '../components/zone.ts'
-import { compact, field, get, hidden, post, press } from '../server/builders.ts'
+import { asActor } from '../server/action.ts'
+import { act, compact, field, get, hidden, post, press } from '../server/builders.ts'
 import { type Counted, countedFields, countedOf } from '../server/confirmed-count.ts'
 import { addressWith, idParam } from '../server/list.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { backgroundJobAnswer, wordsOf } from './background-job.ts'
 import { filter, parseEmailFilter, searchOf } from './emails-filter.ts'
@@ -19,6 +31,8 @@ import { FORCE, pauseWords } from './requeue.ts'
 
 /** Maximum number of emails per action. */
 const MAX_CHANGED = 10_000
+/** Maximum number of selected rows. */
+const MAX_CHOSEN = 50
 
 /** What an action would change: the number, the range of IDs, and the snapshot of the count. */
 type Bulk = Counted & { many: string; newest: boolean; between: Between }
@@ -46,15 +60,35 @@ const bulkForm = (
     },
   )
 
-const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
+/** The emails that can be sent again, counted. */
+type Requeueable = Awaited<ReturnType<typeof countRequeueable>>
+
+/** Builds the form that sends them again, or says why none can be sent. */
+function requeueing(request: TeamRequest, bulk: Bulk, { waiting, rejected, isAll }: Requeueable): Section {
+  const title = 'Send again'
+  const some = isAll ? '' : 'at least '
+  if (isAll && waiting + rejected === 0)
+    return {
+      kind: 'text',
+      title,
+      paragraphs: ['None of them can be sent again. A provider accepted each of them.'],
+    }
+  if (isAll && waiting === 0) {
+    const form = bulkForm(request, bulk, 'requeue', {
+      submit: `Send ${plural(rejected, 'rejected email')} again`,
+    })
+    const note = 'None of them waits. A server rejected these before it accepted anything.'
+    return { kind: 'form', title, note, ...form, fields: [...form.fields, hidden('force', FORCE)] }
+  }
   const form = bulkForm(request, bulk, 'requeue', { submit: `Send ${bulk.many} again` })
-  const options = [{ value: FORCE, label: 'also emails that bounced because a server rejected them' }]
+  const label = `also ${some}${plural(rejected, 'email')} that bounced because a server rejected it`
+  const more = field('force', 'Which ones', { type: 'checks', options: [{ value: FORCE, label }] })
   return {
     kind: 'form',
-    title: 'Send again',
-    note: 'Only emails that no provider has accepted yet are sent again.',
+    title,
+    note: `No provider has accepted ${some}${waiting.toLocaleString('en-US')} of them. The rest stays as it is.`,
     ...form,
-    fields: [...form.fields, field('force', 'Which ones', { type: 'checks', options })],
+    fields: compact([form.fields, (rejected > 0 || !isAll) && more]),
   }
 }
 
@@ -107,7 +141,12 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     back: { href: here, label: 'Back to the list' },
     sections: compact([
       { kind: 'text', paragraphs: limits },
-      bulk && requeueing(request, bulk),
+      bulk &&
+        requeueing(
+          request,
+          bulk,
+          await countRequeueable({ tx: deps.database }, team_id, { filter: meant, ...bulk }),
+        ),
       bulk && team.role === 'owner' && deletion(request, bulk),
     ]),
   })
@@ -131,7 +170,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
     async ({ team, form, person, cookies }, deps) => {
       const force = form.get('force') === FORCE
       const search = decodeURIComponent(filter.set(form).toString())
-      const words = force ? `${search} with the refused ones`.trim() : search
+      const words = force ? `${search} including rejected emails`.trim() : search
       const counted = countedOf(form)
       const most = Math.min(counted.most, MAX_CHANGED)
       const matching = {
@@ -160,4 +199,64 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
     },
   )
 
-export const emailsBulkPages = [all, bulk('requeue'), bulk('delete')]
+/** Returns the selected emails. @throws RequestError bad_request if there are none. */
+function chosenOf(form: URLSearchParams): string[] {
+  const ids = form.getAll('ids').filter((id) => isUuid(id))
+  if (ids.length === 0) throw new RequestError('bad_request', TEXTS.nothingChosen)
+  return ids.slice(0, MAX_CHOSEN)
+}
+
+const listAddress = ({ team, query }: TeamRequest): string =>
+  addressWith({ path: teamPath(team, 'emails'), query }, {})
+
+const sendChosen = post(
+  'editor',
+  '/teams/:team/emails/requeue',
+  async (request, deps) => {
+    const ids = chosenOf(request.form)
+    const changed = await asActor(request, deps, (by) =>
+      requeueChosen({ ...deps, ...by }, request.team.id, ids),
+    )
+    const left = ids.length - changed
+    const others = left > 0 ? ` ${plural(left, 'other')} can’t be sent again.` : ''
+    const paused = changed > 0 ? await pauseWords(deps, EMAIL, request) : ''
+    return redirect(
+      listAddress(request),
+      `${plural(changed, 'email')} queued to be sent again.${others}${paused}`,
+    )
+  },
+  ({ form }) => {
+    const many = plural(chosenOf(form).length, 'email')
+    return {
+      question: `Send ${many} again?`,
+      answer: `Send ${many} again`,
+      warning: 'Only those that no provider has accepted yet. The rest stays as it is.',
+    }
+  },
+)
+
+const removeChosen = act(
+  'owner',
+  '/teams/:team/emails/delete',
+  async (by, request) => {
+    const deleted = await deleteChosen(by, request.team.id, chosenOf(request.form))
+    return redirect(listAddress(request), `${plural(deleted, 'email')} deleted.`)
+  },
+  ({ form }) => {
+    const many = plural(chosenOf(form).length, 'email')
+    return { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
+  },
+)
+
+/** Returns the actions on selected emails. */
+export function picksOf(request: TeamRequest): Form[] | undefined {
+  const { team, query } = request
+  if (team.role === 'viewer') return undefined
+  const to = (verb: string): string => addressWith({ path: teamPath(team, 'emails', verb), query }, {})
+  return compact([
+    press(to('requeue'), 'Send again', { tone: 'quiet' }),
+    team.role === 'owner' && press(to('delete'), 'Delete emails', { tone: 'danger' }),
+  ])
+}
+
+export const emailsBulkPages = [all, bulk('requeue'), bulk('delete'), sendChosen, removeChosen]

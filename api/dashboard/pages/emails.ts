@@ -16,6 +16,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { fromList, listOf, pageById, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { recipientsCell } from './email-place.ts'
+import { picksOf } from './emails-bulk.ts'
 import { ALL_EMAILS, filter, searchOf } from './emails-filter.ts'
 import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
@@ -23,11 +24,8 @@ import { testEmailForm } from './test-email.ts'
 type Names = ReadonlyMap<string, string>
 
 /** Builds the cell with the template of an email. */
-function templateCell(team: { id: string }, id: string | null, names: Names): Cell {
-  if (id === null) return text('')
-  const name = names.get(id)
-  return name ? text(name, { href: teamPath(team, 'templates', id) }) : text('deleted')
-}
+const templateCell = (id: string | null, names: Names): Cell =>
+  text(id === null ? '' : (names.get(id) ?? 'deleted'))
 
 /** @param named true if any email on the page has a template. Otherwise the column is left out. */
 const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: ListedEmail) => ({
@@ -36,7 +34,7 @@ const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: 
   Subject: text(email.subject || '(no subject)', {
     href: fromList(request, teamPath(request.team, 'emails', email.id)),
   }),
-  Template: named && templateCell(request.team, email.template_id, names),
+  Template: named && templateCell(email.template_id, names),
   Accepted: time(email.created_at, request.now),
 })
 
@@ -59,6 +57,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
       nothing: 'No email matches.',
       none: 'No emails yet. Send the first one with the API.',
       start: { href: teamPath(request.team, 'integration'), label: 'How to send' },
+      picks: picksOf(request),
     })
   } catch (error) {
     if (!isTooSlow(error)) throw error

@@ -71,11 +71,12 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
     back: uploads(team, purposeOf(draft.mapping)),
     actions: discarding(request),
     sections: [
-      samples(draft),
+      ...withoutTopic(draft),
       formOf(here(request), 'Continue', [...columnFields(draft, topics), ...settingFields(draft, topics)], {
         title: 'Columns',
         pairs: draft.mapping.suppress === null,
       }),
+      samples(draft),
     ],
     aside: [facts(draft, now)],
   }
@@ -138,7 +139,7 @@ function unusable({ mapping: { columns } }: Draft): Section[] {
 }
 
 /** Warns that broadcasts won't reach the new contacts. */
-const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path: string): Section[] =>
+const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path?: string): Section[] =>
   alertsOf([
     suppress === null &&
       topic_ids.length === 0 &&
@@ -146,7 +147,7 @@ const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path
         tone: 'warn',
         title: 'No contact gets a topic',
         text: 'Broadcasts go to topics, so they won’t reach the new contacts.',
-        link: { href: path, label: 'Choose topics' },
+        link: path === undefined ? undefined : { href: path, label: 'Choose topics' },
       },
   ])
 

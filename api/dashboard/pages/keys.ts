@@ -10,6 +10,7 @@ import { act, compact, field, formOf, get, tableOf } from '../server/builders.ts
 import { dayLabel } from '../server/filter.ts'
 import { dayOf } from '../server/list.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { sortable } from '../server/sort.ts'
 import { logPath } from './api-log.ts'
 
 export function keyState({ revoked_at, expires_at }: KeyRow, now: Date): 'active' | 'revoked' | 'expired' {
@@ -73,25 +74,28 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
     title: 'API keys',
     actions: { links: [{ href: logPath(team), label: 'API log' }] },
     sections: compact([
-      tableOf(
-        keys,
-        (key) => ({
-          Name: text(key.name, { href: teamPath(team, 'keys', key.id), detail: `${key.prefix}…` }),
-          State: stateCell(key, team, now),
-          Scopes: text(scopeWords(key.scopes), {
-            detail: key.domain === null ? undefined : `only from ${key.domain}`,
+      sortable(
+        request,
+        tableOf(
+          keys,
+          (key) => ({
+            Name: text(key.name, { href: teamPath(team, 'keys', key.id), detail: `${key.prefix}…` }),
+            State: stateCell(key, team, now),
+            Scopes: text(scopeWords(key.scopes), {
+              detail: key.domain === null ? undefined : `only from ${key.domain}`,
+            }),
+            'Last used': lastUse(key, now),
+            Expires: time(key.expires_at, now),
           }),
-          'Last used': lastUse(key, now),
-          Expires: time(key.expires_at, now),
-        }),
-        {
-          id: 'keys',
-          live: true,
-          empty:
-            team.role === 'owner'
-              ? 'No keys yet. Create one for each program that sends.'
-              : 'No keys yet. An owner of the team can create one.',
-        },
+          {
+            id: 'keys',
+            live: true,
+            empty:
+              team.role === 'owner'
+                ? 'No keys yet. Create one for each program that sends.'
+                : 'No keys yet. An owner of the team can create one.',
+          },
+        ),
       ),
       team.role === 'owner' && createForm(request, domains),
     ]),

@@ -18,6 +18,7 @@ import { status, text, time } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
 import { act, compact, field, formOf, get, press, tableOf } from '../server/builders.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { sortable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
 
 const SAYS: Record<Role, string> = {
@@ -45,20 +46,24 @@ const inviteForm = (team: { id: string }) =>
     { title: 'Invite a colleague', folded: true },
   )
 
-const list = get('viewer', '/teams/:team/people', async ({ team, now }, { database }) => {
+const list = get('viewer', '/teams/:team/people', async (request, { database }) => {
+  const { team, now } = request
   const members = await membersOfTeam(database, team.id)
   return show({
     title: 'People',
     lead: 'The members of this team and their roles.',
     sections: compact([
-      tableOf(
-        members,
-        ({ email, role, last_seen_at, user_id }) => ({
-          Address: text(email, { href: team.role === 'owner' ? here(team, user_id) : undefined }),
-          Role: status(role),
-          'Last active': time(last_seen_at, now),
-        }),
-        { empty: 'No members yet. Only operators can see this team.' },
+      sortable(
+        request,
+        tableOf(
+          members,
+          ({ email, role, last_seen_at, user_id }) => ({
+            Address: text(email, { href: team.role === 'owner' ? here(team, user_id) : undefined }),
+            Role: status(role),
+            'Last active': time(last_seen_at, now),
+          }),
+          { empty: 'No members yet. Only operators can see this team.' },
+        ),
       ),
       team.role === 'owner' && inviteForm(team),
     ]),

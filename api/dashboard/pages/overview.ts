@@ -1,7 +1,7 @@
 /** The overview of a team: alerts, quotas, and the last 30 days. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
-import { bulkPauseOf } from '../../../db/accounts/teams/reputation.sql.ts'
+import { readBulkPause } from '../../../db/accounts/teams/reputation.sql.ts'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNEL_QUEUES, CHANNELS, sendsFor } from '../../../db/channels/channels.sql.ts'
@@ -165,7 +165,7 @@ async function alertsOf(
   const { team, now } = request
   const { database } = deps
   const senders = await listSenders(database)
-  const bulk = await bulkPauseOf(database, team.id)
+  const bulk = await readBulkPause(database, team.id)
   const webhooks = await webhookAlerts(request, deps)
   const domains = await domainsOfTeam(database, team.id)
   const pending = domains.filter(({ status }) => status === 'pending')

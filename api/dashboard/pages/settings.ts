@@ -5,7 +5,7 @@ import {
   SUPPRESS_TRANSACTIONAL,
   type SuppressTransactional,
 } from '../../../db/accounts/teams/suppress-transactional.ts'
-import { suppressTransactionalOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
 import { countSuppressed } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { plural, text } from '../components/cell.ts'
@@ -23,7 +23,7 @@ const CHOICES: Record<SuppressTransactional, string> = {
 const MAX_COUNTED = 10_000
 
 const page = get('viewer', '/teams/:team/settings', async ({ team }, { database }) => {
-  const chosen = await suppressTransactionalOf(database, team.id)
+  const chosen = await readSuppressTransactional(database, team.id)
   const bounced = await countSuppressed(database, team.id, { bounced: true }, MAX_COUNTED + 1)
   const many =
     bounced > MAX_COUNTED

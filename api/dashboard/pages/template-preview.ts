@@ -10,7 +10,7 @@ import type { ShownTemplate } from '../../../db/content/templates/templates.sql.
 import { compileVersion } from '../../../db/content/templates/versions.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
-import { previewOf } from '../../../db/messages/emails/content.ts'
+import { buildPreview } from '../../../db/messages/emails/content.ts'
 import { decodeVariables } from '../../../db/validation/attributes.ts'
 import { escapeHtml, UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import type { Field, Section } from '../components/section.ts'
@@ -73,7 +73,11 @@ export async function filledOf(
   values: Record<string, string>,
   { texts }: Pick<PageDeps, 'texts'>,
 ) {
-  const filled = await previewOf(compileVersion({ ...previewed, body_text: previewed.text }), values, texts)
+  const filled = await buildPreview(
+    compileVersion({ ...previewed, body_text: previewed.text }),
+    values,
+    texts,
+  )
   if (!('too_large' in filled)) return filled
   throw new RequestError('bad_request', fill(TEXTS.filledTooLarge, { part: filled.too_large }))
 }

@@ -8,6 +8,7 @@ import type { Tx } from '../../../db/postgres/pool.ts'
 import { number, text, time } from '../components/cell.ts'
 import { act, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
+import { sortable } from '../server/sort.ts'
 import { decodedWords, partFields, partOf, slotWords } from './template-parts.ts'
 
 const USAGE_DAYS = 30
@@ -29,7 +30,8 @@ async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: D
   )
 }
 
-const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { database }) => {
+const list = get('viewer', '/teams/:team/templates', async (request, { database }) => {
+  const { team, now } = request
   const templates = await templatesOfTeam(database, team.id)
   const drafted = await templatesWithDraft(database, team.id)
   const usage = await usageCells(
@@ -42,19 +44,22 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
     title: 'Templates',
     lead: 'Publishing a change creates a new version. Emails that were already accepted keep theirs.',
     sections: compact([
-      tableOf(
-        templates,
-        ({ id, name, slots, updated_at }) => ({
-          Name: text(name, {
-            href: teamPath(team, 'templates', id),
-            detail: drafted.includes(id) ? 'draft' : '',
+      sortable(
+        request,
+        tableOf(
+          templates,
+          ({ id, name, slots, updated_at }) => ({
+            Name: text(name, {
+              href: teamPath(team, 'templates', id),
+              detail: drafted.includes(id) ? 'draft' : '',
+            }),
+            Variables: text(slotWords(slots)),
+            [`Emails in ${USAGE_DAYS} days`]: usage.get(id)?.count,
+            'Last used': usage.get(id)?.last,
+            Changed: time(updated_at, now),
           }),
-          Variables: text(slotWords(slots)),
-          [`Emails in ${USAGE_DAYS} days`]: usage.get(id)?.count,
-          'Last used': usage.get(id)?.last,
-          Changed: time(updated_at, now),
-        }),
-        { empty: 'No templates yet. Create one, then send it by its ID.' },
+          { empty: 'No templates yet. Create one, then send it by its ID.' },
+        ),
       ),
       team.role !== 'viewer' &&
         formOf(

@@ -1,6 +1,6 @@
 /** Lists topics with their subscribers. Creates, renames and deletes them. */
 
-import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
+import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { RequestError } from '../../../db/errors.ts'
@@ -8,31 +8,36 @@ import { number, plural, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
 import { act, compact, field, formOf, get, press, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
+import { sortable } from '../server/sort.ts'
 
-const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
+const list = get('viewer', '/teams/:team/topics', async (request, { database }) => {
+  const { team, now } = request
   const topics = await topicsOfTeam(database, team.id)
   const ids = topics.map(({ id }) => id)
-  const subscribers = await subscribersOf(database, team.id, ids)
+  const subscribers = await countSubscribers(database, team.id, ids)
   const edits = team.role !== 'viewer'
   return show({
     title: 'Topics',
     lead: 'Contacts can subscribe to topics, and unsubscribe from each one separately.',
     sections: compact([
-      tableOf(
-        topics,
-        ({ id, name, created_at }) => ({
-          Name: text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
-          Subscribers: number(subscribers.get(id) ?? 0, {
-            href: `${teamPath(team, 'contacts')}?topic=${id}`,
+      sortable(
+        request,
+        tableOf(
+          topics,
+          ({ id, name, created_at }) => ({
+            Name: text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
+            Subscribers: number(subscribers.get(id) ?? 0, {
+              href: `${teamPath(team, 'contacts')}?topic=${id}`,
+            }),
+            ID: text(id, { code: true, copy: true }),
+            Created: time(created_at, now),
           }),
-          ID: text(id, { code: true, copy: true }),
-          Created: time(created_at, now),
-        }),
-        {
-          empty: edits
-            ? 'No topics yet. Add one, such as a newsletter, then subscribe contacts to it.'
-            : 'No topics yet. An editor of the team can add one.',
-        },
+          {
+            empty: edits
+              ? 'No topics yet. Add one, such as a newsletter, then subscribe contacts to it.'
+              : 'No topics yet. An editor of the team can add one.',
+          },
+        ),
       ),
       edits &&
         formOf(
@@ -54,7 +59,7 @@ const create = act('editor', '/teams/:team/topics', async (by, { team, form }) =
 const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, { database }) => {
   const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
   if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: "This topic doesn't exist." })
-  const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
+  const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
   const people = plural(count, 'contact')
   return show({
     title: topic.name,
@@ -90,7 +95,7 @@ const remove = act(
   async ({ team, params }, { database }) => {
     const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
     if (!topic) throw new RequestError('not_found', "This topic doesn't exist.")
-    const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
+    const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
     return {
       question: `Delete the topic ${topic.name}?`,
       answer: 'Delete topic',

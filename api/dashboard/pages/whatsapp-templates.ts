@@ -29,6 +29,7 @@ import {
   tableOf,
 } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
+import { sortable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
@@ -71,7 +72,8 @@ function availableSection(
   )
 }
 
-const list = get('viewer', PATH, async ({ team, now, query }, { database }) => {
+const list = get('viewer', PATH, async (request, { database }) => {
+  const { team, now, query } = request
   const found = await syncOf(database, team.id, query.get('sync'))
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const here = teamPath(team, 'whatsapp-templates')
@@ -80,23 +82,26 @@ const list = get('viewer', PATH, async ({ team, now, query }, { database }) => {
     lead: 'Templates are created and approved at the provider. A sync updates their states here.',
     actions: { forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
     sections: compact([
-      tableOf(
-        templates,
-        (template) => ({
-          Template: text(template.name, {
-            href: teamPath(team, 'whatsapp-templates', template.id),
-            detail: template.language,
+      sortable(
+        request,
+        tableOf(
+          templates,
+          (template) => ({
+            Template: text(template.name, {
+              href: teamPath(team, 'whatsapp-templates', template.id),
+              detail: template.language,
+            }),
+            State: status(template.status, { detail: template.unsupported ?? undefined }),
+            Variables: text(template.slots.join(', ')),
+            'Last sync': time(template.synced_at, now),
           }),
-          State: status(template.status, { detail: template.unsupported ?? undefined }),
-          Variables: text(template.slots.join(', ')),
-          'Last sync': time(template.synced_at, now),
-        }),
-        {
-          empty:
-            team.role === 'viewer'
-              ? 'No templates yet.'
-              : 'No templates yet. Sync those that the provider has approved, or add one.',
-        },
+          {
+            empty:
+              team.role === 'viewer'
+                ? 'No templates yet.'
+                : 'No templates yet. Sync those that the provider has approved, or add one.',
+          },
+        ),
       ),
       found && availableSection(found, templates, here, team.role !== 'viewer'),
       team.role !== 'viewer' &&

@@ -8,7 +8,7 @@ import { invalidField, RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { readQuery } from '../../http/forms.ts'
-import type { Field, Link, PageLink, Section } from '../components/section.ts'
+import type { Field, Form, Link, PageLink, Section } from '../components/section.ts'
 import { momentOf } from '../components/zone.ts'
 import { TEXTS } from '../texts.ts'
 import { compact, tableOf } from './builders.ts'
@@ -149,13 +149,14 @@ type Said = {
   many?: string
   fresh?: boolean
   wrap?: readonly string[]
+  picks?: readonly Form[] | undefined
 }
 
 /** Builds the table of a list. */
 export function listOf<R extends { id: string }>(
   { rows, next, first, further }: Paged<R>,
   shown: Parameters<typeof tableOf<R>>[1],
-  { filtered, nothing, none, start, many = '', fresh = false, wrap }: Said,
+  { filtered, nothing, none, start, many = '', fresh = false, wrap, picks }: Said,
 ): Section {
   const empty = further
     ? `No match so far. There are many ${many}, and older ones haven’t been searched yet.`
@@ -163,7 +164,7 @@ export function listOf<R extends { id: string }>(
       ? nothing
       : none
   return tableOf(rows, shown, {
-    ...{ wrap, next, empty, start: further ?? (filtered ? undefined : start) },
+    ...{ wrap, picks, next, empty, start: further ?? (filtered ? undefined : start) },
     ...(fresh ? { keyOf: ({ id }) => id, id: 'list', live: first, fresh } : {}),
   })
 }

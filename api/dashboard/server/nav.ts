@@ -45,6 +45,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
       ['people', 'People', 'person'],
       ['settings', 'Settings', 'plan'],
       ['integration', 'Integration', 'code'],
+      ['integration/log', 'API log', 'alert'],
       ['background-jobs', 'Background jobs', 'clock', 'editor'],
       ['audit', 'Audit', 'shield', 'owner'],
     ],
@@ -69,14 +70,18 @@ const OPERATOR_PAGES: readonly Place[] = [
  * Builds the links of a group that this role can see.
  * @param home the prefix of their paths.
  */
-const linksOf = (path: string, home: string, pages: readonly Place[], sees: Role): Entry[] =>
-  pages
-    .filter(([, , , role = 'viewer']) => reaches(sees, role))
-    .map(([rest, label, icon]) => {
-      const href = rest === '' ? home : `${home}/${rest}`
-      const current = path === href || (rest !== '' && path.startsWith(`${href}/`))
-      return { label, href, current, icon: ICONS[icon] }
-    })
+function linksOf(path: string, home: string, pages: readonly Place[], sees: Role): Entry[] {
+  const seen = pages.filter(([, , , role = 'viewer']) => reaches(sees, role))
+  const hrefOf = (rest: string): string => (rest === '' ? home : `${home}/${rest}`)
+  const around = seen
+    .map(([rest]) => rest)
+    .filter((rest) => rest !== '' && path.startsWith(`${hrefOf(rest)}/`))
+  return seen.map(([rest, label, icon]) => {
+    const href = hrefOf(rest)
+    const isNearest = around.includes(rest) && seen.every(([other]) => hrefOf(other) !== path)
+    return { label, href, current: path === href || isNearest, icon: ICONS[icon] }
+  })
+}
 
 /** @param path the path of the current page after /dashboard. */
 export function navigation(path: string, person: Person | null, team: PageTeam | null) {

@@ -21,6 +21,7 @@ export function withoutForms(view: View, refused: Rejected | null): View {
   const left = (sections: readonly Section[]): Section[] =>
     sections.flatMap((section): Section[] => {
       if (section.kind === 'form') return stays(section) ? [section] : []
+      if (section.kind === 'table') return [{ ...section, picks: undefined }]
       if (section.kind !== 'actions') return [section]
       const { links = [], forms = [] } = section
       const kept = forms.filter(stays)

@@ -43,7 +43,7 @@ export const readRamps = (tx: Tx, names: readonly string[]) =>
     from domain_ramps r where name = any(${sql.array([...names], 'text')})`)
 
 /** Returns the ramp of a domain name, or null if no one has set or disabled one. */
-export const rampOf = async (tx: Tx, name: string): Promise<RampRow | null> =>
+export const readRamp = async (tx: Tx, name: string): Promise<RampRow | null> =>
   (await readRamps(tx, [name]))[0] ?? null
 
 /** Stores a ramp that starts today, replacing an earlier one. Emails sent today still count. */

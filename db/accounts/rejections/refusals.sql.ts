@@ -26,7 +26,7 @@ const CALL = {
 }
 
 /** Stores calls, and deletes all but the latest `CALLS_STORED` of each team. Drops calls of deleted teams. */
-export async function insertRefusedCalls(tx: Tx, calls: readonly (RejectedCall & { team_id: string })[]) {
+export async function insertRejectedCalls(tx: Tx, calls: readonly (RejectedCall & { team_id: string })[]) {
   await tx.query(sql.unsafe`
     insert into refused_calls (team_id, id, method, route, code, message, key_prefix, http_request_id, created_at)
     select c.* from ${rowsOf('c', CALL, calls)}

@@ -31,7 +31,7 @@ export async function teamsOfIds(tx: Tx, ids: readonly string[]) {
 }
 
 /** To look at only: nothing is locked. */
-export async function accountRowsOf(
+export async function readAccountRows(
   tx: Tx,
   teamIds: readonly string[],
 ): Promise<ReadonlyMap<string, AccountRow>> {

@@ -71,7 +71,7 @@ const GB = 1e9
 const storageBytes = (gb: number | null): number | null => (gb === null ? null : Math.floor(gb * GB))
 
 /** Returns the account at the row's `now`: the period rolled over, the bucket refilled. Pure. */
-export function accountOf(row: AccountRow): Account {
+export function toAccount(row: AccountRow): Account {
   const now = new Date(row.now)
   const stored: Period = { start: new Date(row.period_start), end: new Date(row.period_end) }
   const rolled = now < stored.end ? stored : currentPeriod(row, now)
@@ -104,7 +104,7 @@ export function accountOf(row: AccountRow): Account {
 
 /** Locks the team's account until the transaction ends. */
 export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
-  accountOf(await lockAccountRow(tx, teamId))
+  toAccount(await lockAccountRow(tx, teamId))
 
 /**
  * Locks the accounts of several teams in a global order until the transaction ends. `skip` leaves out those
@@ -114,7 +114,7 @@ export async function lockAccounts(tx: Tx, teamIds: readonly string[], lock: 'wa
   const wanted = [...new Set(teamIds)].toSorted()
   if (lock === 'skip') {
     const rows = await lockFreeAccountRows(tx, wanted)
-    return new Map(rows.map((row) => [row.team_id, accountOf(row)]))
+    return new Map(rows.map((row) => [row.team_id, toAccount(row)]))
   }
   const accounts = new Map<string, Account>()
   for (const teamId of wanted) accounts.set(teamId, await lockAccount(tx, teamId))

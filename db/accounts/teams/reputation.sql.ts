@@ -8,7 +8,7 @@ import type { BulkPause } from './reputation.ts'
 const pauseRow = row({ since: string(), pause: mixed<BulkPause>() })
 
 /** The pause of a team's bulk email. Null if it isn't paused. */
-export const bulkPauseOf = (tx: Tx, teamId: string) =>
+export const readBulkPause = (tx: Tx, teamId: string) =>
   tx.maybeOne(sql.type(pauseRow)`
     select bulk_paused_at as since, bulk_pause as pause from teams
     where id = ${teamId} and bulk_paused_at is not null`)

@@ -14,13 +14,13 @@ import type { Period } from '../plans/period.ts'
 import { QUOTAS } from '../plans/quotas.ts'
 import { TEXTS } from '../texts.ts'
 import { planForTeams } from './create.ts'
-import { accountOf, currentPeriod, saveAccount } from './limits.ts'
-import { bulkPauseOf } from './reputation.sql.ts'
+import { currentPeriod, saveAccount, toAccount } from './limits.ts'
+import { readBulkPause } from './reputation.sql.ts'
 import {
   lockAccountRow,
   type OverridesRow,
   readOverrides,
-  suppressTransactionalOf,
+  readSuppressTransactional,
   updateSubscription,
 } from './teams.sql.ts'
 import { usageIn } from './usage.sql.ts'
@@ -86,7 +86,7 @@ const samePeriod = (one: Period, other: Period): boolean =>
 export async function subscribeTeam(by: Caller, teamId: string, change: SubscriptionChange) {
   const { tx } = by
   const team = await requireTeam(tx, teamId)
-  const before = accountOf(await lockAccountRow(tx, teamId))
+  const before = toAccount(await lockAccountRow(tx, teamId))
   const plan = change.plan ?? before.plan
   if (change.plan !== undefined) await planForTeams(tx, plan)
   const problem = subscriptionProblem(change, before.now)
@@ -94,7 +94,7 @@ export async function subscribeTeam(by: Caller, teamId: string, change: Subscrip
   const overrides = overridesAfter(await readOverrides(tx, teamId), change, plan === before.plan)
   await updateSubscription(tx, teamId, { plan, overrides, period: change.period })
   const row = await lockAccountRow(tx, teamId)
-  const after = { ...accountOf(row), period: currentPeriod(row, before.now) }
+  const after = { ...toAccount(row), period: currentPeriod(row, before.now) }
   const moved = !samePeriod(before.period, after.period)
   const used = moved ? { ...before.used, ...(await usageIn(tx, teamId, after.period)) } : before.used
   const tokens = Math.min(before.bucket.tokens, computeBurst(after.limits.rate))
@@ -102,6 +102,6 @@ export async function subscribeTeam(by: Caller, teamId: string, change: Subscrip
   await saveAccount(tx, teamId, account)
   const detail = figuresOf(change)
   await record(by, { team_id: teamId, action: 'team.plan', subject: plan, detail })
-  const suppresses = await suppressTransactionalOf(tx, teamId)
-  return teamView(team, account, overrides, suppresses, await bulkPauseOf(tx, teamId))
+  const suppresses = await readSuppressTransactional(tx, teamId)
+  return teamView(team, account, overrides, suppresses, await readBulkPause(tx, teamId))
 }

@@ -1,7 +1,7 @@
 /** Chooses which suppressions stop a team's transactional email. */
 import { type By, record } from '../audit/record.ts'
 import type { SuppressTransactional } from './suppress-transactional.ts'
-import { setSuppressTransactional, suppressTransactionalOf } from './teams.sql.ts'
+import { readSuppressTransactional, setSuppressTransactional } from './teams.sql.ts'
 import { requireTeam, showTeam, type TeamView } from './view.ts'
 
 /** @throws RequestError not_found. */
@@ -11,7 +11,7 @@ export async function chooseSuppressTransactional(
   which: SuppressTransactional,
 ): Promise<TeamView> {
   const team = await requireTeam(by.tx, teamId)
-  const before = await suppressTransactionalOf(by.tx, teamId)
+  const before = await readSuppressTransactional(by.tx, teamId)
   if (before !== which) {
     await setSuppressTransactional(by.tx, teamId, which)
     const detail = `suppress_transactional: ${which}, was ${before}`

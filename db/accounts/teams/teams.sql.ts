@@ -146,7 +146,7 @@ export const lockExistingAccounts = (tx: Tx, teamIds: readonly string[]) =>
     select from allowances where team_id = any(${sql.array(teamIds, 'uuid')}) order by team_id for update`)
 
 /** As `lockAccountRow`, to look at only. */
-export const accountRowOf = (tx: Tx, teamId: string) =>
+export const readAccountRow = (tx: Tx, teamId: string) =>
   tx.maybeOne(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
 
@@ -196,7 +196,7 @@ export const setTeamName = (tx: Tx, id: string, name: string) =>
 const suppressRow = row({ suppress_transactional: string().oneOf(SUPPRESS_TRANSACTIONAL) })
 
 /** Which suppressions stop the team's transactional email. */
-export const suppressTransactionalOf = (tx: Tx, id: string) =>
+export const readSuppressTransactional = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(suppressRow)`select suppress_transactional from teams where id = ${id}`)
 
 export const setSuppressTransactional = (tx: Tx, id: string, which: SuppressTransactional) =>
@@ -205,7 +205,7 @@ export const setSuppressTransactional = (tx: Tx, id: string, which: SuppressTran
 const contactColumnsRow = row({ contact_columns: array().of(string().defined()).nullable() })
 
 /** Returns the properties that the team's list of contacts shows as columns. Null if none were chosen. */
-export const contactColumnsOf = (tx: Tx, id: string) =>
+export const readContactColumns = (tx: Tx, id: string) =>
   tx.maybeOneFirst(sql.type(contactColumnsRow)`
     select contact_columns from teams where id = ${id}`)
 

@@ -8,14 +8,14 @@ import type { Tx } from '../../postgres/pool.ts'
 import { computeBurst } from '../plans/defaults.ts'
 import { byQuota } from '../plans/quotas.ts'
 import { TEXTS } from '../texts.ts'
-import { type Account, accountOf, left } from './limits.ts'
-import { bulkPauseOf } from './reputation.sql.ts'
+import { type Account, left, toAccount } from './limits.ts'
+import { readBulkPause } from './reputation.sql.ts'
 import type { SuppressTransactional } from './suppress-transactional.ts'
 import {
-  accountRowOf,
   type OverridesRow,
+  readAccountRow,
   readOverrides,
-  suppressTransactionalOf,
+  readSuppressTransactional,
   type TeamRow,
   teamById,
 } from './teams.sql.ts'
@@ -41,7 +41,7 @@ export function teamView(
   account: Account,
   overrides: OverridesRow,
   suppress_transactional: SuppressTransactional,
-  bulk: Awaited<ReturnType<typeof bulkPauseOf>>,
+  bulk: Awaited<ReturnType<typeof readBulkPause>>,
 ) {
   const { plan, limits, used, bucket, period } = account
   return {
@@ -80,14 +80,14 @@ export function teamView(
  */
 export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
   const team = await requireTeam(tx, teamId)
-  const account = await accountRowOf(tx, teamId)
+  const account = await readAccountRow(tx, teamId)
   if (!account) throw new Error(`team ${teamId} has no allowance`)
-  const suppresses = await suppressTransactionalOf(tx, teamId)
+  const suppresses = await readSuppressTransactional(tx, teamId)
   return teamView(
     team,
-    accountOf(account),
+    toAccount(account),
     await readOverrides(tx, teamId),
     suppresses,
-    await bulkPauseOf(tx, teamId),
+    await readBulkPause(tx, teamId),
   )
 }

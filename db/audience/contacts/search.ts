@@ -6,7 +6,7 @@
 import type { Tx } from '../../postgres/pool.ts'
 import type { ContactRow } from './contacts.sql.ts'
 import { type ContactSearch, contactFurther, contactsFound } from './search.sql.ts'
-import { subscribersOf } from './topic-counts.sql.ts'
+import { countSubscribers } from './topic-counts.sql.ts'
 
 /**
  * A page. `reached` is the contact to continue after if the search ran out of time, or null if it is
@@ -33,7 +33,7 @@ async function wayTo(
   if (imported !== undefined) return 'index'
   if (words !== undefined) return 'looking'
   if (topic !== undefined) {
-    const counts = await subscribersOf(tx, teamId, [topic])
+    const counts = await countSubscribers(tx, teamId, [topic])
     if ((counts.get(topic) ?? 0) < LARGE_TOPIC) return 'topic'
   }
   if (status !== undefined && status !== 'subscribed') return 'index'

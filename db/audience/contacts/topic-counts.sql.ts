@@ -10,7 +10,7 @@ import { row } from '../../postgres/rows.ts'
 const topicCountRow = row({ topic_id: string(), count: number() })
 
 /** Returns how many of a team's contacts have each topic. Topics without contacts can be absent. */
-export async function subscribersOf(
+export async function countSubscribers(
   tx: Tx,
   teamId: string,
   topics: readonly string[],

@@ -9,8 +9,8 @@
  */
 
 import type { InferType } from 'yup'
-import { accountOf, buildCharge, left, lockAccount } from '../../accounts/teams/limits.ts'
-import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
+import { buildCharge, left, lockAccount, toAccount } from '../../accounts/teams/limits.ts'
+import { readAccountRow } from '../../accounts/teams/teams.sql.ts'
 import { RequestError, resultOrError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -167,9 +167,9 @@ export async function tryUpsert(
   repeated: number
   outcomes: readonly (string | RequestError)[]
 }> {
-  const row = await accountRowOf(at.tx, teamId)
+  const row = await readAccountRow(at.tx, teamId)
   if (!row) throw new RequestError('not_found', TEXTS.noTeam)
-  const { limits, used } = accountOf(row)
+  const { limits, used } = toAccount(row)
   const judged = await withoutLosses(at, teamId, given)
   const items = merge ? await merged(at, teamId, judged, false) : judged
   const maps = mapsOf(items)

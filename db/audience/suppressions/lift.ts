@@ -91,7 +91,7 @@ export async function showAddress(
 }
 
 /** Identifies a suppression, to detect that it changed after a page showed it. */
-export const markOfSuppression = ({
+export const suppressionMark = ({
   suppression,
   suppression_cause: cause,
 }: Pick<ContactDetail, 'suppression' | 'suppression_cause'>): string => `${suppression} ${cause?.at ?? ''}`
@@ -137,7 +137,7 @@ export async function liftSuppression(
   const words = reasonOf(reason)
   await lockContacts(by.tx, [{ team_id: teamId, identity }])
   const before = await showAddress(by.tx, teamId, identity)
-  const mark = 'suppression' in before ? markOfSuppression(before) : markOfSuppression(asContact(before))
+  const mark = 'suppression' in before ? suppressionMark(before) : suppressionMark(asContact(before))
   assertSeen(seen, mark, TEXTS.suppressedSince)
   if ((await liftIdentities(by, teamId, [identity], words)) === 0) throw notSuppressed()
   await record(by, { team_id: teamId, action: 'contact.lift', subject: before.email, detail: words })

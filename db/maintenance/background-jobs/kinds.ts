@@ -213,7 +213,7 @@ const erasing: Kind<Erasing, ErasureCursor> = {
 }
 
 /** Creates the erasure of a person. The audit log identifies the person by a keyed hash. */
-export const erasureOf = (
+export const toErasure = (
   secrets: Pick<Secrets, 'sign'>,
   teamId: string,
   identity: string,

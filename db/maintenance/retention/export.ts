@@ -17,7 +17,7 @@ import { showContact, shownSuppression } from '../../audience/suppressions/lift.
 import type { Database, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addressees } from '../../validation/addressees.ts'
-import { givenTimes } from '../../validation/moments.ts'
+import { shownTimes } from '../../validation/moments.ts'
 import {
   type ExportedRow,
   emailsToShow,
@@ -99,7 +99,7 @@ function shownEmail(
   const { identity } = person
   const sole = isSoleRecipient(to_emails, identity)
   return {
-    ...{ id, created_at, ...givenTimes(row), from, broadcast_id, template_id },
+    ...{ id, created_at, ...shownTimes(row), from, broadcast_id, template_id },
     ...placesOf(row, person),
     ...(sole && !internal ? contentOf(row) : {}),
     events: events

@@ -4,8 +4,8 @@
  */
 
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
-import { accountOf, left } from '../../accounts/teams/limits.ts'
-import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
+import { left, toAccount } from '../../accounts/teams/limits.ts'
+import { readAccountRow } from '../../accounts/teams/teams.sql.ts'
 import { topicsOfTeam } from '../../audience/contacts/topics.sql.ts'
 import { templateById, versionsByIds } from '../../content/templates/templates.sql.ts'
 import { RequestError } from '../../errors.ts'
@@ -115,8 +115,8 @@ export async function findAudienceBlockers(
     const words = row.topic_ids.length === 0 ? TEXTS.noTopicChosen : TEXTS.noAudience
     return { audience, blockers: [{ kind: 'no_audience', words }] }
   }
-  const account = await accountRowOf(tx, row.team_id)
-  const { limits, used } = accountOf(account ?? missing(row.team_id))
+  const account = await readAccountRow(tx, row.team_id)
+  const { limits, used } = toAccount(account ?? missing(row.team_id))
   const room = left(limits.emails, used.emails)
   if (!isCharged || audience <= room) return { audience, blockers: [] }
   const words = fill(TEXTS.audienceOverQuota, {

@@ -25,7 +25,7 @@ import { findBlockers } from './blockers.ts'
 import { type BroadcastRow, lockBroadcast, moveCursor, readSendingPlace } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { domainOf } from './draft.ts'
-import { addressed, type Mailing, mailingOf } from './mailing.ts'
+import { addressed, type Mailing, toMailing } from './mailing.ts'
 import { startRamp } from './ramp.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginningTime } from './start.ts'
@@ -144,7 +144,7 @@ async function fixedMailing(tx: Tx, row: BroadcastRow): Promise<{ mailing: Maili
   const id = row.template_version_id ?? ''
   const [version] = await versionsByIds(tx, [{ team_id: row.team_id, id }])
   if (!version) throw new Error(`broadcast ${row.id} has lost its template version`)
-  return { mailing: mailingOf(row, version.slots), version: { version_id: id, slots: version.slots } }
+  return { mailing: toMailing(row, version.slots), version: { version_id: id, slots: version.slots } }
 }
 
 /** Returns a member's email, or the reason why there is none. */

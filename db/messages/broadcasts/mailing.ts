@@ -29,7 +29,7 @@ export type Mailing = {
 }
 
 /** @param slots of the template's version. */
-export function mailingOf(row: BroadcastRow, slots: readonly string[]): Mailing {
+export function toMailing(row: BroadcastRow, slots: readonly string[]): Mailing {
   const from = parseMailbox(row.from_address)
   if (!from) throw new Error(`broadcast ${row.id} has an invalid from address`)
   const { template_id, reply_to, tags } = row

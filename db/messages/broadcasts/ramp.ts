@@ -11,7 +11,7 @@ import {
   decideRamp,
   lockRamp,
   type RampRow,
-  rampOf,
+  readRamp,
   readRamps,
   saveRamp,
   setRamp,
@@ -24,7 +24,7 @@ import { waitingOfDomain } from '../emails/of-domain.sql.ts'
 
 /** Starts the ramp of a domain without history, if ramps are enabled and no one has set or disabled it. */
 export async function startRamp(tx: Tx, name: string, start: RampStart | null): Promise<void> {
-  if (start === null || (await rampOf(tx, name)) !== null) return
+  if (start === null || (await readRamp(tx, name)) !== null) return
   const isNew = (await countHistory(tx, name)) < HISTORY_EMAILS
   await decideRamp(tx, { name, state: isNew && start.limit < TOP ? 'on' : 'off', ...start })
 }

@@ -14,7 +14,7 @@ import {
 } from './audience.sql.ts'
 import { findAudienceBlockers, findEmailBlockers, newestVersion } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
-import { mailingOf } from './mailing.ts'
+import { toMailing } from './mailing.ts'
 
 export type Readiness = {
   /** Null: the count took too long. */
@@ -54,7 +54,7 @@ export async function countAudience(
 
 /** Returns the variables that a contact's properties must fill, because they have no default. */
 const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
-  mailingOf(row, slots).slots.filter(
+  toMailing(row, slots).slots.filter(
     (slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email' && !Object.hasOwn(row.variables, slot),
   )
 
@@ -64,7 +64,11 @@ export async function unfilledSlots(tx: Tx, row: BroadcastRow): Promise<readonly
   return missingProperties(tx, row.team_id, ownSlots(row, slots))
 }
 
-export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string | null): Promise<Readiness> {
+export async function checkReadiness(
+  tx: Tx,
+  row: BroadcastRow,
+  publicUrl: string | null,
+): Promise<Readiness> {
   const { version_id, ...mail } = await findEmailBlockers(tx, row, publicUrl)
   const slots = ownSlots(row, mail.slots)
   const unfilled = await missingProperties(tx, row.team_id, slots)

@@ -18,7 +18,7 @@ import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
 import { TEXTS } from '../texts.ts'
 import { blocked, versionToSend } from './blockers.ts'
 import { type Acting, assertDomain, requireBroadcast } from './draft.ts'
-import { addressed, mailingOf } from './mailing.ts'
+import { addressed, toMailing } from './mailing.ts'
 
 type Deps = Caller & Omit<AcceptDeps, 'links'> & { secrets: Secrets; publicUrl: string | null }
 
@@ -52,7 +52,7 @@ export async function sendTest(
   const token = broadcastToken(secrets, nobody)
   const link = unsubscribeUrl(base, token)
   const person = contact === undefined ? null : await personOf(tx, row.team_id, contact)
-  const shown = mailingOf(row, slots)
+  const shown = toMailing(row, slots)
   const names = Object.fromEntries(shown.slots.map((slot) => [slot, `{{${slot}}}`]))
   // Without a contact the slots that have no default show their names.
   const mailing = person ? shown : { ...shown, row: { ...row, variables: { ...names, ...row.variables } } }

@@ -1,5 +1,5 @@
 /** Pauses and resumes a broadcast for its team's reputation (messages/bulk-pause.ts). */
-import { bulkPauseOf } from '../../accounts/teams/reputation.sql.ts'
+import { readBulkPause } from '../../accounts/teams/reputation.sql.ts'
 import { BULK_PAUSE_REASONS, type BulkPause } from '../../accounts/teams/reputation.ts'
 import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -26,7 +26,7 @@ export async function pauseForTeam(tx: Tx, row: BroadcastRow, pause: BulkPause, 
  */
 export async function pauseWithTeam(tx: Tx, row: BroadcastRow, now: Date): Promise<BroadcastRow> {
   if (row.state !== 'sending') return row
-  const paused = await bulkPauseOf(tx, row.team_id)
+  const paused = await readBulkPause(tx, row.team_id)
   return (paused && (await pauseForTeam(tx, row, paused.pause, now))) ?? row
 }
 

@@ -51,11 +51,11 @@ export const idsToRequeue = (tx: Tx, teamId: string, criteria: EmailCriteria) =>
     select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)}
       and (e.unfinished or e.status = 'bounced' and e.provider_message_id is null)`)
 
-const waitingRow = idRow.concat(row({ fits: boolean() }))
+const waitingRow = idRow.concat(row({ fits: boolean(), waits: boolean() }))
 
 /**
- * Returns a batch of a team's emails that no provider has accepted, newest first, after an ID, and whether
- * each matches. Each is looked up by its key. The emails are spread over two indexes.
+ * Returns a batch of a team's emails that no provider has accepted, newest first, after an ID. Each says whether it
+ * matches, and whether it waits or was rejected. Each is looked up by its key. The emails are spread over two indexes.
  */
 export async function waitingEmails(
   tx: Tx,
@@ -70,7 +70,7 @@ export async function waitingEmails(
     before !== undefined && sql.fragment`id < ${before}`,
   )
   return tx.any(sql.type(waitingRow)`
-    select w.id, e.id is not null as fits from (
+    select w.id, e.id is not null as fits, coalesce(e.unfinished, false) as waits from (
       select id from (
         (select id from email_states where ${part} and unfinished order by id desc limit ${limit})
         union
@@ -78,7 +78,7 @@ export async function waitingEmails(
           order by id desc limit ${limit})) never_accepted
       order by id desc limit ${limit}) w
     left join lateral (
-      select e.id from emails e where e.team_id = ${teamId} and e.id = w.id and ${fits(teamId, criteria)} offset 0) e on true
+      select e.id, e.unfinished from emails e where e.team_id = ${teamId} and e.id = w.id and ${fits(teamId, criteria)} offset 0) e on true
     order by w.id desc`)
 }
 

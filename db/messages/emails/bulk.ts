@@ -3,6 +3,7 @@
  * (maintenance/background-jobs). The caller puts each batch into its own transaction. Emails that matched or
  * arrived later aren't changed. Counting stops at `most` emails or after a time limit, and reports that.
  */
+import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { type RequeueingMany, requeueMessages } from '../../delivery/requeue.ts'
 import { leaveOutSuppressed } from '../../delivery/suppressed.ts'
@@ -13,7 +14,7 @@ import { firstIdAt, timeOfId } from '../../validation/ids.ts'
 import { revivedTimes, type Stored, storedTimes } from '../stored-times.ts'
 import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
 import { stretches } from './id-ranges.ts'
-import { removeEmails } from './remove.ts'
+import { removeEmails, removeRows } from './remove.ts'
 import type { EmailCriteria, EmailPage } from './search.sql.ts'
 import { type EmailFilter, needsScan, searchRange, toCriteria } from './search.ts'
 
@@ -60,6 +61,72 @@ export async function countEmails(
     if (isAll) break
   }
   return counted
+}
+
+/** Matching emails that can be sent again. */
+type Requeueable = {
+  /** Those that no provider has accepted yet. */
+  waiting: number
+  /** Those that a server rejected. */
+  rejected: number
+  /** False if time ran out. There may be more. */
+  isAll: boolean
+}
+
+/** Counts the matching emails between two IDs that can be sent again. */
+export async function countRequeueable(
+  { tx }: { tx: Tx },
+  teamId: string,
+  { filter, between }: { filter: Filter; between: Between },
+  patience = MATCHING_MS,
+): Promise<Requeueable> {
+  const end = performance.now() + patience
+  const criteria = { ...toCriteria(filter), between }
+  const count = { waiting: 0, rejected: 0 }
+  for (let before: string | undefined; ; ) {
+    const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING_BATCH })
+    for (const { fits, waits } of batch) if (fits) count[waits ? 'waiting' : 'rejected'] += 1
+    if (batch.length < WAITING_BATCH) return { ...count, isAll: true }
+    if (performance.now() > end) return { ...count, isAll: false }
+    before = batch.at(-1)?.id
+  }
+}
+
+/**
+ * Requeues chosen emails that no provider has accepted. Emails to suppressed recipients are left out.
+ * @returns how many.
+ */
+export async function requeueChosen(
+  by: By & RequeueingMany,
+  teamId: string,
+  ids: readonly string[],
+): Promise<number> {
+  const refs = ids.map((id) => ({ team_id: teamId, id }))
+  const { left } = await leaveOutSuppressed(by, EMAIL, teamId, refs)
+  const changed = await requeueMessages(by, EMAIL, left, { by: 'person', force: false })
+  await recordChosen(by, teamId, 'email.requeue', changed)
+  return changed.length
+}
+
+/**
+ * Deletes chosen emails.
+ * @returns how many.
+ */
+export async function deleteChosen(by: By, teamId: string, ids: readonly string[]): Promise<number> {
+  const removed = await removeRows(by.tx, teamId, ids)
+  await recordChosen(by, teamId, 'email.delete', removed)
+  return removed.length
+}
+
+async function recordChosen(
+  by: By,
+  team_id: string,
+  action: string,
+  changed: readonly { id: string }[],
+): Promise<void> {
+  if (changed.length === 0) return
+  const detail = changed.map(({ id }) => id).join(', ')
+  await record(by, { team_id, action, subject: `${changed.length} emails`, detail })
 }
 
 /** The emails to change: they match, lie between these IDs, and did so at `seen`. At most `most`. */

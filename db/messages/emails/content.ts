@@ -72,7 +72,7 @@ export function partTooLarge(
 }
 
 /** Renders a template with these values as it is sent, or returns the part that is too large. */
-export async function previewOf(
+export async function buildPreview(
   version: CompiledVersion,
   variables: Readonly<Record<string, string>>,
   texts: PlainTexts,

@@ -16,7 +16,8 @@ import { deleteFailedJobs } from '../../queue/dead-letters.sql.ts'
 import { TEXTS } from '../texts.ts'
 import { deleteEmailsById } from './delete.sql.ts'
 
-async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
+/** Deletes the emails that exist. @returns those emails. */
+export async function removeRows(tx: Tx, teamId: string, ids: readonly string[]) {
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailsById(tx, teamId, ids)
   await refundQuota(tx, teamId, account, { quota: 'emails', deleted })
@@ -29,13 +30,13 @@ async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
  * @returns how many.
  */
 export const removeEmails = async ({ tx }: { tx: Tx }, teamId: string, ids: readonly string[]) =>
-  (await removed(tx, teamId, ids)).length
+  (await removeRows(tx, teamId, ids)).length
 
 /** Deletes one email, with its line in the audit trail. @throws RequestError not_found. */
 export async function removeEmail(by: Caller, teamId: string, id: string): Promise<{ created_at: string }> {
   const { tx } = by
   await requireTeam(tx, teamId)
-  const [deleted] = await removed(tx, teamId, [id])
+  const [deleted] = await removeRows(tx, teamId, [id])
   if (!deleted) throw new RequestError('not_found', fill(TEXTS.noEmail, { id }))
   await record(by, { team_id: teamId, action: 'email.delete', subject: id })
   return deleted

@@ -6,7 +6,7 @@
 import type { CompiledVersion } from '../../content/templates/versions.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addressees, recipientIdentity } from '../../validation/addressees.ts'
-import { givenTimes } from '../../validation/moments.ts'
+import { shownTimes } from '../../validation/moments.ts'
 import { broadcastToken } from './broadcast-token.ts'
 import { type Content, shownContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'
@@ -74,6 +74,6 @@ function viewOf(row: EmailRow, { html, text, size_kb }: Content & { size_kb: num
     headers: row.headers,
     reply_to: row.reply_to,
     ...(row.attachments === null ? {} : { attachments: row.attachments }),
-    ...givenTimes(row),
+    ...shownTimes(row),
   }
 }

@@ -10,7 +10,7 @@ import { waitingOf } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
-import { givenTimes } from '../../validation/moments.ts'
+import { shownTimes } from '../../validation/moments.ts'
 import { eventsOfMessage } from './events.sql.ts'
 import { messageById, type WhatsappRow } from './messages.sql.ts'
 import { type MessageFilter, messagesFound } from './search.sql.ts'
@@ -21,7 +21,7 @@ export type ShownMessage = Awaited<ReturnType<typeof showMessage>>
 /** The times are only included if they were given. */
 const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow) => {
   const { scheduled_at, expires_at, ...rest } = row
-  return { id, team_id, to: recipient, ...rest, ...givenTimes({ scheduled_at, expires_at }) }
+  return { id, team_id, to: recipient, ...rest, ...shownTimes({ scheduled_at, expires_at }) }
 }
 
 /**

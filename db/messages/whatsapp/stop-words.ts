@@ -24,11 +24,11 @@ export const stopWordsSetting = string().test(
 )
 
 /** Returns the words of the setting, normalized for comparison. */
-export const stopWordsOf = (setting: string | undefined): string[] => commaList(setting).map(folded)
+export const parseStopWords = (setting: string | undefined): string[] => commaList(setting).map(folded)
 
 /**
  * Returns the keyword of a text, in any case and with surrounding spaces.
- * @param added from `stopWordsOf`.
+ * @param added from `parseStopWords`.
  */
 export function findKeyword(text: unknown, added: readonly string[]): 'stop' | 'start' | null {
   if (typeof text !== 'string' || text.length > LONGEST_WORD) return null

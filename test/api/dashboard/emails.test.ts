@@ -199,12 +199,56 @@ t.test('rejected emails are only requeued in bulk if that is checked', async (t)
   // A rejection without suppression, because suppressed recipients are left out.
   const bounce = { recipient: 'blocked@example.org', detail: '550 5.7.1 blocked', effect: 'none' } as const
   await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
+  shows(t, await editor.get(`${list}/all?tag=outright`), 'Send 1 rejected email again')
+  await send({ tags: ['outright'] })
   const press = async (form: Record<string, string>) => {
     await (await pressAll(editor, 'requeue', 'tag=outright', { confirmed: 'yes', ...form }))()
     return editor.get(list)
   }
-  shows(t, await press({}), '0 emails queued to be sent again.')
-  shows(t, await press({ force: 'refused' }), '1 email queued to be sent again.')
+  shows(t, await editor.get(`${list}/all?tag=outright`), /accepted 1 of them.*also 1 email that bounced/)
+  shows(t, await press({}), '1 email queued to be sent again.')
+  shows(t, await press({ force: 'refused' }), '2 emails queued to be sent again.')
+})
+
+t.test('bulk actions say beforehand that nothing can be sent again', async (t) => {
+  const id = await send({ tags: ['accepted'] })
+  await database.query(sql.unsafe`
+    update email_states set status = 'delivered', provider_message_id = 'x' where id = ${id}`)
+  const page = await owner.get(`${list}/all?tag=accepted`)
+  shows(t, page, 'None of them can be sent again.')
+  t.strictSame(formsTo(page, `${list}/all/requeue`), [])
+  t.equal(formsTo(page, `${list}/all/delete`).length, 1)
+})
+
+t.test('emails that are selected in the list are sent again or deleted', async (t) => {
+  const [waiting = '', sent = '', left = ''] = await Promise.all(
+    ['a', 'b', 'c'].map((tag) => send({ tags: [tag] })),
+  )
+  await database.query(sql.unsafe`
+    update email_states set status = 'delivered', provider_message_id = 'y' where id = ${sent}`)
+  const ids = [waiting, sent]
+  const at = (verb: string): string => `${list}/${verb}?tag=a`
+  t.match((await editor.get(list)).html, `name="ids" value="${waiting}"`)
+  t.notMatch((await viewer.get(list)).html, /name="ids"/)
+  shows(
+    t,
+    await editor.ask(at('requeue'), { ids }),
+    /Send 2 emails again\? Only those that no provider has accepted/,
+  )
+  t.match(await editor.post(at('requeue'), { ids }), { status: 303, location: `${list}?tag=a` })
+  shows(t, await editor.get(list), '1 email queued to be sent again. 1 other can’t be sent again.')
+  t.equal((await editor.post(at('delete'), { ids })).status, 403)
+  t.equal((await owner.post(at('delete'))).status, 400, 'without a selection')
+  await owner.post(at('delete'), { ids })
+  shows(t, await owner.get(list), '2 emails deleted.')
+  for (const id of ids) t.equal((await owner.get(`${list}/${id}`)).status, 404)
+  t.equal((await owner.get(`${list}/${left}`)).status, 200)
+  const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
+  t.match(entry, { action: 'email.delete', subject: '2 emails' })
+  for (const id of ids) t.match(entry?.detail, id)
+  const theirs = await signedIn(service, { team: other.id, role: 'owner' })
+  await theirs.post(`/teams/${other.id}/emails/delete`, { ids: left })
+  t.equal((await owner.get(`${list}/${left}`)).status, 200, 'another team’s email stays')
 })
 
 t.test("an accepted and bounced email can't be requeued, and the page says why", async (t) => {

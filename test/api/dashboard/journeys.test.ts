@@ -2,7 +2,7 @@
  * The main journeys in a real browser, counted in steps. A click, a choice, a key and a filled field are one
  * step each. A journey fails if it takes more steps than its limit. Skipped without Chromium.
  */
-import type { Browser, Locator, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { v7 as uuidv7 } from 'uuid'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
@@ -13,6 +13,7 @@ import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { fits, launchBrowser, signInWith } from '../../support/browser.ts'
 import { idleGauges } from '../../support/gauges.ts'
+import { type Hand, handOf } from '../../support/hand.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { anEmail, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -34,47 +35,6 @@ const LIST = [
 
 const browser = await launchBrowser(t, 'journeys counted in steps')
 if (browser) await journeys(browser)
-
-type Hand = {
-  page: Page
-  /** Clicks and waits for the next page. */
-  follow: (locator: Locator) => Promise<void>
-  /** Clicks a button and waits for the next page. */
-  press: (name: string) => Promise<void>
-  /** Clicks something that stays on the page. */
-  click: (locator: Locator) => Promise<void>
-  type: (locator: Locator, text: string) => Promise<void>
-  file: (locator: Locator, text: string) => Promise<void>
-  /** Presses Enter in a field. */
-  enter: () => Promise<void>
-  steps: () => number
-}
-
-/** Returns actions on a page that count their steps. */
-function handOf(page: Page): Hand {
-  let steps = 0
-  const counted = async (act: Promise<unknown>): Promise<void> => {
-    steps += 1
-    await act
-  }
-  const click = (locator: Locator) => counted(locator.click())
-  const follow = async (locator: Locator) => {
-    await Promise.all([page.waitForEvent('load'), click(locator)])
-  }
-  return {
-    page,
-    click,
-    follow,
-    press: (name) => follow(page.getByRole('button', { name, exact: true })),
-    type: (locator, text) => counted(locator.fill(text)),
-    file: (locator, text) =>
-      counted(locator.setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })),
-    enter: async () => {
-      await Promise.all([page.waitForEvent('load'), counted(page.keyboard.press('Enter'))])
-    },
-    steps: () => steps,
-  }
-}
 
 async function journeys(browser: Browser): Promise<void> {
   const { service, call, database, team } = await world(t, {

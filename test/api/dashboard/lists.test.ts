@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { deleteEmailRows, insertEmailRows } from '../../support/email-rows.ts'
@@ -47,6 +48,20 @@ const waysOf = (html: string): Record<string, string> =>
       ],
     ),
   )
+
+t.test('a list that is shown whole is sorted by a column, both ways', async (t) => {
+  const team = await makeTeam(service)
+  const by = { now: new Date(), actor: 'cli' }
+  for (const name of ['Offers', 'News 10', 'News 9'])
+    await database.transaction((tx) => createTopic({ tx, ...by }, team.id, { name }))
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const sorted = async (sort: string): Promise<string> =>
+    (await viewer.get(`/teams/${team.id}/topics?${new URLSearchParams({ sort })}`)).html
+  shows(t, { html: await sorted('Name') }, /News 9 .*News 10 .*Offers /)
+  shows(t, { html: await sorted('-Name') }, /Offers .*News 10 .*News 9 /)
+  t.match(await sorted('Name'), /aria-sort="ascending"><a href="[^"]*topics\?sort&#x3D;-Name">Name/)
+  t.notMatch(await sorted('nothing'), 'aria-sort')
+})
 
 t.test('a live tab gets 304, or after a change a compressed fragment without forms', async (t) => {
   const { team, store, list } = await teamWith(50)

@@ -66,7 +66,6 @@ t.test('creates, previews and tests a template', async (t) => {
   await editor.post(`${path}/test`, { from: 'hello@example.com', 'v.name': 'Ana' })
   const list = await editor.get(`${at('emails')}?recipient=${editor.email}`)
   shows(t, list, /Test: Welcome Welcome/)
-  t.match(list.html, new RegExp(`${path}">\\s*Welcome`), 'the list leads to the template')
   t.equal((await editor.post(at('templates'), { name: 'Bad', html: '{{#each}}', text: '' })).status, 400)
   const twin = await editor.post(at('templates'), { name: 'Welcome', html: '<p>x</p>', text: '' })
   t.equal(twin.status, 400)
@@ -97,7 +96,7 @@ t.test('sends only use a draft after it is published', async (t) => {
   shows(t, published, /The draft is published\. Variables: name\..*Offer published/)
   shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
-  shows(t, await viewer.get(at('templates')), /Welcome name 1 just now .*Offer name 2 just now/)
+  shows(t, await viewer.get(at('templates')), /Welcome name 1 (just now|\d+ \w+ ago) .*Offer name 2 just now/)
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
   const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
   const changed = await viewer.get(`/teams/${team.id}${compare}`)

@@ -2,7 +2,7 @@
 
 import { sql } from 'slonik'
 import { EVERY_TYPE } from '../../../api/dashboard/pages/webhooks/parts.ts'
-import { contactColumnsOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { readContactColumns } from '../../../db/accounts/teams/teams.sql.ts'
 import { addEndpoint, showEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
@@ -118,7 +118,7 @@ t.test('saving an unchanged form changes no row', async (t) => {
 })
 
 t.test("default columns aren't saved, and column names keep their spaces", async (t) => {
-  const columns = () => contactColumnsOf(database, team.id)
+  const columns = () => readContactColumns(database, team.id)
   const save = (changes = {}) => owner.press(at('contacts'), at('contacts', 'columns'), changes)
   t.equal((await save()).status, 303)
   t.equal(await columns(), null)

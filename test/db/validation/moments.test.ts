@@ -1,5 +1,5 @@
 // Times to send at, and expiry. DECISIONS: Scheduled messages.
-import { givenTimes, isMoment, momentFault, timeError, timesOf } from '../../../db/validation/moments.ts'
+import { isMoment, momentFault, shownTimes, timeError, timesOf } from '../../../db/validation/moments.ts'
 import t from '../../support/tap.ts'
 
 const NOW = new Date('2026-03-01T12:00:00.000Z')
@@ -57,6 +57,6 @@ t.test('an expiry counts from the scheduled time, or from now', async (t) => {
 
 t.test('a row shows the times that were given', async (t) => {
   const [scheduled_at, expires_at] = [after(DAY), after(MINUTE)]
-  t.strictSame(givenTimes({ scheduled_at, expires_at: null }), { scheduled_at })
-  t.strictSame(givenTimes({ scheduled_at: null, expires_at }), { expires_at })
+  t.strictSame(shownTimes({ scheduled_at, expires_at: null }), { scheduled_at })
+  t.strictSame(shownTimes({ scheduled_at: null, expires_at }), { expires_at })
 })

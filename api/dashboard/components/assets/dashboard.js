@@ -44,7 +44,7 @@ function wake(root, html = '') {
   sent.set(root, html)
   for (const one of root.querySelectorAll(`${PARTS}, [data-fresh] tr[data-key]`)) sent.set(one, one.outerHTML)
   localTimes(root)
-  for (const one of root.querySelectorAll('[data-copy],[data-copy-text],[data-cancel]')) one.hidden = false
+  for (const one of root.querySelectorAll('[type=button][hidden],[data-all]')) one.hidden = false
 }
 wake(document)
 const live = document.body.appendChild(make('p', { className: 'vh', role: 'status' }))
@@ -104,6 +104,8 @@ function release(button) {
 let unsaved = document.querySelector('form[data-kept]:has(textarea.code)')
 document.addEventListener('input', ({ target }) => {
   if (target.matches('textarea.code')) unsaved = target.form
+  const boxes = target.matches('[data-all]') ? target.form.querySelectorAll('td [name=ids]') : []
+  for (const box of boxes) box.checked = target.checked
 })
 addEventListener('beforeunload', (event) => unsaved && event.preventDefault())
 /** Disables a clicked button until the next page or file has arrived, or the reader comes back. */
@@ -230,9 +232,8 @@ function freshen(section, later) {
   if ((line?.textContent ?? '') === textContent) return
   line?.remove()
   if (said === '') return
-  const [href] = location.href.split('#')
   section.prepend(make('p', { className: 'fresh', role: 'status' }))
-  section.firstChild.append(make('a', { href, className: 'button small', textContent }))
+  section.firstChild.append(make('a', { href: '', className: 'button small', textContent }))
 }
 /** Applies a new version of the page. */
 function follow(page) {

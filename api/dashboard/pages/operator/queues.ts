@@ -99,7 +99,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
     actions: isCopy ? { forms: [RESUME_ALL] } : undefined,
     lead: 'Ready jobs wait for a worker, deferred jobs for their next attempt. Failed jobs need manual action.',
     sections: [
-      ...alertsOf(alerts),
+      ...alertsOf(alerts, { title: 'Why queues are paused', id: 'needs' }),
       tableOf(
         rows,
         (queue) => ({

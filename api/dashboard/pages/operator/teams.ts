@@ -4,9 +4,9 @@ import { membersOfTeam } from '../../../../db/accounts/members/people.sql.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { byLimit, isPeriodic, QUOTAS, USED } from '../../../../db/accounts/plans/quotas.ts'
 import { createTeam } from '../../../../db/accounts/teams/create.ts'
-import { accountRowsOf, teamsOfIds } from '../../../../db/accounts/teams/directory.sql.ts'
-import { accountOf } from '../../../../db/accounts/teams/limits.ts'
-import { bulkPauseOf } from '../../../../db/accounts/teams/reputation.sql.ts'
+import { readAccountRows, teamsOfIds } from '../../../../db/accounts/teams/directory.sql.ts'
+import { toAccount } from '../../../../db/accounts/teams/limits.ts'
+import { readBulkPause } from '../../../../db/accounts/teams/reputation.sql.ts'
 import { subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.ts'
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
@@ -97,7 +97,7 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
     { keyOf: ({ id }) => id, way: 'on' },
   )
   const ids = page.rows.map(({ id }) => id)
-  const accounts = await accountRowsOf(database, ids)
+  const accounts = await readAccountRows(database, ids)
   const weeks = await sendingOfWeek(database, ids)
   return show({
     title: 'Teams',
@@ -107,7 +107,7 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
         page.rows,
         (team) => {
           const row = accounts.get(team.id)
-          const account = row && accountOf(row)
+          const account = row && toAccount(row)
           const used = USED.map(({ name, title }) => [
             title,
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
@@ -224,7 +224,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
   const { database } = deps
   const team = await showTeam(database, params.id)
   const { limits, period, used, suspended_at, bulk_paused } = team
-  const bulk = bulk_paused && (await bulkPauseOf(database, team.id))
+  const bulk = bulk_paused && (await readBulkPause(database, team.id))
   return show({
     title: team.name,
     state: suspended_at === null ? status('active') : status('suspended', { tone: 'bad' }),

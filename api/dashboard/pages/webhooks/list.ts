@@ -5,9 +5,11 @@ import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/end
 import { number, text, time } from '../../components/cell.ts'
 import { act, compact, formOf, get, tableOf } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
+import { sortable } from '../../server/sort.ts'
 import { endpointFields, endpointStateCell, fieldsFor, PATH, typeWords } from './parts.ts'
 
-const list = get('viewer', PATH, async ({ team, now }, { database }) => {
+const list = get('viewer', PATH, async (request, { database }) => {
+  const { team, now } = request
   const endpoints = await listEndpoints(database, team.id)
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
@@ -20,23 +22,29 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
       ],
     },
     sections: compact([
-      tableOf(
-        endpoints,
-        (endpoint) => ({
-          State: endpointStateCell(endpoint),
-          Name: text(endpoint.name, { href: teamPath(team, 'webhooks', endpoint.id), detail: endpoint.url }),
-          Events: text(typeWords(endpoint.types)),
-          'Last success': time(endpoint.last_success_at, now),
-          Waiting: number(endpoint.backlog),
-        }),
-        {
-          id: 'webhooks',
-          live: true,
-          empty:
-            team.role === 'owner'
-              ? 'No webhooks yet. Add one. The documentation shows how to verify messages.'
-              : 'No webhooks yet. An owner of the team can add one.',
-        },
+      sortable(
+        request,
+        tableOf(
+          endpoints,
+          (endpoint) => ({
+            State: endpointStateCell(endpoint),
+            Name: text(endpoint.name, {
+              href: teamPath(team, 'webhooks', endpoint.id),
+              detail: endpoint.url,
+            }),
+            Events: text(typeWords(endpoint.types)),
+            'Last success': time(endpoint.last_success_at, now),
+            Waiting: number(endpoint.backlog),
+          }),
+          {
+            id: 'webhooks',
+            live: true,
+            empty:
+              team.role === 'owner'
+                ? 'No webhooks yet. Add one. The documentation shows how to verify messages.'
+                : 'No webhooks yet. An owner of the team can add one.',
+          },
+        ),
       ),
       team.role === 'owner' &&
         formOf(teamPath(team, 'webhooks'), 'Add a webhook', fieldsFor(domains, null), {

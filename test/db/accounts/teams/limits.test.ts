@@ -1,12 +1,12 @@
 /** The pure rules of quota, period and bucket for a team's row. */
 import { computeBurst } from '../../../../db/accounts/plans/defaults.ts'
 import {
-  accountOf,
   buildCharge,
   currentPeriod,
   firstAllowance,
   left,
   storageError,
+  toAccount,
 } from '../../../../db/accounts/teams/limits.ts'
 import { rateReached, toLimitState } from '../../../../db/accounts/teams/rate-limit.ts'
 import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
@@ -43,7 +43,7 @@ const ROW: AccountRow = {
   whatsapp_parts_batch_place: 7,
   now: NOW,
 }
-const account = (changes: Partial<AccountRow> = {}) => accountOf({ ...ROW, ...changes })
+const account = (changes: Partial<AccountRow> = {}) => toAccount({ ...ROW, ...changes })
 
 t.test('returns the account with its bucket refilled', async (t) => {
   t.strictSame(account(), {

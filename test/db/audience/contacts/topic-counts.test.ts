@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { type QuerySqlToken, sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
-import { subscribersOf } from '../../../../db/audience/contacts/topic-counts.sql.ts'
+import { countSubscribers } from '../../../../db/audience/contacts/topic-counts.sql.ts'
 import {
   addTopics,
   deleteTopic,
@@ -91,7 +91,7 @@ async function begin() {
       })
   }
   const counted = async () =>
-    [...(await subscribersOf(database, team, ids))].filter(([, count]) => count !== 0).sort()
+    [...(await countSubscribers(database, team, ids))].filter(([, count]) => count !== 0).sort()
   return { team, act, counted }
 }
 

@@ -1,6 +1,6 @@
 /** The parts that all emails of a broadcast share. */
 import type { BroadcastRow } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { mailingOf } from '../../../../db/messages/broadcasts/mailing.ts'
+import { toMailing } from '../../../../db/messages/broadcasts/mailing.ts'
 import t from '../../../support/tap.ts'
 
 const row = {
@@ -9,11 +9,11 @@ const row = {
 } as unknown as BroadcastRow
 
 t.test('an email without topics uses the broadcast as its list', async (t) => {
-  const { item } = mailingOf({ ...row, topic_ids: [] }, [])
+  const { item } = toMailing({ ...row, topic_ids: [] }, [])
   t.match(item.headers, {
     'List-Id': '<broadcast.example.com>',
     'Feedback-ID': 'broadcast:broadcast:broadcast:00000000000a',
   })
-  const aimed = mailingOf({ ...row, topic_ids: ['news', 'offers'] }, [])
+  const aimed = toMailing({ ...row, topic_ids: ['news', 'offers'] }, [])
   t.match(aimed.item.headers, { 'List-Id': '<news.example.com>' })
 })

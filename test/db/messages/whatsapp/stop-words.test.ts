@@ -1,6 +1,6 @@
 /** The words that opt recipients out and in. */
 import { cutPost } from '../../../../db/messages/whatsapp/cut-post.ts'
-import { findKeyword, stopWordsOf } from '../../../../db/messages/whatsapp/stop-words.ts'
+import { findKeyword, parseStopWords } from '../../../../db/messages/whatsapp/stop-words.ts'
 import t from '../../../support/tap.ts'
 
 t.test('stop and start words match as single words in any case', async (t) => {
@@ -15,7 +15,7 @@ t.test('stop and start words match as single words in any case', async (t) => {
 })
 
 t.test('WHATSAPP_STOP_WORDS adds keywords', async (t) => {
-  const added = stopWordsOf(' Fin , DÉSABONNER,')
+  const added = parseStopWords(' Fin , DÉSABONNER,')
   t.equal(findKeyword('désabonner', added), 'stop')
   t.equal(findKeyword('FIN', added), 'stop')
   t.equal(findKeyword('FIN', []), null)

@@ -226,7 +226,7 @@ t.test('spam and account errors pause the number and lose no message', async (t)
 })
 
 t.test('no response after the request was sent is unknown', async (t) => {
-  t.match(await outcomeOf(t, 'hang', { timeout_ms: 300 }), { kind: 'unknown', detail: /no answer/ })
+  t.match(await outcomeOf(t, 'hang', { timeout_ms: 300 }), { kind: 'unknown', detail: /no response/ })
   t.match(await outcomeOf(t, 'reset'), { kind: 'unknown' })
   for (const status of [502, 504]) t.match(await outcomeOf(t, { status, body: '' }), { kind: 'unknown' })
 })

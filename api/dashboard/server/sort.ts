@@ -1,0 +1,49 @@
+/** Sorts tables by a column. Only for lists that are shown whole, because others are paged by an index. */
+import type { Cell } from '../components/cell.ts'
+import type { Column, Section } from '../components/section.ts'
+import { addressWith } from './list.ts'
+import type { PageRequest } from './page.ts'
+
+type Table = Extract<Section, { kind: 'table' }>
+
+const MAX_SORTED = 1_000
+
+/** Returns what a cell is sorted by. Null if it has no value. */
+function sortValue({ text, iso, number }: Cell): string | number | null {
+  if (iso !== undefined) return Date.parse(iso)
+  if (number) return Number(text.replace(/[^\d.]/g, ''))
+  return text === '–' || text === 'never' ? null : text
+}
+
+/** Compares values. Cells without one are last in both directions. */
+function compareCells(one: Cell | undefined, other: Cell | undefined, isDown: boolean): number {
+  const [a, b] = [one && sortValue(one), other && sortValue(other)]
+  if (a == null || b == null) return Number(a == null) - Number(b == null)
+  const order =
+    typeof a === 'number' && typeof b === 'number'
+      ? a - b
+      : String(a).localeCompare(String(b), 'en', { numeric: true })
+  return isDown ? -order : order
+}
+
+/** Makes each heading of a table a link that sorts it, and sorts it as the address says. */
+export function sortable(request: PageRequest, table: Table): Table {
+  const { columns, rows } = table
+  if (rows.length < 2 || rows.length > MAX_SORTED) return table
+  const asked = request.query.get('sort') ?? ''
+  const isDown = asked.startsWith('-')
+  const label = isDown ? asked.slice(1) : asked
+  const at = columns.findIndex((column) => column.label !== '' && column.label === label)
+  const linked = columns.map((column, index): Column => {
+    if (column.label === '' || rows.some(({ cells }) => cells[index]?.button || cells[index]?.copy))
+      return column
+    const isSorted = index === at
+    return {
+      ...column,
+      href: addressWith(request, { sort: isSorted && !isDown ? `-${column.label}` : column.label }),
+      sorted: isSorted ? (isDown ? 'descending' : 'ascending') : undefined,
+    }
+  })
+  const sorted = rows.toSorted((one, other) => compareCells(one.cells[at], other.cells[at], isDown))
+  return { ...table, columns: linked, rows: at === -1 ? rows : sorted }
+}
