@@ -15,7 +15,7 @@ export type Seen = { status: number; headers: Headers; html: string; location: s
 export type Visitor = {
   email: string
   /** Asks for a page. @param path after /dashboard. */
-  get(path: string): Promise<Seen>
+  get(path: string, headers?: Record<string, string>): Promise<Seen>
   /** Submits a form, confirmed, with the token of the user's pages unless it names one. */
   post(
     path: string,
@@ -83,7 +83,7 @@ export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example
   return {
     email,
     cookies,
-    get: (path) => ask(path, {}),
+    get: (path, headers = {}) => ask(path, { headers }),
     post,
     async ask(path, form = {}) {
       const sent = await post(path, { ...form, confirmed: '' })

@@ -170,7 +170,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
     async ({ team, form, person, cookies }, deps) => {
       const force = form.get('force') === FORCE
       const search = decodeURIComponent(filter.set(form).toString())
-      const words = force ? `${search} with the refused ones`.trim() : search
+      const words = force ? `${search} including rejected emails`.trim() : search
       const counted = countedOf(form)
       const most = Math.min(counted.most, MAX_CHANGED)
       const matching = {

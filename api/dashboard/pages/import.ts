@@ -165,7 +165,7 @@ const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', a
   const { header, rows } = await refusedRecords(deps.database, team.id, params.id)
   await auditRead(request, deps, {
     action: 'contact.export',
-    subject: `what the import ${params.id} refused`,
+    subject: `rejected records of import ${params.id}`,
   })
   return csvFile(request, 'refused', header, rows)
 })

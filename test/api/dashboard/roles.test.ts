@@ -4,14 +4,17 @@
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { object, string } from 'yup'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/server/page.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
+import { adminCli } from '../../support/admin.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { type Seen, shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { RIGHTS, rightOf } from '../../support/page-rights.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 const { service, team } = await world(t)
 const other = await makeTeam(service)
@@ -67,6 +70,8 @@ const visit = (page: Page, who: Who, form: Record<string, string> = {}): Promise
     ? people[who].get(pathOf(page))
     : people[who].post(pathOf(page), { ...form, csrf: tokens.get(who) ?? '' })
 
+/** What a page asks for when it refreshes itself. */
+const LIVE = { Accept: 'application/vnd.heliograph.fragment' }
 const REFUSED: Partial<Record<Who, number>> = { stranger: 303, 'other team': 404 }
 
 t.test('every page has the access in the table', async (t) => {
@@ -101,6 +106,8 @@ for (const page of PAGES) {
         const refused = REFUSED[who] ?? (access === 'operator' ? 404 : 403)
         t.equal(status, refused, who)
         if (who === 'stranger') t.match(location, /^\/login/)
+        if (page.method === 'GET')
+          t.equal((await people[who].get(pathOf(page), LIVE)).status, refused, 'live')
       }
     }
   })
@@ -122,6 +129,61 @@ t.test('a question needs the access of its action, and has the full frame', asyn
       if (who !== 'stranger' && asked.status !== 303) isFramed(t, asked, page.path, who)
     }
   }
+})
+
+const idRow = object({ id: string().defined() })
+const digestRow = object({ digest: string().defined() })
+
+/** The tables with a team's objects, by the part of the path that they are under. */
+const TABLES = {
+  ...{ emails: 'accepted_emails', broadcasts: 'broadcasts', topics: 'topics', templates: 'templates' },
+  ...{ keys: 'api_keys', people: 'memberships', webhooks: 'webhook_endpoints' },
+  ...{ whatsapp: 'whatsapp_messages', 'whatsapp-templates': 'whatsapp_templates' },
+}
+
+t.test("another team's objects are not found under one's own team", async (t) => {
+  const { create } = await broadcastingOf(service, other)
+  await create()
+  await service.call('POST', '/v1/emails', { key: other.key, body: anEmail() })
+  const { id: template_id } = await makeTemplate(service, other.id)
+  await service.call('POST', '/v1/whatsapp/messages', { key: other.key, body: aMessage(template_id) })
+  await adminCli({ DATABASE_URL: service.url }).json([
+    ...['webhook', 'add', other.id, '--url', 'https://hooks.example.com/in', '--types', '*'],
+  ])
+  const digests = () =>
+    Promise.all(
+      Object.values(TABLES).map((table) =>
+        service.database.oneFirst(sql.type(digestRow)`
+          select md5(coalesce(string_agg(r::text, ' ' order by r::text), '')) as digest
+          from ${sql.identifier([table])} r where team_id = ${other.id}`),
+      ),
+    )
+  const ids = new Map<string, string>()
+  for (const [part, table] of Object.entries(TABLES)) {
+    const column = sql.identifier([part === 'people' ? 'user_id' : 'id'])
+    const id = await service.database.maybeOneFirst(sql.type(idRow)`
+      select ${column}::text as id from ${sql.identifier([table])} where team_id = ${other.id} limit 1`)
+    if (id === null) throw new Error(`the other team has none of ${part}`)
+    ids.set(part, id)
+  }
+  const before = await digests()
+  let asked = 0
+  for (const page of PAGES) {
+    const [, , , part = '', param] = page.path.split('/')
+    const id = ids.get(part)
+    // A topic's page is a filter of the team's contacts.
+    if (param !== ':id' || !id || (part === 'topics' && page.method === 'GET')) continue
+    const path = pathOf({ ...page, path: page.path.replace(':id', id) })
+    const answers =
+      page.method === 'GET'
+        ? [await people.owner.get(path), await people.owner.get(path, LIVE)]
+        : [await people.owner.post(path, {})]
+    for (const { status } of answers)
+      t.ok([400, 404].includes(status), `${page.method} ${page.path}: ${status}`)
+    asked += 1
+  }
+  t.ok(asked > 50, `${asked} pages`)
+  t.strictSame(await digests(), before)
 })
 
 t.test("an unconfirmed form doesn't run the action", async (t) => {
