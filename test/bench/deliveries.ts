@@ -184,7 +184,7 @@ export async function measureLatency(rig: Rig): Promise<Figure[]> {
   await place.close()
   await sink.stop()
   const reference = median(bare) + median(sends)
-  const common = { reference, unit: 'ms', note: 'reference: the median of one 201 and of one bare sendMail' }
+  const common = { reference, unit: 'ms', note: 'reference: the median of one 201 and one bare sendMail' }
   return [
     atMost(2, { row: '8a', measure: 'from POST until sent when idle, p50', ours: median(times), ...common }),
     atMost(5, { row: '8b', measure: 'the same, p99', ours: percentile(times, 0.99), ...common }),
