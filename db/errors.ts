@@ -50,7 +50,7 @@ function describeFields(fields: readonly FieldError[]): string {
 
 /**
  * A rejected request or item, with its invalid fields or a message. Clients read both, so they contain no
- * secrets. Code checks `code` and `fields`, never `message`. `retry_after` is in whole seconds.
+ * secrets. Code checks `code` and `fields`, never `message`. `retry_after` is an integer, in seconds.
  */
 export class RequestError extends Error {
   readonly code: Code

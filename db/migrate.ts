@@ -1,9 +1,9 @@
 /**
  * Migrates a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
- * Each file runs once, in a transaction unless its first line says otherwise. Only one process migrates at a
- * time, also through a pooler. Statements of a killed process are ended first. A file that waits too long for
- * a lock, or deadlocks, is rolled back and retried. A database with other migrations (by name or digest)
- * isn't changed.
+ * Each file runs once, in a transaction unless its first line is `-- outside a transaction`. Only one process
+ * migrates at a time, also through a pooler. Statements of a killed process are ended first. A file that
+ * waits too long for a lock, or deadlocks, is rolled back and retried. A database with other migrations (by
+ * name or digest) isn't changed.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
@@ -30,10 +30,7 @@ const LOCK_POLL_MS = 300
  */
 const LOCK_WAIT = 400
 const TRIES = 60
-/**
- * The last attempts first end autovacuums that block the file. VACUUM_WAIT limits how long that takes, in
- * milliseconds.
- */
+/** The last attempts first end autovacuums that block the file, for at most VACUUM_WAIT milliseconds. */
 const LAST_TRIES = 3
 const VACUUM_WAIT = 5_000
 const TRY_PAUSE = 600
@@ -220,8 +217,8 @@ async function openRunner(url: string, log: (line: string) => void): Promise<Cli
   await runner.query('set client_connection_check_interval = 1000').catch(() => {
     // Some platforms don't support it.
   })
-  // A role can have a statement timeout (README: behind a pooler), and an index on millions of rows takes
-  // longer. Through a pooler, only statements in a transaction have no limit.
+  // A role can have a statement timeout (README: behind a pooler), and creating an index on millions of rows
+  // is slow. Through a pooler, only statements in a transaction have no limit.
   if (!(await isPooled(url))) await liftTimeLimit(runner)
   await runner.query(
     `select pg_terminate_backend(pid, 10000) from pg_stat_activity

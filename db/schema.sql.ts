@@ -38,7 +38,7 @@ export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migrat
 const OTHER_HISTORY =
   'a database can only be used by the release that created it, or by a later one (since 0.1.0). Start that release, or use an empty database (with `npm start`, delete .data)'
 
-/** Returns why a database with these migrations isn't ours and what to do, or null. */
+/** Returns the reason why a database with these migrations isn't ours, with the necessary action, or null. */
 export function historyFault(files: readonly Migration[], applied: readonly Applied[]): string | null {
   const byNumber = new Map(applied.map((each) => [each.number, each]))
   for (const { number, file, digest } of files) {
@@ -51,7 +51,7 @@ export function historyFault(files: readonly Migration[], applied: readonly Appl
 
 const appliedRow = row({ number: number(), file: string(), digest: string().nullable() })
 
-/** Returns why this version can't work with the schema and what to do, or null. */
+/** Returns the reason why this version can't work with the schema, with the necessary action, or null. */
 export async function schemaFault(tx: Tx): Promise<string | null> {
   const files = await migrationFiles()
   const made = await tx.oneFirst(sql.type(row({ made: string().nullable() }))`

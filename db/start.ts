@@ -1,6 +1,6 @@
 /**
  * Opens the database when a process starts. If this version can't work with it, the process stops with a
- * message that tells what to do. Server settings that can lose accepted messages cause a warning.
+ * message that names the necessary action. Server settings that can lose accepted messages cause a warning.
  */
 import { connect, isSameDatabase } from './postgres/connect.ts'
 import { turnOffJit } from './postgres/jit.ts'
@@ -18,7 +18,7 @@ const RISKS = {
   synchronous_commit: 'a crash of the server loses the messages accepted last',
 } as const
 
-/** Returns why this version can't work with the database and what to do, or null. */
+/** Returns the reason why this version can't work with the database, with the necessary action, or null. */
 export async function databaseFault(tx: Tx): Promise<string | null> {
   const fault = await schemaFault(tx)
   if (fault !== null) return fault
@@ -69,7 +69,7 @@ async function isJitTurnedOff(url: string, log: Log): Promise<boolean> {
 }
 
 /**
- * Opens the database. `listenUrl` is null if there is no direct connection for LISTEN.
+ * Opens the database. `listenUrl` is null without a direct connection for LISTEN.
  * @throws SettingsFault if this version can't work with the database.
  */
 export async function startDatabase(

@@ -28,9 +28,9 @@ export async function bulkProvider(settings: WorkerSettings, single: EmailProvid
 }
 
 /**
- * Gives broadcasts a sender of their own at the same provider, so that a slow or paused broadcast doesn't
- * affect single emails. If the provider limits the rate of the whole account, broadcasts get half.
- * @param most emails per second, if there is a limit.
+ * Gives broadcasts a separate sender at the same provider, so that a slow or paused broadcast doesn't affect
+ * single emails. If the provider limits the rate of the account, broadcasts get half of it.
+ * @param most emails per second, or absent without a limit.
  */
 export const beside = (single: EmailProvider, most?: number): EmailProvider => ({
   ...single,

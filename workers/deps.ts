@@ -16,7 +16,7 @@ import type { DeliveryDeps } from './delivery/channel.ts'
 import type { OpenProviders } from './providers/list.ts'
 import type { Readers } from './reports/readers.ts'
 
-/** What the other jobs need in addition to what deliveries need. */
+/** The additional dependencies of jobs that aren't deliveries. */
 type JobDeps = {
   /** When a broadcast is paused automatically (BULK_MAX_…). */
   brakes: Brakes

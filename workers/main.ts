@@ -1,6 +1,6 @@
 /**
  * Runs a worker process: settings, pool, queue, provider, work, drain. A missing setting stops it at once
- * with a message naming it. On SIGTERM it stops claiming, finishes what is in flight within 25 s and exits 0.
+ * with a message naming it. On SIGTERM it stops claiming, finishes jobs in flight within 25 s and exits 0.
  * Any number of workers may run, and adding one needs no setting.
  */
 

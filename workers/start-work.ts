@@ -13,7 +13,7 @@ import { startScheduler } from './scheduler.ts'
 
 type Work = {
   /**
-   * Stops starting work and waits for what is in flight.
+   * Stops starting work and waits for jobs in flight.
    * @param patience milliseconds until sends are cut off.
    */
   drain(patience: number): Promise<void>

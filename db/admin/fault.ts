@@ -30,7 +30,7 @@ function reasonOf(error: unknown, url: string | undefined): string {
   return withoutPassword(said.at(-1) ?? 'no response', url)
 }
 
-/** The first server of the URL, or null if there is no URL yet. */
+/** Returns the first server of the URL, or null without a URL. */
 const serverOf = (url: string | undefined): DatabaseAddress['hosts'][0] | null =>
   url ? readDatabaseUrl(url).hosts[0] : null
 

@@ -73,9 +73,12 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   emptied: FragmentSqlToken
   /** The recipients of a row `m` if suppressions can stop some of them. Otherwise null, or absent. */
   suppressible?: FragmentSqlToken
-  /** Why a row `m` waits for its team's bulk email to be resumed, as JSON; null: it doesn't. Absent: none ever does. */
+  /**
+   * The reason why a row `m` waits for its team's bulk email to be resumed, as JSON, or null. Absent if no
+   * row ever does.
+   */
   bulk_pause?: FragmentSqlToken
-  /** The ramp that a row `m` waits for, as JSON; null: it doesn't. Absent: none ever does. */
+  /** The ramp of a row `m` that waits for it, as JSON, or null. Absent if no row ever does. */
   ramp?: FragmentSqlToken
   /** The status of a failed message. Null: it stays `queued` and unfinished. */
   given_up_as: string | null
@@ -86,7 +89,7 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
   Deliverable<J> & {
     name: ChannelName
     quota: ChannelFacts['quota']
-    /** Whether a row is the team's own, and no internal mail of ours. */
+    /** True for the team's own messages, false for internal ones. */
     customers: FragmentSqlToken
     /**
      * The requests that several messages share, if any: their table, the message column that references it,

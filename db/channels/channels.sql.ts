@@ -1,9 +1,10 @@
 /**
  * The channels. Code for every channel iterates over these lists and names none of them. To add a channel,
- * besides its own files (facts and tables here, messages, sends, page, hook, delivery, provider), add a line
- * to list.ts, queues.ts and this file, db/queue/jobs.ts, events/webhooks.ts, db/messages/apply-reports.ts,
- * db/admin/main.ts; api/sends/accepts.ts, api/v1/routes.ts, api/hooks/list.ts, api/dashboard/routes.ts;
- * workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts reports what is missing.
+ * write its own files (facts and tables here, messages, sends, page, hook, delivery, provider), and add a
+ * line to list.ts, queues.ts and this file, db/queue/jobs.ts, events/webhooks.ts,
+ * db/messages/apply-reports.ts, db/admin/main.ts; api/sends/accepts.ts, api/v1/routes.ts, api/hooks/list.ts,
+ * api/dashboard/routes.ts; workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts
+ * reports missing lines.
  */
 import type { Channel, Deliverable, DeliveryJob } from './channel.sql.ts'
 import { BROADCAST, EMAIL, TEST_EMAIL } from './email.sql.ts'
@@ -26,7 +27,7 @@ export const queuesOf = ({ name }: Channel): DeliveryJob[] =>
 
 export const BROADCAST_QUEUES = [BROADCAST, TEST_EMAIL] as const
 
-/** Every delivery queue, with what it delivers. */
+/** Every delivery queue, with its kind of message. */
 export const DELIVERIES: readonly Deliverable[] = [...CHANNEL_QUEUES, WEBHOOK]
 
 /**
@@ -63,7 +64,7 @@ const deliveryOf = (key: string): Deliverable => {
 }
 
 /**
- * Returns what a sender delivers, and its group of jobs if it shares the queue with others.
+ * Returns a sender's channel, and its group of jobs if it shares the queue with others.
  * @param number the name of its WhatsApp number, if it is one.
  */
 export const deliveryOfSender = (
@@ -74,7 +75,7 @@ export const deliveryOfSender = (
     ? { channel: deliveryOf(key), group: null }
     : { channel: NUMBER_WHATSAPP, group: key }
 
-/** Whether a delivery goes out through the sender of this key. */
+/** True if a delivery uses the sender with this key. */
 export function sendsFor({ job }: Deliverable, key: string): boolean {
   const found = deliveryOf(key)
   return (

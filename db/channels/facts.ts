@@ -18,7 +18,7 @@ export type Quota = {
 export type Facts = {
   /** Its name in stats, metrics and rows. */
   name: string
-  /** The display names of the channel and of one message. */
+  /** The display name of the channel. `noun` is that of one message. */
   title: string
   noun: string
   /** Where its pages are, below a team's. */
@@ -33,7 +33,7 @@ export type Facts = {
   webhooks: readonly string[]
   /** Types of webhooks that are about no message. */
   webhooks_apart: readonly string[]
-  /** The events that webhooks call otherwise than timelines do. */
+  /** Events that have another name in webhooks than in timelines. */
   webhook_names: Readonly<Record<string, string>>
   /**
    * The providers that send its messages or report on them, as in their hooks (DECISIONS: Delivery reports).

@@ -36,8 +36,8 @@ const NUMBERED = {
 } as const satisfies Record<LineName, string>
 
 /**
- * @param of whose message it is: a test team's is never in a queue of the providers'. `number`: its WhatsApp number;
- * null for the default one.
+ * @param of the message's team and number. A test team's messages are never in a provider's queue. `number`
+ * is null for the default number.
  */
 export const queueOf = <L extends LineName>(
   line: L,

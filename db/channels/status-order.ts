@@ -6,6 +6,6 @@
 /** @param rungs the statuses, lowest first. */
 export const createLadder = <S extends string>(rungs: readonly [S, ...S[]]) => ({
   higher: (one: S, other: S): S => (rungs.indexOf(one) >= rungs.indexOf(other) ? one : other),
-  /** The status that an event lifts its row to; the lowest when it moves nothing. */
+  /** Returns the status that an event raises its row to. Events that raise nothing return the lowest. */
   statusOf: (event: string): S => rungs.find((status) => status === event) ?? rungs[0],
 })

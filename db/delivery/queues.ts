@@ -31,7 +31,7 @@ export async function listQueues(database: Database) {
   return (await queueStatus(database)).map((queue) => ({
     ...queue,
     paused: paused.has(queue.queue),
-    /** When and by whom the queue was paused. The reason if it was paused automatically. */
+    /** The time, user and reason of a pause. Only automatic pauses have a reason. */
     paused_at: paused.get(queue.queue)?.paused_at ?? null,
     paused_by: paused.get(queue.queue)?.paused_by ?? null,
     pause_reason: paused.get(queue.queue)?.reason ?? null,

@@ -135,7 +135,7 @@ export async function markRequeued(
     returning m.team_id, m.id, ${channel.job_of} as job, ${channel.sender_of} as sender`)
 }
 
-/** With --force for a single message, it is sent to suppressed recipients too. */
+/** With --force for a single message, suppressed recipients also receive it. */
 const suppressionFor = ({ force, named }: How) =>
   sql.fragment`, suppression = ${force && named ? 'ignored' : null}`
 

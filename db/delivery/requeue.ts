@@ -122,7 +122,7 @@ export async function requeueMessages(
   return requeued.map(({ team_id, id }) => ({ team_id, id }))
 }
 
-/** A manual selection as it is stored with a background job. Its times are text. */
+/** The stored form of a manual selection in a background job. Its times are text. */
 export type PickedByPerson = {
   ids?: readonly string[]
   status?: string

@@ -5,8 +5,8 @@ const MAX_PAUSE_S = 1_800
 
 /**
  * Returns the pause before a retry, in seconds: 2 to 4 s, doubled with each attempt up to half an hour, and
- * at least what the provider requests.
- * @param deferrals how often the message was deferred before.
+ * at least the provider's wait.
+ * @param deferrals the number of earlier deferrals.
  * @param spread from 0 to 1, to separate messages that were deferred together.
  */
 export function retryPause(deferrals: number, wait_seconds: number | undefined, spread: number): number {

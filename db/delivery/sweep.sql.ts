@@ -60,7 +60,7 @@ export async function lostMessages(
 
 const slicePassedRow = row({
   lost: array(row({ id: string(), sender: string().nullable() })),
-  /** The last row of a full slice. Null if there are no more. */
+  /** The last row of a full slice, otherwise null. */
   last: string().nullable(),
 })
 

@@ -1,6 +1,6 @@
 /**
  * Scans all waiting messages in batches, and gives those that have lost their job a new one. Each batch is a
- * transaction with a bounded cost. A scan that takes longer than a round continues in the next one, in any
+ * transaction with a bounded cost. A scan that doesn't end in one round continues in the next one, in any
  * worker.
  */
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
@@ -17,10 +17,7 @@ const SWEEP_ROUND_MS = 5_000
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
 type Limits = { before: Date; most: number; part?: number; patience?: number }
 
-/**
- * Scans the next batch.
- * @returns what was requeued, and whether the scan has ended.
- */
+/** Scans the next batch. @returns the requeued messages, and whether the scan has ended. */
 async function scanBatch(
   at: Requeueing,
   channel: Deliverable,

@@ -1,4 +1,4 @@
-/** Queries for what a team's messages wait for, for the overview page. */
+/** Queries for the reasons why a team's messages wait, for the overview page. */
 import { sql } from 'slonik'
 import { number, string } from 'yup'
 import type { Channel } from '../channels/channel.sql.ts'

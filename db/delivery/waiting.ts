@@ -64,7 +64,7 @@ type TimelineEvent = { kind: string; occurred_at: string; detail: string }
  * @param recipient its recipient, if recipients can be paused.
  * @param sender its sender, if it has its own.
  * @param events its timeline, oldest first.
- * @returns null if there is nothing left to deliver.
+ * @returns null if its delivery has ended.
  */
 export async function waitingOf(
   tx: Tx,

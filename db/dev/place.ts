@@ -21,7 +21,7 @@ type Log = (line: string) => void
 /** A short name for a directory, the same at every start. */
 export const digest = (directory: string) => createHash('sha256').update(directory).digest('hex').slice(0, 12)
 
-/** Chooses where the cluster is and who runs it. */
+/** Chooses the location of the cluster and the user that runs it. */
 export async function chooseLocation(
   directory: string,
   elsewhere: string,

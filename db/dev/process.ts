@@ -35,7 +35,7 @@ export function run(command: string, args: string[], account: ProcessUser = {}):
   return promisify(execFile)(command, args, options).then(({ stdout }) => stdout.trim())
 }
 
-/** Tests what the user can do, by running a shell command as that user with `path` as $1. */
+/** Runs a shell command as the user, with `path` as $1, to test the user's permissions. */
 export const permits = (account: ProcessUser, path: string, line: string) =>
   run('/bin/sh', ['-c', line, 'sh', path], account).then(...kept)
 

@@ -33,7 +33,7 @@ const INITDB = [
   '--builtin-locale=C.UTF-8',
 ]
 
-// Recovery after a kill -9 can take long.
+// Recovery after a kill -9 can be slow.
 const READY_WITHIN_MS = 120_000
 const ATTEMPTS = 5
 
@@ -91,7 +91,7 @@ export async function launch(place: ServerLocation, port?: number, settings?: Se
     const taken = /could not bind/.test(fault)
     if (taken && port !== undefined)
       throw new Error(`port ${port} is in use. Stop the program that listens there, ${OWN_SERVER}`)
-    // Sessions of a killed server use its shared memory until they notice, which takes a moment.
+    // Sessions of a killed server use its shared memory until they notice, a moment later.
     const passing = taken || /shared memory block/.test(fault)
     if (!passing || attempt === ATTEMPTS)
       throw new Error(`PostgreSQL did not start:\n${fault}\n${OWN_SERVER}`)
@@ -150,9 +150,9 @@ function freePort(): Promise<number> {
 }
 
 /**
- * PostgreSQL considers a lock file live if any process has its PID. It ignores the PID of its own parent, so
- * we write ours. The rest of the file stays, so PostgreSQL still fails if sessions of the dead server use its
- * shared memory.
+ * PostgreSQL considers a lock file live if any process has its PID. It ignores the PID of its parent process,
+ * so we write ours. The rest of the file stays, so PostgreSQL still fails if sessions of the dead server use
+ * its shared memory.
  */
 async function disarmStaleLock({ data, account }: ServerLocation): Promise<void> {
   const [, ...rest] = (await postmasterFile(data)).split('\n')

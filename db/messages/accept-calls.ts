@@ -22,10 +22,7 @@ type Message = { team_id: string; id: string; due_at: string | null }
 /** The outcomes of a call's items, in order. An error if the call was rejected, null if it was skipped. */
 export type CallEnd<O> = O[] | RequestError | null
 
-/**
- * Accepts calls and stores the new messages.
- * @param take an error rejects the whole call.
- */
+/** Accepts calls and stores the new messages. @param take returns an error to reject all items of a call. */
 export async function acceptCalls<C extends { team_id: string }, B extends { account: Account }, M, O>(
   calls: readonly C[],
   batches: Batches<B>,

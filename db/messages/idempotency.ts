@@ -1,7 +1,7 @@
 /**
  * Idempotency keys: a key is bound to the row that it created, and the same key again is a replay. Keys are
- * looked up after the teams' accounts are locked. Of two concurrent calls with one key, one creates the row
- * and the other replays it. An error binds no key. DECISIONS: Idempotency.
+ * looked up after the teams' accounts are locked. If two concurrent calls have the same key, one creates the
+ * row and the other replays it. An error binds no key. DECISIONS: Idempotency.
  */
 
 /** The stored keys of a team, including those of this transaction. */

@@ -1,8 +1,8 @@
 /**
  * Notifies a team's owners by email of failures: a disabled webhook, a paused broadcast, a missing DKIM
- * record or a high bounce rate. Each owner gets one email from the service's own address. It states what has
- * failed and why, but contains no webhook URL, no secret and no message content. Without that address,
- * nothing is sent.
+ * record or a high bounce rate. Each owner gets one email from the service's own address. It describes the
+ * failure and its reason, but contains no webhook URL, no secret and no message content. Without that
+ * address, nothing is sent.
  */
 import { dkimRecord } from '../accounts/domains/dkim.ts'
 import { domainById, teamOfDomain } from '../accounts/domains/domains.sql.ts'
@@ -33,7 +33,7 @@ export type Notices = {
   site: string | null
 }
 
-/** What to report. `path`: its page below the team's. `next`: what to do. */
+/** A failure to report. `next` is the action that fixes it, `path` its page below the team's. */
 type Stopped = { subject: string; what: string; next: string; path: string; link: string }
 
 /** A disabled webhook. Null if it works again. */

@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000
 const keysOf = (hour: number): string[] =>
   Array.from({ length: MAX_AN_HOUR }, (_, at) => `operator-mail:${hour}:${at}`)
 
-/** Returns keys for as many emails as can still be forwarded. The caller's transaction holds the lock. */
+/** Returns keys for as many emails as can still be forwarded. The caller's transaction must have the lock. */
 async function freeKeys(tx: Tx, teamId: string, now: Date): Promise<string[]> {
   const hour = Math.floor(now.getTime() / HOUR_MS)
   const times = await timesOfKeys(tx, teamId, [...keysOf(hour - 1), ...keysOf(hour)])

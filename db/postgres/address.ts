@@ -45,7 +45,7 @@ function checkOptions(query: string, params: URLSearchParams): void {
   throw new Error(`has an unknown option ${unknown}: ${known}`)
 }
 
-/** Returns the URL's sslmode. The default is no TLS, or full verification if a root certificate is named. */
+/** Returns the URL's sslmode. By default, TLS is off, or fully verified if a root certificate is named. */
 function sslModeOf(params: URLSearchParams): SslMode {
   const ssl = params.get('ssl')
   const words: Record<string, SslMode> = {
@@ -86,7 +86,7 @@ function driverConfig(url: string): ReturnType<typeof parse> {
   }
 }
 
-/** `?host=a,b&port=1,2` names several servers too. */
+/** Returns the servers of a URL, which may be several in `?host=a,b&port=1,2`. */
 function serversOf({ host, port }: ReturnType<typeof parse>): { host?: string; port?: number }[] {
   const ports = (port ?? '').split(',')
   return (host ?? '').split(',').map((name, index) => {
@@ -130,7 +130,7 @@ export function readDatabaseUrl(url: string): DatabaseAddress {
   return { hosts: hosts as [ClientConfig, ...ClientConfig[]], lenient: mode === 'allow' || mode === 'prefer' }
 }
 
-/** Returns what is wrong with a URL, to continue `DATABASE_URL `, or null. */
+/** Returns the error of a URL, to continue `DATABASE_URL `, or null. */
 export function databaseUrlFault(url: string): string | null {
   try {
     readDatabaseUrl(url)

@@ -1,7 +1,7 @@
 /**
- * Connects with pg. Of several servers, the first that accepts writes is chosen, again after a failover.
- * sslmode allow and prefer fall back to plain text as in libpq. A connection pooler is detected because it
- * can't keep session state.
+ * Connects with pg. If a URL has several servers, the first that accepts writes is chosen, again after a
+ * failover. sslmode allow and prefer fall back to plain text like in libpq. A connection pooler is detected
+ * because it can't keep session state.
  */
 import { randomInt } from 'node:crypto'
 import { Client, type ClientConfig, defaults } from 'pg'
@@ -17,7 +17,7 @@ export function nameConnections(process: 'web' | 'worker' | 'admin' | 'release')
   named.fallback_application_name = `heliograph ${process}`
 }
 
-/** pg's error message, because there is no code. */
+/** pg's error message, because the error has no code. */
 export const NO_TLS = 'The server does not support SSL connections'
 
 /**
@@ -145,8 +145,8 @@ const ANY_LOCK = 2 ** 48 - 1
 const COMPARE_WITHIN = 5_000
 
 /**
- * True if two URLs lead to the same schema of the same database: a lock held through one is visible through
- * the other. Needs no privileges, works through poolers, and distinguishes a database from its copy.
+ * True if two URLs lead to the same schema of the same database: a lock acquired through one is visible
+ * through the other. Needs no privileges, works through poolers, and distinguishes a database from its copy.
  */
 export async function isSameDatabase(url: string, other: string): Promise<boolean> {
   if (url === other) return true

@@ -1,7 +1,6 @@
 /**
- * Turns just-in-time compilation off for our role in our database. Compiling a statement takes longer than
- * running any of ours, and the planner decides by estimated cost. Other roles and databases keep their
- * setting.
+ * Turns just-in-time compilation off for our role in our database. Compiling any of our statements is slower
+ * than running it, and the planner decides by estimated cost. Other roles and databases keep their setting.
  */
 import type { Client } from 'pg'
 
@@ -25,7 +24,7 @@ type JitChange = { statement: string; reason: string | null }
 
 /**
  * Turns JIT off for new sessions. Open sessions keep it, including a pooler's.
- * @returns what was done, or null if nothing was necessary.
+ * @returns the change, or null if it wasn't necessary.
  */
 export async function turnOffJit(client: Client): Promise<JitChange | null> {
   const { rows } = await client.query<{ statement: string }>(NEEDED)

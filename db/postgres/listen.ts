@@ -38,7 +38,8 @@ export async function listeningUrl(url: string, directUrl?: string): Promise<str
 }
 
 /**
- * Listens until closed. `onReconnect` runs after each (re)connection, to read what may have been missed.
+ * Listens until closed. `onReconnect` runs after each (re)connection, so that callers can read missed
+ * changes.
  * @param url null: receives nothing, and the caller polls.
  * @param channel an SQL identifier, a constant of ours.
  */

@@ -59,7 +59,7 @@ export async function openDatabase(
     driverFactory: createDriver(url, limits),
     maxPoolSize: size,
     connectionTimeout: 3_000,
-    // The retry helps if a pooler has no more connections, but one of ours has been released since.
+    // The retry helps if a pooler has no free connection, but one of ours has been released since then.
     connectionRetryLimit: 2,
     idleTimeout: 30_000,
     // We set nothing that outlives a transaction, so a released connection needs no DISCARD ALL (one round trip).
@@ -172,7 +172,7 @@ const LOST = [
 ]
 const CANCELLED = [StatementCancelledError, StatementTimeoutError]
 
-/** Whether an error or one of its causes is of one of these classes, or has one of these codes. */
+/** True if an error or one of its causes has one of these classes or codes. */
 const isAmong = (
   error: unknown,
   classes: readonly (new (...args: never[]) => Error)[],
@@ -181,8 +181,8 @@ const isAmong = (
   [...causes(error)].some((fault) => codes.has(fault.code) || classes.some((each) => fault instanceof each))
 
 /**
- * True if a connection could not be made: no route, no name server, no socket (a missing file is also ENOENT,
- * so that the code alone isn't enough).
+ * True if a connection could not be made (no route, name server or socket). Checking only the code isn't
+ * enough, because a missing file is also ENOENT.
  */
 const isUnreached = (fault: NodeJS.ErrnoException): boolean =>
   fault.syscall === 'connect' || fault.syscall === 'getaddrinfo'
@@ -194,7 +194,7 @@ export const isDatabaseUnavailable = (error: unknown): boolean =>
     (fault) => CODELESS.has(fault.message) || isUnreached(fault as NodeJS.ErrnoException),
   )
 
-/** True if a statement was cancelled because it took too long, while the database is available. */
+/** True if a statement was cancelled because of its time limit, while the database is available. */
 export const isTooSlow = (error: unknown): boolean => isAmong(error, CANCELLED, new Set(['57014']))
 
 /** True if the server cancelled a statement that waited for a lock. Its transaction was rolled back. */

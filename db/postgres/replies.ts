@@ -25,10 +25,7 @@ async function rungOrLate(bell: Promise<void>, ms: number): Promise<void> {
   rung.abort()
 }
 
-/**
- * Starts listening, unless there is no URL.
- * @param poll the poll interval, in milliseconds.
- */
+/** Starts listening, unless `url` is null. @param poll the poll interval, in milliseconds. */
 export function createReplies(url: string | null, { poll = POLL_MS }: { poll?: number } = {}) {
   const bells = new Map<string, () => void>()
   let closing = false

@@ -69,7 +69,7 @@ export function rowsOf<Item extends object, const Of extends Types>(
     tuples,
     columns.map(([, type]) => type),
   )
-  // One part for all names. One each would take longer than the rest.
+  // One part for all names. A part for each would be slower than the rest.
   const names = columns.map(([column]) => `"${column}"`).join(', ')
   return sql.fragment`${rows} ${{ ...sql.fragment``, sql: `as "${name}" (${names})` }}`
 }

@@ -6,6 +6,6 @@ import { row } from './rows.ts'
 
 const timeRow = row({ now: string() })
 
-/** The time at this moment, where no row is locked that would bring it along. */
+/** Returns the current time, for callers that don't lock a row that includes it. */
 export const serviceTime = async (tx: Tx): Promise<Date> =>
   new Date(await tx.oneFirst(sql.prepared('service_time', timeRow)`select service_time() as now`))

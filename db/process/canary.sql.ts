@@ -9,7 +9,9 @@ const canaryRow = row({ sealed: mixed<Buffer>() })
 /** Returns the encrypted text, or null in a database that no process has used yet. */
 export const readCanary = (tx: Tx) => tx.maybeOneFirst(sql.type(canaryRow)`select sealed from secret_canary`)
 
-/** Stores an encrypted text if there is none. If several processes do this at once, the first one wins. */
+/**
+ * Stores an encrypted text if the table is empty. If several processes do this at once, the first one wins.
+ */
 export const insertCanary = (tx: Tx, sealed: Buffer) =>
   tx.query(sql.unsafe`
     insert into secret_canary (sealed) values (${sql.binary(sealed)}) on conflict do nothing`)

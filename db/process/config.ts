@@ -75,7 +75,7 @@ const postgresUrl = string().test({
   },
 })
 
-/** The hosted relay that sends email. Unset if the relay has no hook of its own for reports. */
+/** The hosted relay that sends email. Unset if the relay has no hook for reports. */
 export const relayName = string().oneOf(RELAYS, `\${path} must be ${RELAYS.join(', ')}`)
 
 /** The URL of a single server. With several hosts, the one that accepts writes would be chosen. */
@@ -133,8 +133,8 @@ export const httpUrl = string().test('http url', '${path} must be an http(s) URL
 const isOrigin = ({ href, origin }: URL): boolean => href === `${origin}/`
 
 /**
- * The public address of the service. Links start with it, so it can't have a path. It is normalised to the
- * origin of the URL, without spaces, capitals or a trailing slash.
+ * The public address of the service. Links start with it, so it can't have a path. The value becomes the
+ * URL's origin, without spaces, capitals or a trailing slash.
  */
 export const publicUrl = httpUrl
   .transform((url?: string) => {

@@ -1,6 +1,6 @@
 /**
  * Resolves names that come from outside: the servers of webhooks, and domains to check. Uses c-ares with
- * sockets of its own, because libuv's four threads also resolve the relay and the database and would block
+ * separate sockets, because libuv's four threads also resolve the relay and the database and would block
  * while a name server hangs. Names in /etc/hosts, and localhost, resolve as usual. Concurrent queries for the
  * same records of a name share one query, which ends within seconds. A query that hung isn't repeated for a
  * while, twice as long each time. Hung names share a few slots, so they can't block other names, and new
@@ -62,10 +62,7 @@ export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS) {
       const found = await ask(`exchanges ${name}`, () => within(resolver.resolveMx(name), patience))
       return found.map(({ exchange }) => exchange)
     },
-    /**
-     * Returns the zone of a name: the name itself or the nearest parent with an SOA record. Null if there is
-     * none.
-     */
+    /** Returns the zone of a name: the name itself or the nearest parent with an SOA record, or null. */
     async zone(name: string): Promise<string | null> {
       const resolver = await system.resolver()
       return ask(`zone ${name}`, () => within(zoneBy(resolver, name), patience))
@@ -99,7 +96,7 @@ async function addressesBy(resolver: Resolver, name: string, patience: number): 
 const noAddress = (name: string): Error =>
   Object.assign(new Error(`${name} has no address`), { code: NODATA })
 
-/** @throws Unanswered if the query takes longer than `patience`, or the resolver times out. */
+/** @throws Unanswered after `patience` milliseconds, or if the resolver times out. */
 const within = <T>(question: Promise<T>, patience: number): Promise<T> =>
   new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(unanswered(patience)), patience)

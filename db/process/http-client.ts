@@ -1,5 +1,5 @@
 /**
- * Starts all our HTTP requests, and limits what a server can send. Bytes are counted before Node's parser
+ * Starts all our HTTP requests, and limits the data from a server. Bytes are counted before Node's parser
  * sees them, because one read can contain thousands of informational responses, and each costs the parser a
  * turn. Every request ends with the head of a response or with an error. A server that sends data without a
  * request is disconnected. `boundLibraries` limits the requests that libraries make.

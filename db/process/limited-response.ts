@@ -1,8 +1,8 @@
 /**
- * Sends HTTP requests and reads their responses, with limits on size and time. Requests ask for uncompressed
- * responses, and a compressed one isn't read, so bytes received are bytes stored. Redirects aren't followed.
- * Beyond a limit, the connection is closed. Uses node:http (http-client.ts) because fetch needs three times
- * the CPU time (0.3 ms instead of 0.1).
+ * Sends HTTP requests and reads their responses, with limits on size and time. Requests accept only
+ * uncompressed responses, and a compressed one isn't read, so bytes received are bytes stored. Redirects
+ * aren't followed. Beyond a limit, the connection is closed. Uses node:http (http-client.ts) because fetch
+ * needs three times the CPU time (0.3 ms instead of 0.1).
  */
 import { type Agent, Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
@@ -141,7 +141,8 @@ export const boundedFetch =
   }
 
 /**
- * Describes why there was no response: the error codes of the failure and its causes, or else its message.
+ * Describes why a request had no response. Returns the error codes of the failure and its causes. Without
+ * codes, returns its message.
  */
 export function describeFailure(error: unknown): string {
   const codes = [...new Set(faultCodes(error))].filter((code) => code !== NO_CONNECTION)
@@ -150,7 +151,7 @@ export function describeFailure(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
-/** Returns the codes of an error, of its causes, and of each attempt at a host with several addresses. */
+/** Returns the codes of an error, its causes, and each attempt at a host with several addresses. */
 export function* faultCodes(error: unknown): Generator<string> {
   for (const fault of causes(error)) {
     if (typeof fault.code === 'string') yield fault.code
@@ -158,7 +159,7 @@ export function* faultCodes(error: unknown): Generator<string> {
   }
 }
 
-/** Matches the three date formats of HTTP. `Date.parse` alone would read many numbers as years. */
+/** Matches the three date formats of HTTP. Without it, `Date.parse` would read many numbers as years. */
 const HTTP_DATE = /^[a-z]{3,9},? .*\d\d:\d\d:\d\d/i
 
 /**

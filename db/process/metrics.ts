@@ -1,5 +1,5 @@
 /**
- * Defines a process's metrics with their labels and buckets, and collects what was added since the last read.
+ * Defines a process's metrics with their labels and buckets, and collects the additions since the last read.
  * Counting only adds in memory, with no write per message. Labels have few values (route patterns, codes,
  * queue names), never IDs or addresses. Importing it creates no state.
  */
@@ -84,7 +84,7 @@ export type Addition = { figure: FigureName; labels: string; values: number[] }
 export type Metrics = {
   count<F extends CounterName>(figure: F, labels: Labels<F>, by?: number): void
   observe<F extends HistogramName>(figure: F, labels: Labels<F>, seconds: number): void
-  /** Returns what was added since the last call. */
+  /** Returns the additions since the last call. */
   take(): Addition[]
   /** Adds values again that couldn't be stored. */
   putBack(additions: readonly Addition[]): void

@@ -8,7 +8,7 @@ import { createKeyedSemaphore } from './keyed-semaphore.ts'
 import { isThreadDeath, openThread } from './thread.ts'
 
 export type PlainTexts = {
-  /** Returns the plain text of an email's HTML, or '' if it shows no text or takes too long. */
+  /** Returns the plain text of an email's HTML, or '' if it shows no text or exceeds the time limit. */
   ofHtml(html: string): Promise<string>
   /** Returns the plain text of a template, with the same variables. */
   ofTemplate(template: Template): Promise<Template>
@@ -17,7 +17,10 @@ export type PlainTexts = {
 
 /** Longer HTML (in characters) is converted in the thread. */
 const LONGEST_AT_ONCE = 8 * 1024
-/** HTML that takes longer gets no text, in milliseconds. The worst known case takes two seconds. */
+/**
+ * The time limit of a conversion, in milliseconds. Slower HTML gets no text. The worst known case needs two
+ * seconds.
+ */
 const CONVERT_TIMEOUT_MS = 10_000
 const THREAD_WAIT_MS = 60_000
 const THREAD_MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }

@@ -31,7 +31,7 @@ const NOT_PUBLIC = 'not a public address'
 export const LOOPBACK = '127.0.0.0/8,::1/128'
 
 const LONGEST_URL = 2_048
-/** Where IPv6 addresses of the internet are; all else is local, translated or reserved. */
+/** The range of public IPv6 addresses. All others are local, translated or reserved. */
 const GLOBAL = ipaddr.parseCIDR('2000::/3')
 
 /**
@@ -58,15 +58,15 @@ function isPublicAddress(address: string): boolean {
   return one.kind() === 'ipv4' || one.match(GLOBAL as never)
 }
 
-/** A host of a URL as an address; null when it is a name. */
+/** Returns a URL's host as an address, or null if it is a name. */
 function literalOf(hostname: string): string | null {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1')
   return isIP(bare) === 0 ? null : bare
 }
 
 /**
- * Returns what is wrong with a URL to call, to continue "url", or null. Its name is resolved and checked with
- * each call.
+ * Returns the error of a URL to call, to continue "url", or null. Its name is resolved and checked with each
+ * call.
  */
 export function urlFault(text: string, allowed: readonly Network[]): string | null {
   if (text.length > LONGEST_URL) return `must be at most ${LONGEST_URL} characters long`

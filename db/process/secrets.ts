@@ -43,7 +43,10 @@ export type Secrets = {
   sign(purpose: SecretPurpose, data: Buffer, length?: number): Buffer
   /** Returns the results of `sign` with each key, to look up data stored under either. */
   signatures(purpose: SecretPurpose, data: Buffer, length?: number): Buffer[]
-  /** Whether `signature` is what `sign` gives for the data, now or before the key was replaced, in constant time. */
+  /**
+   * True if `signature` is the result of `sign` for the data, with the current or the previous key. Compares
+   * in constant time.
+   */
   verify(purpose: SecretPurpose, data: Buffer, signature: Buffer): boolean
 }
 

@@ -26,8 +26,9 @@ const CUT_OFF = 1
 export type Up = { port?: number }
 
 /**
- * Runs `stop` at the first sign to end, then exits. Notifies a parent that listens that the process is up. Keeps what
- * was compiled until now: a process that is killed would not leave it (preload.js).
+ * Runs `stop` at the first SIGTERM, SIGINT or disconnect of the parent process, then exits. A second signal
+ * exits immediately. Sends `up` to a parent with an IPC channel. Flushes the compile cache now, because a
+ * killed process wouldn't (preload.js).
  */
 export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): void {
   let askedAt: number | null = null

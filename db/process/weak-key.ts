@@ -3,7 +3,7 @@
  * strings of 16 characters pass. Typical typed ones are rejected. Pure.
  */
 
-// Words that people type in secrets. The rest has to be random.
+// Terms that users type in secrets. The rest must be random.
 const WORDS =
   /pass(word|wort|phrase)?|secret|change|please|default|example|heliograph|welcome|letmein|qwert[yz]|asdf|admin|test|dummy|foobar|production|development|key/g
 const LONGEST_READ = 128
@@ -18,7 +18,7 @@ function withoutRuns(text: string): string {
   return kept.join('')
 }
 
-/** Returns the rest of a key without words, runs and repetitions. */
+/** Returns the rest of a key without these terms, runs and repetitions. */
 const coreOf = (key: string): string =>
   withoutRuns(key.slice(0, LONGEST_READ).toLowerCase().replace(WORDS, '')).replace(/(.+?)\1+/g, '$1')
 

@@ -45,7 +45,7 @@ export type Consumer = Producer & {
 }
 
 /**
- * Runs pg-boss's SQL on a slonik transaction. The token is built by hand, because the tag rejects array
+ * Runs pg-boss's SQL on a slonik transaction. The token is created manually, because the tag rejects array
  * parameters.
  */
 const on = (tx: Tx) => ({
@@ -108,8 +108,7 @@ const STEADY_MS = 12_000
 
 /**
  * Looks for jobs of dead workers. Waits some seconds after a database outage or a freeze of this process,
- * because then all heartbeats are old. Living workers need that time to renew them and to record what they
- * have sent.
+ * because then all heartbeats are old. Living workers need that time to renew them and to record their sends.
  * @returns `shaken`, to call on each error, and `end`. The cause of an error may also have stopped the
  * heartbeats of living workers. A late retry is better than a second copy of a message.
  */
@@ -204,7 +203,8 @@ export async function openConsumer(
  * serially and before traffic, because attaching a queue's own table waits for open inserts.
  */
 export async function migrateQueues(url: string): Promise<void> {
-  // Its role may limit statements (README: behind a pooler), and an index on millions of jobs takes longer.
+  // Its role may limit statements (README: behind a pooler), and creating an index on millions of jobs is
+  // slow.
   const further = (await isPooled(url)) ? undefined : liftTimeLimit
   const boss = await createBoss(url, { max: 2, supervise: false, schedule: false }, further)
   boss.on('error', () => {})

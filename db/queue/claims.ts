@@ -231,8 +231,8 @@ async function settle<J extends JobName>(
   }
   const postponed = [...(groups.get('again') ?? []), ...(groups.get('snoozed') ?? [])]
   if (postponed.length > 0) {
-    // A returning job is placed behind what has been reached by then: it doesn't jump the queue, and doesn't
-    // starve.
+    // A returning job is placed behind the jobs that will have been reached by then. It neither jumps the
+    // queue nor starves.
     const payloads = postponed.map(([{ data }]) => data)
     const priorities = (await positionsOfReturning(lines, tx, job, payloads)).map(toPriority)
     const attempts = postponed.map((each, index) => ({ ...postponement(each), priority: priorities[index] }))

@@ -1,6 +1,6 @@
 /**
- * Dead letters: jobs that failed, in the queue `<name>-dead` until someone redrives or requeues them.
- * `source_id` is the ID of the original job, and of its row.
+ * Dead letters: jobs that failed, in the queue `<name>-dead` until someone redrives or requeues them. The row
+ * and its original job have the ID `source_id`.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, mixed, number, object, string } from 'yup'
@@ -35,9 +35,10 @@ const KNOWN = [
 const queueRow = row({ name: string() })
 
 /**
- * Returns the condition that a row's job or dead letter is in a queue that this version does not have. A newer version
- * delivers it then (db/README.md, *Upgrading*), and a job of ours would be its second. The names of such queues are
- * read first. There are mostly none, and a subselect would make the planner read all waiting jobs for each row.
+ * Returns the condition that a row's job or dead letter is in a queue that this version does not have. A
+ * newer version then delivers the row (db/README.md, *Upgrading*), and our job would be a second one. The
+ * names of such queues are read first. Usually none exist, and a subselect would make the planner read all
+ * waiting jobs for each row.
  * @param id the row's id, as a column.
  */
 export async function isOfNewerQueue(tx: Tx, id: FragmentSqlToken): Promise<FragmentSqlToken> {
@@ -98,9 +99,9 @@ export async function removeDeadLetters<J extends JobName>(
 }
 
 /**
- * Selects what is left of these rows' failed jobs: the dead letters, and for some minutes the original jobs.
+ * Selects the remains of these rows' failed jobs: the dead letters, and for some minutes the original jobs.
  * Each is a condition that names its queues, so that no other queue is scanned. Rows locked by a redrive are
- * skipped, and handled by it.
+ * skipped, because the redrive handles them.
  */
 function leftOf(jobs: readonly JobName[], ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')
@@ -115,7 +116,7 @@ function leftOf(jobs: readonly JobName[], ids: readonly string[]) {
   }
 }
 
-/** Deletes what is left of failed jobs, for rows that were deleted. */
+/** Deletes the remains of failed jobs, for rows that were deleted. */
 export async function deleteFailedJobs(
   tx: Tx,
   jobs: readonly JobName[],

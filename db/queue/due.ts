@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Timers of the same moment end some milliseconds apart. A poll has that time. */
+/** Timers for the same time end some milliseconds apart. Polls within this time share a query. */
 const SAME_MOMENT_MS = 20
 
 type Question = { jobs: Set<string>; answer: Promise<ReadonlySet<string>> }

@@ -2,13 +2,13 @@
  * Claims jobs from a queue with groups, where each group has its own capacity. pg-boss would claim a batch of
  * only one group, and read all waiting jobs of full groups. This query reads one index entry per waiting
  * group, and the jobs it claims. Groups are served by the priority, then the due time, of the job that has
- * been due longest. Within a group, the job that is due first comes first, or teams take turns (jobs.ts,
+ * been due longest. Within a group, jobs are ordered by due time, or alternate between teams (jobs.ts,
  * by_group). It is text because it runs on pg-boss's own connections.
  */
 import { hasLanesByGroup, type JobName } from './jobs.ts'
 import type { Run } from './pgboss.sql.ts'
 
-/** The capacity of the named groups, and of each other group. */
+/** `of` contains the capacities of some groups, `others` that of every other group. */
 export type Capacities = { of: ReadonlyMap<string, number>; others: number }
 
 export type ClaimedRow = { id: string; data: unknown; retry_count: number }

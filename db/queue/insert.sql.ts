@@ -29,8 +29,8 @@ const NEW_JOB = { name: 'text', id: 'uuid', data: 'jsonb', priority: 'int4', gro
 export const asRelation = (jobs: readonly NewJob[]): FragmentSqlToken => rowsOf('f', NEW_JOB, jobs)
 
 /**
- * Stores jobs. Prepared, because parsing and planning took a sixth of a single send. It reads no jobs, so
- * that an outdated plan does no harm.
+ * Stores jobs. Prepared, because parsing and planning were a sixth of the time of a single send. It reads no
+ * jobs, so that an outdated plan does no harm.
  * @returns how many were stored.
  */
 export const insertJobs = (tx: Tx, jobs: readonly NewJob[]) =>

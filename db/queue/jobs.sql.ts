@@ -23,7 +23,7 @@ export const openJob = (tx: Tx, job: JobName, id: string) =>
 
 /**
  * Returns the jobs of a team that were created before this one and have not ended, oldest first. Excludes
- * jobs that were attempted before. A job that kills its workers is attempted alone.
+ * jobs that were attempted before, because a job that kills its workers is attempted separately.
  */
 export const openJobsBefore = (tx: Tx, job: JobName, { team_id, id }: { team_id: string; id: string }) =>
   tx.anyFirst(sql.prepared('open_jobs_before', idRow)`
@@ -46,8 +46,8 @@ const endRow = row({
 })
 
 /**
- * Returns a job's state and the output of its last attempt, for a caller that waits for it. Null if there is
- * none.
+ * Returns a job's state and the output of its last attempt, for a caller that waits for it. Null if it
+ * doesn't exist.
  */
 export const jobEnd = (tx: Tx, job: JobName, id: string) =>
   tx.maybeOne(sql.type(endRow)`

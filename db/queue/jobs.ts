@@ -17,7 +17,7 @@
  * - write buffer: collects the results of many sends, so that one transaction settles them.
  * - deferred: due later, after a temporary rejection (counted) or a snooze (not counted).
  * - paused: a sender, a recipient or a queue. Waiting messages are neither attempted nor failed.
- * - poison job: its workers died with it. It is attempted alone, so that it affects no other job.
+ * - poison job: its workers died with it. It is attempted separately, so that it affects no other job.
  * - failed: moved to the dead letters, and needs manual action.
  * - requeue: give a message that wasn't accepted a new job. A manual requeue resets its attempts.
  * - redrive: move all dead letters of a queue back, so that they are retried.
@@ -81,7 +81,7 @@ const webhookRef = object({
 })
 /** A number other than the default one. It is the job's group, so that each number is claimed on its own. */
 const numberRef = whatsappRef.shape({ phone_number_id: string().required() })
-/** `wish`: what else to do with the list. `add` names one of its templates. */
+/** `wish` is an additional use of the list. `add` adds one of its templates. */
 const syncRef = object({
   team_id: string().required(),
   sync_id: string().required(),
@@ -94,7 +94,7 @@ const checkRef = object({ check_id: string().required() })
 
 const backgroundJobRef = object({ background_job_id: string().required() })
 const broadcastRef = object({ team_id: string().required(), broadcast_id: string().required() })
-/** What failed: a webhook, a broadcast, a domain, or a team's reputation (`paused`, or the warning). */
+/** The failed object: a webhook, a broadcast, a domain, or a team's reputation (`paused`, or the warning). */
 const noticeRef = object({
   team_id: string().required(),
   endpoint_id: string(),
@@ -117,7 +117,7 @@ export const JOBS = {
   },
   'deliver-broadcast': { payload: emailRef, id: 'email_id', options: delivery, shared: true },
   'deliver-whatsapp': { payload: whatsappRef, id: 'message_id', options: delivery, shared: true },
-  /** Messages with media, named variables and the like, which version 0.1.0 would send without them. */
+  /** Messages with media, named variables and similar parts. Version 0.1.0 would send them without these. */
   'deliver-whatsapp-parts': { payload: whatsappRef, id: 'message_id', options: delivery, shared: true },
   'deliver-whatsapp-number': {
     payload: numberRef,
@@ -213,7 +213,7 @@ export const JOBS = {
     group?: (payload: never) => string | null
     /**
      * If set, each group is claimed with its own capacity (group-claims.sql.ts), and has an index for that.
-     * `due`: the job that is due first comes first. `place`: teams in a group take turns.
+     * Jobs in a group are ordered by due time (`due`) or alternate between teams (`place`).
      */
     by_group?: 'due' | 'place'
   }
@@ -235,7 +235,7 @@ export type End =
   | { end: 'again' | 'snoozed'; seconds: number }
   | { end: 'failed' | 'given_up'; reason: string }
 
-/** The queues in which teams take turns. */
+/** The queues in which jobs alternate between teams. */
 export type SharedJob = {
   [J in JobName]: (typeof JOBS)[J] extends { shared: true } ? J : never
 }[JobName]
@@ -245,7 +245,7 @@ export const SHARED_JOBS = (Object.keys(JOBS) as JobName[]).filter(isSharedJob)
 export const BY_GROUP: ReadonlyMap<string, 'due' | 'place'> = new Map(
   Object.entries(JOBS).flatMap(([job, given]) => ('by_group' in given ? [[job, given.by_group]] : [])),
 )
-/** True if teams take turns within each group of a queue instead of the complete queue. */
+/** True if jobs alternate between teams within each group, not in the complete queue. */
 export const hasLanesByGroup = (job: JobName): boolean => BY_GROUP.get(job) === 'place'
 /** Returns the group of a job. Null if it has none, or its queue has no groups. */
 export const toGroup = <J extends JobName>(job: J, payload: Payload<J>): string | null =>

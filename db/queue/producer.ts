@@ -1,7 +1,7 @@
 /**
  * Stores jobs: `enqueue(tx, job, payloads)`, or in the statement that stores their rows. A job is stored by
- * the caller's transaction or not at all. A job's ID is its row's ID, so a row never has two jobs. Has no
- * connections of its own, and never loads pg-boss.
+ * the caller's transaction or not at all. A job's ID is its row's ID, so a row never has two jobs. Opens no
+ * connections, and never loads pg-boss.
  */
 import { onCommit, type Tx } from '../postgres/pool.ts'
 import { removeDeadLetters } from './dead-letters.sql.ts'

@@ -8,7 +8,7 @@
  * providers or servers that send the phrase.
  */
 
-/** What a failure is about. */
+/** The subject of a failure. */
 export type FailureSubject =
   | 'address'
   | 'mailbox_full'
@@ -39,7 +39,10 @@ export const FAILURE_CODES: Codes = [
   ['route', /^[34]\.\d{1,3}$/, 'RFC 3463 X.3.x, X.4.x'],
 ]
 
-/** Microsoft’s replies about recipients that don't exist. Their text alone is also used for policies. */
+/**
+ * Microsoft’s replies about recipients that don't exist. Without the status, the same text is used for
+ * policies.
+ */
 export const MICROSOFT_NO_RECIPIENT = {
   status: '5.4.1',
   phrases: [

@@ -1,7 +1,7 @@
 /**
- * Classifies why an email failed, and what that means for the contact. SMTP replies, delivery status
- * notifications, SES events and reports of hosted relays share this classifier, so that the same failure
- * always has the same effect. Pure, and linear in its bounded input. DECISIONS: Failure classes.
+ * Classifies why an email failed, and the effect on the contact. SMTP replies, delivery status notifications,
+ * SES events and reports of hosted relays share this classifier, so that the same failure always has the same
+ * effect. Pure, and linear in its bounded input. DECISIONS: Failure classes.
  */
 import {
   ADDRESS,
@@ -23,7 +23,7 @@ import {
 
 export type { FailureSubject } from './failure-table.ts'
 
-/** What a server or a report says about a failure. */
+/** The information from a server or a report about a failure. */
 export type FailureReport = {
   /** The reply of the server that failed the email, or ''. */
   reply: string
@@ -85,7 +85,7 @@ const isDisabled = (code: string, words: string): boolean =>
 
 const NEUTRAL: ReadonlySet<FailureSubject | undefined> = new Set([undefined, 'route', 'expired', 'unknown'])
 
-/** True if the code has a subject of its own that isn't `subject`. Neutral subjects contradict nothing. */
+/** True if the code has a subject other than `subject`. Neutral subjects contradict nothing. */
 const isOther = (code: FailureSubject | undefined, subject: FailureSubject): code is FailureSubject =>
   !NEUTRAL.has(code) && code !== subject
 
@@ -115,7 +115,7 @@ const subjectOfCode = (code: string): FailureSubject | undefined => {
 }
 
 /**
- * Order matters. `address` comes late, because text that also matches another subject is no evidence about
+ * Order matters. `address` comes late, because text that also matches another subject is weak evidence about
  * the address.
  */
 const BY_TEXT = [
@@ -157,7 +157,8 @@ function holds(words: string, phrase: string): boolean {
 const BLOCKLIST_PAGE = /spamhaus|spamcop|barracudacentral/i
 
 /**
- * Removes addresses, hosts and links, because their names are no evidence: `spam@example.org` is a mailbox.
+ * Removes addresses, hosts and links, because their names show nothing about the failure: `spam@example.org`
+ * is a mailbox.
  */
 const normalized = (text: string): string =>
   text

@@ -133,7 +133,7 @@ export const idempotencyKey = () =>
     .matches(/^[\x20-\x7e]*$/, 'must be printable ASCII')
 
 /**
- * A field of other services that we don't support. Rejected, because ignoring it would change what is sent
+ * A field of other services that we don't support. Rejected, because ignoring it would change the message
  * (DECISIONS: Unknown fields).
  */
 export const unsupported = (words = 'is not supported', isAbsent = (_value: unknown): boolean => false) =>
@@ -142,8 +142,8 @@ export const unsupported = (words = 'is not supported', isAbsent = (_value: unkn
     .test('unsupported', words, (value) => value === undefined || isAbsent(value))
 
 /**
- * Other services' spellings of our fields. Rejected, because ignoring the field would change what the call
- * does.
+ * Other services' spellings of our fields. Rejected, because ignoring the field would change the call's
+ * effect.
  */
 export const otherSpellings = <T extends Readonly<Record<string, string>>>(ours: T) =>
   Object.fromEntries(

@@ -21,12 +21,12 @@ const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]
 
 export const normalizedName = (name: string): string => name.normalize('NFC')
 
-/** Returns what is wrong with a file name, or null. */
+/** Returns the error of a file name, or null. */
 export function filenameFault(name: string): string | null {
   const size = utf8Bytes(normalizedName(name))
   if (size < 1 || size > LONGEST_FILENAME) return `must have 1 to ${LONGEST_FILENAME} bytes in UTF-8`
   if (/[/\\]/.test(name)) return 'must be a file name without a path (no / and no \\)'
-  // Some programs decode encoded words, and would show another name.
+  // Some programs decode RFC 2047 encoding, and would show another name.
   if (name.includes('=?')) return 'must not contain =?, which starts an encoded word'
   if (HIDDEN.test(name)) return 'must not contain control or bidirectional control characters'
   return name === '.' || name === '..' ? 'must be the name of a file' : null
@@ -56,7 +56,7 @@ export function extensionsIn(name: string): string[] {
 const MEDIA_TYPE =
   /^ *[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]+(?: *; *[!#$%&'*+.^_`|~\w-]+=(?:[!#$%&'*+.^_`|~\w-]+|"[ !#-[\]-~]*"))* *$/
 
-/** Returns what is wrong with a media type, or null. */
+/** Returns the error of a media type, or null. */
 export function contentTypeFault(given: string): string | null {
   if (given.length > LONGEST_TYPE || !MEDIA_TYPE.test(given))
     return `must be type/subtype, optionally with parameters, and have at most ${LONGEST_TYPE} ASCII characters`
@@ -74,7 +74,7 @@ export function typeOfName(name: string): string {
 
 const withoutBreaks = (text: string): string => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, '') : text)
 
-/** Returns what is wrong with base64 content, or null. */
+/** Returns the error of base64 content, or null. */
 export function base64Fault(text: string): string | null {
   const bare = withoutBreaks(text)
   if (bare === '') return 'must have at least 1 byte'

@@ -38,7 +38,7 @@ export function headersFault(headers: Readonly<Record<string, string>>): FieldEr
   return wireFault(headers)
 }
 
-/** Like `headersFault`, but without a limit on their number, because broadcasts add headers of their own. */
+/** Like `headersFault`, but without a limit on their number, because broadcasts add headers. */
 export function wireFault(headers: Readonly<Record<string, string>>): FieldError | null {
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers)) {

@@ -13,8 +13,8 @@ export const firstIdAt = (at: Date): string =>
 export const timeOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
 /**
- * Returns what a copied ID can mean. A Message-ID has angle brackets, and contains the row's ID before its
- * `@`.
+ * Returns the possible meanings of a copied ID. A Message-ID has angle brackets, and contains the row's ID
+ * before its `@`.
  */
 export function spellingsOfId(given: string): { texts: string[]; uuids: string[] } {
   const bare = given.replace(/^<([^<>]*)>$/, '$1')

@@ -1,7 +1,4 @@
-/**
- * Detects that something changed after a page was shown, so that users don't confirm what they haven't seen.
- * Pure.
- */
+/** Detects changes after a page was shown, so that users don't confirm something they haven't seen. Pure. */
 
 import { createHash } from 'node:crypto'
 import { RequestError } from '../errors.ts'
@@ -12,7 +9,7 @@ import { TEXTS } from './texts.ts'
 export const markOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 
-/** @param change a sentence that says what has changed since the page was shown. */
+/** @param change a sentence about the change since the page was shown. */
 export const changedMeanwhile = (change: string): RequestError =>
   new RequestError('invalid_state', fill(TEXTS.changedSince, { change }))
 

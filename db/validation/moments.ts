@@ -32,7 +32,7 @@ export function exampleMoment(now: Date, daysAhead = EXAMPLE_DAYS_AHEAD): string
 }
 const MAX_MINUTES_LATE = 5
 
-/** Returns what is wrong with a time to send at, without the name of its field, or null. */
+/** Returns the error of a scheduled time, without the name of its field, or null. */
 export function momentFault(time: string, now: Date): string | null {
   const ahead = Date.parse(time) - now.getTime()
   if (ahead > MAX_DAYS_AHEAD * 86_400_000) return `must be at most ${MAX_DAYS_AHEAD} days ahead`

@@ -1,8 +1,8 @@
 /**
- * The template language: text and `{{name}}` variables (DECISIONS: Variables). Compiling takes linear time.
- * Text outside of variables is sent as written, values are never parsed as templates, and the same input
- * always produces the same bytes. Handlebars is only used to escape. It would misread `a.b`, `1`, `true`,
- * `else` and backslashes, and takes 47 s for 96 kB of nested blocks (measured, 4.7.10).
+ * The template language: text and `{{name}}` variables (DECISIONS: Variables). Compiling is linear. Text
+ * outside of variables is sent as written, values are never parsed as templates, and the same input always
+ * produces the same bytes. Handlebars is only used to escape. It would misread `a.b`, `1`, `true`, `else` and
+ * backslashes, and needs 47 s for 96 kB of nested blocks (measured, 4.7.10).
  */
 
 import type Handlebars from 'handlebars'
@@ -34,8 +34,8 @@ export const UNSUBSCRIBE_SLOT = 'unsubscribe_url'
 const LONGEST_EXCERPT = 60
 
 /**
- * Compiles a template. A name consists of letters, digits, `_`, `-` and `.`, taken literally. A backslash
- * before a variable is text. DECISIONS: Variables.
+ * Compiles a template. A name consists of letters, digits, `_`, `-` and `.`, all literal. A backslash before
+ * a variable is text. DECISIONS: Variables.
  * @throws TemplateFault for paths, blocks, partials, helpers, comments, `{{{…}}}`, `{{&…}}`, `{{@x}}` and
  * `{{~x}}`.
  */
@@ -95,7 +95,7 @@ export function filledBytes(
   return size
 }
 
-/** The runtime saves the 3 MB of the compiler. It has no types of its own. */
+/** The runtime saves the 3 MB of the compiler. It has no separate types. */
 const { escapeExpression } = runtime as unknown as typeof Handlebars
 
 export const escapeHtml = (text: string): string => escapeExpression(text)

@@ -74,7 +74,7 @@ export function memberPath(parent: string, key: string): string {
   return `${parent}[${quoted}]`
 }
 
-/** Escapes unprintable characters that JSON leaves as they are: DEL, C1 controls, U+2028 and U+2029. */
+/** Escapes unprintable characters that JSON doesn't escape: DEL, C1 controls, U+2028 and U+2029. */
 const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /**

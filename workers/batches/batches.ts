@@ -1,10 +1,10 @@
 /**
  * Runs a handler on batches of claimed jobs. It claims jobs, parses their payloads, calls the handler, logs,
  * and settles the jobs that the handler left unsettled.
- * A handler settles its jobs in the transactions of its own work. An unsettled job is retried after the
- * queue's delay. No raw text reaches the queue, because a NUL would keep a job active forever. An unreadable
- * job is dead-lettered at once. A job from a newer version is left to a newer worker. A job that crashes
- * workers doesn't affect the rest of its batch.
+ * A handler settles its jobs in the transactions that store its results. An unsettled job is retried after
+ * the queue's delay. No raw text reaches the queue, because a NUL would keep a job active forever. An
+ * unreadable job is dead-lettered at once. A job from a newer version is left to a newer worker. A job that
+ * crashes workers doesn't affect the rest of its batch.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorWords } from '../../db/errors.ts'
@@ -88,7 +88,7 @@ export async function runBatches<J extends JobName, D extends BatchDeps>(
     const paused = await deps.pauses(job).catch(() => true)
     const jobs = paused ? [] : await claims.fetch(batchSize)
     if (jobs.length === 0) await claims.idle()
-    // If the database can't say which jobs are suspect, each job runs alone.
+    // If the database doesn't report which jobs are suspect, each job runs separately.
     const portions = await splitIntoPortions(deps.database, job, jobs).catch(() => oneByOne(jobs))
     for (const portion of portions) await runBatch(job, handle, { jobs: portion.jobs, claims, deps })
   }

@@ -12,7 +12,7 @@ const POISON_AFTER_LOSSES = 2
 /** Claimed jobs that are worked on together; a suspect one is `alone`. */
 export type Portion<J extends JobName> = { jobs: FetchedJob<J>[]; alone: boolean }
 
-/** Returns each job as a portion of its own, in random order, so that the same job isn't always first. */
+/** Returns each job as a separate portion, in random order, so that the same job isn't always first. */
 export const oneByOne = <J extends JobName>(jobs: readonly FetchedJob<J>[]): Portion<J>[] =>
   jobs.map((each) => ({ jobs: [each], alone: true })).sort(() => Math.random() - 0.5)
 

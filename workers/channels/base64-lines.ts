@@ -11,7 +11,7 @@ const LF = 0x0a
 
 /**
  * Writes bytes as lines. They are first written to the end of the block, then each line moves forward to its
- * position. All pieces except the last are whole lines.
+ * position. All pieces except the last consist of complete lines.
  * @param to has the exact size of the lines, with or without a line break after the last one.
  */
 export function writeLines(pieces: readonly Buffer[], to: Buffer): void {

@@ -1,6 +1,6 @@
 /**
  * Reads, sends and records emails. The delivery engine does the rest. Many rows are read in a few statements,
- * and a large body only when it is sent. No connection is held while sending. A row that the provider has
+ * and a large body only when it is sent. Sending uses no database connection. A row that the provider has
  * accepted isn't sent again, and only deferred recipients are retried. An email that can't be rendered
  * doesn't delay others. Provider vocabulary stays out of here.
  */

@@ -1,8 +1,8 @@
 /**
- * Reads, signs, sends and records webhooks. The delivery engine does the rest. Each endpoint is the sender of
- * its own messages. Every attempt sends the same bytes. An outage of one endpoint affects no other. No
- * attempt counts while an endpoint asks us to wait. A rejection by one server doesn't count against another
- * URL. A disabled endpoint receives nothing. Messages are opaque here.
+ * Reads, signs, sends and records webhooks. The delivery engine does the rest. Each endpoint is a separate
+ * sender. Every attempt sends the same bytes. An outage of one endpoint affects no other. While an endpoint
+ * requests a wait, no attempt counts. A rejection by one server doesn't count against another URL. A disabled
+ * endpoint receives nothing. Messages are opaque here.
  */
 import type { KeyObject } from 'node:crypto'
 import type { DeliveryRef } from '../../db/channels/channel.sql.ts'

@@ -1,6 +1,6 @@
 /**
  * Reads, sends and records WhatsApp messages. The delivery engine does the rest. Many rows are read in a few
- * statements, and no connection is held while sending. A message that the provider has accepted isn't sent
+ * statements, and sending uses no database connection. A message that the provider has accepted isn't sent
  * again. Waiting for the recipient's rate limit uses no attempt. The provider's response only stores its id;
  * reports change the status. Provider vocabulary stays out of here.
  */
@@ -167,7 +167,7 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
 }
 
 type Asks<T extends boolean> = {
-  /** The outcome that is known without asking the provider. Null if it must be asked. */
+  /** Returns the outcome if it is known without calling the provider, otherwise null. */
   outcomeOf(row: OutgoingWhatsappRow): WhatsappOutcome | null
   isOptedOut(row: OutgoingWhatsappRow<T>): Promise<boolean>
 }

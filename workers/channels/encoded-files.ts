@@ -1,11 +1,11 @@
 /**
  * Keeps the files of emails that are being sent, encoded for the wire. A file is read and encoded once for
- * all emails that carry it at about the same time. The memory of all files is limited by a budget. There are
- * two exceptions: a single email that is larger than the budget, and small emails, which take at most one
- * chunk each and don't wait. Large emails get memory in order of arrival. One chunk is read at a time, from
- * the file with the least left, with pauses between. So large files don't take the database's connections
- * and CPU from emails without files, and they wait for small ones. Unused files stay until their memory is
- * needed. Memory is reused, because garbage collection would lag behind by as much as the budget.
+ * all emails that carry it at about the same time. A budget limits the memory of all files, with two
+ * exceptions: a single email that is larger than the budget, and small emails, which use at most one chunk
+ * each and don't wait. Large emails get memory in order of arrival. One chunk is read at a time, from the
+ * file with the least left, with pauses between. This leaves the database's connections and CPU to emails
+ * without files, and large files wait for small ones. Unused files stay until their memory is needed. Memory
+ * is reused, because garbage collection would lag behind by as much as the budget.
  */
 import { setImmediate, setTimeout } from 'node:timers'
 import { type FileRef, piecesOfChunks, touchFiles } from '../../db/content/files/files.sql.ts'
@@ -18,8 +18,8 @@ type Wanted = { sha256: string; size: number; filename: string }
 type HeldFiles = {
   encoded: ReadonlyMap<string, readonly Buffer[]>
   /**
-   * @param isSent is true if a provider has the whole email. Bytes that may still be in transit are never
-   * overwritten.
+   * @param isSent is true if a provider has received the complete email. Bytes that may still be in transit
+   * are never overwritten.
    */
   release: (isSent: boolean) => void
 }
@@ -52,9 +52,9 @@ const LINE_BREAK_BYTES = 2
 const BLOCKS_PER_ALLOCATION = Math.floor((128 * 1024 * 1024) / BLOCK_BYTES)
 
 /**
- * Reuses memory for whole chunks. Up to 128 MiB of the budget are allocated at once when a chunk is needed,
- * and become resident only when written to. Allocating chunk by chunk would make V8 collect its heap every
- * few megabytes.
+ * Reuses memory in units of one chunk. Up to 128 MiB of the budget are allocated at once when a chunk is
+ * needed, and become resident only when written to. Allocating chunk by chunk would make V8 collect its heap
+ * every few megabytes.
  */
 function createBlocks(budget: number) {
   const free: Buffer[] = []
@@ -88,16 +88,15 @@ function createBlocks(budget: number) {
 type Blocks = ReturnType<typeof createBlocks>
 
 /**
- * A file with at least this many chunks left pauses after each read for twice as long as the read took, up to
- * this many milliseconds.
+ * A file with at least this many chunks left pauses after each read. The pause is twice the duration of the
+ * read, up to this many milliseconds.
  */
 const LONG_FILE_CHUNKS = 5
 const MAX_REST_MS = 20
 
 /**
  * Runs one piece of work at a time. The file with the least left goes first and is completed before the next
- * one starts. Reading a long file takes a third of the time, which leaves most of the database's CPU to
- * others.
+ * one starts. A long file is read a third of the time, which leaves most of the database's CPU to others.
  */
 function createReadTurns() {
   const waiting: { left: number; begin: () => void }[] = []
@@ -117,7 +116,7 @@ function createReadTurns() {
     try {
       return await work()
     } finally {
-      // The previous owner of the turn may ask for the next one first.
+      // Lets the previous owner of the turn request the next one first.
       if (left < LONG_FILE_CHUNKS) setImmediate(serve)
       else setTimeout(serve, Math.min(2 * (performance.now() - began), MAX_REST_MS))
     }
@@ -194,7 +193,7 @@ function createFileCache(budget: number, blocks: Blocks) {
       if (entry.holders > 0) return
       held -= entry.bytes
       idle += entry.bytes
-      // To the end: it is the youngest now.
+      // Moves it to the end, because it is the youngest now.
       entries.delete(key)
       entries.set(key, entry)
       if (isBroken) forget(key)

@@ -9,7 +9,7 @@ import { storableWords } from '../../db/validation/words.ts'
 import type { JudgeContext } from '../delivery/channel.ts'
 import type { Outcome } from '../providers/provider.ts'
 
-/** Subjects of a last response that say nothing about the recipient's mailbox. */
+/** Subjects of a last response that aren't about the recipient's mailbox. */
 const NOT_THE_MAILBOX: ReadonlySet<FailureSubject> = new Set(['policy', 'rate', 'sender'])
 
 /** Returns the effect of a last response after deferrals until the deadline: at most a soft bounce. */
@@ -19,7 +19,7 @@ function effectOfLast(response: string): Extract<ContactEffect, 'soft' | 'none'>
   return NOT_THE_MAILBOX.has(classifyFailure({ reply: final }).about) ? 'none' : 'soft'
 }
 
-/** Turns deferrals of this attempt into bounces if the email's time for attempts is over. */
+/** Turns deferrals of this attempt into bounces after the email's deadline for attempts. */
 export function bounceOverdue(
   outcomes: ReadonlyMap<string, Outcome>,
   { history: { since }, now }: JudgeContext,

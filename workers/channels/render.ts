@@ -1,6 +1,6 @@
 /**
  * Turns a row and a template version into the message on the wire. Pure: a row gives the same message at each
- * attempt. It alone defines how a delivered email looks; it knows no provider and sends nothing.
+ * attempt. Only this module defines the content of a delivered email. It doesn't depend on the provider.
  */
 
 import { ownReturnPath } from '../../db/accounts/domains/return-path.ts'
@@ -37,8 +37,8 @@ export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): strin
 ]
 
 /**
- * Returns the link for the headers of broadcasts and of templates that ask for it, unless the client set its
- * own header.
+ * Returns the link for the List-Unsubscribe headers of broadcasts and of templates with `list_unsubscribe`,
+ * unless the client set its own header.
  */
 function unsubscribeLinkOf(
   { headers, variables, broadcast_id }: EmailRow,
@@ -50,8 +50,8 @@ function unsubscribeLinkOf(
 }
 
 /**
- * Returns the Date header, which mailboxes sort by: the accepted or scheduled time, or the first claim if
- * that was over an hour later.
+ * Returns the Date header, which mailboxes sort by. It is the accepted or scheduled time, or the first claim
+ * if that was more than an hour later.
  */
 const dateOf = ({ created_at, scheduled_at, dated_at }: EmailRow & Pick<OutgoingRow, 'dated_at'>): Date =>
   new Date(dated_at ?? Math.max(Date.parse(created_at), Date.parse(scheduled_at ?? created_at)))

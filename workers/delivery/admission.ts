@@ -1,8 +1,7 @@
 /**
- * Decides what may be claimed, and when each claimed message may be sent through its sender. Nothing is
- * claimed for a paused sender, and a probed sender gets one message in the whole fleet. A batch costs the
- * same statements for any number of senders. It uses a sender's row and this process's observations; it sends
- * nothing.
+ * Decides how many messages to claim, and when to send each through its sender. It claims nothing for a
+ * paused sender. All workers together claim one message for a sender that is being probed. A batch needs the
+ * same number of statements for any number of senders.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { failingSenders, stateOfSender } from '../../db/delivery/senders/circuit-breaker.ts'
@@ -40,7 +39,7 @@ type AdmissionResult<J extends DeliveryJob, A> = {
 }
 
 export type Admission<J extends DeliveryJob, A> = {
-  /** Returns what may be claimed for this much capacity. */
+  /** Returns the limits of the next claim, at most this much. */
   admit(room: number): Promise<ClaimLimits>
   /** Reserves the sends of the messages, for all their senders at once. */
   release(messages: readonly Message<J, A>[]): Promise<AdmissionResult<J, A>>

@@ -8,7 +8,7 @@ import type { Deferral } from '../../db/delivery/senders/deferrals.ts'
 import type { Sender, SenderState } from '../../db/delivery/senders/rate-limit.ts'
 import type { AttemptOutcome } from './retry-policy.ts'
 
-/** One send: its message, when it started, and how long it took in seconds. */
+/** One send, with its message, start time and duration in seconds. */
 type Send = { message: string; began_at: Date; seconds: number }
 
 type Breaker = {
@@ -16,7 +16,7 @@ type Breaker = {
   see(state: SenderState): void
   /** Records that a send starts. @returns a function to call when it has ended. */
   began(): () => void
-  /** Records a send and its duration. @returns what it says about the sender. Null if nothing. */
+  /** Records a send and its duration. @returns the signal about the sender, or null. */
   note(outcomes: readonly AttemptOutcome[], send: Send): SenderSignal | null
   /** Records a change of the sender's row. */
   changed(kind: 'slowed' | 'paused' | 'recovered'): void
@@ -43,11 +43,11 @@ type Breaker = {
 export type Breakers = { of(sender: Pick<Sender, 'key'>): Breaker }
 
 /**
- * The number of consecutive policy rejections, with none accepted between, that indicate a problem in our own
- * set-up.
+ * The number of consecutive policy rejections without an acceptance that indicate a problem in our
+ * configuration.
  */
 const POLICY_STRIKES = 3
-/** A send that takes longer than this is slow, in seconds. */
+/** A send that lasts longer than this is slow, in seconds. */
 export const SLOW_SEND_S = 2
 /**
  * The number in flight per message that is being sent: minimum, maximum, for an unknown sender, and for a
@@ -82,7 +82,7 @@ const latest = (one: Date | null, other: Date | null): Date | null =>
  */
 type Suspicion = { strikes: number; isNew: boolean }
 
-/** Returns a deferral that may be about the sender. Null if there is none. */
+/** Returns a deferral that may be about the sender, or null. */
 function deferralOf(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
   const found = outcomes.find(({ kind, key }) => kind === 'deferred' && key !== undefined)
   if (found?.key === undefined) return null

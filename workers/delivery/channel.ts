@@ -1,6 +1,6 @@
 /**
- * Declares what a channel provides to the delivery engine (engine.ts): how its messages are read, sent,
- * judged and recorded. It contains the types that both share, and depends on no channel.
+ * Declares the interface between a channel and the delivery engine (engine.ts). A channel reads, sends,
+ * judges and records its messages. This module depends on no channel.
  */
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../../db/channels/channel.sql.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
@@ -13,7 +13,7 @@ import type { AttemptHistory, AttemptOutcome, PolicyContext, VerdictContext } fr
 
 export type DeliveryDeps = BatchDeps & { queue: Consumer }
 
-/** One message to send. `A` is what the channel keeps of an attempt, from the response to the record. */
+/** One message to send. `A` is the channel's data about an attempt, from the response to the record. */
 export type Outgoing<A> = {
   ref: DeliveryRef
   /** The X-Request-Id of the call that sent it, if any. */
@@ -21,7 +21,7 @@ export type Outgoing<A> = {
   /** The start of its attempts: when it was accepted, or requeued manually. */
   since: string
   history: AttemptHistory
-  /** When it was last held because its sender may be at fault. */
+  /** The last time a problem of its sender delayed it. */
   held_at: Date | null
   /** When it expires. It isn't sent after that. */
   expires_at?: Date | null
@@ -30,11 +30,11 @@ export type Outgoing<A> = {
   /** Tokens of its sender's rate limit. */
   cost: number
   /**
-   * How many seconds it waits for reasons of its own, such as a paused recipient or memory for its files. 0
-   * means none.
+   * How many seconds it waits for its own reasons, such as a paused recipient or memory for its files. It is
+   * 0 if it needn't wait.
    */
   own_wait_seconds: number
-  /** Its result if that is known without asking the provider. */
+  /** Its result if that is known without calling the provider. */
   answered?: A
   /** Why it fails without another attempt, if it does. */
   given_up?: string
@@ -60,8 +60,8 @@ export type Delivered<A> = { answer: A; end: End; at: Date }
  * The senders of a channel's messages.
  * - one: the same sender for all. Nothing is claimed while it is paused.
  * - many: each message names its own (Outgoing.sender), whose key starts with `prefix` and is its job's group
- *   (db/queue/jobs.ts). Messages of paused senders are not claimed, and of others only those that can be sent
- *   soon. `paused` returns the keys of additional paused senders.
+ *   (db/queue/jobs.ts). Messages of paused senders aren't claimed. Other senders' messages are claimed only
+ *   if they can be sent soon. `paused` returns the keys of additional paused senders.
  */
 type Senders = { one(): Promise<Sender> } | ManySenders
 export type ManySenders = { prefix: string; paused?(): Promise<readonly string[]> }
@@ -87,8 +87,8 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   /** Reads what claimed jobs must send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
   /**
-   * Returns the response after it decides the subject of each policy rejection (`judgePolicy`) and ends
-   * deferrals if the time for attempts is over.
+   * Returns the response after it decides the subject of each policy rejection (`judgePolicy`) and fails
+   * deferrals after the deadline for attempts.
    */
   judge(answer: A, context: JudgeContext): A
   outcomesOf(answer: A): readonly AttemptOutcome[]
@@ -98,14 +98,14 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
    */
   verdict?(answer: A, history: AttemptHistory, context: VerdictContext): End
   /**
-   * Runs in the transaction that puts messages back. Returns the jobs that needn't wait after all, because
-   * the event they would wait for has happened. The default is none.
+   * Runs in the transaction that puts messages back. Returns the jobs that needn't wait, because the event
+   * they would wait for has happened. By default, all wait.
    */
   mayGoAfterAll?(tx: Tx, jobs: readonly FetchedJob<J>[]): Promise<ReadonlySet<FetchedJob<J>>>
   /**
-   * Runs in the transaction that records attempts. Returns outdated ones: the sender that was asked is no
-   * longer their message's sender. They don't count as attempts: nothing is stored, and their messages are
-   * put back. The default is none.
+   * Runs in the transaction that records attempts. Returns outdated attempts, whose sender isn't their
+   * message's sender now. They don't count: nothing is stored, and their messages are put back. By default,
+   * every attempt counts.
    */
   outdated?(tx: Tx, answers: readonly A[]): Promise<ReadonlySet<A>>
   /** Stores the results of attempts in the caller's transaction. Safe to repeat. */

@@ -6,11 +6,11 @@
  * - barred: nothing may be claimed, because the queue or its only sender is paused, records can't be stored,
  *   or the queue yields to others (queue-priority.ts). The loop checks again after half a second, because a
  *   pause may be lifted early.
- * - idle: nothing was due, or, with many senders, all that they have capacity for is claimed. It ends with a
- *   wake-up, for example from admission when half of those are done, or at the next poll.
+ * - idle: nothing was due, or, with many senders, their capacity is used up. It ends at the next poll or with
+ *   a wake-up, which admission sends when half of the claimed messages are done.
  * - claiming: a batch is claimed, split from its poison jobs (poison-jobs.ts), read, and passed to admission
- *   (admission.ts), which releases each message after a delay, or holds it.
- * - isolating: a poison job is in flight alone, after all others have ended.
+ *   (admission.ts), which releases each message after a delay, or puts it back.
+ * - isolating: only a poison job is in flight, after all others have ended.
  * - waiting: the sender's rate is used up. It ends when the next send is due.
  * - closed: the process exits. Messages in flight are sent or put back.
  * A message in flight is claimed, released, in a slot (slots.ts), sending (sending.ts), answered, and
@@ -58,7 +58,7 @@ export type Delivery = {
 const BARRED_RECHECK_MS = 500
 /** The default number of messages in flight per slot in addition to the one being sent. */
 const DEFAULT_AHEAD = 2
-/** How long a worker holds back everything else for a poison job, in milliseconds. */
+/** The maximum delay of other jobs in a worker because of a poison job, in milliseconds. */
 const POISON_ALONE_MS = 5_000
 
 /** Starts delivering in a share of the process's slots. */
@@ -133,7 +133,7 @@ async function pump<J extends DeliveryJob, A>(
 
 const BARRED: ClaimLimits = { limit: 0, except: [] }
 
-/** Returns what may be claimed now. */
+/** Returns the limits of the next claim. */
 async function admit<J extends DeliveryJob, A>(
   { recorder, deps, delivery, slots }: Parts<J, A>,
   admission: Admission<J, A>,
@@ -151,7 +151,7 @@ type Loop<J extends DeliveryJob, A> = {
   inFlight: InFlightBuffer
 }
 
-/** Claims a batch and sends it. @returns for how many milliseconds there is nothing more to claim. */
+/** Claims a batch and sends it. @returns the milliseconds to wait before the next claim. */
 async function claim<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
   { limit, except, rooms }: ClaimLimits,
@@ -194,11 +194,11 @@ async function takePortions<J extends DeliveryJob, A>(
   return wait
 }
 
-/** Waits until everything in flight has ended and is recorded, or the wait has taken too long. */
+/** Waits until everything in flight has ended and is recorded, or until the timeout. */
 const quiet = <J extends DeliveryJob, A>({ parts, inFlight }: Loop<J, A>): Promise<unknown> =>
   Promise.race([inFlight.empty().then(() => parts.buffer.flush()), parts.pause(POISON_ALONE_MS)])
 
-/** Does the work, and releases these jobs if it fails. @throws what the work throws. */
+/** Runs `work`, and releases these jobs if it throws. @throws the error of `work`. */
 async function orRelease<J extends DeliveryJob, A, T>(
   parts: Parts<J, A>,
   jobs: readonly FetchedJob<J>[],
@@ -231,8 +231,8 @@ function putBack<J extends DeliveryJob, A>(
 }
 
 /**
- * Reads claimed jobs, submits them to admission, and sends what it releases.
- * @returns the same as `claim`.
+ * Reads claimed jobs, submits them to admission, and sends the released ones.
+ * @returns the milliseconds to wait before the next claim.
  */
 async function take<J extends DeliveryJob, A>(
   { parts, admission, inFlight }: Loop<J, A>,

@@ -14,10 +14,7 @@ export type InFlightBuffer = {
   takesLarge(): boolean
   /** Returns the capacity for large messages that are already claimed. */
   roomForLarge(): number
-  /**
-   * Blocks large messages until one has ended or some seconds have passed, because there was no memory for
-   * one.
-   */
+  /** Blocks large messages until one has ended or some seconds have passed. Called if one found no memory. */
   barLarge(): void
   /** Resolves when everything that is in flight now has ended. */
   empty(): Promise<unknown>

@@ -8,8 +8,8 @@
 /** A queue with priority. */
 export type HigherPriority = {
   /**
-   * Returns when one of its messages last waited for a slot, by `performance.now()`. That is now while one
-   * waits.
+   * Returns when one of its messages last waited for a slot, by `performance.now()`. If one is waiting,
+   * returns the current time.
    */
   lastStarvedAt(): number
   /** Returns how many of its messages have started since the process started. */

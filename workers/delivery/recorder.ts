@@ -20,7 +20,9 @@ import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { AttemptOutcome } from './retry-policy.ts'
 
-/** A job and its end. `sent` if the provider was asked, `expired` if it was too late for that. */
+/**
+ * A job and its end. `sent` is set after a request to the provider, `expired` if the message expired first.
+ */
 export type Recording<J extends DeliveryJob, A> = {
   job: FetchedJob<J>
   end: End

@@ -69,9 +69,9 @@ export function nextStep(
   return held ? { end: 'snoozed', seconds: Math.max(MIN_SNOOZE_S, sender_pause) } : { end: 'completed' }
 }
 
-/** What is known when a provider rejects a recipient or an identity by policy. */
+/** The context of a rejection by policy. */
 export type PolicyContext = {
-  /** When this message was last held for it. Null if never. */
+  /** When a policy rejection last delayed this message, or null. */
   held_at: Date | null
   /** When the sender's latest accepted message was started. */
   accepted_at: Date | null
@@ -81,9 +81,9 @@ export type PolicyContext = {
 const IDENTITY_WAIT_S = 600
 
 /**
- * Decides whether a policy rejection concerns the message. It does if other recipients of the attempt were
- * accepted, or if the message was held before and other mail has been accepted since. Otherwise nothing
- * changes, because our set-up may be at fault.
+ * Decides whether a policy rejection concerns the message. It does if the attempt had accepted recipients, or
+ * if the message was delayed before and other email has been accepted since then. Otherwise nothing changes,
+ * because our configuration may be wrong.
  */
 export function judgePolicy(
   outcomes: ReadonlyMap<string, Outcome>,

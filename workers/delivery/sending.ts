@@ -120,7 +120,7 @@ async function attempt<J extends DeliveryJob, A>(
 const hasExpired = <J extends DeliveryJob, A>({ clock }: Parts<J, A>, { outgoing }: Message<J, A>): boolean =>
   outgoing.expires_at instanceof Date && outgoing.expires_at <= clock.now()
 
-/** Ends an expired message. It needs no manual action, so it is no dead letter. */
+/** Ends an expired message. It isn't a dead letter, because it needs no manual action. */
 function expired<J extends DeliveryJob, A>(
   { delivery, deps, clock }: Parts<J, A>,
   { job, outgoing }: Message<J, A>,
@@ -129,7 +129,7 @@ function expired<J extends DeliveryJob, A>(
   return { job, end: { end: 'completed' }, expired: { outgoing, at: clock.now() } }
 }
 
-/** Ends a message whose result is known without asking the provider. */
+/** Ends a message whose result is known without calling the provider. */
 function settled<J extends DeliveryJob, A>(
   { delivery, deps, clock }: Parts<J, A>,
   { job, outgoing }: Message<J, A>,
@@ -148,15 +148,15 @@ function givenUp<J extends DeliveryJob, A>(
   return { job, end: { end: 'given_up', reason }, given_up: { outgoing, at: clock.now() } }
 }
 
-/** Sends to the provider, and decides what its response means for the message and its sender. */
+/** Sends to the provider, and applies its response to the message and its sender. */
 async function send<J extends DeliveryJob, A>(
   { delivery, deps, clock, breakers, cut }: Parts<J, A>,
   { job, outgoing, reserved_at }: Released<J, A>,
 ): Promise<Recording<J, A>> {
   const { sender, history, held_at, since } = outgoing
   const breaker = breakers.of(sender)
-  // A clock that is a round trip behind must not date the send before its reservation, or this probe's hold
-  // would remain.
+  // A clock that is a round trip behind must not date the send before its reservation. Otherwise this probe
+  // would stay reserved.
   const began_at = new Date(Math.max(clock.now().getTime(), reserved_at?.getTime() ?? 0))
   const started = performance.now()
   const ended = breaker.began()

@@ -34,7 +34,8 @@ type Slots = {
   /**
    * Opens a queue's share.
    * @param most the part of all slots that it may occupy at once, from 0 to 1. The default is all.
-   * @param prior the queues with priority over it, whatever slots they use. The default is none.
+   * @param prior the queues with priority over it, whatever slots they use. By default, it yields to no
+   * queue.
    */
   share(part?: { most?: number; prior?: readonly HigherPriority[] }): SlotShare
 }

@@ -1,7 +1,7 @@
 /**
  * Collects the results of many sends, so that one transaction records them all. Every item is written soon
- * and in order, by one writer at a time. Nothing is lost while the process lives. Senders that reserve
- * capacity before they start limit what a killed process loses. The items are opaque.
+ * and in order, by one writer at a time. An item can only be lost if the process is killed. Reserving
+ * capacity before each send limits that loss.
  */
 
 export type WriteBuffer<T> = {
@@ -21,8 +21,8 @@ const MAX_ITEMS = 200
 
 /**
  * @param write must not throw.
- * @param room is a limit that `reserve` keeps unwritten and reserved items below. Writing starts at once when
- * pending items fill half of what reservations leave of it.
+ * @param room is the limit of unwritten and reserved items. Writing starts at once when pending items fill
+ * half of the capacity that isn't reserved.
  */
 export function createWriteBuffer<T>(
   write: (items: readonly T[]) => Promise<void>,

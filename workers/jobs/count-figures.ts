@@ -1,4 +1,4 @@
-/** Adds deltas to the stats of days and broadcasts, and checks teams by what they have sent. */
+/** Adds deltas to the stats of days and broadcasts, and checks the reputation of teams. */
 import { judgeTeams } from '../../db/messages/bulk-pause.ts'
 import { foldStats } from '../../db/stats/daily/fold.ts'
 import type { WorkerDeps } from '../deps.ts'

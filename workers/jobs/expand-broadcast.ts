@@ -1,7 +1,7 @@
 /**
- * Expands broadcasts into emails, contact by contact (db/messages/broadcasts/expand.ts), a few seconds at a
- * time, so that many take turns. A job ends in the transaction that found nothing left to do, so an immediate
- * resume isn't lost. It sends nothing.
+ * Expands broadcasts into emails, contact by contact (db/messages/broadcasts/expand.ts). Each claim lasts a
+ * few seconds, so that many broadcasts progress at the same time. A job ends in the transaction that found
+ * nothing left to do, so an immediate resume isn't lost. It sends nothing.
  */
 import { BROADCAST_QUEUES } from '../../db/channels/channels.sql.ts'
 import { type ExpansionStep, expandStep } from '../../db/messages/broadcasts/expand.ts'
@@ -15,8 +15,8 @@ type ExpandBatch = Batch<'expand-broadcast'>
 /** How long one claim works on a broadcast, in milliseconds. */
 const EXPAND_TURN_MS = 3_000
 /**
- * The maximum number of waiting emails of a broadcast: this many, or what its sender accepts in this many
- * seconds.
+ * The maximum number of waiting emails of a broadcast: this many, or as many as its sender accepts in this
+ * many seconds.
  */
 const MAX_AHEAD = { emails: 2_000, seconds: 10 }
 /** How often to check whether emails have been sent, in seconds, and the longest wait for a later start. */
@@ -30,7 +30,7 @@ async function aheadOf({ bulk }: WorkerDeps): Promise<number> {
     : MAX_AHEAD.emails
 }
 
-/** How the job ends after a step; null: another step may follow. */
+/** Returns the end of the job after a step, or null if another step may follow. */
 function endAfter(step: ExpansionStep, hasTime: boolean): End | null {
   if (step.kind === 'over') return { end: 'completed' }
   if (step.kind === 'early') return { end: 'snoozed', seconds: Math.min(step.seconds, MAX_SNOOZE_S) }

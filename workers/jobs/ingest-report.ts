@@ -44,7 +44,7 @@ type ParsedReport = {
   uneventful?: Uneventful
   /** It is for the operator, as they get it. */
   forwarded?: OperatorMail | null
-  /** What to keep of its bytes. null means nothing, undefined means all. */
+  /** The part of its bytes to keep. null means nothing, undefined means all. */
   kept?: Buffer | null | undefined
 }
 
@@ -57,7 +57,7 @@ type Verdict = { id: string } & (
   | { state: 'waiting'; wait: number }
 )
 
-/** The bytes of reports in memory at a time. A larger report is read alone. */
+/** The bytes of reports in memory at a time. No other report is read together with a larger one. */
 const CHUNK_BYTES = 16 * 1024 * 1024
 /** Seconds between attempts, by the report's age in seconds. Most are only a moment early. */
 const RETRY_PAUSES_S: readonly [age: number, wait: number][] = [
@@ -228,8 +228,8 @@ async function readOne(
 }
 
 /**
- * Returns what to keep of a report's bytes (see `ParsedReport`). A web process of 0.1.0 stores more than may
- * be kept.
+ * Returns the part of a report's bytes to keep (see `ParsedReport`). A web process of 0.1.0 stores more than
+ * may be kept.
  */
 function keptOf({ provider }: KnownReport, body: Buffer): Buffer | null | undefined {
   const cut = REPORT_CUTS[provider]
@@ -254,7 +254,7 @@ function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): Rep
 }
 
 /**
- * Rejects an event that PostgreSQL can't store, because it would fail the whole batch.
+ * Rejects an event that PostgreSQL can't store, because it would fail all events in the batch.
  * @throws Error naming the problem.
  */
 function assertStorable(event: ReportedEvent): void {
@@ -266,7 +266,7 @@ function assertStorable(event: ReportedEvent): void {
 }
 
 /**
- * Returns the teams whose messages the events are about, from references or lookups; none unless all are
+ * Returns the teams whose messages the events are about, from references or lookups. Empty unless all are
  * known.
  */
 function teamsOf(

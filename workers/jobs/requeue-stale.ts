@@ -1,7 +1,7 @@
 /**
- * Repairs what the queue has lost: rows, reports and background jobs get a new job, and timelines show what
- * has failed. The queue may lose a job, but no row or report is lost. Failed messages wait for manual action,
- * however long. A message that lost its job gets no extra attempts. An error in one sweep stops no other.
+ * Repairs losses of the queue: rows, reports and background jobs get a new job, and timelines show failures.
+ * The queue may lose a job, but no row or report is lost. Failed messages wait for manual action, however
+ * long. A message that lost its job gets no extra attempts. An error in one sweep stops no other.
  */
 
 import { DELIVERIES } from '../../db/channels/channels.sql.ts'
@@ -51,7 +51,7 @@ const inOneTransaction =
   ({ database, ...at }) =>
     database.transaction((tx) => sweep({ ...at, tx }))
 
-/** The sweeps of a round, in order, and the log messages for what they found. */
+/** The sweeps of a round, in order, and the log messages for their results. */
 const SWEEPS: Sweep[] = [
   ...DELIVERIES.map(
     (channel): Sweep => [

@@ -1,6 +1,6 @@
 /**
- * Syncs teams' WhatsApp templates with the provider's list. One listing serves a whole batch and is dated at
- * its request. The provider is asked outside any transaction. Waiting callers
+ * Syncs teams' WhatsApp templates with the provider's list. One listing serves all jobs of a batch and is
+ * dated at its request. The request runs outside any transaction. Waiting callers
  * (db/messages/whatsapp/sync-templates.ts) learn of a failure, and the job is retried a few times. Provider
  * vocabulary stays out of here.
  */

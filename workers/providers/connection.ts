@@ -1,5 +1,5 @@
 /**
- * Classifies connection errors by Node's and outgoing.ts's names. Pure. The adapters decide what they mean.
+ * Classifies connection errors by Node's and outgoing.ts's names. Pure. The adapters interpret the classes.
  */
 import { NO_CONNECTION } from '../../db/process/http-client.ts'
 

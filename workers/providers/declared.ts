@@ -23,7 +23,7 @@ export type Declared = {
   name: string
   settings: ObjectShape
   reader(context: ReaderContext<never>): ReportReader
-  /** Reduces a raw report to what may be stored, because web processes of 0.1.0 store more. */
+  /** Reduces a raw report to the part that may be stored, because web processes of 0.1.0 store more. */
   cut?: ReportCut
 }
 
@@ -44,7 +44,7 @@ export type DeclaredForChannel = Declared & {
   isSet(settings: never): boolean
   /** The startup message of a process that isn't configured for it. */
   unset: string
-  /** Returns a startup warning. Null if there is none. */
+  /** Returns a startup warning, or null. */
   warning?(settings: never, now: Date): string | null
   /** Returns null if it isn't configured. */
   open(settings: never): {

@@ -45,7 +45,7 @@ export type OutgoingEmail<T extends boolean = false> = {
   recipients: readonly string[]
   /** The envelope sender (MAIL FROM): the address that bounces return to. */
   return_path: string
-  /** The alternative to a return path at the From domain, if the relay rejects it. Null if there is none. */
+  /** The alternative to a return path at the From domain, if the relay rejects it. May be null. */
   shared_return_path: string | null
   /** The row's signed reference, which reports are matched by. */
   reference: string
@@ -74,14 +74,14 @@ export type OutgoingEmail<T extends boolean = false> = {
 /**
  * The result for one recipient at one attempt. `detail` is the provider's message: at most 500 characters,
  * without control characters or secrets.
- * - accepted: by the provider. `delivered` if the provider sends no further report about the recipient.
+ * - accepted: by the provider. `delivered` if no further report about the recipient follows.
  * - refused: permanently. `effect` is the effect on the contact: `hard` if the address is dead, `soft` if it
  *   only counts, `none` if the rejection isn't about the address (DECISIONS: Delivery reports).
- * - policy: rejected by the provider's policy (5.7.x, an unverified identity), because of our set-up or this
- *   message. The delivery engine decides by whether the provider accepts our other email. If so, `blames`
- *   decides about this message only: `recipient` ends it, `identity` (the From address or domain) retries it
- *   later. A temporary rejection of a recipient also blames the identity, so that it is retried. With
- *   `trouble`, our set-up is at fault at once if the provider has accepted nothing from the sender yet.
+ * - policy: rejected by the provider's policy (5.7.x, an unverified identity), because of our configuration
+ *   or this message. If the provider accepts our other email, only this message is at fault, and `blames`
+ *   decides: `recipient` ends it, `identity` (the From address or domain) retries it later. A temporary
+ *   rejection of a recipient also blames the identity, so that it is retried. With `trouble`, our
+ *   configuration is at fault at once if the provider has accepted nothing from the sender yet.
  * - deferred: temporarily, only this message. `wait_seconds` if an earlier retry is useless. `key` is the
  *   start of the response, if many such responses in a row are about the sender.
  * - sender: about everything sent through this provider, so it doesn't count as an attempt. `trouble` is

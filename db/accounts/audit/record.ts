@@ -8,7 +8,10 @@ import { idAt } from '../../process/ids.ts'
 import { storableWords } from '../../validation/words.ts'
 import { insertAuditEntry } from './audit.sql.ts'
 
-/** Who acts: an email address, `cli`, the prefix of a client's credential, or `recipient` (of a link). */
+/**
+ * The author of an action: an email address, `cli`, the prefix of a client's credential, or `recipient` for a
+ * link.
+ */
 export type Actor = string
 
 export type AuditEntry = {

@@ -106,7 +106,9 @@ export const keysOfTeam = (tx: Tx, teamId: string) =>
     select id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at
     from api_keys where team_id = ${teamId} order by id`)
 
-/** Revokes a key, once. @returns the key, or null when the team has none of this id. */
+/**
+ * Revokes a key. Repeating it keeps the first time. @returns the key, or null if the team has no such key.
+ */
 export const revokeKey = (tx: Tx, teamId: string, id: string, now: Date) =>
   tx.maybeOne(sql.type(keyRow)`
     update api_keys set revoked_at = coalesce(revoked_at, ${sql.timestamp(now)})
@@ -114,8 +116,8 @@ export const revokeKey = (tx: Tx, teamId: string, id: string, now: Date) =>
     returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
 
 /**
- * Has an active key expire at `end`, or at its own time if that is sooner.
- * @returns the key, or null if the team has no active key of this id
+ * Sets a key to expire at `end`, or at its own time if that is earlier.
+ * @returns the key, or null if the team has no such active key.
  */
 export const expireKey = (tx: Tx, teamId: string, id: string, { end, now }: { end: Date; now: Date }) =>
   tx.maybeOne(sql.type(keyRow)`
@@ -159,7 +161,7 @@ const sessionRow = row({
   id: string(),
   /** The user. Null for a session of the team itself. */
   user: string().nullable(),
-  /** The role of the user when creating it. Null: an operator did. */
+  /** The user's role at its creation. Null if an operator created it. */
   role: string().oneOf(ROLES).nullable(),
   created_at: string(),
   expires_at: string(),

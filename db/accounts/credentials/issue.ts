@@ -101,8 +101,9 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest) {
 const OVERLAP_MS = 86_400_000
 
 /**
- * Replaces an active key with one of the same name, scopes and domain. The old key expires 24 hours later, or at its
- * own time if that is sooner. @throws RequestError not_found, invalid_state
+ * Replaces an active key with one of the same name, scopes and domain. The old key expires 24 hours later, or
+ * at its own time if that is earlier.
+ * @throws RequestError not_found, invalid_state
  */
 export async function rotateKey(by: By, teamId: string, id: string, expires_at: Date | null) {
   const { tx, now } = by

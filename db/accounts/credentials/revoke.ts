@@ -30,7 +30,7 @@ function identityOf(user: string): string {
   throw invalidField('user', fill(TEXTS.notAddress, { given: JSON.stringify(user) }))
 }
 
-/** Which sessions a wish means. @throws RequestError bad_request unless exactly one part of it is set. */
+/** Returns the selected sessions. @throws RequestError bad_request unless exactly one field is set. */
 function choiceOf({ id, user, all = false }: RevokeWish): Parameters<typeof revokeSessions>[2] {
   const given = [id !== undefined, user !== undefined, all].filter((set) => set).length
   if (given !== 1) throw new RequestError('bad_request', TEXTS.whichSession)

@@ -1,7 +1,7 @@
 /**
- * Session tokens that members create for themselves. Only the response contains the token. It can do what its
- * user could do at its creation and still can, for 30 days. It ends when the user leaves the team, or someone
- * revokes it (credentials.sql.ts). The audit log records creation and revocation.
+ * Session tokens that members create for themselves. Only the response contains the token. It has the
+ * permissions that its user had at its creation and still has, for 30 days. It ends when the user leaves the
+ * team, or a member revokes it (credentials.sql.ts). The audit log records creation and revocation.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -57,7 +57,7 @@ export const tokensFor = async (
   (await sessionsOfTeam(tx, teamId, now, role === 'owner' ? undefined : user_id)).toReversed()
 
 /**
- * Revokes a token: an owner any of the team's, others one of their own.
+ * Revokes a token. Owners can revoke all tokens of the team, other members only their own.
  * @throws RequestError not_found.
  */
 export async function endToken(

@@ -79,7 +79,7 @@ export const dkimRecord = (
   required: true,
 })
 
-/** Returns the record of the next key, or null if there is none. */
+/** Returns the record of the next key, or null. */
 export const nextDkimRecord = (domain: DomainRow): DnsRecord | null => {
   const { name, next_dkim_selector: dkim_selector, next_dkim_public_key: dkim_public_key } = domain
   if (dkim_selector === null || dkim_public_key === null) return null

@@ -1,5 +1,5 @@
 /**
- * Finds the DMARC policy of a domain and its organizational domain, with the tree walk of RFC 9989 §4.10.
+ * Finds the DMARC policy of a domain and its organizational domain, with the DNS tree walk of RFC 9989 §4.10.
  * Sends at most eight queries. Needs no list of public suffixes.
  */
 import type { TxtLookup } from './dns-lookups.ts'
@@ -16,7 +16,7 @@ type Dmarc = {
   published: string[]
 }
 
-/** From this many labels on, the tree walk skips to the parent with seven. */
+/** If a name has at least this many labels, the search skips to the parent with seven. */
 const LONG_NAME_LABELS = 8
 
 /** The domain, then its parents up to the top-level domain. */
@@ -40,7 +40,7 @@ const below = (name: string, parent: string): string =>
     .join('.')
 
 function organizationOf(name: string, found: readonly Policy[]): string {
-  // The tree walk stops at the first psd=y or psd=n, so that only the last record can have one.
+  // The search stops at the first psd=y or psd=n, so that only the last record can have one.
   const last = found.at(-1)
   if (last === undefined) return name
   return last.psd === 'y' && last.domain !== name ? below(name, last.domain) : last.domain

@@ -51,8 +51,8 @@ export function createDomainLookups(server?: string, patience = DNS_TIMEOUT_MS):
 const bareName = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
 /**
- * Queries as `createDomainLookups` does. Nothing depends on the response, so that an unavailable name server
- * is no error.
+ * Queries like `createDomainLookups`. Returns null if the name server is unavailable, because nothing depends
+ * on the response.
  */
 export function createZoneLookup(server?: string): ZoneLookup {
   const names = createNames(server, DNS_TIMEOUT_MS)

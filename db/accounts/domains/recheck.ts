@@ -1,8 +1,8 @@
 /**
- * Checks verified domains again each night, so that a missing DKIM key is noticed before mail lands in spam.
- * Each verified domain of a live team is checked once per night, in batches, without holding a connection
- * during DNS queries. A query without a response is ignored. A domain fails after two misses a day apart, and
- * recovers with one hit. Email is sent in any case. DECISIONS: Domains checked again.
+ * Checks verified domains again each night, so that owners learn of a missing DKIM key before email is marked
+ * as spam. Each verified domain of a live team is checked once per night, in batches. DNS queries use no
+ * database connection. A query without a response is ignored. A domain fails after two misses a day apart,
+ * and recovers with one hit. Email is sent in any case. DECISIONS: Domains checked again.
  */
 import { publish } from '../../channels/events/webhooks.ts'
 import { RequestError } from '../../errors.ts'

@@ -2,7 +2,7 @@
 import type { TxtLookup } from './dns-lookups.ts'
 import { hasVersion } from './record-tags.ts'
 
-/** The record to publish if there is none. */
+/** The record to publish if the name has no SPF record. */
 export const DEFAULT_SPF = 'v=spf1 a mx ~all'
 
 /** The SPF records of a name. Receivers treat several as none (RFC 7208 §4.5). */

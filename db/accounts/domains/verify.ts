@@ -1,6 +1,6 @@
 /**
  * Verifies a domain by its DNS records. Only our published DKIM key verifies it. A next key replaces the
- * current one once its record is found. No connection is held during DNS queries. A verified domain stays
+ * current one once its record is found. DNS queries use no database connection. A verified domain stays
  * verified, because a name server may be down (recheck.ts notifies the owners). Changes are in the audit log.
  * DECISIONS: From domain.
  */

@@ -89,8 +89,9 @@ const begunRow = row({ holds: boolean() })
 
 /**
  * Stores a browser session with the user's current memberships: only `team_id` if given, at most `role` if
- * given.
- * @returns false if there are none. Needs a transaction.
+ * given. Needs a transaction.
+ * @returns false if the session grants no access, because the user has no such membership and isn't an
+ * operator.
  */
 export async function insertDashboardSession(
   tx: Tx,
@@ -165,7 +166,7 @@ export const membershipsOfSession = (tx: Tx, sessionId: string) =>
 
 const opensRow = row({ opens: boolean() })
 
-/** Whether a session opens a team's pages just now. */
+/** True if a session currently gives access to a team's pages. */
 export const sessionOpens = (
   tx: Tx,
   { session_id, team_id }: { session_id: string; team_id: string },

@@ -99,10 +99,7 @@ export async function makeLink(
 
 const noLink = (): RequestError => new RequestError('not_found', TEXTS.linkUsed)
 
-/**
- * Returns the user of a link, and what it opens. Changes nothing.
- * @throws RequestError not_found.
- */
+/** Returns the user of a link, and the teams behind it. Changes nothing. @throws RequestError not_found. */
 export async function ownerOfLink(
   { tx, now }: At,
   secret: string,
@@ -158,7 +155,7 @@ async function personOfClaims({ tx, now }: At, claims: IdentityClaims): Promise<
   const bound = await openidIdentities(tx, issuer, { subject, user_id: named?.id ?? null })
   const known = bound.find((each) => each.subject === subject)
   if (known) return personById(tx, known.user_id)
-  // The provider has reassigned the address since, so it is no longer this user's.
+  // This user is bound to another of the provider's IDs. The provider may have reassigned the address.
   if (!named || bound.length > 0) return null
   await bindOpenidIdentity(tx, { issuer, subject, user_id: named.id }, now)
   return named

@@ -13,8 +13,8 @@ export function calendarMonth(now: Date): Period {
 
 /**
  * Returns a subscription's period at `now`. After its end without a new invoice it rolls over: by calendar
- * months if it has whole months (Jan 31 → Feb 28 → Mar 31), otherwise by its length. Before its start, the
- * first period counts.
+ * months if it is an integer number of months (Jan 31 → Feb 28 → Mar 31), otherwise by its length. Before its
+ * start, the first period counts.
  */
 export function rolledPeriod(period: Period, now: Date): Period {
   const months = monthsOf(period)
@@ -39,8 +39,8 @@ function rolledByMonths(period: Period, months: number, now: Date): Period {
 }
 
 /**
- * Returns how many calendar months a period has, or null if not a whole number. It keeps the later of its two
- * days: a shorter month ends earlier, but the next one doesn't.
+ * Returns the number of calendar months in a period, or null if it isn't an integer. It keeps the later of
+ * its two days: a shorter month ends earlier, but the next one doesn't.
  */
 function monthsOf({ start, end }: Period): number | null {
   const months = monthsBetween(start, end)

@@ -24,7 +24,7 @@ export type AnyQuota = (typeof QUOTAS)[number]
 export type QuotaName = AnyQuota['name']
 export type LimitColumn = AnyQuota['limit']
 
-/** Whether it is counted afresh in each period. */
+/** True if it restarts in each period. */
 export const isPeriodic = ({ name }: AnyQuota): boolean => name !== CONTACTS.name
 
 /** All quotas, in the order of usage: periodic ones first. */

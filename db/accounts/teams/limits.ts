@@ -1,8 +1,8 @@
 /**
  * A team's account: its limits, usage in the current period, and rate bucket. Each charge locks the account
  * first and saves before the commit, so that no limit is exceeded, even by concurrent calls. Time and limits
- * are read with the lock held, so that a committed plan change applies to a charge that waited for it. No
- * request runs COUNT(*).
+ * are read after locking, so that a committed plan change applies to a charge that waited for it. No request
+ * runs COUNT(*).
  */
 
 import type { ChannelFacts } from '../../channels/list.ts'
@@ -170,7 +170,7 @@ export const buildCharge = (teamId: string, account: Account) => buildCharges(ne
 export const left = (limit: number | null, used: number): number =>
   limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - used)
 
-/** Returns an error if the bytes exceed the team's storage. Null if they fit, or there are none. */
+/** Returns an error if the added bytes exceed the team's storage, or null. */
 export function storageError({ limits, used }: Account, added: number): RequestError | null {
   if (added === 0 || limits.storage === null || used.storage + added <= limits.storage) return null
   return new RequestError(

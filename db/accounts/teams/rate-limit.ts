@@ -11,8 +11,8 @@ import { TEXTS } from '../texts.ts'
 import { type Account, left } from './limits.ts'
 
 /**
- * The state of a team's send rate (sends per second, capacity and content of the bucket) and of its email
- * quota (null: no limit). Seconds are rounded up.
+ * The state of a team's send rate (sends per second, capacity and content of the bucket) and email quota
+ * (null if unlimited). Seconds are rounded up.
  */
 export type LimitState = {
   rate: number

@@ -21,10 +21,7 @@ export async function setBulkPaused(tx: Tx, teamId: string, pause: BulkPause): P
   return paused.length > 0
 }
 
-/**
- * Ends the pause, and restarts the count.
- * @returns false if there was no pause.
- */
+/** Ends the pause, and restarts the count. @returns false if bulk email wasn't paused. */
 export async function setBulkResumed(tx: Tx, teamId: string): Promise<boolean> {
   const resumed = await tx.any(sql.type(idRow)`
     update teams set bulk_paused_at = null, reputation_from = service_time()

@@ -6,7 +6,10 @@
 /** Emails that were sent in the last 24 hours, and how many of them bounced hard, or were complained about. */
 type Sending = { sent: number; hard_bounced: number; complained: number }
 
-/** Above these percentages bulk email is paused; 0: never. Fewer emails than `least_emails` aren't judged. */
+/**
+ * Above these percentages bulk email is paused. 0 disables a limit. Fewer emails than `least_emails` aren't
+ * judged.
+ */
 export type ReputationLimits = { bounce_percent: number; complaint_percent: number; least_emails: number }
 
 export const BULK_PAUSE_REASONS = ['team_bounces', 'team_complaints'] as const

@@ -10,7 +10,10 @@ import { row, rowsOf } from '../../postgres/rows.ts'
  */
 const SECOND_PASS_S = 10
 
-/** Records that messages of these queues need jobs: now, and once more for what the first pass missed. */
+/**
+ * Records that messages of these queues need jobs now, and again after a pause in case the first pass missed
+ * some.
+ */
 export const insertResumedTeam = (tx: Tx, teamId: string, queues: readonly string[]) =>
   tx.query(sql.unsafe`
     insert into resumed_teams (team_id, queue, from_at)

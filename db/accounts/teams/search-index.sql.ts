@@ -1,6 +1,6 @@
 /**
- * Searches a team's named objects of all kinds: by IDs, such as those in the audit log, and by words. IDs are
- * looked up by key, words in the rows of one team. Reads no message or contact content.
+ * Searches a team's named objects of all kinds: by IDs, such as those in the audit log, and by terms. IDs are
+ * looked up by key. Terms are searched in the rows of one team. Reads no message or contact content.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
@@ -37,7 +37,7 @@ const MESSAGES = CHANNELS.map(({ name, rows }) => kindOf(name, rows, sql.fragmen
 export const thingKey = (teamId: string, word: string): string => `${teamId} ${word}`
 
 /**
- * Returns the names of the objects that these words identify, by `thingKey`, if they exist. A word is an ID,
+ * Returns the names of the objects that these terms identify, by `thingKey`, if they exist. A term is an ID,
  * a domain name or the identity of a contact. A message's name is its ID.
  */
 export async function namesOfThings(
@@ -65,7 +65,7 @@ export async function namesOfThings(
   return new Map(rows.map(({ team_id, word, ...each }) => [thingKey(team_id, word), each]))
 }
 
-/** Returns a team's objects with all of these words in their names, in any case, the newest of each kind. */
+/** Returns a team's objects with all of these terms in their names, in any case, the newest of each kind. */
 export async function thingsNamed(tx: Tx, teamId: string, words: readonly string[], limit: number) {
   const patterns = sql.array(words.map(likePattern), 'text')
   const named = KINDS.map(

@@ -28,7 +28,7 @@ import { requireTeam, teamView } from './view.ts'
 
 /** In gigabytes. */
 const LARGEST_STORAGE = 1_000_000
-// A bucket has 5 × rate tokens. Below this rate it could never hold the one token of a send.
+// A bucket has 5 × rate tokens. With a lower rate it would never contain a full token, which a send needs.
 const SMALLEST_RATE = 0.2
 
 const LIMITS = QUOTAS.map(({ limit }) => limit)
@@ -40,7 +40,7 @@ const FIGURES = [...LIMITS, 'send_rate_per_second', 'storage_gb'] as const
  */
 export type SubscriptionChange = Partial<OverridesRow> & { plan?: string | undefined; period?: Period }
 
-/** Returns what is wrong with a change, or null. Pure. */
+/** Returns the error of a change, or null. Pure. */
 function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
   for (const field of LIMITS) {
     const limit = change[field]

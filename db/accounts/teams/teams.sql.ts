@@ -150,7 +150,7 @@ export const readAccountRow = (tx: Tx, teamId: string) =>
   tx.maybeOne(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
 
-/** Returns the statement that writes locked allowance rows, to run alone or as part of another. */
+/** Returns the statement that writes locked allowance rows. It can run separately or as part of another. */
 export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFigures>): FragmentSqlToken {
   const items = [...figuresByTeam].map(([team_id, figures]) => ({ team_id, ...figures }))
   return sql.fragment`

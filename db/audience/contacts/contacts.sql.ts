@@ -39,7 +39,7 @@ type NewContact = {
   topic_ids: readonly string[]
   status: ContactStatus
   suppression: 'bounced' | 'complained' | null
-  /** Topics that the person left before the contact was created again. */
+  /** Topics left by the recipient before the contact was created again. */
   left_topic_ids: readonly string[]
 }
 
@@ -108,7 +108,7 @@ const idsRow = row({ ids: mixed<Record<string, string>>() })
 
 /**
  * Locks the contacts of these identities, ordered by ID, and replaces the properties of those whose value
- * isn't null. Returns a single row, because validating a thousand rows took half of the time. The query looks
+ * isn't null. Returns a single row, because validating a thousand rows used half of the time. The query looks
  * each contact up by key, because for a team that has grown since the last ANALYZE the planner would compare
  * each contact with each item.
  * @returns the IDs of the existing contacts, by identity.

@@ -1,6 +1,6 @@
 /**
  * Keyed hashes of addresses without a contact that must not get marketing, or not about some topics: erased
- * people, and recipients who unsubscribed after their contact was deleted.
+ * addresses, and recipients who unsubscribed after their contact was deleted.
  */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'

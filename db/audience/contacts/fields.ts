@@ -58,8 +58,8 @@ type StatusName = keyof typeof STATUS_NAMES
 const NAMES = Object.keys(STATUS_NAMES) as StatusName[]
 
 /**
- * Status fields in a body. Clients send back what they have read, so these are accepted if they match the
- * current status.
+ * Status fields in a body. Clients send back the fields of a response, so these are accepted if they match
+ * the current status.
  */
 export const statusClaims = () => ({
   status: claim(),

@@ -45,7 +45,7 @@ const newestFirst = sql.fragment`order by created_at desc, id desc`
 const placeOf = (teamId: string, id: string) =>
   sql.fragment`(select created_at, id from contacts where team_id = ${teamId} and id = ${id})`
 
-/** Matches rows that contain all words. Free-form values have no index. */
+/** Matches rows that contain all terms. Free-form values have no index. */
 const rowHoldsWords = (words: readonly string[]) =>
   sql.fragment`not exists (
     select from unnest(${sql.array(words.map(likePattern), 'text')}) word

@@ -23,7 +23,7 @@ export const insertTopic = (tx: Tx, teamId: string, topic: { id: string; name: s
     on conflict (team_id, name) do nothing
     returning id, name, created_at`)
 
-/** Renames a topic. @returns the topic, or null if it doesn't exist or the name is taken. */
+/** Renames a topic. @returns the topic, or null if it doesn't exist or another topic has the name. */
 export const renameTopicRow = (tx: Tx, teamId: string, { id, name }: { id: string; name: string }) =>
   tx.maybeOne(sql.type(topicRow)`
     update topics t set name = ${name} where team_id = ${teamId} and id = ${id}
@@ -47,8 +47,8 @@ type Subscribing = { contact_id: string; topic_id: string }
 
 /**
  * Adds topics to contacts in one statement. Lock the topics first with `holdTopics`. A contact that was
- * created after `since` doesn't get topics that its person had left, so an erased person starts without them
- * however often a file contains them.
+ * created after `since` doesn't get topics that its recipient had left, so an erased contact starts without
+ * them however often a file contains them.
  */
 export const addTopics = (
   tx: Tx,
@@ -71,7 +71,7 @@ export const addTopics = (
     update contacts c set updated_at = ${touchedAt(now)}, topic_ids = c.topic_ids || held.topics
     from held where c.team_id = ${teamId} and c.id = held.id and held.topics <> '{}'`)
 
-/** Waits for transactions that hold the topic, then locks it against them until the transaction ends. */
+/** Waits for transactions that have a shared lock on the topic, then locks it until the transaction ends. */
 export const lockTopic = (tx: Tx, teamId: string, id: string) =>
   tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)
 

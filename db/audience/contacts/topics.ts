@@ -22,7 +22,7 @@ import {
   topicsOfTeam,
 } from './topics.sql.ts'
 
-/** @throws RequestError not_found for the team, bad_request for an invalid name or one that is taken. */
+/** @throws RequestError not_found for the team, bad_request if the name is invalid or in use. */
 export async function createTopic(by: By, teamId: string, { name }: { name: string }): Promise<TopicRow> {
   const { tx, now } = by
   checkName(name)
@@ -33,7 +33,7 @@ export async function createTopic(by: By, teamId: string, { name }: { name: stri
   return topic
 }
 
-/** @throws RequestError bad_request for an invalid name or one that is taken, not_found. */
+/** @throws RequestError bad_request if the name is invalid or in use, not_found. */
 export async function renameTopic(
   by: By,
   teamId: string,

@@ -125,8 +125,8 @@ async function withoutLosses(
 }
 
 /**
- * Merges the properties of items into those of existing contacts. Items that would have too many become
- * errors. @param hold true to lock the contacts until the transaction ends.
+ * Merges the properties of items into those of existing contacts. Returns an error for items that would have
+ * too many. @param hold true to lock the contacts until the transaction ends.
  */
 async function merged(
   { tx }: { tx: Tx },

@@ -39,7 +39,7 @@ export async function finishUpsert(tx: Tx, teamId: string, id: string, upserted:
 
 const resultRow = row({ result: mixed<UpsertResult>() })
 
-/** Returns the result of a call, or null if there is none yet. */
+/** Returns the result of a call, or null if it hasn't finished. */
 export const upsertResult = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOneFirst(sql.prepared('contact_upsert_result', resultRow)`
     select result from contact_upserts where team_id = ${teamId} and id = ${id} and finished_at is not null`)

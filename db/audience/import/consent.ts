@@ -3,7 +3,7 @@
  * the services. A value that may mean "no" is never read as yes. Pure.
  */
 
-/** What to do with contacts that said no. `ignore` ignores the column. */
+/** The action for contacts without consent. `ignore` ignores the column. */
 export const AFTER_NO = ['unsubscribed', 'suppressed', 'ignore'] as const
 export type AfterNo = (typeof AFTER_NO)[number]
 

@@ -51,7 +51,9 @@ function separatorOf(source: string): string {
 const BYTE_ORDER_MARK = Buffer.from('\u{feff}')
 const SEPARATOR_LINE_BYTES = 32
 
-/** Parses Excel's first line, such as `sep=;`, which names the separator. @returns null if there is none. */
+/**
+ * Parses Excel's first line, such as `sep=;`, which names the separator. @returns null for any other line.
+ */
 function separatorLine(bytes: Buffer): { separator: string; length: number } | null {
   const [line, separator] =
     /^(?:\u{feff})?"?sep=([\t !#-~])"?(?:\r\n|\n|\r)/iu.exec(
@@ -75,7 +77,7 @@ const recordAfter = (line: number): string =>
 const longestCellOf = (header: readonly string[]): number =>
   isExport(header) ? LONGEST_RECORD : LONGEST_QUOTED_CELL
 
-/** What was read so far: bytes, lines, and line breaks inside of cells. */
+/** The position of the reader in bytes and lines, and the number of line breaks in cells so far. */
 type Read = { at: number; line: number; breaks: number }
 
 /** Moves `read` past empty lines. */
@@ -89,7 +91,8 @@ function skipEmptyLines({ bytes, isLast }: Part, read: Read): void {
 }
 
 /**
- * Moves `read` past the next record. @returns null if there is none, or if it may continue after these bytes.
+ * Moves `read` past the next record. @returns null at the end, or if the record may continue after these
+ * bytes.
  */
 function nextRecord(part: Part, read: Read, lineBefore: number): (RecordAt & { row: number }) | null {
   skipEmptyLines(part, read)
@@ -169,8 +172,8 @@ function asItWas({ header, records }: CsvTable): CsvTable {
 }
 
 /**
- * Where to continue: the byte and line that the next record starts after, the line breaks in cells before it,
- * and what the first line contained.
+ * The position to continue from: the byte and line that the next record starts after, the line breaks in
+ * cells before it, and the contents of the first line.
  */
 export type CsvPlace = { at: number; line: number; breaks: number; separator: string; header: string[] }
 
@@ -195,7 +198,7 @@ function checkLength(length: number, line: number): void {
 }
 
 /**
- * Reads up to `most` records of a CSV file. @param place null to start at the beginning.
+ * Reads up to `most` records of a CSV file. @param place null to start at the first byte.
  * @returns the records, the separator, and the next `place`, which is null at the end of the file.
  * @throws RequestError bad_request with the position of the error.
  */

@@ -46,7 +46,7 @@ const MAX_DRAFTS = 5
 /** @param source the file's text. @param encoding its original encoding. */
 type ImportUpload = { name: string; source: string; encoding: string; purpose: Purpose }
 
-/** The first records of a file. `whole` is true if there are no others. */
+/** The first records of a file. `whole` is true if the file has no others. */
 type FirstPart = { table: CsvTable; separator: string; whole: boolean }
 
 async function firstPartOf(read: ReadBytes): Promise<FirstPart> {
@@ -71,10 +71,7 @@ async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<vo
   if (topics.some((topic) => !known.has(topic))) throw new RequestError('bad_request', TEXTS.chosenTopicGone)
 }
 
-/**
- * Returns the mapping of the last import with the same columns, without deleted topics. Null if there is
- * none.
- */
+/** Returns the mapping of the last import with the same columns, without deleted topics, or null. */
 async function chosenBefore(tx: Tx, teamId: string, guess: Mapping): Promise<Mapping | null> {
   const last = await lastMapping(tx, teamId, guess)
   // Older versions imported consent columns as properties.

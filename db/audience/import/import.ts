@@ -147,7 +147,7 @@ async function upsertRecords(
   return { outcomes: result.items, created: result.created }
 }
 
-/** Unsubscribes or suppresses the contacts of records whose consent is no, including existing contacts. */
+/** Unsubscribes or suppresses the contacts of records without consent, including existing contacts. */
 async function storeRefusals(
   { tx, now }: At,
   teamId: string,
@@ -260,7 +260,7 @@ export async function showImport(
 const noImport = () => new RequestError('not_found', TEXTS.noImport)
 
 /**
- * Returns the rejected records as they were uploaded, with row and reason, and with surplus cells at the end,
+ * Returns the rejected records with their uploaded cells, the row, the reason, and surplus cells at the end,
  * to be corrected and imported again. @throws RequestError not_found.
  */
 export async function refusedRecords(tx: Tx, teamId: string, id: string) {

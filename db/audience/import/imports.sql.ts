@@ -38,7 +38,7 @@ export const importLength = (tx: Tx, teamId: string, id: string) =>
     select coalesce(sum(octet_length(bytes)), 0)::int as count from contact_import_chunks
     where team_id = ${teamId} and import_id = ${id}`)
 
-/** Changes the mapping of a draft. @returns false if there is no such draft. */
+/** Changes the mapping of a draft. @returns false if it doesn't exist. */
 export async function mapDraft(tx: Tx, teamId: string, id: string, mapping: Mapping): Promise<boolean> {
   const { rowCount } = await tx.query(sql.unsafe`
     update contact_imports set mapping = ${JSON.stringify(mapping)}
@@ -48,15 +48,13 @@ export async function mapDraft(tx: Tx, teamId: string, id: string, mapping: Mapp
 
 const mappingRow = row({ mapping: mixed<Mapping>() })
 
-/**
- * Turns a draft into an import with no records read. @returns its mapping, or null if there is no such draft.
- */
+/** Turns a draft into an import with no records read. @returns its mapping, or null if it doesn't exist. */
 export const endDraft = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOneFirst(sql.type(mappingRow)`
     update contact_imports set draft = false, records = 0
     where team_id = ${teamId} and id = ${id} and draft returning mapping`)
 
-/** Deletes a draft with its file. @returns false if there is no such draft. */
+/** Deletes a draft with its file. @returns false if it doesn't exist. */
 export async function deleteImportDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from contact_imports where team_id = ${teamId} and id = ${id} and draft`)
@@ -138,7 +136,7 @@ const importRow = row({
   done: number(),
   /** True while the file is being read. There may be more records. */
   reading: boolean(),
-  /** Why nothing was imported. Null if there was no such error. */
+  /** The error that kept the file from being imported, or null. */
   fault: string().nullable(),
   /** True until a user starts the import. */
   draft: boolean(),
@@ -171,7 +169,7 @@ export const readMapping = (tx: Tx, teamId: string, id: string) =>
   tx.oneFirst(sql.type(mappingRow)`
     select mapping from contact_imports where team_id = ${teamId} and id = ${id}`)
 
-/** Returns the mapping of the team's last import with these columns, or null if there is none. */
+/** Returns the mapping of the team's last import with these columns, or null. */
 export const lastMapping = (
   tx: Tx,
   teamId: string,

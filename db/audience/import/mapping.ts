@@ -17,8 +17,8 @@ export type Purpose = 'contacts' | 'suppressions'
 
 /**
  * The target of a column. `properties` is a JSON map, as in our export. `status` must match the contact's
- * status, or, for suppressions, is what to suppress as. `reason` is why it is suppressed. `topic` and
- * `consent` contain yes or no.
+ * status. In an import of suppressions, it is the type of the suppression, and `reason` its reason. `topic`
+ * and `consent` contain yes or no.
  */
 export type Becomes =
   | { to: 'ignore' | 'email' | 'properties' | 'status' | 'reason' | 'consent' }
@@ -33,7 +33,7 @@ export type Mapping = {
   merge: boolean
   /** Topics for all contacts. */
   topic_ids: readonly string[]
-  /** What to do with contacts whose consent is no. Absent if the file has no such column. */
+  /** The action for contacts without consent. Absent if the file has no such column. */
   no?: AfterNo
   /** The default type and reason of suppressions. Null to import contacts. */
   suppress: ByHand | null
@@ -167,7 +167,7 @@ function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
   return { words: fill(TEXTS.quoteSeparators, { surplus: words }), value: shown(surplus.join(' ')) }
 }
 
-/** Returns whether a consent column says no. */
+/** Returns whether a consent column contains no. */
 function refusalIn(
   cells: Cells,
   { names, no = 'unsubscribed' }: Mapping,

@@ -26,7 +26,7 @@ import { findSuppressed } from '../suppressions/suppressed.ts'
 import { TEXTS } from '../texts.ts'
 import { type ContactTopics, topicsOfContact, writeTopics } from './subscription.sql.ts'
 
-/** Who left the topics, for the audit log: the recipient through a link, or a client of the API. */
+/** The actor in the audit log when topics are left: the recipient through a link, or a client of the API. */
 type Leaver = 'recipient' | 'api'
 
 async function locked(tx: Tx, teamId: string, identity: string): Promise<ContactRow> {
@@ -57,7 +57,7 @@ export async function unsubscribe(by: Caller, teamId: string, identity: string):
   return contact.status === 'unsubscribed' ? contact : become(by, teamId, contact, 'unsubscribed')
 }
 
-/** Unsubscribes contacts that said no elsewhere. The audit log only contains the import. */
+/** Unsubscribes contacts of an import that have no consent. The audit log only contains the import. */
 export async function unsubscribeAll({ tx, now }: At, teamId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   const changed = await unsubscribeContacts(tx, teamId, [...new Set(ids)], now)

@@ -106,7 +106,7 @@ export type SuppressionFilter = {
   seen?: string | undefined
 }
 
-/** Times are compared as they are printed, in milliseconds. */
+/** Times are compared in milliseconds, the precision of their printed form. */
 const PRINTED = sql.fragment`date_trunc('milliseconds', since)`
 
 const holds = (text: FragmentSqlToken, part: string) =>

@@ -53,7 +53,8 @@ const suppressedAlready = (address: string): RequestError =>
   invalidField('email', fill(TEXTS.alreadySuppressed, { email: address }))
 
 /**
- * Suppresses one address. @returns the contact, or the suppression if there is no contact.
+ * Suppresses one address.
+ * @returns the contact, or the suppression if the address isn't a contact.
  * @throws RequestError bad_request for an invalid address or reason, or if it has an equal or stronger
  * suppression.
  */

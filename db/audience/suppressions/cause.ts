@@ -1,4 +1,6 @@
-/** The causes of suppressions, their precedence, and what each stops. Pure. DECISIONS: Suppression. */
+/**
+ * The causes of suppressions, their precedence, and the email that each stops. Pure. DECISIONS: Suppression.
+ */
 import type { SuppressTransactional } from '../../accounts/teams/suppress-transactional.ts'
 import { CAUSES, type Cause, type SuppressionCause } from '../contacts/effect.ts'
 

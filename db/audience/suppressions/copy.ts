@@ -75,7 +75,7 @@ export async function copyLockedSuppressions(
 }
 
 /**
- * Copies the next suppressions of version 0.1.0. @returns how many contacts it checked, and what it copied.
+ * Copies the next suppressions of version 0.1.0. @returns the number of checked contacts, and of copied rows.
  */
 export async function copyNext(
   tx: Tx,

@@ -125,7 +125,7 @@ async function liftIdentities(
 
 /**
  * Lifts the suppression of an address. @param seen the mark of the suppression that a page showed, if any.
- * @returns the contact, or the previous suppression if there is no contact.
+ * @returns the contact, or the previous suppression if the address isn't a contact.
  * @throws RequestError contact_not_found; bad_request if it isn't suppressed or the reason is invalid;
  * invalid_state if the suppression has changed, so that lifting a bounce doesn't also lift a later complaint.
  */

@@ -32,7 +32,7 @@ const SENT_COUNTS_MS = 86_400_000
 /** Addresses per transaction of a review. */
 const REJUDGE_BATCH = 500
 
-/** A recipient, and what an event means for it. */
+/** A recipient, and the effect of an event on it. */
 type Touched = {
   team_id: string
   email_id: string
@@ -45,7 +45,7 @@ type Touched = {
   report_id?: string | undefined
 }
 
-/** The address of an event. `contact` is locked, and null if there is none. */
+/** The address of an event. `contact` is locked. It is null if the address isn't a contact. */
 type TouchedAddress = IdentityRef & { email: string; contact: LockedContact | null }
 
 /** Returns the address of an event. */

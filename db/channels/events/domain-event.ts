@@ -1,5 +1,5 @@
 /**
- * Types of domain events: changes of messages, contacts and other objects, as they are published to webhooks.
+ * Types of domain events: changes of messages, contacts and other objects, which are published to webhooks.
  * Pure.
  */
 import type { ChannelFacts, ChannelName } from '../list.ts'

@@ -13,7 +13,7 @@ import { ALL_TYPES } from './webhook-types.ts'
 /** For how many days of its being disabled an endpoint's messages are kept, so that it can catch up. */
 export const KEPT_DAYS = 7
 
-/** Whether messages are stored for an endpoint `w`: to be sent, or in its first days of being disabled to be kept. */
+/** True if messages are stored for an endpoint `w`. A disabled endpoint's are stored for the first days. */
 const isServed = sql.fragment`(w.state = 'enabled' or w.disabled_at > now() - ${KEPT_DAYS} * interval '1 day')`
 
 /** True if a team has an endpoint that receives messages. A column of statements that store events. */
@@ -78,7 +78,7 @@ export type NewWebhook = {
   type: string
   subject_id: string | null
   body: string
-  /** false: its endpoint is disabled, so that it is kept as failed. */
+  /** False if its endpoint is disabled. The message is then stored as failed. */
   enabled: boolean
 }
 
@@ -108,7 +108,7 @@ const WEBHOOK = {
   ...{ subject_id: 'uuid', body: 'text', status: 'text' },
 }
 
-/** Stores messages, created now by the database's time, and the jobs of those that are to be sent: in one statement. */
+/** Stores messages, dated by the database, and the jobs to send them, in one statement. */
 export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
   const items = messages.map((one) => ({ ...one, status: one.enabled ? 'queued' : 'failed' }))
   await tx.query(sql.prepared('insert_webhooks', object())`

@@ -75,7 +75,7 @@ async function storeWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<v
   if (messages.some(({ enabled }) => enabled)) await wakeOnCommit(tx, 'deliver-webhook')
 }
 
-/** Whom an email goes to; cc and bcc only where they were given. */
+/** Returns the recipients of an email. `cc` and `bcc` are absent if empty. */
 function addressedTo(row: Addressed) {
   const { to, cc, bcc } = addressees(row)
   return { to, ...(cc.length > 0 ? { cc } : {}), ...(bcc.length > 0 ? { bcc } : {}) }
@@ -92,7 +92,7 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
     const row = rows.get(domainEvent.id ?? '')
     if (!row) return []
     const fresh = delays.get(row.id) ?? []
-    // Earlier ones are on record already: then the delay was sent before.
+    // If earlier delays are recorded, the webhook was sent before.
     if (type === 'email.delivery_delayed' && (fresh[0] !== each || row.delays > fresh.length)) return []
     const { from_address: from, subject, tags, template_id, idempotency_key, broadcast_id, requeued_at } = row
     const recipient = 'recipient' in domainEvent ? domainEvent.recipient : null
@@ -103,10 +103,7 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   })
 }
 
-/**
- * Creates the webhooks for subjects that still exist.
- * @param say returns the data of one.
- */
+/** Creates the webhooks for subjects that still exist. @param say returns the data for a row. */
 async function draftsAbout<R extends { id: string }>(
   typed: readonly Typed[],
   facts: Promise<readonly R[]>,

@@ -15,7 +15,7 @@ const FILE = { team_id: 'uuid', sha256: 'text' }
 const contentRow = row({ team_id: string(), sha256: string() })
 
 /**
- * Updates the time of use of ready files if the last use was over an hour ago. They aren't collected for a
+ * Sets the last use of ready files to now if it is more than an hour old. A used file isn't deleted for a
  * day.
  */
 export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void> {
@@ -163,8 +163,8 @@ const pieceRow = row({ bytes: mixed<Buffer<ArrayBuffer>>() })
 
 /**
  * Bytes per value: complete base64 lines, and less than one read of a socket. pg needs up to three times the
- * memory of larger values. With whole chunks, V8 collected the heap 24 times in sixteen emails of 20 MB, with
- * pieces once or twice.
+ * memory of larger values. With values of one chunk, V8 collected the heap 24 times in sixteen emails of 20
+ * MB, with pieces once or twice.
  */
 const PIECE_BYTES = CHUNK / 5
 

@@ -1,6 +1,6 @@
 /**
- * Reads stored content in pieces, with one small statement each. Deleted content is not_found, before the
- * first byte.
+ * Reads stored content in pieces, with one small statement each. If the content was deleted, reading fails
+ * with not_found before the first byte.
  */
 
 import { RequestError } from '../../errors.ts'

@@ -7,7 +7,7 @@ import { string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row, rowsOf } from '../../postgres/rows.ts'
 
-/** `digest` and `body_digest`: SHA-256 in base64url, of the token and of its body. */
+/** The SHA-256 digests of the token and its body, in base64url. */
 export type OneTimeToken = { digest: string; body_digest: string; accepted_until: Date }
 
 const TOKEN = { digest: 'text', body_digest: 'text', accepted_until: 'timestamptz' }

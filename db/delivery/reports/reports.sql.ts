@@ -182,10 +182,7 @@ export const reportsByState = (
 export const reportById = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)
 
-/**
- * Deletes a parked report.
- * @returns the report, or null if there is none or it isn't parked.
- */
+/** Deletes a parked report. @returns the report, or null unless it exists and is parked. */
 export const deleteParkedReport = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(reportRow)`
     delete from reports where id = ${id} and state = 'parked' returning ${reportColumns}`)

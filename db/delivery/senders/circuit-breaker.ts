@@ -39,7 +39,7 @@ type RequestError = {
 }
 
 /**
- * What one send shows about its sender.
+ * The finding of one send about its sender.
  * - accepted: a message was accepted.
  * - answered: a message was rejected or deferred for its own reasons. Only for probes.
  * - deferred: a message was deferred in a way that may be about the sender (deferrals.ts).
@@ -194,8 +194,8 @@ function trip(
 }
 
 /**
- * Ends a probe early, so that the next message can probe. Only ends what this probe has reserved, not a pause
- * of the same length or a later probe.
+ * Ends a probe early, so that the next message can probe. Only ends the reservation of this probe, not a
+ * pause of the same length or a later probe.
  */
 function endProbe(state: Changed, began_at: Date): Changed {
   const { pace } = state

@@ -5,7 +5,7 @@
  * of a sender.
  */
 
-/** A deferral of a message. `key` is the same for responses that start alike. */
+/** A deferral of a message. Responses with the same start have the same `key`. */
 export type Deferral = { key: string; words: string; message: string; domains: readonly string[] }
 
 /** The latest sequence of deferrals of a sender. `slowed`: true if it was slowed only because of them. */

@@ -45,7 +45,7 @@ export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED
 }
 
 /**
- * Reserves the next sends in order. Each waits until the bucket has a token, then takes its cost, on credit
+ * Reserves the next sends in order. Each waits until the bucket has a token, then removes its cost, on credit
  * if necessary. Sends that would wait longer than `horizon` seconds aren't reserved. Pure.
  * @param costs tokens for each send. One that exceeds the bucket delays those after it.
  */
@@ -107,7 +107,7 @@ export type SenderState = {
   probing: boolean
   /** When the provider accepted a message again after the last failure. */
   accepted_at: Date | null
-  /** True if its last messages were deferred alike, so that an accepted one must be recorded. */
+  /** True if its last messages were deferred with similar responses. An acceptance must then be recorded. */
   deferring: boolean
 }
 

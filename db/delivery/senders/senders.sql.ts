@@ -68,7 +68,7 @@ export type NamedSender = InferType<typeof namedRow>
 
 /**
  * Ends a sender's pause and resets its failures. Its rate doesn't change.
- * @returns the row, or null if there is none.
+ * @returns the row, or null if it doesn't exist.
  */
 export const endPause = (tx: Tx, key: string) =>
   tx.maybeOne(sql.type(namedRow)`
@@ -88,7 +88,7 @@ export type CachedSender = {
   troubles: number
   troubled_at: Date | null
   accepted_at: Date | null
-  /** Deferrals in a row that start alike (deferrals.ts). */
+  /** Deferrals in a row with similar responses (deferrals.ts). */
   deferrals: Deferrals | null
 }
 
@@ -152,7 +152,7 @@ type Asked = {
 
 const defaultNumber = sql.fragment`(select phone_number_id from whatsapp_numbers where name = 'default')`
 
-/** Whether a pause `p` is not of another WhatsApp number. */
+/** True if a pause `p` doesn't belong to another WhatsApp number. */
 function isOfNumber({ number, team }: Asked) {
   if (number === undefined && team === undefined) return sql.fragment`true`
   const own =

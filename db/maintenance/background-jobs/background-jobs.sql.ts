@@ -44,7 +44,9 @@ export const lockBackgroundJob = (tx: Tx, id: string) =>
 /** The result of a slice. `cursor` null: it was the last one. */
 export type BackgroundJobStep = { cursor: object | null; done: number; total: number | null; result: object }
 
-/** Stores the result of a slice. The last one deletes the parameters, because they may identify a person. */
+/**
+ * Stores the result of a slice. The last one deletes the parameters, because they may contain personal data.
+ */
 export async function advanceBackgroundJob(tx: Tx, id: string, step: BackgroundJobStep, now: Date) {
   const over = step.cursor === null
   return tx.one(sql.type(backgroundJobRow)`

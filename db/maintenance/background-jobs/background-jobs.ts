@@ -95,7 +95,7 @@ const begun = ({ team_id, kind, actor, total = null }: Wanted): Omit<BackgroundJ
   finished_at: null,
 })
 
-/** What is left after a slice: nothing, more, or everything to a newer worker that knows the kind. */
+/** The remaining work after a slice: nothing, more, or everything to a newer worker that knows the kind. */
 export type Remaining = 'nothing' | 'more' | 'to_newer'
 
 const remainingAfter = (job: BackgroundJobRow | null): Remaining => {

@@ -1,7 +1,7 @@
 /**
- * The kinds of background jobs: what one slice does, and the audit entry. To add a kind, add a value to
- * KINDS, and its texts to api/dashboard/pages/background-job.ts. Its name is the action in the audit log. A
- * slice is a short batch in the caller's transaction, and only depends on the cursor.
+ * Defines the kinds of background jobs, each with its slice and its audit entry. To add a kind, add a value
+ * to KINDS, and its texts to api/dashboard/pages/background-job.ts. Its name is the action in the audit log.
+ * A slice is a short batch in the caller's transaction, and only depends on the cursor.
  */
 import { NIL } from 'uuid'
 import type { AuditEntry, By } from '../../accounts/audit/record.ts'
@@ -192,7 +192,7 @@ const judging: Kind<object, object> = {
   entry: () => null,
 }
 
-/** `subject`: identifies the person in the audit log without the address. */
+/** `subject` identifies the address in the audit log without revealing it. */
 type Erasing = { identity: string; subject: string }
 
 const erasing: Kind<Erasing, ErasureCursor> = {
@@ -212,7 +212,7 @@ const erasing: Kind<Erasing, ErasureCursor> = {
   entry: ({ subject }) => ({ subject }),
 }
 
-/** Creates the erasure of a person. The audit log identifies the person by a keyed hash. */
+/** Creates the erasure of an address. The audit log identifies the address by a keyed hash. */
 export const toErasure = (
   secrets: Pick<Secrets, 'sign'>,
   teamId: string,

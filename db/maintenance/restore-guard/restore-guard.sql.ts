@@ -25,14 +25,15 @@ const lookRow = row({
     .oneOf(['begun', 'continued', 'restored'] as const)
     .nullable(),
 })
-/** What a process finds when it writes a heartbeat. */
+/** The result of writing a heartbeat. */
 export type HeartbeatResult = InferType<typeof lookRow>
 
 type Mark = { process: string; last: number | null; next: number }
 
 /**
- * Leaves a process's next mark, unless its last one is missing: that must be found missing again if the answer is lost.
- * @param last null for a process that has none yet.
+ * Writes a process's next mark, unless its last one is missing. If the response is lost, a repetition must
+ * find it missing again.
+ * @param last null for a process without a mark.
  */
 export async function writeHeartbeat(tx: Tx, { process, last, next }: Mark) {
   const written =
@@ -80,7 +81,7 @@ export const claimDatabase = (tx: Tx, id: string, how: 'continued' | 'restored')
 
 /**
  * Writes some hundred kilobytes to disk, with a sort that exceeds its memory.
- * @throws the server's disk_full if there is no space.
+ * @throws the server's disk_full if the disk is full.
  */
 export const writeToDisk = (database: Database): Promise<unknown> =>
   database.transaction(async (tx) => {

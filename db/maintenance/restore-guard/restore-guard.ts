@@ -34,17 +34,20 @@ type GuardTimes = {
    * first.
    */
   hold: number
-  /** When it counts as a copy that no process has claimed; those that live find the new server within 20 s. */
+  /**
+   * The time until it counts as a copy that no process has claimed. Living processes find the new server
+   * within 20 s.
+   */
   patience: number
 }
 
 const TIMES: GuardTimes = { every: 1_000, hold: 3_000, patience: 30_000 }
 
-/** After how many days asleep a process remembers nothing; marks are kept for longer. */
+/** A missing mark isn't evidence of a copy if it is older than this many days. Marks are stored longer. */
 const FORGETS_AFTER_DAYS = 1
 const MARKS_KEPT_DAYS = 2
 
-/** What a process remembers. */
+/** A process's memory of the database. */
 export type Memory = {
   last: { mark: number; at: string } | null
   /** The ID of the original database it last saw. Null if it started on a copy. */

@@ -26,10 +26,7 @@ export async function stopCopy(tx: At['tx'], home_id: string | null): Promise<bo
   return true
 }
 
-/**
- * Resumes everything paused by the restore.
- * @returns what was resumed.
- */
+/** Resumes everything paused by the restore. @returns the resumed queues and broadcasts. */
 export async function resumeRestored({ queue, ...by }: By & { queue: Pick<Producer, 'reenqueue'> }) {
   const { tx, now } = by
   const home = await lockIdentity(tx)

@@ -1,4 +1,4 @@
-/** Statements that erase a person from a team's emails, their events and raw reports. */
+/** Statements that erase an address from a team's emails, their events and raw reports. */
 import { sql } from 'slonik'
 import { array, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -14,8 +14,8 @@ import {
 } from './person.sql.ts'
 
 /**
- * Locks the states of these emails in ID order, and returns those that exist. Read after locking, because
- * someone else may have been erased meanwhile.
+ * Locks the states of these emails in ID order, and returns those that exist. Reads them after locking,
+ * because another erasure may have changed them while this one waited.
  */
 export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')
@@ -32,7 +32,9 @@ export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly s
  */
 export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; nobodys: boolean }
 
-/** Rewrites emails without the person, and their events without the address that `pattern` matches. */
+/**
+ * Rewrites emails without the erased recipient, and their events without the address that `pattern` matches.
+ */
 export async function rewriteEmails(tx: Tx, teamId: string, emails: readonly ErasedEmail[], pattern: string) {
   await tx.query(sql.type(object())`
     with n as materialized (
@@ -101,7 +103,7 @@ type IdRange = { after: string; length: number }
 
 const stretchRow = row({ last: string().nullable(), checked: number(), gone: array(string()) })
 
-/** Deletes the webhook messages in a range that are about deleted subjects and name the person. */
+/** Deletes the webhook messages in a range that are about deleted subjects and contain the address. */
 export async function deleteWebhooksNaming(
   tx: Tx,
   teamId: string,
@@ -125,7 +127,7 @@ export async function deleteWebhooksNaming(
   return looked
 }
 
-/** Clears a person's skips of broadcasts. The counts stay. */
+/** Clears the address from skips of broadcasts. The counts stay. */
 export const clearSkips = (tx: Tx, teamId: string, spellings: readonly string[]) =>
   tx.query(sql.type(object())`
     update broadcast_skips set email = '', detail = '', person = null

@@ -1,11 +1,11 @@
 /**
- * Erases a person from a team in slices (maintenance/background-jobs): the contact, the recipient in emails
- * and events, content sent only to that person with its files, raw reports that name the address, and
- * webhooks about them. Matches whole addresses only. Other people's and other teams' data stay. Locks the
- * account, then emails, then contacts, in the global order. Can be repeated, also after a crash. For a person
- * who unsubscribed, bounced, complained or left topics, a keyed hash stays, so that a new contact with the
- * address gets no marketing (erased.ts). A waiting email to that person only is deleted, and refunded to the
- * quota. So is a waiting broadcast test that shows the person.
+ * Erases an address from a team in slices (maintenance/background-jobs): the contact, the recipient in emails
+ * and events, content sent only to that address with its files, raw reports that name it, and webhooks about
+ * it. Matches complete addresses only. Other addresses' and other teams' data stays. Locks the account, then
+ * emails, then contacts, in the global order. Can be repeated, also after a crash. If the address
+ * unsubscribed, bounced, complained or left topics, a keyed hash stays, so that a new contact with the
+ * address gets no marketing (erased.ts). A waiting email to that address only is deleted and refunded to the
+ * quota. The same applies to a waiting broadcast test that shows the contact.
  */
 import { NIL } from 'uuid'
 import { lockAccount } from '../../accounts/teams/limits.ts'
@@ -77,7 +77,10 @@ async function eraseContact(
   return true
 }
 
-/** Returns an email without the person. Null if it must be deleted, because no one else waits for it. */
+/**
+ * Returns an email without the erased recipient. Null if it must be deleted, because it waits for no other
+ * recipient.
+ */
 function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity: string): ErasedEmail | null {
   const others = to_emails.filter((recipient) => !isPerson(recipient, identity))
   const nobodys = isSoleRecipient(to_emails, identity)
@@ -147,7 +150,7 @@ async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise
   }
 }
 
-/** Purges the next broadcast tests that show the person to others. Waiting ones are deleted. */
+/** Purges the next broadcast tests that show the contact to other recipients. Deletes waiting ones. */
 async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
   const { teamId, identity } = person
   const ids = await testsShowing(tx, teamId, identity, { after: NIL, limit: ERASE_BATCH })
@@ -179,7 +182,7 @@ async function reportsSlice(tx: Tx, { teamId, bytesPattern }: ErasedPerson, afte
 }
 
 /**
- * Erases the next batch of rows about the person with this identity.
+ * Erases the next batch of rows about this identity.
  * @param cursor null at first, then the one that the last slice returned.
  * @throws RequestError not_found for the team.
  */

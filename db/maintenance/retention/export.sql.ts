@@ -1,5 +1,5 @@
 /**
- * Queries for the export of a person's emails, with the events, webhooks, skips and reports that
+ * Queries for the export of the emails to an address, with the events, webhooks, skips and reports that
  * person.sql.ts finds.
  */
 import { sql } from 'slonik'
@@ -47,7 +47,7 @@ const eventRow = row({
   occurred_at: string(),
   recipient: string().nullable(),
   detail: string(),
-  /** True if it names the person. */
+  /** True if it contains the address. */
   names: boolean(),
 })
 
@@ -80,7 +80,7 @@ export const webhooksToShow = (tx: Tx, teamId: string, subjects: readonly string
 
 const webhookStretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof webhookRow>[]>() })
 
-/** Returns the webhook messages in a range that are about deleted subjects and name the person. */
+/** Returns the webhook messages in a range that are about deleted subjects and contain the address. */
 export const webhooksAboutDeleted = (
   tx: Tx,
   teamId: string,
@@ -107,7 +107,7 @@ const skipRow = row({
   at: string(),
 })
 
-/** Returns the broadcasts that skipped the person, with the reason. */
+/** Returns the broadcasts that skipped the address, with the reason. */
 export const skipsToShow = (tx: Tx, teamId: string, spellings: readonly string[]) =>
   tx.any(sql.type(skipRow)`
     select broadcast_id, contact_id, email, reason, detail, at from broadcast_skips
@@ -118,7 +118,7 @@ const reportRow = row({ id: string(), provider: string(), received_at: string(),
 const stretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof reportRow>[]>() })
 
 /**
- * Returns the reports in a range that name the person, without their content, which may name other
+ * Returns the reports in a range that contain the address, without their content, which may name other
  * recipients.
  */
 export const reportsToShow = (

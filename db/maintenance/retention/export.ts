@@ -1,9 +1,9 @@
 /**
- * Exports everything that a team has stored about a person, by address, as one JSON value. It finds the same
- * data as an erasure, with person.ts and person.sql.ts. Other recipients aren't revealed: of an email to
- * several, it contains only the person's own position and events, and other addresses in server responses are
- * redacted. Internal email is listed without its links. The audit log records the export with a hash of the
- * address. Lists are streamed in batches. Changes nothing.
+ * Exports a team's stored data about an address, as one JSON value. It finds the same data as an erasure,
+ * with person.ts and person.sql.ts. It doesn't reveal other recipients: an email to several contains only the
+ * exported address's positions and events, and server responses are redacted. Internal email is listed
+ * without its links. The audit log records the export with a hash of the address. Lists are streamed in
+ * batches. Changes nothing.
  */
 import { NIL } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -54,7 +54,7 @@ const withoutOthers = (text: string, { identity }: ErasedPerson): string =>
 type Events = Awaited<ReturnType<typeof eventsToShow>>
 type Webhooks = Awaited<ReturnType<typeof webhooksToShow>>
 
-/** The stored content of an email to this person only. */
+/** The stored content of an email to this address only. */
 function contentOf({ attachments, status, subject, html, text, template_version_id, ...row }: ExportedRow) {
   const { variables, headers, reply_to, tags, idempotency_key } = row
   return {
@@ -80,9 +80,7 @@ const webhooksOf = (all: Webhooks, id: string, person: ErasedPerson) =>
     person,
   )
 
-/**
- * The person's positions in an email's lists. `cc` and `bcc` are only included if they contain the person.
- */
+/** The address's positions in an email's lists. `cc` and `bcc` are only included if they contain it. */
 function placesOf(row: ExportedRow, { identity }: ErasedPerson) {
   const { to, cc, bcc } = addressees(row)
   const own = (list: readonly string[]) => list.filter((recipient) => isPerson(recipient, identity))
@@ -130,7 +128,7 @@ async function* emails({ tx, person }: Finding) {
   }
 }
 
-/** Broadcast tests that show the person to others: the content, not the recipients. */
+/** Broadcast tests that show the contact to other recipients. Contains the content, not the recipients. */
 async function* tests({ tx, person }: Finding) {
   const { teamId, identity } = person
   for (let after: string = NIL; ; ) {
@@ -209,7 +207,10 @@ async function noteExport({ database, now, actor, secrets }: Exporting, { teamId
   await record({ tx: database, now, actor }, { team_id: teamId, action: 'contact.export', subject })
 }
 
-/** All of it at once. @throws RequestError not_found for the team; contact_not_found when nothing is stored. */
+/**
+ * Returns the complete export.
+ * @throws RequestError not_found for the team; contact_not_found if nothing is stored.
+ */
 export async function exportPerson(at: Exporting, teamId: string, identity: string) {
   const finding = { tx: at.database, person: personOf(teamId, identity) }
   await requireTeam(at.database, teamId)

@@ -1,4 +1,4 @@
-/** Finds a person in a team's rows. erase.sql.ts deletes them, export.sql.ts exports them. */
+/** Finds an address in a team's rows. erase.sql.ts deletes them, export.sql.ts exports them. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -7,9 +7,9 @@ import { idRow, row } from '../../postgres/rows.ts'
 export const foundRow = row({
   id: string(),
   to_emails: array(string()),
-  /** Whether some of them are of cc or bcc. */
+  /** True if some of them are in cc or bcc. */
   has_copies: boolean(),
-  /** Whether it waits to be delivered: now, or at its time. */
+  /** True if it waits to be delivered, now or at its scheduled time. */
   waits: boolean(),
 })
 export type FoundEmail = InferType<typeof foundRow>
@@ -53,17 +53,17 @@ export const testsShowing = (
     where team_id = ${teamId} and broadcast_id is null and person = ${identity} and id > ${after}
     order by id limit ${limit}`)
 
-/** True if an event `v` names the person whose address `pattern` matches. */
+/** True if an event `v` contains the address that `pattern` matches. */
 export const isEventNaming = (pattern: string) =>
   sql.fragment`lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${pattern}`
 
-/** Whether a webhook message is about one of these emails or contacts. */
+/** True if a webhook message is about one of these emails or contacts. */
 export const isAbout = (teamId: string, subjects: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and subject_id = any(${sql.array(subjects, 'uuid')})`
 
 /**
- * True if a webhook message `w` is about a deleted email or contact and names the person whose address
- * `pattern` matches. Without its subject, it can only be found by the address.
+ * True if a webhook message `w` is about a deleted email or contact and contains the address that `pattern`
+ * matches. Without its subject, it can only be found by the address.
  */
 export const isAboutDeleted = (pattern: string) => {
   const data = sql.fragment`(w.body::json -> 'data')`
@@ -77,7 +77,7 @@ export const isAboutDeleted = (pattern: string) => {
     and not exists (select from contacts c where c.team_id = w.team_id and c.id = w.subject_id)`
 }
 
-/** True if a skip of a broadcast is about the person. */
+/** True if a skip of a broadcast is about the address. */
 export const matchesSkip = (teamId: string, spellings: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and lower(email) = any(${sql.array(spellings, 'text')})`
 

@@ -1,7 +1,4 @@
-/**
- * Identifies a person of a team by the address, and recognizes the person in stored data, for erase.ts and
- * export.ts, so that both find the same. Pure.
- */
+/** Recognizes an address in stored data, for erase.ts and export.ts, so that both find the same. Pure. */
 import { domainToUnicode } from 'node:url'
 import { parsedAddress, parseMailbox } from '../../validation/address.ts'
 import { ERASED } from '../../validation/addressees.ts'
@@ -12,7 +9,7 @@ export type ErasedPerson = {
   identity: string
   /** The identity as recipients may have it. */
   spellings: readonly string[]
-  /** A PostgreSQL regular expression that matches the whole address in a text. */
+  /** A PostgreSQL regular expression that matches the complete address in a text. */
   pattern: string
   /** The same for bytes that are written as `encode(…, 'escape')` writes them. */
   bytesPattern: string
@@ -34,9 +31,9 @@ const escapedBytes = (text: string): string =>
     .join('')
 
 /**
- * Matches one of these addresses as a whole, not as a part of a longer one. A preceding apostrophe is a
- * quotation mark, unless a letter precedes it, because o'neil isn't neil. A preceding escape, such as JSON's
- * \\n, isn't part of it.
+ * Matches one of these addresses, but not a part of a longer one. A preceding apostrophe is a quotation mark,
+ * unless a letter precedes it, because o'neil isn't neil. A preceding escape, such as JSON's \\n, isn't part
+ * of it.
  */
 const wholeAddress = (spellings: readonly string[]): string =>
   `(?:(?<![a-z0-9_.+-])(?<![a-z0-9]')|(?<=\\\\(?:[nrt]|[0-7]{3})))(?:${spellings.map(literally).join('|')})(?![a-z0-9_-])(?!\\.[a-z0-9_-])`

@@ -1,7 +1,7 @@
 /**
  * Deletes expired data: events, bodies and rows of messages, in small batches per team, and sender events.
- * Rows locked by others are skipped. Undelivered messages keep their rows and events, and so do rows of the
- * team's current period.
+ * Rows locked by others are skipped. Rows and events of undelivered messages are kept. Rows of the team's
+ * current period are also kept.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'

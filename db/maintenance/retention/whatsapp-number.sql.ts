@@ -1,4 +1,4 @@
-/** Finds, exports and erases what is stored about a WhatsApp number. */
+/** Finds, exports and erases the stored data about a WhatsApp number. */
 import { sql } from 'slonik'
 import { boolean, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -41,7 +41,7 @@ export const optOutsOfNumber = (tx: Tx, teamId: string, numbers: readonly string
 
 const lockedRow = row({ id: string(), waits: boolean() })
 
-/** The team's messages to a number, locked; `waits`: still to be sent. */
+/** Locks and returns the team's messages to a number. `waits` is true for unsent ones. */
 export const lockMessagesToNumber = (tx: Tx, teamId: string, numbers: readonly string[]) =>
   tx.any(sql.type(lockedRow)`
     select id, unfinished or due_at is not null as waits from whatsapp_messages
@@ -49,7 +49,7 @@ export const lockMessagesToNumber = (tx: Tx, teamId: string, numbers: readonly s
 
 /**
  * Removes the number and the content from messages, unless others still wait for the same content. Meta's IDs
- * contain the number too.
+ * are removed because they contain the number.
  */
 export async function rewriteMessages(tx: Tx, teamId: string, ids: readonly string[], placeholder: string) {
   const these = sql.array(ids, 'uuid')

@@ -1,6 +1,6 @@
 /**
- * Exports and erases what a team has stored about a WhatsApp number. A keyed hash of an opt-out stays, so
- * that no marketing is sent to the number again. Waiting messages are deleted and refunded to the quota.
+ * Exports and erases a team's stored data about a WhatsApp number. A keyed hash of an opt-out stays, so that
+ * no marketing is sent to the number again. Waiting messages are deleted and refunded to the quota.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
@@ -46,10 +46,7 @@ export async function exportNumber({ database, secrets, ...by }: Exporting, team
   })
 }
 
-/**
- * @returns what was erased.
- * @throws RequestError not_found, contact_not_found
- */
+/** @returns counts of the erased data. @throws RequestError not_found, contact_not_found */
 export async function eraseNumber(
   { secrets, ...by }: By & { secrets: Pick<Secrets, 'sign'> },
   teamId: string,

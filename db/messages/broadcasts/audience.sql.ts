@@ -49,8 +49,8 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
 
 /**
  * True for a contact whose address has had no email of the broadcast, including deleted emails and an earlier
- * contact with the same address. The fence makes PostgreSQL read the person's emails first. Without it, the
- * planner joins, or scans all emails of the broadcast while it has no statistics about it.
+ * contact with the same address. The fence makes PostgreSQL read the emails to the address first. Without it,
+ * the planner joins, or scans all emails of the broadcast while it has no statistics about it.
  */
 export const isNotReached = ({ team_id, id }: BroadcastKey) => sql.fragment`
   not exists (
@@ -120,7 +120,7 @@ const lastRow = row({ last: string() })
 
 /**
  * Returns up to `limit` members of the audience after a contact, among the team's next `look` contacts.
- * @returns the members, the cursor for the next call, and whether there are no more contacts.
+ * @returns the members, the cursor for the next call, and whether these were the last contacts.
  */
 export async function nextMembers(
   tx: Tx,

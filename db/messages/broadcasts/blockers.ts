@@ -1,6 +1,6 @@
 /**
  * Finds everything that keeps a broadcast from being sent. Used before a start, a resume, a resend and a
- * test. Counts what the expansion would find now, and changes nothing.
+ * test. Counts the contacts within reach of an expansion now, and changes nothing.
  */
 
 import { domainByName } from '../../accounts/domains/domains.sql.ts'

@@ -1,6 +1,7 @@
 /**
  * Rows of broadcasts, and the queries over them. A state changes in one statement that names the allowed
- * previous states, so that only one of two concurrent changes succeeds. What a state allows is in state.ts.
+ * previous states, so that only one of two concurrent changes succeeds. state.ts defines the allowed actions
+ * in each state.
  */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
@@ -72,7 +73,10 @@ const broadcastRow = fieldsRow.concat(
     /** Contacts made from then on are not in its audience. */
     audience_until: string().nullable(),
     audience: number().nullable(),
-    /** `cursor`: the last contact that the expansion has passed. `walked_at`: when it had passed all. */
+    /**
+     * `cursor` is the last contact passed by the expansion. `walked_at` is when the expansion had passed all
+     * contacts.
+     */
     cursor: string().nullable(),
     walked_at: string().nullable(),
     created_at: string(),
@@ -131,10 +135,7 @@ export const lockBroadcast = (tx: Tx, teamId: string, id: string) =>
 const touched = (now: Date) =>
   sql.fragment`updated_at = greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
-/**
- * Updates the fields of a draft.
- * @returns the row, or null if it is no longer a draft.
- */
+/** Updates the fields of a draft. @returns the row, or null if it isn't a draft. */
 export const updateDraft = (tx: Tx, { team_id, id }: BroadcastKey, fields: BroadcastFields, now: Date) =>
   tx.maybeOne(sql.type(broadcastRow)`
     update broadcasts set (${FIELDS}) = (select ${valuesOf(fields)}), ${touched(now)}

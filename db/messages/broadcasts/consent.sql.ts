@@ -55,8 +55,8 @@ export async function unansweredAmong(tx: Tx, refs: readonly EmailRef[]): Promis
 }
 
 /**
- * Returns the emails whose broadcast is no longer paused. Waits for an uncommitted change of state. If a
- * resume and a deferral of the email happen at the same time, one of them sees the other.
+ * Returns the emails whose broadcast isn't paused now. Waits for an uncommitted change of state. If a resume
+ * and a deferral of the email happen at the same time, one of them sees the other.
  */
 export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
   const found = await tx.anyFirst(sql.type(idRow)`

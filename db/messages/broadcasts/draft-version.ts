@@ -1,5 +1,5 @@
 /**
- * Compares what a user has seen of a broadcast with its current state. A save or start is rejected if it has
+ * Compares a user's version of a broadcast with its current state. A save or start is rejected if it has
  * changed, so that nothing unseen is overwritten or sent. Pure.
  */
 
@@ -9,8 +9,8 @@ import { TEXTS } from '../texts.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
 /**
- * `updated_at`: of the broadcast. `template_version_id`: of the version it would send. `audience`: null if it
- * wasn't counted.
+ * The broadcast's `updated_at`, the ID of the template version it would send, and its audience, or null if
+ * that wasn't counted.
  */
 export type Seen = { updated_at: string; template_version_id: string | null; audience: number | null }
 

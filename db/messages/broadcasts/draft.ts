@@ -39,7 +39,7 @@ export const recordBroadcast = (
 const noBroadcast = (id: string): RequestError =>
   new RequestError('not_found', fill(TEXTS.noBroadcast, { id }))
 
-/** The broadcast of this id. @throws RequestError not_found. */
+/** Returns a broadcast. @throws RequestError not_found. */
 export async function requireBroadcast(tx: Tx, teamId: string, id: string): Promise<BroadcastRow> {
   const row = isUuid(id) ? await broadcastById(tx, teamId, id) : null
   if (!row) throw noBroadcast(id)

@@ -1,6 +1,6 @@
 /**
  * Expands a broadcast into emails, one step at a time. The emails, their charge, their jobs, the skips and
- * the cursor are stored in one transaction. A person gets at most one email, even with concurrent or killed
+ * the cursor are stored in one transaction. An address gets at most one email, even with concurrent or killed
  * workers, or a contact that was deleted and created again. The quota is never exceeded, and the backlog of
  * emails is bounded.
  */
@@ -65,7 +65,7 @@ const MAX_READ = 10_000
 const OVERDUE_MS = 3_600_000
 /** How often a broadcast of a suspended team checks again, in seconds. */
 const SUSPENDED_WAIT = 30
-/** The same after a failover, or on a copy that is paused in a moment, in seconds. */
+/** The same after a failover, or on a copy that is about to be paused, in seconds. */
 const UNSETTLED_WAIT = 2
 
 type Version = { version_id: string; slots: readonly string[] }
@@ -130,9 +130,7 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Expa
   return { kind: 'moved' }
 }
 
-/**
- * Ends the broadcast when none of its emails waits. Failed emails need manual action and don't delay the end.
- */
+/** Ends the broadcast when no email of it waits. Failed emails need manual action and don't delay the end. */
 async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<ExpansionStep> {
   if (await isUnderWay(tx, row)) return { kind: 'walked' }
   await changeState(tx, row, { from: ['sending'], to: 'sent' }, now)
@@ -147,7 +145,7 @@ async function fixedMailing(tx: Tx, row: BroadcastRow): Promise<{ mailing: Maili
   return { mailing: toMailing(row, version.slots), version: { version_id: id, slots: version.slots } }
 }
 
-/** Returns a member's email, or the reason why there is none. */
+/** Returns a member's email, or the reason to skip the member. */
 function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem | string {
   const { team_id, id: broadcast_id, link_base } = mailing.row
   const { id: contact_id, identity: person } = member
@@ -216,8 +214,8 @@ const skipOf = ({ team_id, id }: BroadcastRow, member: Member, detail: string): 
 })
 
 /**
- * @returns the reasons for contacts whose email was rejected, by ID. `domain`: the sender's domain is no
- * longer verified.
+ * @returns the reasons for contacts whose email was rejected, by ID, or `domain` if the sender's domain isn't
+ * verified now.
  */
 async function storeEmails(
   { tx, queue, versions }: WalkDeps,

@@ -51,10 +51,7 @@ const TOO_LARGE = `must be at most ${MAX_JSON_BYTES} bytes of JSON`
 const isText = (value: unknown, max: number): value is string =>
   typeof value === 'string' && codePoints(value) <= max
 
-/**
- * Returns what is wrong with a condition, or null.
- * @param path its path in the request
- */
+/** Returns the error of a condition, or null. @param path its path in the request */
 function conditionFault(given: unknown, path: string): FieldError | null {
   const fault = (part: string, problem: string) => ({ field: `${path}.${part}`, problem })
   if (!isObject(given)) return { field: path, problem: 'must be an object with property, op and value' }

@@ -10,8 +10,8 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 const ACTS = ['create', 'start', 'unschedule', 'pause', 'resume', 'cancel', 'again'] as const
 
 /**
- * @param by an email address, or `cli`. Null for a program (API) or an automatic change.
- * @param act `start`: started at once. `begin`: started at its scheduled time.
+ * @param by an email address, or `cli`. Null for an API client or an automatic change.
+ * @param act `start` means at once, `begin` at its scheduled time.
  */
 export type HistoryEntry = {
   act: (typeof ACTS)[number] | 'schedule' | 'begin' | 'end'

@@ -57,10 +57,7 @@ function headersOf(
 
 type Addressee = { email: string; properties: Readonly<Record<string, string>> }
 
-/**
- * Returns a recipient's email, or the reason why there is none.
- * @param link the unsubscribe link.
- */
+/** Returns a recipient's email, or the reason to skip the recipient. @param link the unsubscribe link. */
 export function addressed(
   { row, slots, subject, item }: Mailing,
   { email, properties }: Addressee,

@@ -1,6 +1,5 @@
 /**
- * Checks a draft or scheduled broadcast: how many contacts it would reach, how many would be skipped, and
- * what is missing.
+ * Checks a draft or scheduled broadcast. Counts the contacts to reach and to skip, and lists missing data.
  */
 import { missingProperties } from '../../audience/contacts/search.sql.ts'
 import { isTooSlow, type Tx } from '../../postgres/pool.ts'
@@ -17,7 +16,7 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 import { toMailing } from './mailing.ts'
 
 export type Readiness = {
-  /** Null: the count took too long. */
+  /** Null if the count timed out. */
   audience: number | null
   /** How many of them have no value for one of the slots, and these slots. */
   lacking: number
@@ -30,7 +29,7 @@ export type Readiness = {
   missing: string[]
 }
 
-/** Returns a count, or null if it takes too long for an interactive request. */
+/** Returns a count, or null if it is too slow for an interactive request. */
 async function inTime<T>(counted: Promise<T>): Promise<T | null> {
   try {
     return await counted

@@ -65,7 +65,7 @@ export async function enqueueExpansion(
 }
 
 /**
- * How to start a draft. `send_at` overrides the broadcast's own. `seen`: what the user saw before the click.
+ * How to start a draft. `send_at` overrides the broadcast's own. `seen` is the version on the user's page.
  */
 type Start = { send_at?: string | undefined; seen?: Seen | undefined }
 

@@ -1,10 +1,9 @@
 /**
  * Accepts emails: checks them, charges each team's quota, stores rows and enqueues delivery, all or nothing.
- * Single sends, batches and combined single sends of many teams use the same path and the same six round
- * trips, for any number of items: begin, references, locks, replays, rows with charges and jobs, commit. A
- * new template version, a check of the lane and attachments need one more each. Quota and rate limit are
- * never exceeded, and a key never creates a second row. Never contacts a provider.
- * DECISIONS: Order of errors, Quota.
+ * Single sends, batches and combined single sends of many teams use the same six round trips for any number
+ * of items: BEGIN, references, locks, replays, rows with charges and jobs, COMMIT. A new template version, a
+ * check of the lane and attachments need one more each. Quota and rate limit are never exceeded, and a key
+ * never creates a second row. Never contacts a provider. DECISIONS: Order of errors, Quota.
  */
 
 import { type Account, left, lockAccounts, storageError } from '../../accounts/teams/limits.ts'
@@ -209,7 +208,7 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
 
 /**
  * Accepts a call's items in order. A repeated key is a replay once its first item is stored, even if the
- * later item is invalid. An error rejects the whole call.
+ * later item is invalid. An error rejects all items of the call.
  */
 function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | RequestError {
   const refusals = items.map((item) =>

@@ -14,8 +14,8 @@ const lockedRow = recipientsRow.concat(row({ is_late: boolean() }))
 
 /**
  * Locks the states of emails in one order, so that concurrent transactions can't deadlock, and returns their
- * recipients. After waiting for a lock, the statement sees the current state but the old email. If a person
- * was erased from it, it is read again.
+ * recipients. After waiting for a lock, the statement sees the current state but the old email. If an erasure
+ * changed the email, it is read again.
  */
 export async function lockEmails(tx: Tx, refs: readonly EmailRef[]) {
   const rows = await tx.any(sql.prepared('lock_emails', lockedRow)`

@@ -46,8 +46,8 @@ export type ReportedEmail = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'de
   /** True if it came by mail. Any recipient can send that, because each sees the signed return address. */
   by_mail?: boolean
   /**
-   * For a row that lost its response. Null if the report has none, or the provider doesn't accept messages as
-   * a whole.
+   * For a row that lost its response. Null if the report has no such ID, or the provider doesn't accept
+   * messages for all recipients together.
    */
   provider_message_id: string | null
 }
@@ -76,7 +76,7 @@ export type AttemptRecord = EmailRef & {
   pending_recipients: readonly string[] | null
   /** Recipients of the attempt that were neither accepted nor permanently rejected. */
   undecided: readonly string[]
-  /** Whether no recipient was left that isn't suppressed. */
+  /** True if all its remaining recipients are suppressed. */
   is_suppressed?: boolean
   seen: AttemptBegan
 }

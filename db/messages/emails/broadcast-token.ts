@@ -1,4 +1,4 @@
-/** Tokens for links in broadcasts: team, broadcast and person (person-token.ts). */
+/** Tokens for links in broadcasts: team, broadcast and address (person-token.ts). */
 import type { Secrets } from '../../process/secrets.ts'
 import { personToken, readPersonToken } from './person-token.ts'
 
@@ -12,7 +12,7 @@ export const broadcastToken = (
   { broadcast_id: id, ...named }: BroadcastRecipient,
 ): string => personToken(secrets, PURPOSE, { ...named, id })
 
-/** Whom a token was made for, or null when it is not one of ours. */
+/** Returns the recipient of a token, or null if the token isn't ours. */
 export function readBroadcastToken(secrets: Secrets, token: string): BroadcastRecipient | null {
   const named = readPersonToken(secrets, PURPOSE, token)
   return named && { team_id: named.team_id, broadcast_id: named.id, person: named.person }

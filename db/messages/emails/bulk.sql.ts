@@ -29,7 +29,7 @@ export const idsMatching = (tx: Tx, teamId: string, criteria: EmailCriteria, pag
     select id from (${idsOfPage(teamId, criteria, page)}) found order by id desc`)
 
 /**
- * Returns the IDs of emails whose `part` hasn't changed since `seen`: their state, or what was accepted.
+ * Returns the IDs of emails whose `part` hasn't changed since `seen`: their state, or their accepted content.
  * Newest first.
  */
 export async function idsAsSeen(

@@ -129,7 +129,7 @@ async function recordChosen(
   await record(by, { team_id, action, subject: `${changed.length} emails`, detail })
 }
 
-/** The emails to change: they match, lie between these IDs, and did so at `seen`. At most `most`. */
+/** The emails to change. They match and are between these IDs, and did so at `seen`. At most `most`. */
 type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
 
 /** Which of them to requeue. */
@@ -252,7 +252,7 @@ async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promi
   }
 }
 
-/** Returns a requeue of the emails between two IDs as it is stored, with its filter instead of the IDs. */
+/** Returns the stored form of a requeue of the emails between two IDs, with its filter instead of the IDs. */
 export const requeueToStore = (
   { force, ...filter }: Filter & { force: boolean },
   { between, at, seen }: Pick<Matching, 'between' | 'seen'> & { at: string },

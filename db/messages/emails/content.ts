@@ -9,7 +9,7 @@ import { filledBytes, fillSlots } from '../../validation/slots.ts'
 import { LARGEST_PART, utf8Bytes } from '../../validation/strings.ts'
 import type { EmailRow } from './emails.sql.ts'
 
-/** The parts as sent. `text` is '' if there is none. */
+/** The parts as sent. `text` may be ''. */
 export type Content = { html: string; text: string }
 
 /** `version` is needed when the row names one. @throws Error when it is missing. */
@@ -22,7 +22,7 @@ function emailContent(row: EmailRow, version: CompiledVersion | undefined): Cont
 }
 
 /**
- * Returns the parts as they are sent. An email without a text gets one made from its HTML.
+ * Returns the parts to send. An email without a text gets one made from its HTML.
  * @throws as `emailContent`.
  */
 export async function sentContent(
@@ -71,7 +71,7 @@ export function partTooLarge(
   return own && filledBytes(own, variables, 'none') > LARGEST_PART ? 'text' : null
 }
 
-/** Renders a template with these values as it is sent, or returns the part that is too large. */
+/** Renders the parts of an email from a template with these values, or returns the part that is too large. */
 export async function buildPreview(
   version: CompiledVersion,
   variables: Readonly<Record<string, string>>,

@@ -1,7 +1,7 @@
 /**
  * Deletes emails: their states first, in ID order, then the accepted emails, then their events. Transactions
- * that record events lock the states, so that their events are deleted too. Triggers update the stats. The
- * caller refunds the quota (remove.ts).
+ * that record events lock the states, so that no event is left behind. Triggers update the stats. The caller
+ * refunds the quota (remove.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
@@ -20,10 +20,7 @@ const deletedRow = row({
 /** What callers need of a deleted email. `email`: its first recipient. */
 type DeletedEmail = InferType<typeof deletedRow>
 
-/**
- * Deletes the emails whose states a query has locked.
- * @param held the query for their IDs.
- */
+/** Deletes the emails whose states a query has locked. @param held the query for their IDs. */
 export async function deleteEmails(
   tx: Tx,
   teamId: string,

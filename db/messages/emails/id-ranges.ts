@@ -13,8 +13,8 @@ const LONGEST_STRETCH_MS = 1_000
 export const latest = (now: Date): number => now.getTime() + CLOCK_AHEAD_MS
 
 /**
- * Yields the ranges between `first` and `last`, in milliseconds. The time between two of them shows how long
- * reading takes. Ends early after `patience` milliseconds.
+ * Yields the ranges between `first` and `last`, in milliseconds. The time between two yields measures how
+ * long reading a range lasts. Ends early after `patience` milliseconds.
  */
 export function* stretches(
   { first, last }: { first: number; last: number },
@@ -29,7 +29,7 @@ export function* stretches(
     end = from
     const ended = performance.now()
     if (ended - started > patience) return
-    // A range twice as long takes about twice as long, so it is only started if it can end in time.
+    // A range twice as long needs about twice the time, so it is only started if it can end in time.
     const took = ended - began
     const growth = Math.min(2, Math.max(1, (started + patience - ended) / took))
     width *= Math.min(growth, LONGEST_STRETCH_MS / took)

@@ -6,7 +6,7 @@ import { codePoints } from '../../validation/strings.ts'
 import { TEXTS } from '../texts.ts'
 import type { EmailItem } from './call.ts'
 
-/** The content and recipients of our own email. */
+/** The content and recipients of an email. Its other fields are optional. */
 export type SaidOfEmail = Pick<EmailItem, 'from' | 'to' | 'subject'> & Partial<EmailItem>
 
 /** Creates an email with these fields, and defaults for the rest. */

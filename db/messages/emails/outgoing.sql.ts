@@ -42,7 +42,7 @@ const outgoingRow = emailRow.concat(
     unknowns: number(),
     /** The time of its first attempt since then, or null. */
     tried_since: string().nullable(),
-    /** When it was last held because of its sender, or null. */
+    /** When a problem of its sender last delayed it, or null. */
     held_at: string().nullable(),
     /** True if its bodies were left out because of their size. `bodiesOfEmail` reads them. */
     is_large: boolean(),
@@ -50,7 +50,7 @@ const outgoingRow = emailRow.concat(
     /** `ignored`: requeued with --force, so that it is sent even to suppressed recipients. */
     suppression: string().oneOf(['applied', 'ignored']).nullable(),
     suppress_transactional: string().oneOf(SUPPRESS_TRANSACTIONAL),
-    /** Its suppressed recipients. Null if there are none, or it isn't checked. */
+    /** Its suppressed recipients. Null if it has none, or isn't checked. */
     suppressed: mixed<StoredSuppression[]>().nullable(),
     /** Set if it waits because bulk email of its team is paused, and it is an item of a batch. */
     bulk_pause: mixed<BulkPause>().nullable(),

@@ -1,7 +1,7 @@
 /**
- * Tokens of unsubscribe links: the team, another ID and the person's address, encrypted with SECRET_KEY. A
+ * Tokens of unsubscribe links: the team, another ID and the recipient's address, encrypted with SECRET_KEY. A
  * link keeps working after its email was deleted, and for a contact that was created again. A token can't be
- * guessed or read, is the same every time, and nothing is stored.
+ * guessed or read and never changes. Nothing is stored.
  */
 import { parse, stringify } from 'uuid'
 import type { Secrets } from '../../process/secrets.ts'
@@ -9,13 +9,13 @@ import type { Secrets } from '../../process/secrets.ts'
 const UUID_BYTES = 16
 const IDS_BYTES = 2 * UUID_BYTES
 
-/** What contains the link: a single email, or one of a broadcast. */
+/** The message with the link: a single email, or one of a broadcast. */
 export const LINK_PURPOSES = ['unsubscribe', 'unsubscribe-broadcast'] as const
 type LinkPurpose = (typeof LINK_PURPOSES)[number]
 
 /**
- * `id`: of the email or broadcast. `person`: the identity of the address, or '' for a link that unsubscribes
- * no one.
+ * The ID of the email or broadcast, and the identity of the address, or '' for a link that unsubscribes no
+ * one.
  */
 type Named = { team_id: string; id: string; person: string }
 
@@ -29,7 +29,7 @@ export function personToken(secrets: Secrets, purpose: LinkPurpose, { team_id, i
 export const namesTeam = (token: string, teamId: string): boolean =>
   Buffer.from(token.slice(0, 22), 'base64url').equals(parse(teamId))
 
-/** Whom a token was made for, or null when it is not one of ours for this purpose. */
+/** Returns the contents of a token, or null if it isn't ours for this purpose. */
 export function readPersonToken(secrets: Secrets, purpose: LinkPurpose, token: string): Named | null {
   const bytes = Buffer.from(token, 'base64url')
   const ids = bytes.subarray(0, IDS_BYTES)

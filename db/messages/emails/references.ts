@@ -103,7 +103,7 @@ export const domainNotAllowed = (item: EmailItem, sender: EmailSender): RequestE
     problem: fill(TEXTS.domainOfKey, { domain: sender.domain ?? '' }),
   })
 
-/** Any ID of the right length, because all links of one person have the same length. */
+/** Any ID of the right length, because all links of one address have the same length. */
 const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
 /** A URL that a List-Unsubscribe header can contain without encoding. */
 const HEADER_URL = /^https?:\/\/[!-;=?-~]{1,900}$/

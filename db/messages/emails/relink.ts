@@ -1,6 +1,6 @@
 /**
  * Replaces the unsubscribe links in an email that is sent again: links of its recipients become links of the
- * new one. Links of other teams or people don't change, so that a user can't create a link by entering an
+ * new one. Links of other teams or addresses don't change, so that a user can't create a link by entering an
  * address. Pure.
  */
 
@@ -15,11 +15,12 @@ import type { ShownEmail } from './show.ts'
 
 /** Matches text that may be a link token. */
 const LINK_TOKEN = /(?<=\/u\/)[\w-]{60,}/g
-/** How many different links of its team an email can contain. Opening each takes time. */
+/** The maximum number of different links of its team in an email. Decrypting each is slow. */
 const MAX_LINKS = 100
 
 /**
- * Returns a function that replaces the links in a part of the email with those of a person, or '' for no one.
+ * Returns a function that replaces the links in a part of the email with those of an address, or '' for no
+ * one.
  * @throws RequestError bad_request if the email has too many links.
  */
 export function relinker(secrets: Secrets, email: ShownEmail, person: string): (part: string) => string {

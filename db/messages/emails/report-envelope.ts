@@ -1,6 +1,6 @@
 /**
  * Reads the envelope that Postfix's pipe adds to mail (`flags=DORq`): recipient and sender. The web process
- * decides what to store, the worker how to read it. Pure. Linear, and reads only the header section.
+ * uses it to select reports, and the worker to read them. Pure. Linear, and reads only the header section.
  */
 
 export type ReportEnvelope = {
@@ -83,5 +83,5 @@ const DAEMONS: readonly string[] = ['mailer-daemon', 'postmaster']
 export const isFromServer = ({ sender, from }: ReportEnvelope): boolean =>
   sender === '' || [from, sender ?? ''].some((address) => DAEMONS.includes(localPart(address)))
 
-/** Whether the From address is a daemon's. */
+/** True if the From address is a daemon's. */
 export const isDaemon = ({ from }: ReportEnvelope): boolean => DAEMONS.includes(localPart(from))

@@ -112,8 +112,8 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
     select * from emails where team_id = w.of_team and id = w.of_id offset 0) e`
 
 /**
- * Selects emails in list order by their states: of a team, of all teams, waiting ones, or those of a rare
- * status. Waiting emails of all teams have an index by acceptance time, which is also the ID order.
+ * Selects emails in list order by their states, for one team, all teams, waiting emails or a rare status.
+ * Waiting emails of all teams have an index by acceptance time, which is also the ID order.
  */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
   const { team_id: team, status, scheduled, in_broadcast, whose, from, to, between } = criteria

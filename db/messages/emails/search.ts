@@ -1,8 +1,8 @@
 /**
- * Lists and searches emails for the CLI and the dashboard: by recipient, any ID, subject words, dates and
- * list filters. Uses an index if there is one. Otherwise it searches from the newest email in growing time
- * ranges, until the page is full or time runs out. A search is quick for any number of emails, returns where
- * to continue, and never returns a row twice.
+ * Lists and searches emails for the CLI and the dashboard: by recipient, any ID, terms in the subject, dates
+ * and list filters. Uses an index if possible. Otherwise it searches from the newest email in growing time
+ * ranges, until the page is full or the time limit passes. A search is quick for any number of emails,
+ * returns the position to continue from, and never returns a row twice.
  */
 
 import { domainToUnicode } from 'node:url'
@@ -66,10 +66,7 @@ function recipientSpellings(given: string): string[] {
   return domainSpellings(mailbox.domain).map((domain) => `${local}@${domain}`)
 }
 
-/**
- * Splits a filter into words.
- * @throws RequestError bad_request if there are too many.
- */
+/** Splits a filter at spaces. @throws RequestError bad_request if it has too many terms. */
 function wordsOf(what: 'subject' | 'q', given: string | undefined): string[] | undefined {
   const words = given?.split(/\s+/).filter((word) => word !== '')
   if (words === undefined || words.length <= MAX_WORDS) return words

@@ -1,5 +1,5 @@
 /**
- * Stores what bounces by mail say about our own configuration. They never pause a sender, because every
+ * Stores reports in bounces by mail about our own configuration. They never pause a sender, because every
  * recipient has seen the return address that authenticates them. The Health page shows a sender after three
  * such emails to different recipient domains within an hour. DECISIONS: Failure classes.
  */

@@ -31,7 +31,7 @@ export async function loadVersions({ tx, versions }: Deps, rows: readonly EmailR
   return (row: EmailRow) => compiled.get(row.template_version_id ?? '')
 }
 
-/** The email of this id. @throws RequestError not_found. */
+/** Returns an email. @throws RequestError not_found. */
 async function requireEmail(tx: Tx, teamId: string, id: string): Promise<EmailRow> {
   await requireTeam(tx, teamId)
   const row = await emailById(tx, teamId, id)
@@ -42,10 +42,7 @@ async function requireEmail(tx: Tx, teamId: string, id: string): Promise<EmailRo
 const urlOf = (publicUrl: string | undefined, token: string | null): string | null =>
   publicUrl === undefined || token === null ? null : unsubscribeUrl(publicUrl, token)
 
-/**
- * Returns an email, and what its page needs to offer actions.
- * @throws RequestError not_found.
- */
+/** Returns an email, and the state for the actions on its page. @throws RequestError not_found. */
 export async function emailWithState(deps: ShowDeps, teamId: string, id: string) {
   const row = await requireEmail(deps.tx, teamId, id)
   const version = (await loadVersions(deps, [row]))(row)
@@ -67,10 +64,7 @@ export async function emailWithState(deps: ShowDeps, teamId: string, id: string)
     // Absent when nothing is left to deliver.
     ...(waiting === null ? {} : { waiting: { ...waiting, recipients } }),
   }
-  /**
-   * Returns its parts as they are sent.
-   * @throws Error if they were purged.
-   */
+  /** Returns the parts that are sent. @throws Error if they were purged. */
   const sent = async (texts: PlainTexts) => sentContent(row, version, texts)
   return { email, state, sent }
 }

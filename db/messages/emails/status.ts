@@ -19,7 +19,7 @@ export type EmailEventKind =
   | 'auto_reply'
   /** By a link or a list of the provider's own. */
   | 'unsubscribed'
-  /** By a proxy or a scanner, not by a person. */
+  /** By a proxy or a scanner, not by the recipient. */
   | 'machine_opened'
   | 'machine_clicked'
   | 'gave_up'

@@ -1,4 +1,4 @@
-/** Tokens and links to unsubscribe from single emails: team, email and person (person-token.ts). */
+/** Tokens and links to unsubscribe from single emails: team, email and address (person-token.ts). */
 import type { Secrets } from '../../process/secrets.ts'
 import { personToken, readPersonToken } from './person-token.ts'
 
@@ -24,6 +24,6 @@ export type UnsubscribeLinks = (email: EmailRecipient) => string
 export const unsubscribeLinks = (secrets: Secrets, publicUrl: string | null): UnsubscribeLinks | null =>
   publicUrl === null ? null : (email) => unsubscribeUrl(publicUrl, unsubscribeToken(secrets, email))
 
-/** Returns the email and person of a token, or null if it isn't ours. */
+/** Returns the email and address of a token, or null if it isn't ours. */
 export const readUnsubscribeToken = (secrets: Secrets, token: string): EmailRecipient | null =>
   readPersonToken(secrets, PURPOSE, token)

@@ -1,6 +1,6 @@
 /**
- * An email as it is shown: the fields of the Email object in the API's order. The API, the CLI and a replay
- * show the same row in the same way. Pure.
+ * The fields of the Email object in the API's order. The API, the CLI and a replay show the same row in the
+ * same way. Pure.
  */
 
 import type { CompiledVersion } from '../../content/templates/versions.ts'

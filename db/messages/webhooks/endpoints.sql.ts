@@ -135,8 +135,8 @@ export async function replaceSecret(
 }
 
 /**
- * Deletes the pause of an endpoint. Call it after changing its row, because rounds of attempts lock that
- * first too.
+ * Deletes the pause of an endpoint. Change the endpoint's row first, because rounds of attempts lock them in
+ * that order.
  */
 export const deleteEndpointPause = (tx: Tx, id: string) =>
   tx.query(sql.type(object())`delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text`)

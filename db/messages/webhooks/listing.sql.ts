@@ -156,7 +156,7 @@ export const webhooksToRequeue = (
       and endpoint_id in (select id from webhook_endpoints where team_id = ${teamId} and state = 'enabled')
     order by id limit ${part?.limit ?? null}`)
 
-/** What to send again: failed messages, all ended ones, or waiting ones immediately. */
+/** The messages to send again: failed messages, all ended ones, or waiting ones immediately. */
 export const REPLAYED = ['failed', 'over', 'waiting'] as const
 
 /** Which messages are sent again, by when they were made, and their type. */

@@ -1,6 +1,5 @@
 /**
- * Rows of webhook_messages, and their attempts among webhook_events: what was sent to endpoints, and their
- * responses.
+ * Rows of webhook_messages with their content, endpoints and state, and their attempts among webhook_events.
  */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'

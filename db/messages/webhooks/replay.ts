@@ -1,7 +1,7 @@
 /**
  * Sends webhook messages again with the same IDs and bytes, in batches (maintenance/background-jobs): failed
- * messages, all ended ones, or waiting ones immediately. Messages that were created or changed since the
- * request are left alone. Stops if the endpoint is disabled.
+ * messages, all ended ones, or waiting ones immediately. Skips messages that were created or changed after
+ * the request. Stops if the endpoint is disabled.
  */
 import { NIL } from 'uuid'
 import { storeEvents } from '../../channels/events/store-events.ts'
@@ -18,11 +18,12 @@ import { restartWebhooks } from './messages.sql.ts'
 /** Messages restarted per transaction. */
 const REPLAY_BATCH = 1_000
 
-/** The selection as it is stored. */
+/** The stored form of the selection. */
 export type Replay = Stored<ReplayFilter> & {
   endpoint_id: string
   /**
-   * Only messages as they were at this snapshot (db/postgres/snapshot.sql.ts). `most` absent: all of them.
+   * Excludes messages that changed after this snapshot (db/postgres/snapshot.sql.ts). `most` absent: all of
+   * them.
    */
   seen: string
   most?: number

@@ -12,7 +12,7 @@ type Owner = { team_id: string; id: string }
 
 const about = ({ team_id, id }: Owner): string => `${team_id}/${id}`
 
-/** Creates a secret: as it is shown, and as it is stored. */
+/** Creates a secret. Returns the text to show to the user, and the encrypted value to store. */
 export function makeSecret(secrets: Pick<Secrets, 'encrypt'>, owner: Owner) {
   const key = randomBytes(BYTES)
   return { shown: `${PREFIX}${key.toString('base64')}`, sealed: sealSecret(secrets, owner, key) }

@@ -15,7 +15,7 @@ import { readHistory, webhookByEvent } from './listing.sql.ts'
 export type ShownWebhook = Awaited<ReturnType<typeof showWebhook>>
 
 /**
- * Returns the message about one event. `waiting` is null if there is nothing left to deliver.
+ * Returns the message about one event. `waiting` is null if its delivery has ended.
  * @throws RequestError not_found.
  */
 export async function showWebhook(

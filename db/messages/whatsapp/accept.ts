@@ -1,10 +1,9 @@
 /**
  * Accepts WhatsApp sends: checks them, charges each team's quota, stores one row per recipient and enqueues
- * delivery, all or nothing. Single sends, batches and combined single sends of many teams use the same path
- * and the same round trips, for any number of recipients: begin, templates, locks, replays, rows with charges
- * and jobs, commit. The quota is never exceeded, a key never creates a second request, and an item is
- * accepted completely or not at all. Never contacts a provider.
- * DECISIONS: Order of errors.
+ * delivery, all or nothing. Single sends, batches and combined single sends of many teams use the same round
+ * trips for any number of recipients: BEGIN, templates, locks, replays, rows with charges and jobs, COMMIT.
+ * The quota is never exceeded, a key never creates a second request, and an item is accepted completely or
+ * not at all. Never contacts a provider. DECISIONS: Order of errors.
  */
 
 import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
@@ -187,9 +186,7 @@ function firstOf({ messages }: Stored): string {
   return first.id
 }
 
-/**
- * Accepts a call's items in order. Returns an error for the whole call if its rows don't all fit the quota.
- */
+/** Accepts a call's items in order. Returns an error for all of them if their rows don't fit the quota. */
 function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
   const { limits, used } = batch.account
   const { made, outcomes } = buildAll(call, batch)

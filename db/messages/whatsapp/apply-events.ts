@@ -124,8 +124,8 @@ async function raise(tx: Tx, events: readonly WhatsappEvent[]): Promise<void> {
 }
 
 /**
- * Our own IDs come back with what we send. A status with only the provider's ID may be about another server's
- * message.
+ * We send our own ID with each message, and its statuses contain it. A status with only the provider's ID may
+ * be about another server's message.
  */
 const FOREIGN = ignored('the status is of no message of ours')
 const OF_OTHER_NUMBER = ignored('the status is of a number that the message was not sent from')

@@ -1,7 +1,7 @@
 /**
- * Reduces a post of the WhatsApp Cloud API to what the service needs, before anything is stored. The text of
- * recipients is dropped. Of a message, the ID, sender, time, kind, the ID of the replied-to message and
- * whether it is a stop or start word remain. All other messages are dropped. Pure.
+ * Reduces a post of the WhatsApp Cloud API to the necessary data, before anything is stored. Messages from
+ * recipients are dropped unless they are a stop or start keyword. Such a message keeps its ID, sender, time
+ * and type, the ID of the replied-to message, and the keyword, but not its text. Pure.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
  */
 import { isObject } from '../../validation/fields.ts'
@@ -19,7 +19,7 @@ export type HookScope = { phone_number_id: string; account_id: string; display_p
 
 type Cutting = { ignored: Ignored; stopWords: readonly string[] }
 
-/** `body` null: there is nothing left to process. */
+/** `body` is null if no entry needs processing. */
 type CutPost = { body: Buffer | null; ignored: Ignored }
 
 const STATUSES: readonly unknown[] = ['sent', 'delivered', 'read', 'failed']
@@ -137,7 +137,7 @@ function cutEach(given: unknown, cut: (entry: Json) => Json | null, ignore: (cou
 const digitsOf = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value).replace(/\D/g, '') : ''
 
-/** True if a change is about the hook's number, or about its account as a whole. */
+/** True if a change is about the hook's number, or about its account in general. */
 function isWithin(
   { field, value }: Json,
   { account_id, phone_number_id, display_phone_number }: HookScope,
@@ -187,8 +187,8 @@ function cutChange({ field, value }: Json, { ignored, stopWords }: Cutting): Jso
 }
 
 /**
- * Reduces a post. Null if it isn't a JSON object. An already reduced post stays byte for byte the same.
- * @param stopWords additional words from a setting (stop-words.ts).
+ * Reduces a post. Null if it isn't a JSON object. Reducing a post again doesn't change a byte.
+ * @param stopWords additional keywords from a setting (stop-words.ts).
  * @param scope the number of the hook, if it belongs to one. The result names it as `hook`.
  */
 export function cutPost(

@@ -25,7 +25,7 @@ export type LateFailure = WhatsappEvent & {
   wait_seconds?: number | undefined
 }
 
-/** How long a response with an accepted message may take to be stored, in milliseconds. */
+/** While a failure is newer than this, its attempt may not be stored yet, in milliseconds. */
 const RECORDING_MS = 30_000
 
 /** How long a message waits after its last failure, and whether it has been deferred for too long. */
@@ -76,7 +76,10 @@ export async function returnToQueue(
   return { results, overdue }
 }
 
-/** Meta's times are whole seconds. An attempt can't have failed before attempts started to count. */
+/**
+ * Dates a failure at the start of its attempts at the earliest, because Meta's times have no fraction of a
+ * second.
+ */
 const counted = (failure: LateFailure, { since }: LockedMessage): LateFailure => ({
   ...failure,
   occurred_at: new Date(Math.max(failure.occurred_at.getTime(), Date.parse(since))),

@@ -42,7 +42,7 @@ const text = (value: unknown): string | null => storableId(value)
 /**
  * Sends one request.
  * @throws TokenRejected with Meta's message.
- * @throws RequestError unavailable if there is no response.
+ * @throws RequestError unavailable without a response.
  */
 async function request(
   { url, token }: NumberQuery,
@@ -68,7 +68,7 @@ async function request(
   throw new TokenRejected(words)
 }
 
-/** Whether the account has the number. @throws as `request` does. */
+/** True if the account has the number. @throws as `request` does. */
 async function hasNumber(query: NumberQuery): Promise<boolean> {
   let after = ''
   for (let page = 0; page < MAX_PAGES; page++) {

@@ -127,7 +127,7 @@ function isOurHook(webhook: NumberState['webhook'], name: string, site: string |
   return isHere && (pathname.endsWith('/hooks/whatsapp') || pathname.endsWith(hookPath(name)))
 }
 
-/** Lists what an operator still has to set up, in sentences. */
+/** Lists the remaining setup steps for the operator, in sentences. */
 function missingOf(
   { subscribed, webhook }: NumberState,
   { name, account_id, site }: { name: string; account_id: string; site: string | null },
@@ -224,7 +224,7 @@ type CheckedNumber = WhatsappNumber & {
   is_our_hook: boolean | null
   /** The fields that the app must subscribe to. Meta doesn't return whether it does. */
   fields: readonly string[]
-  /** Whether Meta accepted the token. */
+  /** True if Meta accepted the token. */
   accepted: boolean
 }
 

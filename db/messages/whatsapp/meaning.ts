@@ -1,5 +1,6 @@
 /**
- * Explains the provider's error codes and what to do about them. Pure. Source: providers, WhatsApp errors.
+ * Explains the provider's error codes, with the action that each needs. Pure. Source: providers, WhatsApp
+ * errors.
  */
 
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -24,6 +25,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
   132016: 'The provider has permanently disabled the template. Create a new one.',
 }
 
-/** Returns the explanation of an error code, or null if there is none. */
+/** Returns the explanation of an error code, or null. */
 export const meaningOf = (code: string | null): string | null =>
   code !== null && Object.hasOwn(MEANINGS, code) ? (MEANINGS[code] ?? null) : null

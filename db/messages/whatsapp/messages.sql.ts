@@ -32,7 +32,7 @@ export type NewMessage = {
   country: string | null
   /** The number that sends it. Null: the default one. */
   phone_number_id: string | null
-  /** Whether version 0.1.0 would send it wrongly (template.ts). */
+  /** True if version 0.1.0 would send it wrongly (template.ts). */
   parts: boolean
   created_at: string
 } & Times
@@ -137,10 +137,10 @@ export const messagesOfRequest = (tx: Tx, teamId: string, requestId: string) =>
 /** True if a row `m` waits for another attempt after it was reported as sent. It is still shown as sent. */
 const isSentAgain = sql.fragment`(m.was_sent and m.status = 'queued')`
 
-/** The status of a row `m` as it is shown. */
+/** The displayed status of a row `m`. */
 const shownStatus = sql.fragment`case when ${isSentAgain} then 'sent' else m.status end as status`
 
-/** Whether a row `m` is shown with a status. */
+/** Returns the condition for rows `m` whose displayed status is this one. */
 export function hasStatus(status: WhatsappStatus): FragmentSqlToken {
   if (status === 'sent') return sql.fragment`(m.status = 'sent' or ${isSentAgain})`
   return status === 'queued'
@@ -196,7 +196,7 @@ const outgoingRow = row({
   language: string(),
   slots: array(string()),
   url_buttons: array(number()),
-  /** Whether the template belongs to the account of the number. */
+  /** True if the template belongs to the account of the number. */
   own_template: boolean(),
   parts: mixed<TemplateParts>().nullable(),
   template_status: string().oneOf(TEMPLATE_STATES),
@@ -221,9 +221,9 @@ export type NumberMessageRow = InferType<typeof numberMessageRow> & { test: fals
 const defaultAccount = sql.fragment`(select account_id from whatsapp_numbers where name = 'default')`
 
 /**
- * Reads messages that the provider hasn't accepted and whose team can send, with their current template. Each
- * is looked up by its key: with a small templates table that was never analyzed, the planner scanned all
- * messages of the team (30 of 20,000 took half a second).
+ * Reads messages that the provider hasn't accepted and whose team can send, with their current template. The
+ * lateral joins look each up by its key. With a small templates table that was never analyzed, the planner
+ * scanned all messages of the team (30 of 20,000 took half a second).
  * @param columns further columns of `m` and of the number `n`.
  * @param number the condition on the number.
  */

@@ -68,7 +68,7 @@ const numberRow = row({
   quality: string().nullable(),
   messaging_limit: string().nullable(),
   messages_per_second: number(),
-  /** Whether an operator or Meta has paused it. */
+  /** True if an operator or Meta has paused it. */
   paused: boolean(),
   subscribed: boolean().nullable(),
   missing: array(string()),
@@ -145,7 +145,7 @@ export const updateNumber = (tx: Tx, name: string, change: NumberChange) =>
 
 /**
  * Stores the result of a check.
- * @param said Meta's data about the number. Null if it rejected the token.
+ * @param said Meta's data about the number. Null if Meta rejected the token.
  */
 export const storeCheck = (
   tx: Tx,

@@ -1,4 +1,4 @@
-/** Whether processes of 0.1.0 run or ran, which store complete posts of WhatsApp (migration 0009). */
+/** Detects processes of 0.1.0, which store complete posts of WhatsApp (migration 0009). */
 import { sql } from 'slonik'
 import { boolean, object } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -10,9 +10,12 @@ const LAST_SEEN_S = 60
 const KIND = 'whatsapp_texts'
 
 const oldWebRow = row({
-  /** Whether a web process of 0.1.0 is running. */
+  /** True if a web process of 0.1.0 is running. */
   is_running: boolean(),
-  /** True if a 0.1.0 web process may have stored texts since the last purge. Null if there was none. */
+  /**
+   * True if a 0.1.0 web process may have stored texts since the last purge. Null if no such process was ever
+   * seen.
+   */
   has_run: boolean().nullable(),
 })
 

@@ -16,7 +16,7 @@ const changedRow = row({
   is_out: boolean(),
   at: string(),
   by: string(),
-  /** Whether the recipient was opted out before. */
+  /** True if the recipient was opted out before. */
   was_out: boolean(),
   has_listeners: boolean(),
 })

@@ -9,7 +9,7 @@ const LONGEST_MEDIA_URL = 2_048
 const LONGEST_COUPON_CODE = 20
 const LONGEST_PASSWORD = 15
 
-/** Returns what is wrong with a value, or null. */
+/** Returns the error of a value, or null. */
 function valueProblem(value: string, most: number): string | null {
   if (value === '') return 'must not be empty'
   if (codePoints(value) > most) return `must have at most ${most} characters`
@@ -58,7 +58,7 @@ function checkOf(slot: string, parts: TemplateParts | null): Check {
   return (header && HEADERS[header.kind]?.[slot]) ?? ANY
 }
 
-/** Returns what is wrong with the length of a filled text, about the longest value, or null. */
+/** Returns an error about the longest value if a filled text is too long, or null. */
 function lengthProblem(where: string, part: TextPart | undefined | null, values: Values): FieldError | null {
   if (!part) return null
   const lengths = Object.entries(part.times).map(([slot, times]) => {
@@ -74,7 +74,7 @@ function lengthProblem(where: string, part: TextPart | undefined | null, values:
 
 type Values = Readonly<Record<string, string>>
 
-/** Returns what is wrong with the parameters of a template, or null. */
+/** Returns the error of a template's parameters, or null. */
 export function parametersProblem(
   slots: readonly string[],
   parts: TemplateParts | null,

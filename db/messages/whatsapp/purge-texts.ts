@@ -9,7 +9,7 @@ import { cutPost } from './cut-post.ts'
 /** Where the next slice starts. */
 export type PurgeCursor = { after: string }
 
-/** Returns what to keep of a stored post. Null: nothing. Undefined: it doesn't change. */
+/** Returns the part of a stored post to keep. Null means nothing, undefined means no change. */
 function keptOf(body: Buffer): Buffer | null | undefined {
   const cut = cutPost(body)
   if (cut === null) return body.length === 0 ? undefined : Buffer.alloc(0)

@@ -118,7 +118,7 @@ export async function createWhatsappTemplate(
   return templateView(row)
 }
 
-/** Sets a template's state by hand. @throws RequestError not_found, bad_request */
+/** Sets a template's state manually. @throws RequestError not_found, bad_request */
 export async function setWhatsappTemplateStatus(
   by: Caller,
   teamId: string,

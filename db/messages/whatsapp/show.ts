@@ -24,10 +24,7 @@ const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow) => 
   return { id, team_id, to: recipient, ...rest, ...shownTimes({ scheduled_at, expires_at }) }
 }
 
-/**
- * Returns a message, and what its page needs to offer actions.
- * @throws RequestError not_found.
- */
+/** Returns a message, and the state for the actions on its page. @throws RequestError not_found. */
 export async function messageWithState({ tx, now }: At, teamId: string, id: string) {
   await requireTeam(tx, teamId)
   const row = await messageById(tx, teamId, id)

@@ -1,4 +1,7 @@
-/** The words that opt recipients out of marketing and in again, and the setting that adds some. Pure. */
+/**
+ * Recognizes the keywords that opt recipients out of marketing and in again, and the setting that adds some.
+ * Pure.
+ */
 import { string } from 'yup'
 import { commaList } from '../../process/config.ts'
 
@@ -16,14 +19,14 @@ const LONGEST_WORD = 100
 
 const folded = (text: string): string => text.trim().normalize('NFC').toLowerCase()
 
-/** WHATSAPP_STOP_WORDS: additional words, separated by commas. */
+/** WHATSAPP_STOP_WORDS: additional keywords, separated by commas. */
 export const stopWordsSetting = string().test(
   'stop words',
   '${path} must not contain CANCEL, because recipients also use it about appointments and orders',
   (text) => !commaList(text).some((word) => folded(word) === NEVER),
 )
 
-/** Returns the words of the setting, normalized for comparison. */
+/** Returns the setting's keywords, normalized for comparison. */
 export const parseStopWords = (setting: string | undefined): string[] => commaList(setting).map(folded)
 
 /**

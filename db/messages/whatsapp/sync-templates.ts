@@ -57,7 +57,7 @@ const keyOf = ({ name, language }: { name?: string | undefined; language?: strin
   `${name}/${withUnderscores(language ?? '')}`
 
 /**
- * Applies the list of an account, and does what else the sync requests.
+ * Applies the list of an account, and the sync's `wish`.
  * @param account_id null: the account of the default number.
  */
 export async function applyListing(

@@ -67,10 +67,7 @@ export const whatsappTemplatesOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(templateRow)`
     select ${templateColumns} from whatsapp_templates t where t.team_id = ${teamId} order by t.id`)
 
-/**
- * Sets a template's state.
- * @returns the row, or null if there is none.
- */
+/** Sets a template's state. @returns the row, or null if it doesn't exist. */
 export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: TemplateState, now: Date) =>
   tx.maybeOne(sql.type(templateRow)`
     update whatsapp_templates t set
@@ -121,7 +118,8 @@ export type ReportedFinding = MessageRef & { status: TemplateState | null; fault
 
 /**
  * Stores the failures that reports show for the templates of messages, in one statement. The latest counts,
- * by the provider's times, which are whole seconds. Failures older than the stored state are dropped.
+ * by the provider's times, which have no fraction of a second. Failures older than the stored state are
+ * dropped.
  */
 export async function recordReportedFindings(tx: Tx, findings: readonly ReportedFinding[], now: Date) {
   const types = { ...MESSAGE_REF, status: 'text', fault: 'text', occurred_at: 'timestamptz' }
@@ -171,8 +169,8 @@ export const withUnderscores = (language: string): string => language.replaceAll
 const CHANGE = { name: 'text', language: 'text', account_id: 'text', number: 'text' }
 
 /**
- * Whether a template `t` is meant by `c`. Teams of the default number belong to its account. While that isn't known,
- * they are meant by accounts that no number has.
+ * True if `c` is about the template `t`. Teams of the default number belong to its account. While that isn't
+ * known, they match accounts that no number has.
  */
 const isMeant = sql.fragment`
   t.name = c.name and replace(t.language, '-', '_') = c.language and not ${ofTestTeam} and exists (
@@ -201,8 +199,8 @@ export const teamsWithTemplates = (tx: Tx, changes: readonly TemplateChange[]) =
 const namedRow = meantRow.omit(['team_id'])
 
 /**
- * Sets the states that the provider reported, in one statement. Its times are whole seconds. Events older
- * than the stored state are dropped. The latest event counts. Within one second, the most restrictive does.
+ * Sets the reported states, in one statement. Events older than the stored state are dropped. The latest
+ * event counts. Within one second, the precision of the provider's times, the most restrictive does.
  * @returns the events that match a template, changed or not.
  */
 export async function applyTemplateUpdates(tx: Tx, news: readonly TemplateUpdate[], now: Date) {

@@ -14,7 +14,7 @@ const FOLD_BATCH = 20_000
 export const dayBefore = (now: Date, days: number): Date =>
   new Date(Math.floor(now.getTime() / DAY) * DAY - days * DAY)
 
-/** Folds all deltas stored so far, and deletes hours that are no longer shown. */
+/** Folds all deltas stored so far, and deletes hours that are too old to be shown. */
 export async function foldStats(database: Database): Promise<void> {
   for (const fold of [foldDeltas, foldTopicCounts, deleteHours]) {
     let folded: number

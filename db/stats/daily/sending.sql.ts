@@ -32,7 +32,7 @@ export const sendingOfLastDay = (tx: Tx, least: number) =>
     group by f.team_id
     having sum(f.count) filter (where f.status = 'sent') >= ${least}`)
 
-/** How many days the shares of a page are over. */
+/** The number of days behind the rates on a page. */
 const WEEK_DAYS = 7
 /** Selects the stats `f` of the last seven days, including today. */
 const inWeek = sql.fragment`

@@ -31,7 +31,7 @@ type SignOfLife = Omit<ProcessRow, 'queues' | 'seen_at' | 'silent_seconds'> & {
   started_at: Date
 }
 
-/** Stores a process's heartbeat and what it has counted, in one statement. */
+/** Stores a process's heartbeat and its counter increments, in one statement. */
 export const storeSignOfLife = (tx: Tx, life: SignOfLife, additions: readonly Addition[]) =>
   tx.query(sql.prepared('store_sign_of_life', object())`
     with life as (

@@ -1,5 +1,5 @@
 /**
- * The heartbeat of a process: its state and what it has counted, in one statement every few seconds. A
+ * Sends the heartbeat of a process: its state and counter increments, in one statement every few seconds. A
  * process that ends reports the rest first. During a database outage, counts wait in memory. Any web process
  * can therefore report on all processes (exposition.ts, scale.ts).
  */
@@ -19,7 +19,7 @@ export const SILENT_AFTER_S = 20
 /** When silent processes are deleted, in seconds. Until then, operators can see when they were last alive. */
 export const FORGOTTEN_AFTER_S = 3_600
 
-/** What a worker reports about itself. A web process reports nothing. */
+/** A worker's report about itself. A web process reports nothing. */
 export type ProcessRole = {
   queues: readonly string[]
   /** The key of the sender that a queue delivers through, by queue. */

@@ -31,8 +31,8 @@ function isHeld(queue: string, workers: readonly ProcessRow[], states: ReadonlyM
 }
 
 /**
- * True if a worker claims from this queue, or if there are no workers. Otherwise, more workers of the same
- * kind wouldn't help.
+ * True if a worker claims from this queue, or if no worker runs. Otherwise, more workers of the same kind
+ * wouldn't help.
  */
 const isTaken = (queue: string, workers: readonly ProcessRow[]): boolean =>
   workers.length === 0 || workers.some(({ queues }) => queues.includes(queue))

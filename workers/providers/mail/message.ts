@@ -24,7 +24,7 @@ const REFERENCE_HEADER = 'X-Heliograph-Ref'
 
 /** RFC 5322 §2.1.1, without the CRLF. */
 const MAX_LINE_OCTETS = 998
-/** A longer display name is sent as encoded words, which can be folded. */
+/** A longer display name is encoded (RFC 2047), because only then can it be folded. */
 const MAX_PLAIN_NAME_CHARACTERS = 200
 /** 64 bits, like nodemailer's random boundaries. */
 const BOUNDARY_CHARACTERS = 16
@@ -78,7 +78,7 @@ function joined(pieces: Pieces): (string | Buffer)[] {
  */
 const LINE_OF_BLANKS = /\r\n([ \t]+)(?=\r\n)/g
 
-/** Writes a part of the message as text. The tree's own `build` takes four streams and 3.4 × the CPU time. */
+/** Writes a part of the message as text. The tree's own `build` needs four streams and 3.4 × the CPU time. */
 function written(node: MimeNode, places: Places): Pieces {
   const head = `${node.buildHeaders()}\r\n\r\n`.replaceAll(LINE_OF_BLANKS, '$1')
   const file = places.get(node.content)
@@ -171,7 +171,7 @@ function bodyOptions({ html, text }: MessageParts): MailComposerOptions {
   return { html: { content: crlf(html) || '\r\n', contentTransferEncoding: 'base64' } }
 }
 
-/** A 7bit part is signed as it is here but sent with CRLF, so both must be the same. */
+/** Converts line breaks to CRLF. A 7bit part is signed here and sent with CRLF, so both must be identical. */
 const crlf = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
 /**

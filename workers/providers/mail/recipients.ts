@@ -1,6 +1,6 @@
 /**
- * Prepares recipients for a server. Pure. A string stands for one address or none, however a provider might
- * read it.
+ * Prepares recipients for a server. Pure. A string is one address or invalid, however a provider might read
+ * it.
  */
 import { parseAddress, toWireAddress } from '../../../db/validation/address.ts'
 import type { Outcome } from '../provider.ts'

@@ -8,7 +8,7 @@ const complained = found('complained', 'complaint')
 const opened = (event: unknown): Finding => seen('opened', textAt(event, ['user_agent']), '')
 /** An open through a proxy is a machine's. */
 const openedByProxy = (event: unknown): Finding => seen('opened', '', textAt(event, ['user_agent']), true)
-/** Its own blocklist, or an internal error. It doesn't say why the address is on the list. */
+/** Its own blocklist, or an internal error. It doesn't report why the address is on the list. */
 const untouched = found('bounced', 'none', REASON)
 
 const FINDINGS = new Map<string, (event: unknown) => Finding>([

@@ -1,8 +1,8 @@
 /**
- * Turns one event of a hosted relay into one neutral event. It contains what the four relays share: finding
- * the email, the time, and the key that removes repeats. Pure, apart from the secrets that references are
- * signed with. Only own keys of the JSON are read. An event that the relay's module doesn't list, or about
- * someone else's email, yields nothing.
+ * Converts one event of a hosted relay into one neutral event. The four relays share the steps here: find the
+ * email and the time, and create the key that removes repeats. Pure, apart from the secrets that references
+ * are signed with. Only own keys of the JSON are read. An event yields nothing if the relay's module doesn't
+ * list it, or if it is about email that we didn't send.
  */
 import { createHash } from 'node:crypto'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
@@ -63,7 +63,7 @@ export type RelayPage = {
   time: readonly Path[]
   /** The relay's id of the event, if it has one. */
   id: readonly Path[]
-  /** The paths of the signed reference and of the Message-ID. */
+  /** The paths of the signed reference and the Message-ID. */
   reference: readonly Path[]
   message_id: readonly Path[]
 }
@@ -74,14 +74,14 @@ const MAX_ADDRESS_CHARACTERS = 1_000
 /** Larger numbers of seconds are milliseconds. */
 const MAX_UNIX_SECONDS = 1e11
 
-/** Returns the value at a path of own keys. Undefined if there is none. */
+/** Returns the value at a path of own keys, or undefined. */
 const valueAt = (event: unknown, path: Path): unknown =>
   path.reduce<unknown>(
     (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     event,
   )
 
-/** Returns the text or number at the first path with a value, as text. '' if there is none. */
+/** Returns the text or number at the first path with a value, as text. Returns '' if all are empty. */
 export function textAt(event: unknown, ...paths: readonly Path[]): string {
   for (const path of paths) {
     const value = valueAt(event, path)
@@ -135,7 +135,7 @@ function refOf(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef |
   return isUuid(id.split('@', 1)[0] ?? '') ? { provider_message_id: id } : null
 }
 
-/** @throws Error if there is none. */
+/** Returns the bare address of the recipient. @throws Error if the text is empty or too long. */
 function bareAddress(text: string): string {
   if (text === '') throw new Error('the event has no recipient')
   if (text.length > MAX_ADDRESS_CHARACTERS) throw new Error("the recipient of the event isn't an address")
@@ -150,7 +150,7 @@ function timeOf(text: string, received_at: Date): Date {
   return Number.isNaN(time.getTime()) ? received_at : time
 }
 
-/** Identifies the event: by the relay's id and its time, or by its whole content. */
+/** Identifies the event by the relay's ID and its time, or by its full content. */
 function keyOf(
   page: RelayPage,
   event: unknown,

@@ -1,9 +1,9 @@
 /**
  * Sends email through the Amazon SES API v2, as raw messages, because our headers exceed what SES's header
- * list allows. It never throws. All recipients share one outcome, because SES accepts or rejects a message as
- * a whole. Every send has a time limit and runs once; the queue retries it. faults.ts judges errors. SES sets
- * the envelope sender, Date and Message-ID itself and signs with the identity's key. A signature of ours over
- * those headers would break, so there is none. Its reports are matched by tags.
+ * list allows. It never throws. All recipients share one outcome, because SES accepts or rejects the message
+ * for all. Every send has a time limit and runs once; the queue retries it. faults.ts judges errors. SES sets
+ * the envelope sender, Date and Message-ID itself and signs with the identity's key. We don't sign, because
+ * SES would change signed headers. Its reports are matched by tags.
  */
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
 import { parseMailbox } from '../../../db/validation/address.ts'

@@ -26,7 +26,7 @@ type Signed = {
 
 type Limits = { abortSignal?: AbortSignal; requestTimeout?: number }
 
-/** Far more than any answer of SES's. */
+/** Far larger than any response of SES. */
 const MAX_ANSWER_BYTES = 256 * 1024
 
 /** Creates the SDK's request handler. @param endpoint a server other than AWS's. */

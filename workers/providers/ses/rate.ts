@@ -1,7 +1,7 @@
 /**
- * Reads the SES account's rate, in recipients per second, with GetAccount. It asks at most once every few
- * minutes, and only the first send waits for the response. After a lost or forbidden response the last rate
- * stays in effect. db/delivery/senders/rate-limit.ts applies it.
+ * Reads the SES account's rate, in recipients per second, with GetAccount. It sends at most one request every
+ * few minutes, and only the first email waits for the response. After a lost or forbidden response the last
+ * rate stays in effect. db/delivery/senders/rate-limit.ts applies it.
  */
 import { GetAccountCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 

@@ -1,8 +1,8 @@
 /**
- * Reads SES reports published through SNS: an envelope with one event of one message → one neutral event per
- * affected recipient. It names only addresses in bouncedRecipients, complainedRecipients and the like, never
- * all recipients. The same report gives the same keys. It reads event publishing (`eventType`) and the older
- * feedback notifications (`notificationType`). DECISIONS: Delivery reports.
+ * Reads SES reports published through SNS. An envelope has one event of one message, which becomes one
+ * neutral event per affected recipient. Affected are the addresses in bouncedRecipients, complainedRecipients
+ * and similar fields, never all recipients. The same report gives the same keys. It reads event publishing
+ * (`eventType`) and the older feedback notifications (`notificationType`). DECISIONS: Delivery reports.
  */
 import { createHash } from 'node:crypto'
 import { type AnyObject, array, boolean, type InferType, mixed, type ObjectSchema, object, string } from 'yup'
@@ -115,7 +115,7 @@ type Finding = {
   at: string | undefined
   /** The provider's id of this event, if there is one. */
   id?: string | null | undefined
-  /** SES rejected our own set-up. */
+  /** True if SES rejected our configuration. */
   blames_sender?: boolean
 }
 

@@ -31,7 +31,7 @@ import { readSmtpUrl, requiresTls, withWayOut } from './url.ts'
 /**
  * Milliseconds. `total_ms` limits one send from the wait for a connection to the final dot, plus more for a
  * large message (sending-time.ts). `answer_ms` limits the wait for the final response, because servers scan
- * content then (RFC 5321 §4.5.3.2.6 asks for 10 minutes).
+ * content then (RFC 5321 §4.5.3.2.6 recommends 10 minutes).
  */
 export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; total_ms: number; answer_ms: number }
 
@@ -57,7 +57,7 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
 /** How long an idle connection is kept. */
 const IDLE_TIMEOUT_MS = 15_000
 
-/** The rate in sends per second that a relay starts from once it asks to slow down, and recovers to. */
+/** The initial and maximum rate of a relay that has limited us, in sends per second. */
 const NOMINAL_RATE = 200
 
 type Transport = ReturnType<typeof createPool>
@@ -79,7 +79,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const describe: Describe = (words) => storableWords(words, secrets)
   const transport = createPool(options, timeouts)
   const in_flight = createSendTracker()
-  // A relay has no rate limit until it asks for one. Its connections are the only limit.
+  // A relay has no rate limit until it requests one. Its connections are the only limit.
   const sender = { key: relaySender(options.url), ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false
 
@@ -147,7 +147,7 @@ function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
 function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   const { attempt } = mail.data as TrackedMail
   const envelope = mail.message.getEnvelope()
-  // nodemailer keeps the server's rejections here, even if the whole message fails
+  // nodemailer lists the rejected recipients here, even if the send fails for all
   attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
   attempt.isBegun = () => envelope.rejectedErrors !== undefined
   // Announced before the message is sent (RFC 1870), so that a server with a lower limit rejects it then.

@@ -23,7 +23,7 @@ function usableName(name = ''): string | null {
 }
 
 /**
- * Returns the first usable name of the settings, otherwise the machine's. Undefined if there is none.
+ * Returns the first usable name of the settings, otherwise the machine's, or undefined.
  * @param machine the machine's own name.
  */
 export function ehloName(settings: NameSettings, machine: string): string | undefined {

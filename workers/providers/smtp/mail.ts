@@ -9,7 +9,7 @@ import { type ReportEnvelope, readEnvelope } from '../../../db/messages/emails/r
 import { findReference, MAX_REPORT_BYTES } from '../../../db/messages/emails/return-path.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
 
-/** postal-mime takes 25 µs per line (measured), so 10 MiB of empty lines would take minutes. */
+/** postal-mime needs 25 µs per line (measured), so 10 MiB of empty lines would occupy it for minutes. */
 const MAX_LINES = 20_000
 const MAX_HEADER_BYTES = 256 * 1024
 /** The maximum text of a report. The rest is the returned email. */
@@ -125,7 +125,7 @@ const headersOf = (message: string): string => {
 const TOKEN = /\/u\/([\w-]{40,600})/g
 const MAX_TOKENS = 50
 
-/** Like `refOf`, but anywhere in what a complaint returns. The token of an unsubscribe link also counts. */
+/** Like `refOf`, but searches everything in a complaint. The token of an unsubscribe link also counts. */
 export function refOfComplaint(secrets: Secrets, mail: ReportMail): ReportedRef | null {
   const own = mail.email.headerLines.map(({ line }) => line).join('\n')
   const attached = mail.email.attachments.slice(0, 8).map((part) => bytesOf(part).toString('latin1'))

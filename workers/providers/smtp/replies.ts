@@ -1,5 +1,5 @@
 /**
- * Judges what an SMTP server replied, or didn't, about a message: reply codes and errors → outcomes. Pure.
+ * Judges the replies or silence of an SMTP server about a message: reply codes and errors → outcomes. Pure.
  * db/validation/failures.ts classifies permanent failures. `detail` is printable, short and without secrets.
  * An operator's error (login, relay access, TLS) never ends a message. DECISIONS: Sender failures, Delivery
  * reports.
@@ -15,9 +15,7 @@ import { withWayOut } from './url.ts'
 export type Attempt = {
   /** The recipients, as given to the server. */
   to: readonly string[]
-  /**
-   * True once the server was asked anything about this message. nodemailer also calls a later failure CONN.
-   */
+  /** True once a command about this message was sent. nodemailer also calls a later failure CONN. */
   isBegun: () => boolean
   handed_over: boolean
   /** Recipients that the server rejected by name so far, with its replies. */
@@ -31,7 +29,7 @@ const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
  * message.
  */
 const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
-/** nodemailer's command names before a message. An error there says nothing about any message. */
+/** nodemailer's command names before a message. An error there isn't about any message. */
 const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS'])
 /** True if a relay rejects our EHLO name: some use 421, for every message (nodemailer #1742). */
 const isNameRejected = ({ command, responseCode = 0 }: NodemailerError): boolean =>
@@ -56,14 +54,14 @@ const isOverLimit = (reply: string, enhanced: string): boolean =>
 /** Exim and similar servers reject a client that may not relay with a bare 550. */
 const NO_RELAYING =
   /\brelay(?:ing)? (?:access )?(?:not permitted|denied|prohibited)|\bnot permitted to relay\b/i
-/** SES over SMTP only says in text, after DATA, what its API has names for. */
+/** SES over SMTP reports these only as text, after DATA. Its API has error names for them. */
 const SES_SET_UP =
   /^554 (?:Message rejected: (?:Email address is not verified|Sending (?:is )?paused)|Access denied)/i
 
 /** Microsoft's codes for a login that may not send as this sender, sent as late as after DATA. */
 const SEND_AS_DENIED: ReadonlySet<string> = new Set(['5.7.60', '5.2.252'])
 
-/** A relay's own limit, in cPanel's text. All our email is rejected until an hour is over. */
+/** A relay's own limit, in cPanel's text. It rejects all our email for an hour. */
 const TOO_FAST = /\bexceeded the max (?:emails per hour|defers and failures)/i
 
 /** The command that a reply is about: the sender, one recipient, or the message. */
@@ -87,14 +85,14 @@ export function outcomesOfSuccess(
 const isOfOneCode = (reply: string): boolean =>
   reply.split('\n').every((line) => line.trim() === '' || line.slice(0, 3) === reply.slice(0, 3))
 
-/** Returns an outcome for each recipient of the attempt if the whole message wasn't accepted. */
+/** Returns an outcome for each recipient of the attempt if the message wasn't accepted for all of them. */
 export function outcomesOfFailure(
   attempt: Attempt,
   error: NodemailerError,
   describe: Describe,
 ): Map<string, Outcome> {
   const shared = judgeFailure(attempt, error, describe)
-  // with PIPELINING, replies to RCPT after a rejected MAIL only say that there was no MAIL
+  // with PIPELINING, replies to RCPT after a rejected MAIL only mean that MAIL is missing
   const refusals = error.command === 'MAIL FROM' ? [] : attempt.refusals()
   return outcomes(attempt.to, shared, refusals, describe)
 }
@@ -163,7 +161,7 @@ const enhancedOf = (reply: string): string => /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3}
 
 /** 450 and 451, like 4.3.x and 4.7.x, may be about everything that we send. */
 const SENDER_CODES: ReadonlySet<number> = new Set([450, 451])
-/** How many words identify a response. */
+/** The number of leading terms that identify a response. */
 const FIRST_WORDS = 3
 
 /**
@@ -207,7 +205,7 @@ function judgeReply(
   return { kind: 'refused', detail, effect: isOfOne ? contact : 'none' }
 }
 
-/** Returns what a rejection may blame if our set-up is in question; null otherwise. */
+/** Returns the subject to blame for a rejection if our configuration is in question, or null. */
 function blameOf(
   reply: string,
   enhanced: string,

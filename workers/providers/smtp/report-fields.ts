@@ -1,7 +1,7 @@
 /**
  * Parses the formats inside mail reports: groups of header-like fields (RFC 3464 §2.1, RFC 5965 §3), typed
- * addresses with their encodings (RFC 3461 §4, RFC 6533 §3), and dates. Pure; linear time. The callers judge
- * what a report means.
+ * addresses with their encodings (RFC 3461 §4, RFC 6533 §3), and dates. Pure, in linear time. The callers
+ * interpret the reports.
  */
 import { addressIdentity, parseAddress } from '../../../db/validation/address.ts'
 

@@ -30,7 +30,7 @@ type Read = { ref: ReportedRef | null; events: ReportedEvent[] }
 
 const NO_REFERENCE = 'it has no signed reference to one of our emails'
 
-/** The senders that reports about our set-up blame. `bulk` is the sender of broadcasts. */
+/** The senders that reports about our configuration blame. `bulk` is the sender of broadcasts. */
 type Senders = { single: string; bulk: string }
 
 export function createSmtpReportReader(secrets: Secrets, senders: Senders | null = null): ReportReader {
@@ -96,7 +96,9 @@ function readAtService(mail: ReportMail, secrets: Secrets, report: RawReport): R
   return { ref, events: [complaint(mail, report)] }
 }
 
-/** True for a report (RFC 6522), even of an unknown kind or broken. Replies of people and programs aren't. */
+/**
+ * True for a report (RFC 6522), even of an unknown kind or broken. False for replies and automatic responses.
+ */
 const claimsToReport = (mail: ReportMail): boolean =>
   /^multipart\/report\b/i.test(headerOf(mail, 'content-type'))
 

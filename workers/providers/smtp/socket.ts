@@ -1,7 +1,7 @@
 /**
- * Opens the sockets of SMTP connections, and limits what a server may send. Between two of our commands it
- * may send 32 KiB at most, under TLS too. Beyond that the connection is closed, because the client would keep
- * unread replies in memory and process each empty line in a tick of its own.
+ * Opens the sockets of SMTP connections, and limits the bytes from a server. Between two of our commands it
+ * may send 32 KiB, also over TLS. If it sends more, the connection is closed, because the client would keep
+ * unread replies in memory and process each empty line in a separate tick.
  */
 import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'

@@ -90,7 +90,7 @@ export function requiresTls(url: string): boolean {
 const TLS_UNDECIDED =
   'has a user name and a private address. Add ?requireTLS=true, or ?requireTLS=false if the relay has no TLS'
 
-/** Returns the error of a URL, to follow `SMTP_URL `. Null if there is none. */
+/** Returns the error of a URL, to follow `SMTP_URL `, or null. */
 export function smtpUrlFault(url: string): string | null {
   const parsed = parse(url)
   if (parsed === null) return `must be the smtp:// or smtps:// URL of a relay; ${PASSWORD_HINT}`

@@ -1,6 +1,6 @@
 /**
- * Decides by recipient what happens to emails where nothing is delivered: in test teams and in the sandbox.
- * Pure. It only knows neutral terms, which the sandbox translates into each provider's. Local parts of
+ * Selects the simulated result of an email by its recipient, in test teams and in the sandbox. Pure. It uses
+ * neutral terms, which the sandbox translates into each provider's. It recognizes these local parts of
  * addresses, at any domain and in any case (`+suffix` allowed):
  * - delivered@ bounced@ are accepted, then reported as such.
  * - complained@ opened@ clicked@ are accepted, reported as delivered, then as such.
@@ -33,7 +33,7 @@ export const isSuppressedByName = (address: string): boolean => magicPart(addres
 export const isMagic = (address: string): boolean =>
   ['deferred', 'refused', 'suppressed', ...EMAIL_REPORTS.keys()].includes(magicPart(address))
 
-/** Returns the response to an email to an address. @param tries how often it was deferred before. */
+/** Returns the response to an email to an address. @param tries the number of earlier deferrals. */
 export function emailReply(address: string, tries: number): EmailReply {
   const part = magicPart(address)
   if (part === 'refused') return 'refused'

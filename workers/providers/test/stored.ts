@@ -1,6 +1,5 @@
 /**
- * Contains what the simulator's channels share: their senders, and reports in the form that a hook would
- * store.
+ * Defines the senders of the simulator's channels, and its reports in the form of a hook's stored reports.
  */
 import { TEST_SENDERS } from '../../../db/channels/channels.sql.ts'
 import { contentKey, type TakenReport } from '../../../db/delivery/reports/store.ts'

@@ -1,7 +1,7 @@
 /**
- * Decides by recipient number what happens to WhatsApp messages where nothing is delivered: in test teams and
- * in the sandbox. Pure. It only knows neutral terms (magic-recipients.ts). The last four digits decide. Any
- * other number behaves like the first:
+ * Selects the simulated result of a WhatsApp message by its number, in test teams and in the sandbox. Pure.
+ * It uses neutral terms (magic-recipients.ts). The last four digits decide. Any other number behaves like the
+ * first:
  * - 0101 is accepted, then reported as sent and delivered. 0102: sent, delivered and read.
  * - 0103 is accepted, then reported as failed (131026, undeliverable). 0104 is rejected at once (131026).
  * - 0105 is rate limited twice (130429), then accepted and delivered.
@@ -25,7 +25,7 @@ const WHATSAPP_REPORTS = new Map<string, readonly WhatsappReport[]>([
   ['0107', []],
 ])
 
-/** Returns the response to a message to a number. @param tries how often it was deferred before. */
+/** Returns the response to a message to a number. @param tries the number of earlier deferrals. */
 export function whatsappReply(to: string, tries: number): WhatsappReply {
   const digits = to.slice(-4)
   if (digits === '0104') return 'undeliverable'

@@ -1,7 +1,7 @@
 /**
- * Sends one request to a team's server, and interprets its response. It goes to a vetted address under the
- * URL's name (TLS and Host), over a connection to that address. There are no redirects and no proxy. Time and
- * bytes read are limited. It never throws. The body is opaque.
+ * Sends one request to a team's server, and interprets its response. It connects to a vetted address, with
+ * the URL's name for TLS and Host. It follows no redirects and uses no proxy. Time and bytes read are
+ * limited. It never throws. The body is opaque.
  */
 import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
@@ -24,12 +24,12 @@ export type WebhookDelivery = {
 /** The retry delays of a message that isn't accepted: ten attempts in three days. */
 export const RETRY_PAUSES_S = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
-/** `status` is null if no response came, and `response` says why. */
+/** If no response came, `status` is null and `response` has the reason. */
 export type WebhookAnswer = {
   status: number | null
   ms: number
   response: string
-  /** How many seconds to wait, because the server asks for it or sent too much. Null if neither. */
+  /** How many seconds to wait, because the server requests it or sent too much. Null if neither. */
   wait_seconds: number | null
 }
 
@@ -41,7 +41,7 @@ const POST_TIMEOUT_MS = 15_000
 /** Bytes of a response that are read, and that are kept. */
 const MAX_READ_BYTES = 64 * 1_024
 const MAX_KEPT_BYTES = 1_024
-/** The longest wait that a server may ask for, in seconds. */
+/** A longer wait in a server's response is reduced to this, in seconds. */
 const MAX_WAIT_S = 86_400
 /**
  * How long a server that sends too large a response is paused, in seconds, because we receive that much at
@@ -100,8 +100,8 @@ type Limit = {
 }
 
 /**
- * Ends an attempt when its time is up, or when `cut` is aborted. It creates no signal of its own: two signals
- * and their listeners took a twentieth of a worker's time per webhook.
+ * Ends an attempt after its timeout, or when `cut` is aborted. It creates no signal, because two signals and
+ * their listeners used a twentieth of a worker's time per webhook.
  */
 function limitTry(cut: AbortSignal): Limit {
   const ended = Promise.withResolvers<never>()

@@ -30,7 +30,7 @@ import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './prov
 export type WhatsappCloudOptions = {
   /** The Graph API with its version, such as https://graph.facebook.com/v23.0. */
   url: string
-  /** The time limit of one send, and of its connection, in milliseconds. */
+  /** The time limits of one send and its connection, in milliseconds. */
   timeout_ms?: number
   connect_ms?: number
   /** The time limit of one listing, in milliseconds. */
@@ -129,7 +129,7 @@ function takenAs(answer: unknown, to: string, describe: Describe): WhatsappOutco
   }
 }
 
-/** Returns the first object of a list in the response; an empty one without it. */
+/** Returns the first object of a list in the response, or an empty one. */
 function firstOf(answer: unknown, list: string): Readonly<Record<string, unknown>> {
   const items = isObject(answer) ? answer[list] : undefined
   const [first] = Array.isArray(items) ? (items as unknown[]) : []

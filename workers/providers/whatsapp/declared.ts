@@ -62,7 +62,7 @@ const settings = {
 
 type Settings = SettingsOf<typeof settings>
 
-/** A warning if the version of the Graph API ends soon; null otherwise. */
+/** Returns a warning if the version of the Graph API ends soon, or null. */
 function versionWarning(given: Settings, now: Date): string | null {
   if (!given.WHATSAPP_ACCESS_TOKEN) return null
   const version = graphApiUrl(given).split('/').at(-1) ?? ''

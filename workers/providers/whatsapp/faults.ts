@@ -73,7 +73,7 @@ export const isFinalUnknownCode = (status: number, deferrals: number): boolean =
 
 /**
  * Returns the outcome of a response without a known error: a proxy's, a broken one, or a new code.
- * @param retry_after how many seconds the response asks us to wait.
+ * @param retry_after the response's Retry-After in seconds.
  */
 export function judgeStatus(status: number, detail: string, retry_after?: number): WhatsappOutcome {
   if (status === 401 || status === 403) return { kind: 'sender', detail, trouble: 'setup' }

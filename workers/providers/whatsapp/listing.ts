@@ -1,7 +1,7 @@
 /**
  * Lists the templates of a WhatsApp Business Account, page by page. It follows the API's cursors, never a URL
- * in a response. An unreadable template delays no other. The whole list arrives within its time limit, or not
- * at all.
+ * in a response. An unreadable template delays no other. If the time limit passes before the last page, the
+ * listing fails.
  */
 import { RequestError } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
@@ -18,14 +18,16 @@ const PAGE_TIMEOUT_MS = 20_000
 const MAX_PAGE_BYTES = 4 * 1024 * 1024
 /** For all pages together, in bytes. */
 const MAX_LIST_BYTES = 32 * 1024 * 1024
-/** For the whole list, in milliseconds. Well within the expiry of the calling job (db/queue/jobs.ts). */
+/**
+ * The time limit of all pages, in milliseconds. Well within the expiry of the calling job (db/queue/jobs.ts).
+ */
 const LIST_TIMEOUT_MS = 120_000
 
 type Options = {
   url: string
   access_token: string
   account_id: string
-  /** The time limit of the whole list, in milliseconds. */
+  /** The time limit of all pages, in milliseconds. */
   list_timeout_ms?: number
 }
 
@@ -78,7 +80,7 @@ function contentOf(item: unknown): TemplateContent[] {
   }
 }
 
-/** @throws Error readable for operators: the API rejects the request, or it takes too long. */
+/** @throws Error readable for operators if the API rejects the request or the time limit passes. */
 export async function listTemplates(options: Options): Promise<TemplateContent[]> {
   const { list_timeout_ms = LIST_TIMEOUT_MS } = options
   const limit = AbortSignal.timeout(list_timeout_ms)

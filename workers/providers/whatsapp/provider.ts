@@ -24,8 +24,8 @@ export type OutgoingHeader =
   | { kind: 'location'; latitude: string; longitude: string; name: string; address: string }
 
 /**
- * One template message ready for the wire, with parameters in the order of their variables. `T` is the same
- * as for an email.
+ * One template message ready for the wire, with parameters in the order of their variables. `T` has the same
+ * meaning as for an email.
  */
 export type OutgoingWhatsapp<T extends boolean = false> = {
   test: T
@@ -40,14 +40,14 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
   template: { name: string; language: string }
   header: OutgoingHeader | null
   body: readonly NamedValue[]
-  /** Buttons that take a value, by their index among the template's buttons, from 0. */
+  /** Buttons with a value, by their index among the template's buttons, from 0. */
   buttons: readonly { kind: 'url' | 'code'; place: number; value: string }[]
 }
 
 /**
  * The result of one message at one attempt, in the terms of provider.ts. `accepted` without an id means
  * accepted with an unreadable response. `wa_id` is the recipient's id if it differs from the number. A
- * rejection says if the template itself is at fault, and its new state if it has one. A deferral of one
+ * rejection has `template` if the template itself is at fault, with its new state if known. A deferral of one
  * message with `wait_seconds` lasts at least that long, and longer each time. `code` is the provider's error
  * code, if the response has one.
  */
@@ -64,10 +64,7 @@ export const NUMBER_SENDERS = 'whatsapp:'
 /** Returns the key of the sender that a number's sends share. */
 export const senderKey = (phone_number_id: string): string => `${NUMBER_SENDERS}${phone_number_id}`
 
-/**
- * Sends WhatsApp messages. `send` never throws: every failure is an outcome. `cut` is the same as in
- * provider.ts.
- */
+/** Sends WhatsApp messages. `send` never throws: every failure is an outcome. provider.ts describes `cut`. */
 export type WhatsappSending<T extends boolean> = {
   /** True if it accepts only messages of test teams, false if it accepts none of them. */
   test: T
@@ -83,7 +80,10 @@ export type WhatsappProvider = WhatsappSending<false> & {
 /** The number of the worker's settings. */
 type DefaultNumber = NumberCredentials & { account_id: string | null; messages_per_second: number }
 
-/** What a worker sends with. After an unknown outcome it waits this long for a report, in seconds. */
+/**
+ * The provider and default number of a worker. After an unknown outcome it waits this long for a report, in
+ * seconds.
+ */
 export type WhatsappDelivery = {
   provider: WhatsappProvider
   unknown_wait: number

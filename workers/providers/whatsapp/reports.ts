@@ -1,7 +1,7 @@
 /**
  * Reads webhooks of the WhatsApp Cloud API: message statuses and template states, many per body → neutral
- * events. Pure. An unreadable entry delays no other of its body. Entries about other messages or templates
- * than ours are left out. An error code means the same as in the response to a send.
+ * events. Pure. An unreadable entry delays no other of its body. Entries about messages or templates that
+ * aren't ours are dropped. An error code means the same as in the response to a send.
  */
 
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
@@ -41,7 +41,7 @@ const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
   PENDING_DELETION: 'disabled',
 }
 
-/** Returns the state for a provider's term. Null if there is none. */
+/** Returns the state for a provider's term, or null. */
 export const toTemplateState = (word: unknown): TemplateState | null =>
   typeof word === 'string' && Object.hasOwn(TEMPLATE_STATES, word.toUpperCase())
     ? (TEMPLATE_STATES[word.toUpperCase()] ?? null)
@@ -99,8 +99,8 @@ function statusEvents(given: Json, number: string | undefined, received_at: Date
 }
 
 /**
- * Returns what a failure means for its message, the same as in a response. With several errors all must be
- * temporary.
+ * Returns the effect of a reported failure on its message, by the same rules as for a response. With several
+ * errors all must be temporary.
  */
 function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status' | 'wait_seconds'> {
   const outcomes = faults.map(judgeError)
@@ -127,8 +127,8 @@ function pricingOf(given: unknown): Pricing | undefined {
 }
 
 /**
- * Returns what the response to a send would have said about the template. A new state takes precedence over
- * an error.
+ * Returns the effect of these errors on the template, as if a response had contained them. A new state has
+ * precedence over an error.
  */
 function templateFinding(faults: readonly CloudError[]): { status: TemplateState | null } | undefined {
   const found = faults
