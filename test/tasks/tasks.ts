@@ -193,7 +193,7 @@ export const TASKS: readonly Task[] = [
     most: 2,
     async walk(hand) {
       await go(hand, 'Audit')
-      await hand.type(hand.page.getByLabel('Person').first(), 'ana')
+      await hand.type(hand.page.getByLabel('User').first(), 'ana')
       await hand.enter()
       await hand.page.locator('tbody tr').first().waitFor()
     },
@@ -239,11 +239,11 @@ export const TASKS: readonly Task[] = [
       )
       await openMenu(hand)
       const exporting = page.waitForEvent('download')
-      await hand.click(page.getByRole('button', { name: 'Export everything stored' }))
+      await hand.click(page.getByRole('button', { name: 'Export personal data' }))
       await exporting
-      await press('Erase this person')
-      await press('Erase this person')
-      await sees(hand, /Erase a person|rewritten/)
+      await press('Erase personal data')
+      await press('Erase personal data')
+      await sees(hand, /Erase personal data|rewritten/)
     },
   },
   {
@@ -285,7 +285,7 @@ export const TASKS: readonly Task[] = [
       await type(page.getByLabel('HTML'), '<p>Hi {{name}}</p>')
       await press('Create template')
       await type(page.getByLabel('name', { exact: true }), 'Lea')
-      await click(page.getByRole('button', { name: 'Preview what the editor holds' }))
+      await click(page.getByRole('button', { name: 'Preview unsaved text' }))
       await page.frameLocator('iframe').first().getByText('Hi Lea').first().waitFor()
     },
   },
