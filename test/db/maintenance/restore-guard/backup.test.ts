@@ -2,11 +2,13 @@
  * The commands and steps of db/README.md, *Backup and restore*: they copy a database with the machine's own
  * pg_dump, as a role that is no superuser, and start the copy without sending anything again.
  */
+
 import { mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
+import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { startApi } from '../../../support/api-process.ts'
 import { startCluster } from '../../../support/cluster.ts'
@@ -86,7 +88,7 @@ t.test('restores a dump as db/README.md describes', async (t) => {
   const standing = (await restored.json(['queue', 'status'])).filter(
     ({ pause_reason }: { pause_reason: string | null }) => pause_reason === 'restored',
   )
-  t.equal(standing.length, 7, 'the queues that deliver')
+  t.equal(standing.length, DELIVERIES.length, 'the queues that deliver')
   await sleep(LONG)
   t.strictSame(subjects(), [])
   const waiting = await restored.json(['email', 'list', team, '--status', 'queued'])
