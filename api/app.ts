@@ -160,7 +160,7 @@ function dashboard(deps: Deps, own: DashboardDeps): Middleware {
   }
 }
 
-/** Creates the application. It has no state of its own. @param deadline as in http/dispatch.ts */
+/** Creates the application. It keeps no state. @param deadline see http/dispatch.ts */
 export function createApp(deps: Deps, routes: readonly Route<Deps>[] = ROUTES, deadline?: number): Koa {
   const app = new Koa()
   app.use(leaveOutOrigin)

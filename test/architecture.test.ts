@@ -1,4 +1,4 @@
-/** The rules of the house: who imports what, where settings and SQL are, who may be named where. */
+/** The architecture rules: allowed imports, the modules with settings and SQL, and restricted names. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROOT, type Source, sources } from './support/sources.ts'
@@ -13,7 +13,7 @@ const within = (folders: string[]) => (name: string) =>
 /** A source without its comments. */
 const code = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|^[ \t]*\/\/.*$/gm, '')
 
-/** All that one leads to, directly or by way of others; itself if it is in a circle. */
+/** Returns everything reachable from a name. It includes the name itself if it is in a cycle. */
 function reachedFrom(
   from: string,
   leadsTo: ReadonlyMap<string, Iterable<string>>,
@@ -160,8 +160,8 @@ t.test('a type that a module exports, another one or a test uses', async (t) => 
 })
 
 /**
- * Exports with the same name in each module of a kind: the texts of its errors, or what the list of channels
- * reads.
+ * Exports that every module of a kind may have under the same name: the texts of its errors, or an interface
+ * of channels.
  */
 const SAME_IN_EACH = ['TEXTS', 'higherStatus', 'statusOfEvent', 'verbs']
 
@@ -352,7 +352,10 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
     'a word that made.ts needs no help with: as const':
       /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
   }
-  /** A file's columns aren't known by name, and a preview's parameters are no part of a list's filter. */
+  /**
+   * The columns of an imported file are arbitrary, and a preview's parameters don't belong to a list's
+   * filter.
+   */
   const isApart = ({ file }: Source, way: string): boolean =>
     (file.endsWith('/import-columns.ts') && way.startsWith('columns')) ||
     (file.endsWith('-preview.ts') && way.startsWith('a filter'))
@@ -412,13 +415,13 @@ t.test('each prepared statement has its own name', async (t) => {
   t.equal(names.filter((name, index) => names.indexOf(name) !== index).join(), '')
 })
 
-t.test('a test file takes t from support/tap.ts', async (t) => {
+t.test('a test file imports t from support/tap.ts', async (t) => {
   const files = (await sources('test')).filter(({ file }) => file.endsWith('.test.ts'))
   const others = files.filter(({ values }) => !values.includes('test/support/tap.ts'))
   t.equal(others.map(({ file }) => file).join(), '')
 })
 
-/** Programs for clients, as text. What they do doesn't count. */
+/** Programs for clients, as text. The rules don't apply to them. */
 const SAMPLES = 'api/docs/samples.ts'
 
 t.test('process.env is read in the three config modules only', async (t) => {
@@ -504,7 +507,7 @@ t.test('HTTP responses are read within the limits of limited-response.ts', async
   for (const each of handed) t.ok(all.find(({ file }) => file === each)?.imports.includes(bounded), each)
 })
 
-t.test('views escape everything, and have no scripts or styles of their own', async (t) => {
+t.test('views escape everything, and have no inline scripts or styles', async (t) => {
   const files = (await readdir(join(ROOT, 'api'), { recursive: true })).filter((file) =>
     file.endsWith('.hbs'),
   )

@@ -153,8 +153,8 @@ export async function demoTeam(
 }
 
 /**
- * Creates a one-time link to the dashboard, as the demo team's owner and the service's operator.
- * @param home the service's URL.
+ * Creates a one-time link to the dashboard for an owner of the demo team who is also an operator.
+ * @param home the URL of the service.
  */
 export async function demoLink(url: string, { key }: Demo, home: string): Promise<string> {
   const database = await openDatabase(url, { size: 1 })

@@ -1,7 +1,7 @@
 /**
  * The planner's cost estimates of all statements of messages, pages, metrics and workers, in three states:
  * empty tables, ten teams in tables that were never analyzed, and the same tables analyzed. PostgreSQL
- * compiles a statement with an estimate of 100,000 (JIT), which takes longer than the statement. auto_explain
+ * compiles a statement with an estimate of 100,000 (JIT), which is slower than running it. auto_explain
  * reports each plan with the values of a real run, and its notices pass the proxy.
  */
 import { randomUUID } from 'node:crypto'

@@ -20,7 +20,7 @@ type Counts = Record<string, Record<string, number>>
 const PAGES = /^api\/(dashboard|public)\//
 const SQL = /^\s*(select|update|insert|delete|with|where|and|set|from|create|alter)\b/i
 
-/** True for a string that someone may read: a few words, no SQL. */
+/** True for a string that looks like a sentence and isn't SQL. */
 const isProse = (text: string): boolean => /[a-z]+ [a-z]+ [a-z]/.test(text) && !SQL.test(text)
 
 /** The comments and strings of a source file. */

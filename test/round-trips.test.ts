@@ -1,6 +1,6 @@
 /**
- * The number of sequential statements on each path. With a database that is 1 ms away, each takes 2 ms. No
- * path has a statement per item of a batch, a list or a page.
+ * The number of sequential statements on each path. Each adds 2 ms if the database is 1 ms away. No path has
+ * a statement per item of a batch, a list or a page.
  */
 import { returnPath } from '../db/messages/emails/return-path.ts'
 import type { JobName } from '../db/queue/jobs.ts'

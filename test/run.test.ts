@@ -83,7 +83,7 @@ const testFile = (name: string, lines: string) => `import t from ${TAP}
   t.test('${name} waits', (t) => new Promise((done) => setTimeout(done, 20)))
   ${lines}`
 
-/** Runs test files with these lines like a whole suite. */
+/** Runs test files with these lines, like the complete suite. */
 async function runAll(
   t: Test,
   files: Record<string, string>,
@@ -161,7 +161,7 @@ t.test('stops a stuck process, and ends one that is done', async (t) => {
       'leaves.test.mjs': "t.pass('well'); setInterval(() => {}, 100)",
       'passes.test.mjs': "t.pass('well')",
     },
-    // On a busy machine a process takes seconds to print anything.
+    // On a busy machine a process prints nothing for seconds.
     { silence: 15 },
   )
   t.strictSame({ passed, failed }, { passed: 4, failed: 1 })
@@ -209,7 +209,7 @@ t.test('an unhandled error fails the test file and shows where it was', async (t
     t.match(run(line), { status: 1, text: /Error: late|not ok \d+ - late/ }, line)
 })
 
-t.test('test:one runs a file’s matching tests, and reports what is missing', async (t) => {
+t.test('test:one runs a file’s matching tests, and reports missing files', async (t) => {
   const one = (...args: string[]) =>
     spawnSync(process.execPath, ['test/one.ts', ...args], { cwd: ROOT, encoding: 'utf8' })
   const fitting = one(

@@ -1,6 +1,6 @@
 /**
- * `npm start` for a new user, in a separate checkout: the printed requests work, a second start and a port in
- * use behave as README says, kill -9 loses nothing, and nothing remains afterwards.
+ * `npm start` for a new user, in a separate checkout. The printed requests must work, a second start and a
+ * port in use must behave as in README, kill -9 must lose nothing, and nothing may remain afterwards.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -44,7 +44,9 @@ t.teardown(async () => {
 /** Runs `npm start`. */
 const npmStart = (env: Record<string, string>): Started => run(env, 'npm', ['start'])
 
-/** Runs what `npm start` runs, where it can't start, because npm takes as long. */
+/**
+ * Runs the program of `npm start` directly, for cases where it can't start. npm itself would double the time.
+ */
 const cannotStart = (env: Record<string, string>): Started => run(env, process.execPath, ['test/start.ts'])
 
 function run(env: Record<string, string>, command: string, args: readonly string[]): Started {
@@ -310,7 +312,7 @@ t.test('SIGTERM to npm stops everything', async (t) => {
   await t.rejects(fetch(origin(service)))
 })
 
-t.test("reports that .data isn't writable and what it is for", async (t) => {
+t.test("reports that .data isn't writable, with its purpose", async (t) => {
   await rm(DATA, { recursive: true })
   await writeFile(DATA, '')
   const refused = cannotStart({ PORT: port() })

@@ -25,7 +25,9 @@ import { DEMO_NUMBER } from './sandbox/whatsapp-magic.ts'
 const ROOT = join(import.meta.dirname, '..')
 const DATA = join(ROOT, '.data')
 const KILL_AFTER = 30_000
-/** How often to check PostgreSQL, in milliseconds, and after how many failed checks to give up. */
+/**
+ * How often PostgreSQL is checked, in milliseconds, and the number of failed checks that stops everything.
+ */
 const WATCH_PAUSE = 1_000
 const MISSES = 30
 
@@ -64,7 +66,7 @@ async function portOf(name: string, fallback: number): Promise<number> {
 }
 
 /**
- * Returns a port of the sandbox: the one in its variable, or else its usual port, or any port if that is in
+ * Returns a port of the sandbox: the one in its variable, otherwise its usual port, or any port if that is in
  * use.
  */
 const sandboxPort = async (name: string, usual: number): Promise<number> =>

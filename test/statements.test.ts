@@ -1,8 +1,8 @@
 /**
  * The number of statements for accepting, sending and ingesting: a few per batch, whatever its content.
  * Statements that pass a proxy are counted. Claims and their heartbeats have separate connections and don't
- * count. Related: test/api/emails-batch.test.ts (batches), test/api/attachment-refusals.test.ts (whole calls
- * with files), test/workers/jobs/ingest-report.test.ts (a thousand reports),
+ * count. Related: test/api/emails-batch.test.ts (batches), test/api/attachment-refusals.test.ts (complete
+ * calls with files), test/workers/jobs/ingest-report.test.ts (a thousand reports),
  * test/workers/channels/webhook-contents.test.ts (teams without webhooks).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -65,7 +65,7 @@ async function begin(t: Test) {
 }
 
 /**
- * The maximum per batch of sends or reports: authentication, begin, references, lock, rows, jobs, commit and
+ * The maximum per batch of sends or reports: authentication, BEGIN, references, lock, rows, jobs, COMMIT and
  * so on.
  */
 const A_BATCH = 10
@@ -206,7 +206,7 @@ t.test('twenty concurrent emails share a few statements', async (t) => {
     await until('all are sent', async () => (await sentCount(service, team.id)) === mails)
     await worker.stop()
   })
-  // Per twenty emails: the read ahead, begin, timeouts, rows, events, states, jobs and commit.
+  // Per twenty emails: the read ahead, BEGIN, timeouts, rows, events, states, jobs and COMMIT.
   t.ok(cost < 320, `${mails} mails: ${cost}`)
 })
 

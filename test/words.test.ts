@@ -1,5 +1,5 @@
 /**
- * Checks texts: the headings and lines that comments and survivors.ts cite, wide comments, words with a
+ * Checks texts: the headings and lines that comments and survivors.ts cite, wide comments, terms with a
  * plainer synonym, and the sentences and links of documents.
  */
 import { access, readFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { anchorsOf, countWords, documents, linksOf, sentencesOf } from './suppor
 import { ROOT, sources } from './support/sources.ts'
 import t from './support/tap.ts'
 
-/** Every file except this one, which contains the forbidden words. */
+/** Every file except this one, which contains the forbidden terms. */
 const all = (await sources('api', 'workers', 'db', 'test')).filter(
   ({ file }) => file !== relative(ROOT, import.meta.filename),
 )
@@ -69,7 +69,7 @@ t.test('every module has a header', async (t) => {
   )
 })
 
-t.test('words with plainer synonyms are not used', async (t) => {
+t.test('terms with plainer synonyms are not used', async (t) => {
   const names = /tell(ing)?[A-Z]|[a-z](Tell|Told)|\btell\(|\b(const|let|function) tell/
   const words = /(?<![a-z])(whoever|so many|anew|mend(s|ed|ing)?|told)(?![a-z])/i
   t.strictSame([...linesWith(words), ...linesWith(names)], [])

@@ -1,4 +1,4 @@
-/** What each error code means and what to do about it, for the API's description and /docs#CODE. */
+/** Explains each error code and its remedy, for the API's description and /docs#CODE. */
 import type { Code } from '../../db/errors.ts'
 import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
 import { MAX_BODY_BYTES, MAX_UPLOAD_BYTES } from '../http/read-body.ts'

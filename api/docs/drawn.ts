@@ -6,7 +6,7 @@ export type Docs = {
   page(): Promise<Drawn>
   postman(): Promise<Drawn>
   llms(): Promise<Drawn>
-  /** Returns a guide as Markdown, or null if there is none with this ID. */
+  /** Returns a guide as Markdown, or null for an unknown ID. */
   guide(id: string): Promise<Drawn | null>
 }
 

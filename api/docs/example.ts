@@ -1,6 +1,6 @@
 /**
- * Returns an example for a JSON schema: the first of its own examples, otherwise a value of its type. Pure.
- * The example is valid if the schema's own examples are.
+ * Returns an example for a JSON schema: the schema's first example, otherwise a value of its type. Pure. The
+ * result is valid if the schema's examples are.
  */
 import type { JsonSchema } from './json-schema.ts'
 

@@ -138,7 +138,10 @@ function parameters({ path, query, about }: Described) {
   return [...inPath, ...inQuery, ...(takesIdempotencyKey ? [IDEMPOTENCY_KEY] : [])]
 }
 
-/** Returns the schemas of a route's body by name: of one object, and of a batch if it is one. */
+/**
+ * Returns the schemas of a route's body by name: one for an object, and one for a batch if it accepts
+ * batches.
+ */
 function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
   if (!body) return {}
   const { takes, notes = {}, id } = about
@@ -198,10 +201,7 @@ const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', descr
 
 const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
-/**
- * Builds the document. @param home the address of the service. If it is null, the document's own address is
- * used
- */
+/** Builds the document. @param home the service's URL. If it is null, URLs are relative to the document */
 export function openApi(
   routes: readonly Described[],
   home: string | null = null,

@@ -1,6 +1,7 @@
 /**
- * The documentation page: guides, every operation with calls to paste, and every code with what to do about it. It is
- * made from the same routes as the API's description, and works without script. The views escape all values.
+ * The documentation page: guides, every operation with calls to paste, and every error code with its remedy.
+ * It is made from the same routes as the API's description, and works without script. The views escape all
+ * values.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -42,7 +43,7 @@ const inline = (text: string) => text.split('`').map((part, index) => ({ code: i
 
 const nameOf = ($ref: string): string => $ref.split('/').at(-1) ?? ''
 
-/** Describes a type in a few words, such as `array of string`. */
+/** Describes a type briefly, such as `array of string`. */
 function typeOf({ $ref, type, format, items, additionalProperties }: JsonSchema): string {
   if (type === 'array') return `array of ${typeOf(items as JsonSchema)}`
   if (typeof $ref === 'string') return nameOf($ref)

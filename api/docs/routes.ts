@@ -91,7 +91,7 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
     method: 'GET',
     path: '/',
     access: 'public',
-    // Browsers ask for text/html. Programs accept any type.
+    // Browsers accept text/html. Programs accept any type.
     async handle({ headers }, { dashboard }) {
       const isBrowser = headers.accept?.includes('text/html') ?? false
       const { dashboard: pages, ...places } = PLACES

@@ -1,6 +1,6 @@
 /**
- * Fills what the documentation only knows when it is served: where the service is, the domain to send from, and times
- * in the future. Examples and guides have placeholders for them, and shell variables for IDs. Pure.
+ * Fills values that depend on the request into the documentation: the service's URL, the domain to send from,
+ * and future times. Examples and guides have placeholders for them, and shell variables for IDs. Pure.
  */
 import { exampleMoment } from '../../db/validation/moments.ts'
 

@@ -9,7 +9,7 @@ export type DeclaredHook = {
   settings: ObjectShape
   /** The setting that enables the hook. */
   switched_by: string
-  /** Returns what is wrong with the combination of its settings, or null. */
+  /** Returns the error in the combination of its settings, or null. */
   fault?(settings: never): { path: string; message: string } | null
   /** Creates the dependencies that verify reports. A value is null if it isn't configured. */
   open(settings: never): object

@@ -136,7 +136,10 @@ function createBudget(budget: Budget) {
           if (!take(owner, bytes) && !(await takeInTime(owner, bytes))) throw tooManyLarge()
           reserved += bytes
         },
-        /** Counts a chunk, which takes capacity if the length is unknown. @throws RequestError unavailable */
+        /**
+         * Counts a chunk, and reserves capacity for it if the length is unknown. @throws RequestError
+         * unavailable
+         */
         hold(bytes: number): void {
           read += bytes
           if (read <= reserved) return
@@ -169,7 +172,7 @@ const jsonOf = ({ method, path, body, heavy }: Taking): Parsing => ({
   here: (bytes) => body && parseBody(body, bytes),
 })
 
-/** Parsing a part of a multipart form takes thirty times as long as parsing a pair. */
+/** A part of a multipart form is thirty times slower to parse than a pair. */
 const formOf = (type: string): Parsing => ({
   kind: { form: type },
   heavy: !isUrlencoded(type),

@@ -5,9 +5,9 @@ import { MAX_BODY_BYTES } from './read-body.ts'
 const MIB = 1024 * 1024
 /**
  * Limits in bytes per owner, for all unauthenticated bodies, per public path, and in total. `patience` is how
- * long a body waits for capacity, in milliseconds. Its socket isn't read during that time. A body takes
- * several times its size on its way to the database. Unauthenticated bodies always leave enough for the
- * largest body of a team, and those of one path leave some for other paths.
+ * long a body waits for capacity, in milliseconds. Its socket isn't read during that time. Storing a body
+ * needs several times its size in memory. Unauthenticated bodies always leave enough for the largest body of
+ * a team, and those of one path leave some for other paths.
  */
 export const BODY_BUDGET = {
   ofOne: 12 * MIB,

@@ -1,8 +1,8 @@
 /**
  * Parses forms and query strings: application/x-www-form-urlencoded and multipart/form-data. The time is
  * linear in the number of bytes. Fields are counted before any is parsed, and more than MAX_FIELDS are
- * rejected (DECISIONS: Forms). No other module parses them, because Node's parser takes quadratic time for
- * pairs without `=`.
+ * rejected (DECISIONS: Forms). No other module parses them, because Node's parser is quadratic for pairs
+ * without `=`.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -94,9 +94,7 @@ function boundaryOf(type: string): string | null {
 
 const [TAB, LF, CR, DASH] = [0x09, 0x0a, 0x0d, 0x2d]
 
-/**
- * Returns the end of the delimiter at `at` and whether it is the last one, or null if there is no delimiter.
- */
+/** Returns the end of the delimiter at `at` and whether it is the last one, or null if `at` has none. */
 function delimiterAt(text: Buffer, at: number, length: number): { end: number; last: boolean } | null {
   if (at > 0 && !(text[at - 2] === CR && text[at - 1] === LF)) return null
   let end = at + length

@@ -12,7 +12,7 @@ import { readQuery } from './forms.ts'
 import { TEXTS } from './texts.ts'
 
 /**
- * Limits for JSON, because it takes up to fifty times its length in memory when parsed. The first one is for
+ * Limits for JSON, because parsed JSON can need fifty times its length in memory. The first one is for
  * strings (including keys), arrays and objects together. 1,000 contacts with 100 properties each have two
  * thirds of it. The second one is for all values, such as the bytes of a file as a Buffer.
  */
@@ -95,7 +95,7 @@ export type BodyShape<B> = {
   batch: { field: string; most: number } | null
   /** True if the body may be empty. It is then read as an empty object. */
   optional?: true
-  /** @throws RequestError for an error in the call as a whole */
+  /** @throws RequestError for an error that isn't about one item */
   read(value: unknown): B
   /**
    * Adds the raw bytes of the valid body, for handlers that need them. They aren't copied back from the

@@ -19,9 +19,9 @@ export type Kind = { method: string; path: string } | { form: string }
 export type Parser = {
   /**
    * @param bytes are moved to the thread. The caller can't use them afterwards.
-   * @param begun is called when the thread is free for this body.
-   * @throws RequestError as `parseBody` and `readForm` do, unavailable if the thread ended or wasn't free in
-   * time
+   * @param begun called when the thread is free for this body.
+   * @throws RequestError the errors of `parseBody` and `readForm`, unavailable if the thread ended or wasn't
+   * free in time
    */
   parse(kind: Kind, bytes: Buffer, begun?: () => void): Promise<unknown>
   close(): Promise<void>
@@ -47,9 +47,7 @@ const THREAD_HEAP_MIB = 128
 const LEAST_THREAD_HEAP_MIB = 64
 const THREAD_YOUNG_HEAP_MIB = 16
 
-/**
- * How long parsing a body can take, in milliseconds. The most values that are allowed take about a second.
- */
+/** The time limit for parsing a body, in milliseconds. The maximum number of values needs about a second. */
 const PARSE_TIMEOUT_MS = 15_000
 /** How long a body waits for the thread, in milliseconds. */
 const THREAD_WAIT_MS = 30_000

@@ -5,8 +5,8 @@
 import type { LimitState } from '../../db/accounts/teams/rate-limit.ts'
 
 /**
- * `w` of `sends` is how long an empty bucket takes to fill, and `t` how long this one takes. `w` of `emails`
- * is the period. `emails` is missing if the team has no quota. All are in seconds.
+ * `w` of `sends` is the time in which an empty bucket fills, and `t` the time until this one is full. `w` of
+ * `emails` is the period. `emails` is missing if the team has no quota. All are in seconds.
  */
 export function rateHeaders({ rate, capacity, tokens, quota }: LimitState): Record<string, string> {
   const left = Math.max(0, Math.floor(tokens))

@@ -1,5 +1,5 @@
 /**
- * Reads the bytes of a body from the socket, at once or in pieces, and drains rejected bodies. Never holds
+ * Reads the bytes of a body from the socket, at once or in pieces, and drains rejected bodies. Never buffers
  * more bytes than `expect` and `hold` allow. The content is parsed by input.ts.
  */
 
@@ -54,8 +54,8 @@ export const hasBody = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
 
 /**
- * Reads at most `limit` bytes. `expect` is called before the body is read, with the bytes that will be held
- * at once. `hold` is called before a chunk is kept. Both can throw.
+ * Reads at most `limit` bytes. `expect` is called before the body is read, with the number of bytes that will
+ * be buffered at once. `hold` is called before a chunk is kept. Both can throw.
  */
 type ReadOptions = {
   expect: (bytes: number) => Promise<void>
@@ -92,7 +92,7 @@ export async function readBytes(
 }
 
 /**
- * Reads a body in pieces of `size` bytes, one at a time, and never holds all of it. The last piece can be
+ * Reads a body in pieces of `size` bytes, one at a time, and never buffers all of it. The last piece can be
  * shorter. Sizes are checked as in `readBytes`. @throws RequestError as `readBytes` does, and what `take`
  * throws
  */
@@ -103,7 +103,7 @@ export async function readPieces(
 ): Promise<void> {
   if (lengthOf(request) > limit) throw tooLarge(limit)
   await expect(size)
-  // The most that is held at any time, in addition to a chunk of the socket.
+  // The maximum that is buffered at any time, in addition to a chunk of the socket.
   hold(size)
   let gathered: Buffer[] = []
   let bytes = 0

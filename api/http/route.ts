@@ -51,7 +51,7 @@ export type Request<B = undefined, Q = undefined> = {
   bytes: Body['bytes']
   /** Reads the fields of a form of at most this many bytes. */
   form: Body['form']
-  /** Reads the body in pieces, for bodies that shouldn't be held in memory. */
+  /** Reads the body in pieces, so that it is never completely in memory. */
   pieces: Body['pieces']
   body: B
   /** Releases the body's capacity, for handlers that have dropped it and keep waiting for something else. */

@@ -25,9 +25,9 @@ import { type BodyPace, watchBodies } from './slow-bodies.ts'
 import { TEXTS } from './texts.ts'
 
 /**
- * In milliseconds. Requests have no total limit, because a large upload on a slow connection takes long.
- * Instead, headers have a limit, bodies a minimum rate, and the deadline starts at the end of the body. Slow
- * headers and bodies are noticed every `connectionsCheckingInterval`.
+ * In milliseconds. Requests have no total limit, because a large upload on a slow connection may last long.
+ * Instead, headers have a limit, bodies a minimum rate, and the deadline starts at the end of the body. Node
+ * checks for slow headers and bodies every `connectionsCheckingInterval`.
  */
 const TIMEOUTS = {
   requestTimeout: 0,
@@ -39,13 +39,16 @@ const TIMEOUTS = {
 /** Much slower than usual connections. A slower body would only occupy a connection and memory. */
 const MIN_BODY_PACE: BodyPace = { bytes: 128 * 1024, window: 50_000 }
 
-/** How long a connection can be silent, in milliseconds. Longer than any response takes (dispatch.ts). */
+/**
+ * How long a connection can be silent, in milliseconds. It exceeds the deadline of every response
+ * (dispatch.ts).
+ */
 const MAX_SILENCE_MS = 70_000
 
 /** How long a client has to read the error before its connection is closed, in milliseconds. */
 const PARTING_MS = 1_000
 
-// How long connections are still served after the process was asked to stop, in milliseconds.
+// How long connections are still served after a stop signal, in milliseconds.
 const LINGER_MS = 1_000
 
 /** How long the last responses have to be sent, in milliseconds. */

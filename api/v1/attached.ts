@@ -15,7 +15,7 @@ import { utf8Bytes } from '../../db/validation/strings.ts'
 import type { Attached } from './attachment-shape.ts'
 import { TEXTS } from './texts.ts'
 
-/** More than the headers of a part take, or those of a message with its boundaries. */
+/** More bytes than the headers of a part, or those of a message with its boundaries. */
 const PART_OVERHEAD = 1_000
 
 export type AttachmentLimits = { message_bytes: number; blocked_extensions: ReadonlySet<string> }

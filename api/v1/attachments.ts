@@ -53,7 +53,7 @@ function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): st
   return normalizedName(name)
 }
 
-/** curl's default type, which says nothing about the file. */
+/** curl's default type, which is unrelated to the file. */
 const CURL_DEFAULT_TYPE = /^application\/x-www-form-urlencoded\b/i
 
 function refuseForms(given: string | undefined): void {

@@ -17,7 +17,7 @@ const RETRY_AFTER_S = 5
 
 type Call = { teamId: string; bytes: Buffer; release(): void; now: Date }
 
-/** Lets a worker process the call. @throws RequestError unavailable if there is no result in time */
+/** Lets a worker process the call. @throws RequestError unavailable without a result in time */
 async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
   const { teamId } = call
   const { database, queue, replies, upsertWait: timeout } = deps

@@ -16,7 +16,7 @@ const packed = (value: unknown): Reply => {
   return moving({ body }, body)
 }
 
-/** Serializes the items into one buffer, because a hundred buffers take longer to transfer. */
+/** Serializes the items into one buffer, because a hundred buffers are slower to transfer. */
 function batch(body: readonly unknown[]): Reply {
   const parts: Uint8Array[] = []
   const items = body.map((item) => {

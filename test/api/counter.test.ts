@@ -1,6 +1,6 @@
 /**
- * In any mix of concurrent calls, the counters of quotas equal a recount and stay within the limits, and the
- * bucket grants at most its capacity and what was refilled. No request counts rows. DECISIONS: Quota.
+ * Concurrent calls of any kind keep the counters of quotas equal to a recount and within the limits. The
+ * bucket never grants more than its capacity plus the refill. No request counts rows. DECISIONS: Quota.
  */
 import fc from 'fast-check'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
@@ -136,7 +136,7 @@ t.test('counters stay exact in any mix of concurrent calls and periods', async (
         ] as const) {
           if (used[quota] !== stored[quota])
             throw new Error(`${quota}: counted ${used[quota]}, stored ${stored[quota]}`)
-          // A moved period counts what was stored before the move.
+          // A moved period also counts rows stored before the move.
           if (
             !together.some(({ kind }) => kind === 'subscribe') &&
             used[quota] > Math.max(limit, before[quota])

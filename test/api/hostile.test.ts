@@ -1,7 +1,7 @@
 /**
  * No request blocks the process for other requests: hostile bodies, URLs and headers on every route. The
- * measure is the main thread's CPU time for a complete request, including the client's part. No turn of the
- * event loop took longer.
+ * measure is the main thread's CPU time for a complete request, including the client's part. It is an upper
+ * bound for each turn of the event loop.
  */
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
 import { ROUTES } from '../../api/app.ts'

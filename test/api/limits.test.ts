@@ -193,7 +193,7 @@ t.test('paid plans have a subscription period, which repeats', async (t) => {
   })
 })
 
-t.test('a change of plan keeps what was used', async (t) => {
+t.test('a change of plan keeps the usage', async (t) => {
   await at('2027-06-10T00:00:00.000Z')
   const team = await makeTeam(service, { plan: 'free', rate: 1_000 })
   await send(team)
@@ -201,7 +201,7 @@ t.test('a change of plan keeps what was used', async (t) => {
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
-t.test('a moved period recounts what is stored in it', async (t) => {
+t.test('a moved period recounts its stored emails', async (t) => {
   await at('2027-06-10T00:00:00.000Z')
   const team = await makeTeam(service, { plan: 'pro' })
   await send(team)

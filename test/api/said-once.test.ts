@@ -122,7 +122,7 @@ t.test('README lists the enforced limits', async (t) => {
   t.ok(flat(page).includes(`1–${limit('NewEmail.idempotency_key', 'maxLength')} printable ASCII characters`))
 })
 
-/** What the guides and the explanations of codes say about the enforced limits. */
+/** The statements about enforced limits in the guides and the explanations of codes. */
 const SAID: readonly (readonly [name: string, text: string, said: readonly string[]])[] = [
   [
     'guides',

@@ -113,7 +113,7 @@ async function readerOf(language: string) {
 
 type Made = { team: TestTeam; news: Awaited<ReturnType<typeof broadcastingOf>>; template: string }
 
-/** Creates the object of a section's call. @returns its ID, or '' if there is none */
+/** Creates the object of a section's call. @returns its ID, or '' if the section needs none */
 async function idFor(section: string, { team, news, template }: Made): Promise<string> {
   const later = { scheduled_at: new Date(Date.now() + 3_600_000).toISOString() }
   const made = async (path: string, body: object) => {

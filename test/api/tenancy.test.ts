@@ -1,6 +1,6 @@
 /**
  * No request can read or change another team's rows. Each route with credentials has entries here: calls with
- * IDs of the other team, and the response, which is the same as for unknown IDs. Everything that an entry
+ * IDs of the other team, and the response, which equals the one for unknown IDs. Everything that an entry
  * names exists with the right type, so that each call reaches the queries that separate teams.
  */
 import { v7 as uuidv7 } from 'uuid'

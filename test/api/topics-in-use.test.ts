@@ -53,7 +53,7 @@ t.test('a topic in use can’t be deleted, and its broadcasts are named', async 
   t.equal(await remove(excluded), null, 'one that has ended holds nothing')
 })
 
-t.test('a deleted topic blocks a start, and the page says so', async (t) => {
+t.test('a deleted topic blocks a start, and the page shows it', async (t) => {
   await contacts(['ben'])
   const excluded = await anotherTopic()
   const id = await create({ exclude_topic_ids: [excluded] })

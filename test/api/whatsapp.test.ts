@@ -22,7 +22,7 @@ const PATH = '/v1/whatsapp/messages'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
 
-// fast-check takes seconds to prepare these. A server in this process would close its connections in that
+// fast-check needs seconds to prepare these. A server in this process would close its connections in that
 // time.
 const binary = fc.string({ unit: 'binary', maxLength: 40 })
 const grapheme = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 })

@@ -21,7 +21,7 @@ const HTML = '<p>'.padEnd(2_048, 'Hello there. ')
 const rowOf = ({ id, domain_id }: TestTeam): EmailRow =>
   anEmailRow({ team_id: id, domain_id, from_address: 'Acme <hello@example.com>', html: HTML, size_kb: 2 })
 
-/** pg-boss's SQL on a slonik transaction, as any user of both would write it. */
+/** Runs pg-boss's SQL in a slonik transaction, as any user of both would. */
 const on = (tx: Tx) => ({
   db: {
     async executeSql(text: string, values: unknown[] = []) {
@@ -48,7 +48,7 @@ async function withBoss<T>({ url }: Place, work: (boss: PgBoss) => Promise<T>): 
   }
 }
 
-/** Rows a second that plain loops store: each transaction inserts rows and their jobs. */
+/** Measures the rows per second that plain loops store. Each transaction inserts rows and their jobs. */
 async function loops(
   place: Place,
   team: TestTeam,
@@ -75,7 +75,7 @@ async function loops(
   })
 }
 
-/** What rows 1, 2 and 4 measure, turn and turn about, and the API that was measured. */
+/** The results of rows 1, 2 and 4, measured in turns with their references. */
 export type Accepts = {
   reference: number
   many: number
@@ -86,7 +86,7 @@ export type Accepts = {
   memory: number
 }
 
-/** Measures singles and batches in a place; medians of several runs. */
+/** Measures single sends and batches in a place. The results are medians of several runs. */
 export async function measureAccepts(place: Place): Promise<Accepts> {
   const teams = await place.teams(TEAMS)
   const [first] = teams
@@ -148,7 +148,7 @@ export const acceptFigures = (measured: Accepts): Figure[] => [
   }),
 ]
 
-/** Emails a second as in row 1 in each of these places, in turns. */
+/** Measures emails per second as in row 1 in each of these places, in turns. */
 export async function acceptInTurns(places: readonly Place[]): Promise<number[]> {
   const own = await Promise.all(
     places.map(async (place) => ({ teams: await place.teams(TEAMS), ...(await place.api()) })),
@@ -161,7 +161,7 @@ export async function acceptInTurns(places: readonly Place[]): Promise<number[]>
   return rates.map(median)
 }
 
-/** Row 3: at a tenth of the maximum load a send is hardly slower than a single one. */
+/** Row 3: the latency of sends at a tenth of the maximum load, compared with one send at a time. */
 export async function measureQuiet(rig: Rig): Promise<Figure[]> {
   const place = await rig.place()
   const teams = await place.teams(TEAMS)
@@ -184,7 +184,7 @@ export async function measureQuiet(rig: Rig): Promise<Figure[]> {
   ]
 }
 
-/** Fills a team's table with rows that weren't accepted, with or without jobs. */
+/** Stores emails of a team without the API, with or without jobs. */
 export async function fill(
   place: Place,
   { id, domain_id }: TestTeam,

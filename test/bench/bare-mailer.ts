@@ -1,6 +1,6 @@
 /**
- * Sends mails with bare nodemailer, pooled and unsigned, and prints its processor time per mail in milliseconds.
- * Arguments: a port, how many mails, and how many bytes of a file each has.
+ * Sends emails with bare nodemailer, pooled and unsigned, and prints its CPU time per email in milliseconds.
+ * Arguments: the port, the number of emails, and the size of each one's attachment in bytes.
  */
 import { randomBytes } from 'node:crypto'
 import { createTransport } from 'nodemailer'

@@ -1,4 +1,4 @@
-/** Posts a body to a URL by fetch, four at once, and prints how many per second were accepted. */
+/** Posts a body to a URL with fetch, four requests at a time, and prints the accepted requests per second. */
 const [url = '', count, body] = process.argv.slice(2)
 
 async function post(times: number): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * Row 23: the memory of a web process while large bodies arrive together, each kind in a separate process,
- * their results, and the latency of another team's small sends.
+ * Row 23: the memory of an API process while large bodies arrive together, their results, and the latency of
+ * another team's small sends. Each kind of body has a separate process.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { anEmail, type TestTeam } from '../support/service.ts'
@@ -38,7 +38,7 @@ const buffer = (): string =>
     anEmail({ attachments: [{ filename: 'a.bin', content: Buffer.alloc(LARGE / 4 - 1_000, 'z') }] }),
   )
 
-/** Fills the rest. */
+/** Fills the remaining bytes. */
 const DIGITS = '1'.repeat(50)
 
 type Kind = { name: string; path: string; body: () => string; isHonest: boolean }
@@ -74,7 +74,7 @@ const KINDS: readonly Kind[] = [
   junk('the most numbers', (at) => (at < 2_900_000 ? '1' : DIGITS)),
 ]
 
-/** Posts bodies at once. @returns how many were answered with each status. */
+/** Posts bodies at once. @returns the number of responses by status. */
 async function postAll(base: string, { path, body }: Kind, teams: readonly TestTeam[]) {
   const text = body()
   const statuses = await Promise.all(

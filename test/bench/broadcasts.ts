@@ -1,4 +1,7 @@
-/** Rows 16 to 18: how fast a broadcast is walked, what single sends feel of it, and a small topic among a million. */
+/**
+ * Rows 16 to 18: the speed of the fan-out, its effect on single sends, and a small topic among a million
+ * contacts.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
@@ -112,7 +115,10 @@ export async function singles(
 
 const UUID = /^message-id:.*?([0-9a-f]{8}-[0-9a-f-]{27})/im
 
-/** Row 17: single sends of another team, before a broadcast to 100,000 and while it is walked and sent. */
+/**
+ * Row 17: single sends of another team, before a broadcast to 100,000 contacts and during its fan-out and
+ * delivery.
+ */
 export async function measureBeside(rig: Rig): Promise<Figure[]> {
   const place = await rig.place()
   const [team, other] = [await aTeam(place), await aTeam(place)]
@@ -160,7 +166,7 @@ export async function measureBeside(rig: Rig): Promise<Figure[]> {
 
 const ageRow = object({ age: number().defined().nullable() })
 
-/** The age of the oldest transaction of others, in milliseconds, as the server sees it. */
+/** Returns the age of the oldest transaction of other connections, in milliseconds. */
 const oldestTransaction = async (database: Database): Promise<number> =>
   (
     await database.one(sql.type(ageRow)`

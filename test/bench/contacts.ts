@@ -15,7 +15,7 @@ const WARM_UP = 5
 
 type Contact = { email: string; properties: Record<string, string> }
 
-/** Every second one is of the round before. */
+/** Every second contact is from the previous round. */
 const contactsOf = (round: number): Contact[] =>
   Array.from({ length: ITEMS }, (_, index) => ({
     email: `${index % 2 === 0 ? round : round - 1}.${index - (index % 2)}@example.org`,
@@ -49,7 +49,7 @@ async function byApi({ post }: Http, team: TestTeam, items: readonly Contact[]):
     throw new Error('an item was refused')
 }
 
-/** Medians in milliseconds, turn and turn about. */
+/** Measures the medians in milliseconds, in turns. */
 export async function measureUpserts(place: Place): Promise<{ ours: number; reference: number }> {
   const [one, other] = await place.teams(2)
   if (!one || !other) throw new Error('there must be two teams')

@@ -1,8 +1,7 @@
 /**
- * Measures how fast workers deliver: emails per second from the queue through one and two worker processes to
- * an SMTP server that takes 5 ms per message. Prints the results and their ratio from one run, without
- * assertions. Run: DATABASE_URL=postgres://… node test/bench/deliver.ts (an empty database, which is
- * migrated).
+ * Measures how fast workers deliver. Emails go from the queue through one and then two worker processes to an
+ * SMTP server with a delay of 5 ms per message. Prints the rates from one run, without assertions. Run:
+ * DATABASE_URL=postgres://… node test/bench/deliver.ts (an empty database, which is migrated).
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -83,7 +82,7 @@ async function startWorkers(count: number): Promise<ChildProcess[]> {
   return workers
 }
 
-/** Mails a second, from the first worker's word that it is up until the last mail has arrived. */
+/** Measures emails per second, from the first worker's startup message until the last email has arrived. */
 async function measure(count: number, changes = {}): Promise<number> {
   await enqueue(changes)
   arrived = 0

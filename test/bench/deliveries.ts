@@ -20,8 +20,8 @@ const smtpUrl = ({ port }: Pick<Sink, 'port'>): string => `smtp://127.0.0.1:${po
 export type Through = { rate: number; cpu_ms: number; api_memory: number; worker_memory: number }
 
 /**
- * Measures emails per second by batch calls through one API and one worker into a sink, and the worker's cost
- * per email.
+ * Measures emails per second from batch calls through one API and one worker to a sink, and the worker's CPU
+ * time per email.
  */
 export async function measureThrough(place: Place): Promise<Through> {
   const [team] = await place.teams(1)
@@ -99,7 +99,7 @@ export async function postfixFigures({ rate }: Through): Promise<Figure[]> {
   ]
 }
 
-/** Row 6: the cost of a bare client for the same number of emails, in a separate process. */
+/** Row 6: the CPU time of a bare client for the same number of emails, in a separate process. */
 export async function cpuFigure({ cpu_ms }: Through): Promise<Figure[]> {
   const sink = await startSmtpSink()
   const bare = fork(join(import.meta.dirname, 'bare-mailer.ts'), [String(sink.port), String(MAILS)])
@@ -117,7 +117,7 @@ export async function cpuFigure({ cpu_ms }: Through): Promise<Figure[]> {
   ]
 }
 
-/** Row 7: two workers with a sink that takes 50 ms per email. */
+/** Row 7: two workers with a sink that responds after 50 ms per email. */
 export async function measureScaling(rig: Rig): Promise<Figure[]> {
   const rateOf = async (workers: number): Promise<number> => {
     const place = await rig.place()
@@ -204,7 +204,7 @@ async function startCloud() {
   return { ...server, taken: () => taken }
 }
 
-/** Posts messages by items of 50 numbers, 20 items a call. */
+/** Posts messages in items of 50 numbers, 20 items per call. */
 async function postMessages(base: string, team: TestTeam, template_id: string, count: number): Promise<void> {
   const { post } = client(base, 2)
   let number = 15_555_550_000
@@ -218,7 +218,7 @@ async function postMessages(base: string, team: TestTeam, template_id: string, c
   }
 }
 
-/** Row 9: WhatsApp end to end, without the pace: Meta allows a number 1,000 a second. */
+/** Row 9: WhatsApp end to end, at up to 1,000 messages per second, Meta's maximum for a number. */
 export async function measureWhatsapp(rig: Rig): Promise<Figure[]> {
   const MESSAGES = upTo(20_000)
   const place = await rig.place()

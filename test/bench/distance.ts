@@ -1,6 +1,6 @@
 /**
- * Row 24: a database at a distance of 1 ms each way, compared with a local one. Apart from work that doesn't
- * wait for the database, a ratio is the number of sequential round trips.
+ * Row 24: a database at a distance of 1 ms each way, compared with a local one. The additional time divided
+ * by 2 ms is the number of sequential round trips.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { signedIn } from '../support/dashboard.ts'
@@ -48,8 +48,7 @@ async function away(url: string): Promise<{ url: string; stop(): void }> {
 type Measured = { accept: number; delivery: number; page: number }
 
 /**
- * Measures milliseconds of an accept and of an email's page, one after another, and emails per second through
- * one worker.
+ * Measures the latency of accepted sends and page views in milliseconds, and one worker's emails per second.
  */
 async function measure(place: Place, team: TestTeam, url: string): Promise<Measured> {
   const sink = await startSmtpSink()

@@ -1,10 +1,10 @@
 /**
- * Measures what an email writes and touches: bytes of WAL and buffers for accepting, delivering and a
- * delivery report, and how many updates of its rows stayed within their page (HOT), on a table that is filled
- * first. Prints the results of one run, without assertions. It only counts one connection's writes, so others
- * on the server don't matter (PostgreSQL 18). Run: DATABASE_URL=postgres://… node test/bench/email-rows.ts
- * [ROWS] (an empty database, which is migrated), or with a copy of the ten million (ten-million.ts), where 8
- * of 20 emails belong to the large team.
+ * Measures the database cost of an email: bytes of WAL and buffers for its acceptance, delivery and delivery
+ * report, and the share of updates that stay within their page (HOT). The table is filled first. Prints the
+ * results of one run, without assertions. It only counts one connection's writes, so other activity on the
+ * server doesn't matter (PostgreSQL 18). Run: DATABASE_URL=postgres://… node test/bench/email-rows.ts [ROWS]
+ * (an empty database, which is migrated), or with a copy of the ten million (ten-million.ts), where 8 of 20
+ * emails belong to the large team.
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -52,7 +52,7 @@ const cost = {
   report: { wal: 0, buffers: 0 },
 }
 
-/** Runs something and counts its cost. */
+/** Runs some work and counts its cost. */
 async function counted<T>(what: keyof typeof cost, work: () => Promise<T>): Promise<T> {
   const before = await read()
   const result = await work()

@@ -1,9 +1,9 @@
-/** Contains the result of a bench row, its comparison with the goal, and the arithmetic of samples. */
+/** Defines the result of a bench row, compares it with its goal, and has the arithmetic of samples. */
 
 export type Figure = {
   row: string
   measure: string
-  /** Our result comes first in the ratio. The unit follows. */
+  /** Our result, in `unit`. The ratio is ours to the reference. */
   ours: number
   reference: number
   unit: string
@@ -14,15 +14,15 @@ export type Figure = {
 }
 
 /**
- * A quick check of the bench itself (`--quick`): everything runs once and briefly, and the results mean
- * nothing.
+ * Checks only the bench itself (`--quick`). Everything runs once and briefly, and the results are
+ * meaningless.
  */
 export const QUICK = process.argv.includes('--quick')
 
-/** `full`, or a twentieth of it in a quick try. */
+/** Returns `full`, or a twentieth of it with `--quick`. */
 export const upTo = (full: number): number => (QUICK ? Math.ceil(full / 20) : full)
 
-/** Thrown for a row that can't be measured, with what to install. */
+/** Thrown for a row that can't be measured. Its message names the package to install. */
 export class Missing extends Error {}
 
 export function median(values: readonly number[]): number {
@@ -46,7 +46,7 @@ export const atMost = (goal: number, figure: Omit<Figure, 'ratio' | 'goal' | 'me
   return { ...figure, ratio, goal: `≤ ${goal} ×`, met: ratio <= goal }
 }
 
-/** How much a line through the samples rises per unit of x. */
+/** Returns the slope of a line fitted to the samples. */
 export function slope(samples: readonly { x: number; y: number }[]): number {
   const mean = (pick: (sample: { x: number; y: number }) => number) =>
     samples.reduce((sum, sample) => sum + pick(sample), 0) / samples.length

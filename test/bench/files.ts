@@ -1,6 +1,6 @@
 /**
- * Row 22: emails with files, compared with bare nodemailer; a worker's memory while many large ones wait; and
- * the latency of emails without files in the meantime.
+ * Row 22: the rate of emails with files compared with bare nodemailer, a worker's memory while many large
+ * emails are waiting, and the latency of emails without files in the meantime.
  */
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -18,7 +18,7 @@ import type { Place, Rig } from './rig.ts'
 /** Encodes to 1 MB. */
 const BYTES = 730_000
 const MAILS = upTo(200)
-/** Mails that wait, and what of each is read: it encodes to 20 MB. */
+/** The number of waiting emails, and the size of each one's file, which encodes to 20 MB. */
 const WAITING = upTo(50)
 const LARGE = 14_600_000
 
@@ -33,7 +33,8 @@ async function upload(base: string, { key }: TestTeam, bytes: Uint8Array<ArrayBu
 }
 
 /**
- * Has mails with a file each, every one another, stored and ready. @returns what sends them, and waits for the last.
+ * Uploads a different file for each email. @returns a function that sends the emails and waits for the last
+ * one.
  */
 async function prepare(
   { base, team, relay }: { base: string; team: TestTeam; relay: Relay },
@@ -62,7 +63,7 @@ const arrivalsAt = ({ taken }: Relay) => {
   return { get: at, has: (id: string) => at(id) !== undefined }
 }
 
-/** Measures what emails without files wait for, alone and with large emails, in turns, in milliseconds. */
+/** Measures the latency of emails without files in milliseconds, with and without large emails, in turns. */
 async function compare(
   { database }: Place,
   { base, team, relay }: { base: string; team: TestTeam; relay: Relay },
@@ -73,7 +74,7 @@ async function compare(
     (await singles({ base }, team, arrivalsAt(relay), { rate: 20, seconds })).waits
   await send(2)
   for (let turn = 0; turn < upTo(3); turn++) {
-    // Earlier writes belong to neither.
+    // Earlier writes must not affect a measurement.
     await database.query(sql.unsafe`checkpoint`)
     found.calm.push(...(await send(upTo(10))))
     let isOver = false
@@ -86,7 +87,7 @@ async function compare(
   return found
 }
 
-/** Runs something in a separate place, with a relay that discards what it accepts. */
+/** Runs some work in a separate place, with a relay that discards accepted messages. */
 async function inPlace<T>(rig: Rig, work: (place: Place, relay: Relay) => Promise<T>): Promise<T> {
   const relay = await startRelayProcess()
   const place = await rig.place()

@@ -179,7 +179,7 @@ async function fillContacts(database: Database, id: string): Promise<void> {
           else 'subscribed' end as status) c`)
 }
 
-/** 500,000 entries of the audit trail, 200,000 WhatsApp messages. */
+/** Stores 500,000 entries of the audit log and 200,000 WhatsApp messages. */
 async function fillOthers(service: Service, database: Database, id: string): Promise<void> {
   await database.query(sql.unsafe`
     insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)

@@ -1,4 +1,4 @@
-/** Makes load over HTTP: the maximum, one request after another, or a given rate. */
+/** Generates load over HTTP: at the maximum, one request after another, or at a given rate. */
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
@@ -9,7 +9,7 @@ const html = (bytes: number): string => `<p>${'Hello there. '.repeat(Math.ceil(b
 
 export const mail = (bytes: number) => anEmail({ html: html(bytes) })
 
-/** Requests a second that a path answers with 2xx, kept busy by the given number of connections. */
+/** Measures the 2xx responses per second of a path under load from the given number of connections. */
 export async function flood(
   url: string,
   teams: readonly TestTeam[],
@@ -29,7 +29,7 @@ export async function flood(
     timeout: 120,
     duration: seconds,
     requests,
-    // Each client starts with another team.
+    // Each client starts with a different team.
     setupClient: (client) => {
       const at = (clients++ * 3) % requests.length
       client.setRequests([...requests.slice(at), ...requests.slice(0, at)])
@@ -43,7 +43,7 @@ export async function flood(
 
 export type Client = { post(path: string, body: string, headers?: Record<string, string>): Promise<string> }
 
-/** A client with kept connections. */
+/** Creates a client with persistent connections. */
 export function client(base: string, sockets = 64): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets })
   return {
@@ -71,7 +71,7 @@ export const asTeam = ({ key }: TestTeam): Record<string, string> => ({
   'Content-Type': 'application/json',
 })
 
-/** Milliseconds of each of `count` sends, one after another. */
+/** Sends `count` emails one after another. @returns the milliseconds of each. */
 export async function oneByOne(base: string, team: TestTeam, count: number): Promise<number[]> {
   const { post } = client(base, 1)
   const body = JSON.stringify(mail(2_048))
@@ -108,7 +108,7 @@ export async function offered(
   return percentile(times, 0.99)
 }
 
-/** Posts mails by batches of 100, four calls at a time. */
+/** Posts emails in batches of 100, four calls at a time. */
 export async function postBatches(base: string, team: TestTeam, count: number, bytes: number): Promise<void> {
   const { post } = client(base, 4)
   const body = JSON.stringify({ emails: Array.from({ length: 100 }, () => mail(bytes)) })

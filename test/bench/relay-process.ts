@@ -1,4 +1,6 @@
-/** Runs the discarding relay as a separate process, so that it shares no event loop with what is measured. */
+/**
+ * Runs the discarding relay as a separate process, because its event loop must not affect the measured code.
+ */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { startDiscardingRelay, type Taken } from '../support/discarding-relay.ts'
@@ -26,7 +28,7 @@ export async function startRelayProcess(): Promise<RelayProcess> {
   }
 }
 
-/** What runs in the process: it reports its URL, then each mail, timed from the epoch. */
+/** Runs in the separate process. Reports its URL, then each email with a time since the epoch. */
 async function serve(report: (message: string | Taken) => void): Promise<void> {
   const endings: (() => Promise<void>)[] = []
   const onTaken = (mail: Taken): void => report({ ...mail, at: mail.at + performance.timeOrigin })

@@ -8,10 +8,13 @@ import { type Place, takeTurns } from './rig.ts'
 import { startSmtpSink } from './sinks.ts'
 
 const BYTES = 4_096
-/** Mails of a turn, and before it. */
+/** The number of emails per turn, and in the warm-up before it. */
 export const [MAILS, WARM] = [upTo(1_500), 200]
 
-/** Emails per second until the last is at the sink, and until the work that each turn leaves is also done. */
+/**
+ * Emails per second until the last one is at the sink, and until the work that follows each turn is also
+ * done.
+ */
 export type Rates = { mails: number; whole: number }
 
 /** Opens an API and a worker of a place, and a sink for their emails. */
@@ -21,7 +24,7 @@ export async function openRelay(place: Place) {
   const api = await place.api()
   const worker = await place.worker({ SMTP_URL: smtp, WEBHOOK_ALLOW: '127.0.0.0/8' })
   return {
-    /** @param settled waits for the work that the emails leave, so that it doesn't affect the next turn. */
+    /** @param settled waits for the work that follows the emails, so that it doesn't affect the next turn. */
     async pour(team: TestTeam, count: number, settled = async (): Promise<void> => {}): Promise<Rates> {
       const before = sink.taken()
       const took = await seconds(async () => {
@@ -39,11 +42,11 @@ export async function openRelay(place: Place) {
   }
 }
 
-/** The rate of turns together, each of which did as much. */
+/** Returns the total rate of turns that each did the same amount of work. */
 export const overTime = (rates: readonly number[]): number =>
   rates.length / rates.reduce((sum, rate) => sum + 1 / rate, 0)
 
-/** Mails a second in each of these places, in turns. */
+/** Measures emails per second in each of these places, in turns. */
 export async function pourInTurns(
   places: readonly { place: Place; team: TestTeam }[],
   rounds: number,

@@ -18,7 +18,7 @@ const countRow = object({ count: number().defined() })
 const delivered = ({ database }: Place): Promise<number> =>
   database.oneFirst(sql.type(countRow)`select count(*) as count from emails where status = 'delivered'`)
 
-/** Signed posts, one for each of the team's emails. */
+/** Creates signed posts, one for each of the team's emails. */
 async function makePosts(
   { database }: Place,
   teamId: string,
@@ -36,7 +36,7 @@ async function makePosts(
   })
 }
 
-/** @param accepts what row 1 reached, in emails a second. */
+/** @param accepts the result of row 1, in emails per second. */
 export async function measureReports(rig: Rig, accepts: number): Promise<Figure[]> {
   const place = await rig.place()
   const [team] = await place.teams(1)

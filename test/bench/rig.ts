@@ -23,16 +23,16 @@ const ROOT = join(import.meta.dirname, '../..')
 const TICKS_PER_SECOND = 100
 const RATE = { email_limit: 100_000_000, contact_limit: 100_000_000, whatsapp_limit: 100_000_000 }
 
-/** One of our processes, watched. */
+/** One of our processes, with its measurements. */
 export type Watched = {
   /** Where an API listens. */
   base: string
-  /** Megabytes resident now, and the most that ever were, by the kernel's account. */
+  /** The current resident memory in megabytes, and the peak, as counted by the kernel. */
   rss(): Promise<number>
   peak(): Promise<number>
   /** The CPU time since its start, in seconds. */
   cpu(): Promise<number>
-  /** Lets it have no processor time until it is resumed. */
+  /** Stops it until it is resumed. */
   pause(): void
   resume(): void
   stop(): Promise<void>
@@ -50,13 +50,13 @@ export type Place = {
 
 export type Rig = {
   place(): Promise<Place>
-  /** The ten million, on a separate server (ten-million.ts). */
+  /** The place with ten million emails, on a separate server (ten-million.ts). */
   full(): Promise<Place>
   version: string
   stop(): Promise<void>
 }
 
-/** Where the ten million are kept, and what tells how they are loaded. */
+/** The directory of the ten million emails, and the function that prints the progress of loading them. */
 export type Kept = { store: string; say: (line: string) => void }
 
 async function megabytes(pid: number, of: 'VmRSS' | 'VmHWM'): Promise<number> {
@@ -120,7 +120,7 @@ async function openPlace(url: string): Promise<Place> {
   }
 }
 
-/** Boots the server and migrates the template that each row's database is cloned from. */
+/** Starts the server and migrates the template of the rows' databases. */
 export async function startRig({ store, say }: Kept): Promise<Rig> {
   const directory = await mkdtemp(join(tmpdir(), 'heliograph-bench-'))
   const postgres = await startPostgres({ directory, settings: { max_connections: '200' } })

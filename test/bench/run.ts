@@ -1,8 +1,9 @@
 /**
- * `npm run bench`: measures against set goals, one row after another on this machine, prints a table and writes it
- * to RESULTS.md. Only ratios within one run count; asserts nothing. Rows can be chosen: `npm run bench -- 1 4`, and
- * `--minutes N` sets how long row 14 watches memory (3 when absent). Row 12 keeps its database of ten
- * million emails (18 GB) between runs in `--store DIR` (/var/tmp/heliograph-bench when absent); `--drop` deletes it.
+ * Runs `npm run bench`: measures one row after another, compares each with its goal, prints a table and
+ * writes it to RESULTS.md. Only ratios within one run are comparable. It asserts nothing. Rows can be chosen:
+ * `npm run bench -- 1 4`, and `--minutes N` sets how long row 14 watches memory (default 3). Row 12 keeps its
+ * database of ten million emails (18 GB) between runs in `--store DIR` (default /var/tmp/heliograph-bench);
+ * `--drop` deletes it.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, release, totalmem } from 'node:os'
@@ -42,7 +43,7 @@ const OPTIONS = {
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** Runs something in a separate database. */
+/** Runs some work in a separate database. */
 async function inPlace<T>(rig: Rig, work: (place: Place) => Promise<T>): Promise<T> {
   const place = await rig.place()
   try {
@@ -52,7 +53,7 @@ async function inPlace<T>(rig: Rig, work: (place: Place) => Promise<T>): Promise
   }
 }
 
-/** Makes a thing at the first call only: what several rows compare with. */
+/** Runs `make` at the first call only, for a baseline that several rows share. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {
@@ -61,7 +62,7 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** How each row is measured. Rows 1, 2 and 4 come together, as do 5 and 6. */
+/** How each row is measured. Rows 1, 2 and 4 share a measurement, as do 5 and 6. */
 function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figure[]>> {
   const accepts = once(() => inPlace(rig, measureAccepts))
   const through = once(() => inPlace(rig, measureThrough))
@@ -103,7 +104,7 @@ const short = (value: number): string =>
 const GROWING =
   'the heap finds its size in the first minutes (chaos A9 watches what is left after whole collections)'
 /**
- * The parts of a row that misses its goal, from profiles of 2026-11-23 (2 cores, client and sink on the same
+ * Explains each row that misses its goal, from profiles of 2026-11-23 (2 cores, client and sink on the same
  * machine).
  */
 const MADE_OF: Record<string, string> = {

@@ -1,7 +1,4 @@
-/**
- * Starts the bench's mail and HTTP servers: Debian's smtp-sink, a slow sink of our own, Postfix and OpenDKIM
- * in front of one.
- */
+/** Starts the bench's mail and HTTP servers: Debian's smtp-sink, our slow sink, and Postfix with OpenDKIM. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -23,7 +20,7 @@ const PACKAGES = {
   opendkim: 'opendkim',
 }
 
-/** @throws Missing naming what to install. */
+/** @throws Missing with the package to install. */
 export async function need(...programs: (keyof typeof PACKAGES)[]): Promise<void> {
   for (const program of programs) {
     const missing = await programMissing(program, PACKAGES[program])
@@ -93,7 +90,7 @@ export async function startSmtpSink(): Promise<Sink> {
   }
 }
 
-/** A sink that answers each mail after `delay` milliseconds, and reports each. */
+/** Starts a sink that responds to each email after `delay` milliseconds, and reports it. */
 export async function startSlowSink(delay: number, onMail: (text: string) => void = () => {}): Promise<Sink> {
   let taken = 0
   const sockets = new Set<Socket>()
@@ -172,7 +169,7 @@ async function startOpenDkim(): Promise<{ port: number; stop(): Promise<void> }>
   return { port, stop }
 }
 
-/** A Postfix that relays everything to a port, signed by OpenDKIM or not. */
+/** Starts a Postfix that relays everything to a port, with or without signatures by OpenDKIM. */
 export async function startRelayingPostfix(
   relay_port: number,
   { signing }: { signing: boolean },

@@ -1,7 +1,4 @@
-/**
- * Replaces SNS's host with the bench's stand-in, which signs with the key in the environment. Preloaded into
- * an API.
- */
+/** Redirects an API process to the bench's simulated SNS, which signs with the key in the environment. */
 import { createPrivateKey } from 'node:crypto'
 import https from 'node:https'
 import { startSns } from '../support/sns.ts'

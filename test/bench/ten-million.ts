@@ -1,11 +1,11 @@
 /**
  * Builds the database of row 12: 10,000,000 emails of 180 days, 4,000,000 from one team and the rest from
  * 1,999, with their states, 10,000,000 events, 3,000,000 contacts, 1,000,000 WhatsApp messages, reports,
- * stats and audit log. 200,000 emails wait, with their jobs deferred far ahead. It is loaded once, by
- * set-based statements that skip the WAL, into a separate server, and kept there under a digest of this file:
- * 18 GB, some ten minutes. Later migrations are applied to it as usual. If it has different migrations from
- * ours, it is loaded again. Only this module and test/support/email-rows.ts know that emails are two tables,
- * because a view can't load millions of rows.
+ * stats and audit log. 200,000 emails are waiting, with jobs deferred until long after the bench. It is
+ * loaded once, by set-based statements that skip the WAL, into a separate server, and kept there under a
+ * digest of this file. It has 18 GB, and loading lasts about ten minutes. Later migrations are applied to it
+ * as usual. If it has different migrations from ours, it is loaded again. Only this module and
+ * test/support/email-rows.ts know that emails are two tables, because a view can't load millions of rows.
  */
 import { createHash } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
@@ -22,7 +22,7 @@ export const EMAILS = QUICK ? 100_000 : 10_000_000
 const [DAYS, TEAMS, PEOPLE, WAITING] = [180, 2_000, EMAILS / 10, EMAILS / 50]
 const MESSAGES = EMAILS / 10
 /**
- * A crash while loading may lose everything, and loading restarts. The stored database runs with default
+ * A crash while loading may lose everything, and loading starts over. The stored database runs with default
  * durability.
  */
 const LOADING = {
@@ -31,7 +31,7 @@ const LOADING = {
 }
 const KEPT = { max_connections: '200', shared_buffers: '2GB', max_wal_size: '4GB' }
 
-/** Ids that a number leads to. */
+/** Expressions that derive an ID from a number. */
 const teamId = (n: string) => `('01900000-0000-7000-8000-' || lpad((${n})::text, 12, '0'))::uuid`
 const contactId = (team: string, person: string) =>
   `('01900001-' || lpad(to_hex(${team}), 4, '0') || '-7000-8000-' || lpad((${person})::text, 12, '0'))::uuid`
@@ -42,8 +42,8 @@ const timedId = (at: string, n: string) =>
     || substr(md5(${n}::text), 4, 15))::uuid`
 
 /**
- * Gives the same rows at any time and over any number of connections. `k` decides an email's result, because
- * `n` decides its team.
+ * Returns the view of all emails. Its rows are deterministic, so several connections can load parts of it.
+ * `k` decides an email's result, and `n` its team.
  * @param newest seconds since 1970.
  */
 const mails = (newest: number): string => `
@@ -104,7 +104,7 @@ const states = [
     from bench_mails`,
 ]
 
-/** Events of the newest half, and 5 consecutive soft bounces of some of the large team's contacts. */
+/** Events of the newest half, and five consecutive soft bounces for some of the large team's contacts. */
 const events = [
   `insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
     select team_id, id, decode(md5(kind || n), 'hex'), kind, case when kind <> 'sent' then address end,
@@ -169,7 +169,7 @@ const whatsapp = (newest: number): string[] => {
   ]
 }
 
-/** Deferred until long after the bench, so that they aren't sent instead of what a row measures. */
+/** Deferred until long after the bench, because workers must only send the measured emails. */
 const jobs = [
   ...(['email', 'whatsapp'] as const).map((channel) => {
     const [table, key] =
@@ -189,7 +189,7 @@ const jobs = [
 
 type Run = (statements: readonly string[]) => Promise<void>
 
-/** Runs everything at once, each with a connection of its own. */
+/** Runs all loads at once, each over a separate connection. */
 async function beside(url: string, ...loads: ((run: Run) => Promise<void>)[]): Promise<void> {
   await Promise.all(
     loads.map(async (load) => {
@@ -208,7 +208,10 @@ async function beside(url: string, ...loads: ((run: Run) => Promise<void>)[]): P
   )
 }
 
-/** Fills tables that were emptied in the same transaction, so without WAL, and makes their indexes afterwards. */
+/**
+ * Fills tables that were truncated in the same transaction, which skips the WAL, and creates their indexes
+ * afterwards.
+ */
 const filled = (tables: readonly string[], statements: readonly string[]) => async (run: Run) => {
   const list = tables.map((table) => `'${table}'::regclass`).join(', ')
   await run([
@@ -256,8 +259,8 @@ const digest = async (): Promise<string> => {
 export const dropTenMillion = (store: string): Promise<void> => rm(store, { recursive: true, force: true })
 
 /**
- * Starts the server of the ten million, which are loaded first unless they are there.
- * @returns it, and the URL of their database.
+ * Starts the server of the ten million emails, and loads them first if they are missing.
+ * @returns the server, and the URL of the database.
  */
 export async function startTenMillion(
   store: string,
@@ -271,7 +274,7 @@ export async function startTenMillion(
   const began = performance.now()
   const loading = await startPostgres({ directory: store, settings: LOADING })
   try {
-    // Databases of other loaders are removed.
+    // Removes earlier databases, including incomplete ones.
     const stale = (await databases(loading)).filter((each) => /^(full|loading)_/.test(each))
     await query(
       loading,
@@ -288,7 +291,7 @@ export async function startTenMillion(
   return { url: databaseUrl(server.url, name), server }
 }
 
-/** Whether it is there, and has our migrations now. */
+/** Applies new migrations. @returns false if the database is missing or has different migrations. */
 async function isUsable(server: Postgres, name: string): Promise<boolean> {
   if (!(await databases(server)).includes(name)) return false
   return migrate(databaseUrl(server.url, name)).then(

@@ -1,4 +1,4 @@
-/** Rows 19 to 21: what webhooks cost mail, what endpoints that hang do, and how many webhooks go out in a second. */
+/** Rows 19 to 21: the effect of webhooks and of hanging endpoints on email, and webhooks per second. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ const subscribe = ({ database }: Place, { id }: TestTeam, url: string, types: re
     return addEndpoint({ ...by, allowed: networksOf([NEAR]) }, id, { url, types })
   })
 
-/** Waits until `most` webhooks at most are left to send. */
+/** Waits until at most `most` webhooks are waiting. */
 async function untilSent({ database }: Place, most: number): Promise<void> {
   for (;;) {
     const { left } = await database.one(sql.type(object({ left: number().defined() }))`
@@ -54,7 +54,7 @@ const middle = (own: readonly Rates[]): Rates => ({
   whole: median(own.map((each) => each.whole)),
 })
 
-/** Measures emails per second of one team and of another, turn by turn. */
+/** Measures emails per second of two teams, in turns. */
 async function inTurns(
   place: Place,
   teams: readonly [TestTeam, TestTeam],
@@ -113,7 +113,7 @@ export async function measureHanging(rig: Rig): Promise<Figure[]> {
   return [atLeast(0.97, { row: '20', measure: 'emails next to ten hanging endpoints', ...rates, note })]
 }
 
-/** Gives each endpoint of a team `count` messages that wait, with their jobs. */
+/** Stores waiting messages with their jobs for each endpoint of a team. */
 async function fill({ database }: Place, { id }: TestTeam, messages: number): Promise<void> {
   await database.query(sql.unsafe`
     with made as (
@@ -149,7 +149,7 @@ export async function measureWebhooks(rig: Rig): Promise<Figure[]> {
     const child = fork(join(import.meta.dirname, 'bare-poster.ts'), [receiver.url, String(count), BODY])
     return ((await once(child, 'message')) as [number])[0]
   }
-  /** From when the worker is at it until the last has come. */
+  /** Measures the rate after the first tenth, when the worker is at full speed. */
   const sent = async (): Promise<number> => {
     await fill(place, team, count)
     worker.resume()

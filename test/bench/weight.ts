@@ -1,4 +1,4 @@
-/** Rows 12 to 15: a full database, a long queue, memory, and bytes. */
+/** Rows 12 to 15: a full database, a long queue, memory, and bytes per email. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
@@ -24,7 +24,7 @@ const settled = ({ database }: Place) => database.query(sql.unsafe`analyze`)
 
 /**
  * Row 12: rows 1, 5 and 11 with 10,000,000 emails and 3,000,000 contacts stored, compared with an empty
- * database: row 1 by the loop in each, row 5 in turns. It removes what it adds.
+ * database: row 1 relative to the plain loop in each, row 5 in turns. It removes its own rows.
  */
 export async function measureFull(rig: Rig, { accepts, upserts }: Empty): Promise<Figure[]> {
   const [full, empty] = [await rig.full(), await rig.place()]
@@ -48,14 +48,17 @@ export async function measureFull(rig: Rig, { accepts, upserts }: Empty): Promis
   ]
 }
 
-/** A place with a team in it. */
+/** Adds a team to a place. */
 async function withTeam(place: Place): Promise<{ place: Place; team: TestTeam }> {
   const [team] = await place.teams(1)
   if (!team) throw new Error('there must be a team')
   return { place, team }
 }
 
-/** Removes what the row added to the ten million: its teams have this name, and no other job is due. */
+/**
+ * Removes the row's additions to the ten million emails. Its teams have this name, and all other jobs are
+ * deferred.
+ */
 async function dropRun({ database }: Place): Promise<void> {
   const ours = sql.fragment`team_id in (select id from teams where name = 'A team')`
   await deleteEmailRows({ database }, ours)
@@ -89,7 +92,7 @@ export async function measureBacklog(rig: Rig): Promise<Figure[]> {
   })
 }
 
-/** A place with 200,000 jobs of one team. */
+/** Creates a place with 200,000 jobs of one team. */
 async function backlogged(rig: Rig, jobs: 'waiting' | 'deferred') {
   const one = await withTeam(await rig.place())
   await fill(one.place, one.team, { emails: 200_000, jobs })
@@ -97,11 +100,11 @@ async function backlogged(rig: Rig, jobs: 'waiting' | 'deferred') {
   return one
 }
 
-/** Deletes jobs of emails that were accepted, and would go out with those that are poured. */
+/** Deletes the jobs of accepted emails, because they would be sent during the next measurement. */
 const forgetDue = ({ database }: Place) =>
   database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email' and start_after <= now()`)
 
-/** Mails a second of the backlog itself. */
+/** Measures the emails per second of the backlog itself. */
 async function drained(place: Place, mails: number): Promise<number> {
   const sink = await startSmtpSink()
   const worker = await place.worker({ SMTP_URL: `smtp://127.0.0.1:${sink.port}?ignoreTLS=true` })
@@ -114,7 +117,7 @@ async function drained(place: Place, mails: number): Promise<number> {
   return rate
 }
 
-/** Row 14: megabytes under load, and how they grow at half of it. */
+/** Row 14: megabytes under load, and their growth at half of the load. */
 export async function measureMemory(rig: Rig, baseline: Baseline, minutes: number): Promise<Figure[]> {
   const place = await rig.place()
   const teams = await place.teams(50)
@@ -188,7 +191,7 @@ const bytesRow = object({
   jobs: number().defined(),
 })
 
-/** An email is a row of each. */
+/** Each email has a row in each of these tables. */
 const EMAIL_TABLES = sql.fragment`unnest(array['accepted_emails', 'email_states']::regclass[]) as t (each)`
 
 /** Returns the bytes on disk of emails, their indexes, events and jobs. */

@@ -1,19 +1,19 @@
 /**
- * Counts the cost of a fault at the end: what was accepted, lost, repeated or over a limit, and the time to
+ * Counts the cost of a fault at its end: messages accepted, lost, repeated or over a limit, and the time to
  * recover.
  */
 import type { TestTeam } from '../support/service.ts'
 import type { Load } from './load.ts'
 import { CONCURRENCY, type World, within } from './world.ts'
 
-/** A line of the table. */
+/** A row of the results table. */
 export type Account = {
   accepted: number
   /** Accepted, but never completely received by the relay. */
   lost: number
   /** Copies beyond the first of a message. */
   repeated: number
-  /** Copies of messages that had already been answered. */
+  /** Copies of messages whose acceptance the relay had already reported. */
   after_answer: number
   /** Rows over a limit, keys with two rows, counters that differ from a recount, and wrong states. */
   over: number
@@ -27,7 +27,7 @@ export const inFlight = (kills: number): number => kills * CONCURRENCY
 
 const isTaken = ({ relay }: World, id: string): boolean => relay.copies.has(id)
 
-/** Makes the account of a fault with nothing to receive or recover from. */
+/** Builds the account of a fault without a backlog or recovery. */
 export const counted = (accepted: number, over: number, note = ''): Account => ({
   accepted,
   lost: 0,
@@ -38,7 +38,7 @@ export const counted = (accepted: number, over: number, note = ''): Account => (
   note,
 })
 
-/** How many emails a team has, of one status or of all. */
+/** Counts a team's emails, with one status or in total. */
 export async function emailsOf(
   { sql }: World,
   { id }: TestTeam,
@@ -51,7 +51,7 @@ export async function emailsOf(
   return Number(row?.count)
 }
 
-/** Counters and rows that contradict each other. */
+/** Counts the counters and rows that contradict each other. */
 export async function contradictions(world: World): Promise<number> {
   const [row] = await world.sql<{ wrong: string }>(`
     select (
@@ -67,8 +67,8 @@ export async function contradictions(world: World): Promise<number> {
 }
 
 /**
- * Waits until everything accepted is received, and every row with a response says so.
- * @param ended when the fault ended. The default is now.
+ * Waits until everything accepted has been received, and the rows record every response.
+ * @param ended when the fault ended, now by default.
  */
 export async function settle(
   world: World,

@@ -7,7 +7,7 @@ import { insertEmailRows } from '../support/email-rows.ts'
 import type { TestTeam } from '../support/service.ts'
 import type { World } from './world.ts'
 
-/** Queues a number of emails of a team, due now or in an hour; each place in line is a team's next. */
+/** Queues a number of emails of a team, due now or in an hour. Each gets the team's next queue position. */
 export async function fillQueue(
   { sql: run, database }: World,
   { id, domain_id }: TestTeam,
@@ -36,7 +36,7 @@ export async function fillQueue(
   )
 }
 
-/** Removes a team's waiting emails, so that they needn't be settled. */
+/** Deletes a team's waiting delivery jobs, so that they don't delay what follows. */
 export async function emptyQueue({ sql: run }: World, { id }: TestTeam): Promise<void> {
   await run(
     `delete from pgboss.job where name like 'deliver-%' and state < 'active' and data ->> 'team_id' = $1`,

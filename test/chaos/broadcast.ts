@@ -1,5 +1,6 @@
 /**
- * Starts a broadcast to many contacts through the API, and counts at its end who matched and who received it.
+ * Starts a broadcast to many contacts through the API. At its end, counts the contacts that matched and those
+ * that received it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeAudience } from '../support/audience.ts'
@@ -15,15 +16,15 @@ export type Broadcast = {
   id: string
   team: TestTeam
   fitting: number
-  /** What the relay had received before. */
+  /** The messages that the relay had received before. */
   others: ReadonlySet<string>
 }
 
-/** One in this number has no value for a slot; one in that number has unsubscribed. */
+/** One in BLANK contacts has no value for a variable, and one in OFF has unsubscribed. */
 const BLANK = 50
 const OFF = 40
 
-/** Makes the contacts by one statement, and starts a broadcast to them. */
+/** Creates the contacts with one statement, and starts a broadcast to them. */
 export async function startBroadcast(world: World, contacts: number): Promise<Broadcast> {
   const team = await world.team()
   const draft = await makeAudience(world.database, team.id, { contacts, blank: BLANK, unsubscribed: OFF })
@@ -42,7 +43,7 @@ export async function startBroadcast(world: World, contacts: number): Promise<Br
   return broadcast
 }
 
-/** Has the same go to the same contacts once more, in some seconds. @returns its id. */
+/** Schedules a second broadcast to the same contacts, in some seconds. @returns its id. */
 export async function scheduleAgain(world: World, { id, team }: Broadcast, seconds: number): Promise<string> {
   const headers = { Authorization: `Bearer ${team.key}` }
   const first = await (await fetch(`${world.apis[0]?.base()}/v1/broadcasts/${id}`, { headers })).json()
@@ -54,7 +55,7 @@ export async function scheduleAgain(world: World, { id, team }: Broadcast, secon
   return body.id
 }
 
-/** Calls a verb until it is answered so. @returns whether it was: not when its state forbids it. */
+/** Repeats an action until it returns this status. @returns false if the broadcast's state forbids it. */
 export async function insistOn(
   world: World,
   { id, team }: Broadcast,
@@ -72,7 +73,7 @@ export async function insistOn(
 
 type Tally = { state: string; made: number; left: number; skipped: number }
 
-/** Returns its state from the rows. Null while the database is unavailable. */
+/** Reads a broadcast's state from the rows. Null while the database is unavailable. */
 export async function tally({ sql }: World, { id, team }: Broadcast): Promise<Tally | null> {
   const rows = await sql<Record<keyof Tally, string>>(
     `select state,
@@ -87,7 +88,7 @@ export async function tally({ sql }: World, { id, team }: Broadcast): Promise<Ta
   return { state: row.state, made: Number(row.made), left: Number(row.left), skipped: Number(row.skipped) }
 }
 
-/** Figures that a recount of rows contradicts. */
+/** Counts the stats that differ from a recount of rows. */
 async function wrongFigures({ apis }: World, { id, team }: Broadcast, { made, skipped }: Tally) {
   const response = await fetch(`${apis[0]?.base()}/v1/broadcasts/${id}`, {
     headers: { Authorization: `Bearer ${team.key}` },
@@ -97,7 +98,7 @@ async function wrongFigures({ apis }: World, { id, team }: Broadcast, { made, sk
   return Object.entries(wanted).filter(([figure, count]) => stats[figure] !== count).length
 }
 
-/** Waits for its end, and counts. @param ended when the fault ended. */
+/** Waits for its end, and counts the cost. @param ended when the fault ended. */
 export async function endOf(
   world: World,
   broadcast: Broadcast,

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { assertWebhook } from '../support/described.ts'
 
-/** One copy of a webhook, and whether its answer had been given before the server was killed. */
+/** One copy of a webhook. `answered` is true if the response was sent before the server was killed. */
 type Copy = { body: string; answered: boolean }
 
 export type Customer = {
@@ -18,7 +18,7 @@ export type Customer = {
   copies: ReadonlyMap<string, readonly Copy[]>
   /** Received requests that aren't described, by webhook-id, with the reason. */
   undescribed: ReadonlyMap<string, string>
-  /** Drops every request, and is down for some milliseconds. */
+  /** Drops every request, and stays down for some milliseconds. */
   kill(away: number): Promise<void>
   close(): Promise<void>
 }

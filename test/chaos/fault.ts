@@ -3,31 +3,31 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from './account.ts'
 import type { World, WorldOptions } from './world.ts'
 
-/** The result, and what the guarantees allow. */
+/** The result, with the limits that the guarantees set. */
 export type Outcome = Account & {
-  /** How many copies may follow one that was answered; 0 unless something was killed. */
+  /** How many copies may follow an accepted one. 0 unless something was killed. */
   allowed?: number
-  /** Within how many seconds all must be well again. */
+  /** The time limit for recovery, in seconds. */
   limit?: number
 }
 
 export type Fault = {
-  /** As in the plan of faults: A1 … F. */
+  /** The letter of its group with a number or a name, such as A1 or F/uploads. */
   id: string
   words: string
   load: string
-  /** Only if no one else uses the database server. */
+  /** True if nothing else may use the database server. */
   own_server?: boolean
-  /** It mostly waits, so a whole run starts it next to others, on another database server. */
+  /** True if it mostly waits. A complete run starts it next to others, on another database server. */
   patient?: boolean
-  /** The world that it needs; otherwise the usual one. */
+  /** The world that it needs, otherwise the default one. */
   world?: WorldOptions
-  /** Why it cannot be made on this machine; null when it can. */
+  /** Returns why this machine can't cause the fault. Null if it can. */
   missing?: () => Promise<string | null>
   run(world: World, scale: number): Promise<Outcome>
 }
 
-/** Whether a fault that lasts for these seconds mostly waits. */
+/** True if a fault of this duration mostly waits. */
 export const isPatient = (seconds: number): boolean => seconds >= 100
 
 /** True if the guarantees were kept. */
@@ -35,9 +35,8 @@ export const holds = ({ lost, over, after_answer, recovered, allowed = 0, limit 
   lost === 0 && over === 0 && after_answer <= allowed && recovered !== null && recovered <= limit
 
 /**
- * Repeats something while work is running. If it returns `false`, it did nothing and is repeated at the next
- * turn.
- * @returns the work's result, and how often it was done.
+ * Calls `strike` repeatedly while work is running. A call that returns `false` did nothing and isn't counted.
+ * @returns the work's result, and the number of strikes.
  */
 export async function meanwhile<T>(
   work: Promise<T>,
@@ -49,7 +48,7 @@ export async function meanwhile<T>(
   const done = work.finally(() => {
     over = true
   })
-  // No one awaits it if a strike fails.
+  // If a strike fails, this promise is never awaited.
   done.catch(() => {})
   for (;;) {
     await Promise.race([done, sleep(every)])
@@ -59,7 +58,7 @@ export async function meanwhile<T>(
   return { result: await done, strikes }
 }
 
-/** One of a list, each in its turn. */
+/** Returns the items of a list in turn. */
 export const inTurn = <T>(list: readonly T[], nth: number): T => {
   const chosen = list[nth % list.length]
   if (chosen === undefined) throw new Error('there is nothing to choose from')

@@ -10,7 +10,7 @@ import type { World } from './world.ts'
 export type Load = {
   /** The ids that clients were given, by the key of the send. */
   accepted: Map<string, string>
-  /** Keys with contradictory responses, or permanently rejected. */
+  /** Keys with contradictory responses, or with a permanent rejection. */
   wrong: string[]
 }
 
@@ -109,12 +109,12 @@ export async function sendBatches(
   return load
 }
 
-/** The loads together. */
+/** Combines loads. */
 export const together = (...loads: readonly Load[]): Load => ({
   accepted: new Map(loads.flatMap(({ accepted }) => [...accepted])),
   wrong: loads.flatMap(({ wrong }) => wrong),
 })
 
-/** One post, whatever its answer. */
+/** Sends one POST, whatever its response. */
 export const attempt = (world: World, team: TestTeam, body: Record<string, unknown>, path = '/v1/emails') =>
   post(world, team, path, body)

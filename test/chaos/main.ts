@@ -1,7 +1,7 @@
 /**
- * Runs `npm run test:chaos [-- FAULT …]`: every fault against a fleet with its own PostgreSQL. Prints a table
- * of their costs, which a whole run writes to RESULTS.md. CHAOS_SCALE multiplies the loads. Exits 1 if a
- * guarantee was broken.
+ * Runs `npm run test:chaos [-- FAULT …]`: every fault, or the given ones, against a fleet with its own
+ * PostgreSQL. Prints a table of their costs. A complete run writes it to RESULTS.md. CHAOS_SCALE multiplies
+ * the loads. Exits 1 if a guarantee was broken.
  */
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -46,16 +46,16 @@ async function run(
   }
 }
 
-/** A name is an id, the part before its slash, or a letter for a whole family. A1 is not A10. */
+/** A name is an id, the part before its slash, or the letter of a group. A1 doesn't match A10. */
 const isNamed = (id: string, name: string): boolean =>
   id === name || id.startsWith(`${name}/`) || (name.length === 1 && id.startsWith(name))
 
-/** PostgreSQL as it comes; few connections, so that they can be used up. */
+/** PostgreSQL's defaults, with so few connections that a fault can exhaust them. */
 const SETTINGS = { max_connections: '90' }
 /** How many patient faults run concurrently, next to the active one. */
 const PATIENT_LANES = 2
 
-/** A database server, and the faults that are run on it one after another. */
+/** Runs faults one after another on a database server. */
 async function runLane(
   directory: string,
   next: () => Fault | undefined,

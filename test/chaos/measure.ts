@@ -1,14 +1,14 @@
-/** What processes weigh: memory and descriptors, as the kernel counts them (Linux). */
+/** Measures the memory and descriptors of processes, as counted by the kernel (Linux). */
 import { readdir, readFile } from 'node:fs/promises'
 import type { Member } from './world.ts'
 
-/** Returns the resident set of a process in MB; 0 if it has ended. */
+/** Returns the resident set of a process in MB. 0 if it has ended. */
 export async function resident(member: Member): Promise<number> {
   const status = await readFile(`/proc/${member.pid()}/status`, 'utf8').catch(() => '')
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024
 }
 
-/** Returns the largest resident set of these processes, in whole MB. */
+/** Returns the largest resident set of these processes in MB, rounded. */
 export const largest = async (members: readonly Member[]): Promise<number> =>
   Math.round(Math.max(0, ...(await Promise.all(members.map(resident)))))
 

@@ -1,6 +1,6 @@
 /**
  * A TCP proxy with selectable conditions: calm, frozen, cut, rejecting, delayed, byte by byte. It runs
- * between the service and its database or relay. In calm weather every byte passes in order. It stops with
+ * between the service and its database or relay. In calm conditions every byte passes in order. It stops with
  * `close`.
  */
 import { once } from 'node:events'
@@ -14,18 +14,18 @@ type Weather = 'calm' | 'freeze' | 'refuse' | 'drip' | { late: number }
 export type Network = {
   port: number
   weather(now: Weather): void
-  /** From now on it leads to another port, for those that connect. */
+  /** Connects later clients to another port. */
   lead(port: number): void
   /** Returns how many connections were requested so far. */
   asked(): number
-  /** Resets every connection that is open. */
+  /** Resets every open connection. */
   cut(): void
   close(): Promise<void>
 }
 
 type Way = { client: Socket; server: Socket }
 
-/** Passes chunks on in order, each as the weather of its moment has it. */
+/** Forwards chunks in order, each under the current conditions. */
 function relay(from: Socket, to: Socket, weatherOf: () => Weather): void {
   let last = Promise.resolve()
   const pass = async (chunk: Buffer): Promise<void> => {
@@ -48,7 +48,7 @@ function relay(from: Socket, to: Socket, weatherOf: () => Weather): void {
   from.on('close', () => to.destroy())
 }
 
-/** A way to a port of this machine. */
+/** Starts a proxy to a port of this machine. */
 export async function startNetwork(target: number): Promise<Network> {
   const ways = new Set<Way>()
   let weather: Weather = 'calm'

@@ -9,20 +9,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { reset } from '../support/reset.ts'
 
 export type Step = 'banner' | 'mail' | 'rcpt' | 'dot'
-/** A reply, or what happens instead. */
+/** A reply, or another reaction. */
 export type Answer = 'drop' | 'reset' | 'hang' | 'endless' | (string & {})
 /**
- * The reply to a step. Undefined means a normal relay's. `line` is the command, or the message's id at the
- * dot.
+ * Returns the reply to a step. Undefined means a normal reply. `line` is the command, or at the final dot the
+ * message's id.
  */
 export type Manners = (step: Step, line: string) => Answer | undefined | Promise<Answer | undefined>
 
 export type Copy = {
-  /** When its sender started, and when it had arrived completely, in milliseconds since 1970. */
+  /** When the sender started it, and when it had arrived completely, in milliseconds since 1970. */
   began: number
   at: number
   answered: boolean
-  /** The name that its sender gave in EHLO. */
+  /** The sender's name in EHLO. */
   by: string
 }
 
@@ -90,7 +90,7 @@ type Desk = {
   taken(message: string, sender: Pick<Copy, 'began' | 'by'>): { id: string; copy: Copy; refuse(): void }
 }
 
-/** @returns whether a good answer was handed to a connection that was still there. */
+/** @returns true if a positive reply was written to an open connection. */
 async function say(socket: Socket, reply: Answer): Promise<boolean> {
   if (reply === 'hang') await sleep(3_600_000, undefined, { ref: false })
   if (reply === 'endless') await babble(socket)
@@ -103,7 +103,7 @@ async function say(socket: Socket, reply: Answer): Promise<boolean> {
   return false
 }
 
-/** Writes an endless line until no one listens. */
+/** Writes an endless line until the client disconnects. */
 async function babble(socket: Socket): Promise<void> {
   const words = Buffer.alloc(64 * 1024, 'x')
   while (socket.writable) {
@@ -112,7 +112,7 @@ async function babble(socket: Socket): Promise<void> {
   }
 }
 
-/** One connection: its lines and messages, one after the other. */
+/** Serves one connection. */
 function converse(socket: Socket, { answer, taken }: Desk): void {
   let pending = ''
   let inMessage = false

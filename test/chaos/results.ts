@@ -19,7 +19,7 @@ const COLUMNS = [
   '',
 ]
 
-// A note may contain a provider's message, or an error's lines.
+// A note may contain a provider's message or several lines of an error.
 const row = (cells: readonly (string | number)[]): string =>
   `| ${cells.map((cell) => String(cell).replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`
 
@@ -51,7 +51,7 @@ Each fault gets its own database, two API processes and two workers. The columns
   frozen worker may cause these
 - *recovered in*: time from the end of the fault until the relay had all accepted messages`
 
-/** Writes the table of a whole run. @param postgres the server's version. */
+/** Writes the table of a complete run. @param postgres the server's version. */
 export async function writeResults(lines: readonly Line[], postgres: string): Promise<void> {
   const [cpu] = cpus()
   const memory = Math.round(totalmem() / 1024 ** 3)

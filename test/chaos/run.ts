@@ -5,7 +5,7 @@ import { openWorld, type World, within } from './world.ts'
 
 export type Line = { fault: Fault; outcome: Outcome; held: boolean }
 
-/** All is as at the start: calm networks, a polite relay, every process up, nothing paused. */
+/** Restores the initial conditions: calm networks, a normal relay, every process up, nothing paused. */
 async function calm({ toDatabase, toRelay, relay, apis, workers, sql }: World): Promise<void> {
   toDatabase.weather('calm')
   toRelay.weather('calm')
@@ -19,14 +19,14 @@ async function calm({ toDatabase, toRelay, relay, apis, workers, sql }: World): 
   })
 }
 
-/** Runs a fault in a world that others have been in. */
+/** Runs a fault in a world that other faults have used. */
 export async function runIn(world: World, fault: Fault, scale: number): Promise<Line> {
   await calm(world)
   const outcome = await fault.run(world, scale)
   return { fault, outcome, held: holds(outcome) }
 }
 
-/** Makes the outcome of a fault that didn't finish. */
+/** Builds the outcome of a fault that didn't finish. */
 const unfinished = (error: unknown): Outcome => ({
   accepted: 0,
   lost: 0,

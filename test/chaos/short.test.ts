@@ -9,8 +9,8 @@ import { runAlone, runIn } from './run.ts'
 import { openWorld } from './world.ts'
 
 /**
- * Faults that need no server of their own and end within seconds, with their share of the load. Repeatedly
- * killed workers (A1) are in test/workers/channels/deliver-email.test.ts.
+ * Faults that share a database server and end within seconds, with their share of the load. Repeatedly killed
+ * workers (A1) are in test/workers/channels/deliver-email.test.ts.
  */
 const SHORT: readonly [id: string, scale: number][] = [
   ['A3', 0.1],
@@ -46,7 +46,7 @@ for (const [id, scale] of OWN_SERVER) {
   const fault = FAULTS.find((each) => each.id === id)
   t.test(`${fault?.words} loses, pauses or repeats nothing`, async (t) => {
     if (!fault) throw new Error(`there is no fault ${id}`)
-    // Its idle processes would take a third of the time.
+    // Its idle processes would use a third of the CPU time.
     await world.close()
     const { outcome } = await runAlone(url, fault, { scale, stop: new AbortController().signal })
     t.ok(holds({ ...outcome, limit: BUSY }), JSON.stringify(outcome))

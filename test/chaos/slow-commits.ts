@@ -1,7 +1,7 @@
-/** Commits that last, so that processes are killed in the midst of them. */
+/** Slow commits, so that processes are killed during them. */
 import type { World } from './world.ts'
 
-/** Makes every commit of an email last. @returns how to end that. */
+/** Delays every commit that stores an email. @returns a function that ends that. */
 export async function slowCommits({ sql }: World, seconds: number): Promise<() => Promise<unknown>> {
   await sql(`create function slow_commit() returns trigger language plpgsql as
     'begin perform pg_sleep(${seconds}); return null; end'`)

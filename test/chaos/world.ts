@@ -1,7 +1,6 @@
 /**
- * The environment of faults: a database, two API and two worker processes, a relay, and the networks between.
- * A process that ends is restarted at once, unless it must stay down. Everything ends with `close`. It counts
- * what clients were promised and its results.
+ * The environment of faults: a database, two API and two worker processes, a relay, and the networks between
+ * them. A process that ends is restarted at once, unless it must stay down. Everything ends with `close`.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,7 +23,7 @@ import { type Network, startNetwork } from './network.ts'
 import { type Relay, startRelay } from './relay.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-/** Provider calls at once of each worker. */
+/** Each worker's maximum number of concurrent provider calls. */
 export const CONCURRENCY = 10
 
 export type Entry = 'api/main.ts' | 'workers/main.ts'
@@ -37,13 +36,13 @@ export type OwnServer = { url: string; failOver(): Promise<void> }
 
 type Closing = { teardown(end: () => Promise<void>): void }
 
-/** How a world differs from two API and two worker processes that know nothing of each other. */
+/** How a world differs from two API and two worker processes with the usual settings. */
 export type WorldOptions = {
   apis?: Start[]
   workers?: Start[]
-  /** For all of them. */
+  /** Settings of all processes. */
   env?: Record<string, string>
-  /** What is between the network and the database, whose URL is `url`. @returns its address. */
+  /** Starts something between the network and the database at `url`. @returns its address. */
   before?: (url: string, closing: Closing) => Promise<string>
   /** Starts a separate server instead of using the given database. */
   server?: (closing: Closing) => Promise<OwnServer>
@@ -51,13 +50,13 @@ export type WorldOptions = {
 
 /** A process that is started again whenever it ends. */
 export type Member = {
-  /** Returns the current address of an API process; '' while it is down. */
+  /** Returns the current address of an API process, or '' while it is down. */
   base(): string
-  /** True if it has reported that it is up, and hasn't ended since. */
+  /** True if it has reported that it is up and is still running. */
   isUp(): boolean
   pid(): number
   /**
-   * Signals it once it is up, because a process killed repeatedly at startup never works.
+   * Signals it only if it is up, because a process killed repeatedly at startup never works.
    * @returns true if it did.
    */
   signal(signal: NodeJS.Signals): boolean
@@ -65,14 +64,14 @@ export type Member = {
   stop(signal?: NodeJS.Signals): Promise<number | string>
   /** How often it was started. */
   starts(): number
-  /** Asks a process that was started with a script of test/chaos/preload. */
+  /** Sends a request to a process that was started with a script of test/chaos/preload. */
   ask<T>(question: string): Promise<T>
 }
 
 export type World = {
   url: string
   database: Database
-  /** Kills the database server and promotes its standby. Only if the server is the world's own. */
+  /** Kills the database server and promotes its standby. Only with a separate server. */
   failOver(): Promise<void>
   /** All connections to the database, and the workers' connections to the relay. */
   toDatabase: Network
@@ -85,7 +84,7 @@ export type World = {
   whatsappTemplate(team: TestTeam, definition: Record<string, unknown>): Promise<{ id: string }>
   /** @throws Error once the world is closed. */
   sql<T>(text: string, values?: unknown[]): Promise<T[]>
-  /** Aborted when it closes: what insists on something in it is to end. */
+  /** Aborted when it closes, which ends all repeated calls. */
   closed: AbortSignal
   close(): Promise<void>
 }
@@ -147,7 +146,7 @@ async function startMember(entry: Entry, { env = {}, argv = [] }: Start): Promis
   }
 }
 
-/** The same URL by another port of this machine. */
+/** Returns the URL with another port of this machine. */
 export function through(url: string, port: number): string {
   const changed = new URL(url)
   changed.hostname = '127.0.0.1'
@@ -173,7 +172,7 @@ export async function openWorld(
   const closed = new AbortController()
   const members: Member[] = []
   const start: World['start'] = async (entry, own = {}) => {
-    // Its name in EHLO shows the relay who speaks.
+    // The name in EHLO identifies the worker to the relay.
     const relayUrl = `smtp://127.0.0.1:${toRelay.port}?name=member${members.length}.test`
     const settings = {
       DATABASE_URL: through(url, toDatabase.port),
@@ -219,21 +218,21 @@ export async function openWorld(
   }
 }
 
-/** A connection that is made again after a crash of the database, until it is ended. */
+/** Opens a connection that is reopened after a crash of the database, until it is ended. */
 async function connected(url: string): Promise<{ client(): Client; end(): Promise<void> }> {
   let client: Client
   let over = false
   let repair = Promise.resolve()
   const connect = async (): Promise<void> => {
     const fresh = new Client({ connectionString: url, connectionTimeoutMillis: 10_000 })
-    // It may emit two errors. Each would be replaced by a connection that no one closes.
+    // It may emit two errors. Reconnecting for both would leave a connection open.
     fresh
       .on('error', () => {})
       .once('error', () => {
         repair = reconnect()
       })
     await fresh.connect()
-    // Not earlier, because a query on one that never connects never returns.
+    // Not earlier, because a query on a client that never connects never returns.
     client = fresh
   }
   const reconnect = async (): Promise<void> => {

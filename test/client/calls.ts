@@ -18,7 +18,7 @@ const { data, response } = await client.POST('/v1/emails', { body: { ...email, .
 const { error } = await client.POST('/v1/emails', { body: { ...email, from: 'nobody' } })
 const page = await client.GET('/v1/contacts', { params: { query: { limit: 1, status: 'subscribed' } } })
 
-// A customer's compiler rejects what the description excludes.
+// The client's types reject values and shapes that the description excludes.
 type Query = NonNullable<paths['/v1/contacts']['get']['parameters']['query']>
 // @ts-expect-error: no status of a contact
 const status: Query['status'] = 'asleep'

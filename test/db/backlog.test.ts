@@ -86,7 +86,7 @@ t.before(async () => {
   await database.query(sql.unsafe`vacuum analyze`)
 })
 
-/** The limits per statement: about ten times what it reads, and less than a scan of all waiting jobs. */
+/** The limits per statement. They are about ten times its reads, and less than a scan of all waiting jobs. */
 const [EACH, ONCE] = [12_000, 300]
 
 const runOn =

@@ -1,7 +1,7 @@
 /**
  * Limits the buffers that statements read on tables large enough for the planner to choose a bad plan. Each
- * limit is far below what the statement read before it used an index. Buffers don't depend on the speed of
- * the machine.
+ * limit is far below the statement's number without an index. Buffers don't depend on the speed of the
+ * machine.
  */
 import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'
@@ -313,7 +313,7 @@ t.test('pg-boss counts less often only if there are many jobs', async (t) => {
   t.equal(await pause(10_000_000), 60)
 })
 
-t.test("finds a person to erase by the recipients' index", async (t) => {
+t.test("finds emails to erase by the recipients' index", async (t) => {
   const { buffers, nodes } = await touched(database, (tx) =>
     emailsTo(tx, TEAM, ['user7@example.com'], { after: uuid('0000', 0), limit: 500 }),
   )
@@ -321,7 +321,7 @@ t.test("finds a person to erase by the recipients' index", async (t) => {
   t.ok(buffers < 300, `${buffers} buffers`)
 })
 
-t.test("finds a person's skips by an index", async (t) => {
+t.test("finds a contact's skips by an index", async (t) => {
   const broadcast = uuid('0006', 2)
   await database.query(sql.unsafe`
     insert into broadcasts (team_id, id, name, state, from_address, reply_to, subject, template_id, topic_ids,
@@ -368,7 +368,7 @@ t.test('vacuums growing tables long before a fifth is dead', async (t) => {
   t.strictSame(careless, [])
 })
 
-t.test('finds a message by its ID alone', async (t) => {
+t.test('finds a message by its ID without a team', async (t) => {
   const row = object({ id: string().defined() })
   const id = await database.oneFirst(sql.type(row)`select id from emails where provider_message_id = 'p-777'`)
   await database.query(sql.unsafe`
@@ -662,8 +662,8 @@ t.test('a list page only reads its own rows', async (t) => {
   }
 })
 
-t.test('a claim by group only reads what it claims', async (t) => {
-  // There are no statistics about these rows yet, so the planner would estimate one row.
+t.test('a claim by group only reads the claimed jobs', async (t) => {
+  // The planner has no statistics about these rows yet, so it would estimate one row.
   await database.query(sql.unsafe`
     insert into pgboss.job (name, data, group_id)
     select 'deliver-webhook', '{}', case when n > ${JOBS} then 'webhook:free' else 'webhook:full' end

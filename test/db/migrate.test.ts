@@ -1,4 +1,4 @@
-/** The release step: what it does once, and what it doesn't touch in later deployments. */
+/** The release step: its effect in the first deployment, and the data that later ones leave unchanged. */
 import { spawn } from 'node:child_process'
 import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -188,7 +188,7 @@ t.test('a file that waits for a lock retries and applies once', async (t) => {
 })
 
 t.test('cancels a blocking autovacuum before the last attempts', async (t) => {
-  // It would take minutes, and is cancelled for a session that has waited three seconds.
+  // It would run for minutes, and is cancelled for a session that has waited three seconds.
   const slow = {
     autovacuum: 'on',
     autovacuum_naptime: '1s',

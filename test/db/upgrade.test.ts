@@ -84,7 +84,7 @@ t.test('a version newer than the schema starts neither web nor worker', async (t
 
 type Web = Awaited<ReturnType<typeof web>>
 type Worker = Awaited<ReturnType<typeof worker>>
-/** Processes that run across tests, because each start takes a second. */
+/** Processes that several tests share, because each start needs a second. */
 const running: { oldWeb?: Web; newWeb?: Web; newWorker?: Worker } = {}
 function kept<T>(one: T | undefined): T {
   if (one === undefined) throw new Error('the test before has left no process')

@@ -1,6 +1,6 @@
 /**
  * Runs `npm run test:mutants [-- WORDS]`: tests against Stryker's mutants of their sources (covered.ts), all
- * or those whose path contains one of the words. Tests that need a database use that of test:one. Prints each
+ * or those whose path contains one of WORDS. Tests that need a database use that of test:one. Prints each
  * surviving mutant without a reason in survivors.ts. Exits 1 for such a mutant, for a line of survivors.ts
  * that is killed now, and if fewer than 90 % are killed.
  */

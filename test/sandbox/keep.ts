@@ -1,6 +1,6 @@
 /**
- * Stores what the sandbox received in a directory, so that the inbox survives a restart. There is one file
- * per message, and unreadable files are skipped. Writing never delays a response; `settled` waits for it.
+ * Stores the sandbox's messages in a directory, so that the inbox survives a restart. There is one file per
+ * message, and unreadable files are skipped. Writing never delays a response; `settled` waits for it.
  * Messages are opaque text.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'

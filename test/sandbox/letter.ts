@@ -43,7 +43,7 @@ export async function summaryOf(message: SandboxMessage): Promise<Summary> {
 const bytesOf = (content: ArrayBuffer | Uint8Array | string): Buffer =>
   typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer)
 
-/** Returns the name and bytes of an attachment by its index. Null if there is none. */
+/** Returns the name and bytes of an attachment by its index. Null if it doesn't exist. */
 export async function attachmentOf(message: SandboxMessage, place: number) {
   const part = (await message.parsed()).attachments[place]
   return part ? { filename: part.filename ?? 'attachment', bytes: bytesOf(part.content) } : null

@@ -1,5 +1,5 @@
 /**
- * Runs the sandbox process of `npm start`: stand-ins for the providers, each in a separate file. It prints
+ * Runs the sandbox process of `npm start`, which simulates the providers, each in a separate file. It prints
  * one line on stdout once everything listens. SIGTERM or SIGINT closes it with exit code 0. A startup error
  * is one line on stderr and exit code 1. Ports come from SANDBOX_SMTP_PORT, SANDBOX_HTTP_PORT and
  * SANDBOX_WHATSAPP_PORT (0 picks a free one). WhatsApp webhooks go to SANDBOX_WHATSAPP_WEBHOOK, signed with

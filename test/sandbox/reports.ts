@@ -166,7 +166,7 @@ export function createReporter(
 ): (message: SandboxMessage, recipient: string) => void {
   const { delay_ms = 1_200, warn = () => {} } = options
   return ({ mail_from, raw }, recipient) => {
-    // A message without an envelope sender is itself a report, so no one is notified.
+    // A message without an envelope sender is itself a report, so nothing is reported.
     if (mail_from === '') return
     const report = async (): Promise<void> => {
       for (const make of reportsOf({ mail_from, recipient, raw })) {

@@ -2,9 +2,9 @@
  * An SMTP server that accepts email for anyone and stores it, complete and readable. It is the sandbox of
  * `npm start` and, with a script instead of the magic recipients, the sink of tests. It keeps the newest
  * messages within its limits, with the bytes from the wire. Magic local parts are those of test teams
- * (workers/providers/test/magic-recipients.ts). Reports start at `onAccepted`. deferred@ is deferred with 451
- * 4.3.0, counted per sender and recipient, and starts over after each acceptance. refused@ is rejected with
- * 550 5.1.1.
+ * (workers/providers/test/magic-recipients.ts). Reports start at `onAccepted`. deferred@ is deferred twice
+ * with 451 4.3.0 per sender and recipient, then accepted, then deferred again. The server rejects refused@
+ * with 550 5.1.1.
  */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'

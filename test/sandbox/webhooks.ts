@@ -1,6 +1,7 @@
 /**
  * A webhook receiver, like a customer's server. It accepts every JSON body, verifies it with the reference
- * library and all secrets pasted so far, and stores it with the result. It only knows what the service sends.
+ * library and all secrets pasted so far, and stores it with the result. It is independent of the service's
+ * code.
  */
 import { Webhook } from 'standardwebhooks'
 

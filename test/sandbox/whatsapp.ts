@@ -1,8 +1,8 @@
 /**
- * A stand-in for the WhatsApp Cloud API. It accepts template messages, lists templates page by page, and
- * posts webhooks with a valid X-Hub-Signature-256. It is the sandbox of `npm start` (whatsapp-magic.ts) and,
- * with scripts, used by tests. Each request is stored with its parsed body, headers and connection, whatever
- * a script does. It only knows the provider's protocol.
+ * Simulates the WhatsApp Cloud API. It accepts template messages, lists templates page by page, and posts
+ * webhooks with a valid X-Hub-Signature-256. It is the sandbox of `npm start` (whatsapp-magic.ts) and, with
+ * scripts, used by tests. Each request is stored with its parsed body, headers and connection, whatever a
+ * script does. It only knows the provider's protocol.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -28,9 +28,9 @@ export type CloudTemplate = { name?: string; language?: { code: string }; compon
  */
 type CloudRequest = { to?: string; template?: CloudTemplate; biz_opaque_callback_data?: string }
 
-/** A message that the stand-in received. `body` is the parsed request. */
+/** A received message. `body` is the parsed request. */
 export type CloudMessage = {
-  /** The id it is answered with, wamid.… */
+  /** The ID in the response, wamid.… */
   id: string
   received_at: string
   path: string

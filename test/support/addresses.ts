@@ -1,4 +1,4 @@
-/** Addresses and domains for tests of properties, and titles that show any text. */
+/** Generates addresses and domains for property-based tests, and makes any text printable in titles. */
 import fc from 'fast-check'
 
 const atom = fc.stringMatching(/^[\w!#$%&'*+\-/=?^`{|}~]{1,20}$/)
@@ -9,6 +9,6 @@ export const domain = fc.oneof(
 )
 export const address = fc.tuple(local, domain).map(([local, domain]) => `${local}@${domain}`)
 
-/** A title for one case; a raw U+2028 or NUL in it would break the TAP stream. */
+/** Escapes a text for a title. A raw U+2028 or NUL would break the TAP stream. */
 export const printable = (text: string): string =>
   JSON.stringify(text).replace(/[^ -~]/g, (unit) => `U+${unit.charCodeAt(0).toString(16)}`)

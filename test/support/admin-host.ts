@@ -1,7 +1,6 @@
 /**
- * Runs the CLI's `main` in a persistent process, so that a call takes milliseconds instead of a start of
- * Node. It accepts one call at a time from its parent, returns what the call printed, and ends with its
- * parent.
+ * Runs the CLI's `main` in a persistent process, which saves a start of Node per call. It accepts one call at
+ * a time from its parent, returns the call's output, and ends with its parent.
  */
 import { Readable } from 'node:stream'
 import { main } from '../../db/admin/main.ts'
@@ -14,7 +13,7 @@ export type HostCall = {
 export type HostAnswer = { code: number; stdout: string; stderr: string }
 
 /**
- * Collects what is written to a stream, instead of writing it.
+ * Collects the output to a stream instead of writing it.
  * @returns a function that reads it, and one that stops.
  */
 function keep(stream: NodeJS.WriteStream) {

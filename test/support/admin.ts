@@ -14,12 +14,15 @@ export type Call = HostAnswer
 type CallOptions = { env?: Record<string, string>; input?: string | Buffer }
 
 type Cli = {
-  /** Runs a call, whatever its end. */
+  /** Runs a call, which may fail. */
   run(args: readonly string[], options?: CallOptions): Promise<Call>
   /** Returns the call's JSON value. @throws Error with its output if it failed. */
-  // biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
+  // biome-ignore lint/suspicious/noExplicitAny: tests read properties of a call's JSON output
   json(args: readonly string[], options?: CallOptions): Promise<any>
-  /** The line of a call that must fail. @throws Error when it did not fail as promised: one line, nothing else. */
+  /**
+   * Runs a call that must fail. @returns its error message. @throws Error unless the call failed with exactly
+   * one line.
+   */
   fault(args: readonly string[], options?: CallOptions): Promise<string>
 }
 
@@ -33,7 +36,7 @@ const runAlone = ({ args, env, input }: HostCall): Promise<Call> =>
   })
 
 let host: ChildProcess | undefined
-/** The call that the process that stays is at. */
+/** The persistent process's current call. */
 let current: PromiseWithResolvers<Call> | undefined
 
 function startHost(): ChildProcess {
@@ -43,7 +46,7 @@ function startHost(): ChildProcess {
   return child
 }
 
-/** Runs one call in the process that stays, which keeps no test from ending while it has nothing to do. */
+/** Runs one call in the persistent process. While idle, that doesn't keep a test process running. */
 async function runHosted(call: HostCall): Promise<Call> {
   current = Promise.withResolvers()
   host ??= startHost()
@@ -69,7 +72,7 @@ export function adminCli(settings: Record<string, string>, { process: alone = fa
     run,
     async json(args, options) {
       let { code, stdout, stderr } = await run(args, options)
-      // On a busy machine a query may take longer than the limit. Nothing was changed.
+      // On a busy machine a query may exceed its time limit. Nothing was changed.
       for (let repeats = 0; repeats < 5 && stderr.startsWith('The query was cancelled'); repeats += 1)
         ({ code, stdout, stderr } = await run(args, options))
       if (code === 0 && stderr === '') return JSON.parse(stdout)

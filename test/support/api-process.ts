@@ -4,8 +4,8 @@ import type { Teardown } from './smtp-sink.ts'
 import { type OurProcess, startProcess } from './worker.ts'
 
 /**
- * Starts `api/main.ts` on a database and waits until it answers. `env` adds settings. `root` and `execPath` are
- * those of startProcess.
+ * Starts `api/main.ts` on a database and waits until it responds. `env` adds settings. See startProcess for
+ * `root` and `execPath`.
  */
 export async function startApi(
   t: Teardown,

@@ -1,4 +1,4 @@
-/** Set-up for tests of attachments: files, sends with attachments, and what is stored. */
+/** Set-up for tests of attachments: files, sends with attachments, and stored rows. */
 import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import type { Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Very many contacts of a topic, made by one statement, and the draft of a broadcast to them. */
+/** Creates very many contacts of a topic with one statement, and the draft of a broadcast to them. */
 import { sql } from 'slonik'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
@@ -8,14 +8,17 @@ const HTML = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">no more</a></p>'
 
 type Many = {
   contacts: number
-  /** One in this number is of the topic; all when absent. */
+  /** One in this number has the topic. All by default. */
   of_topic?: number
-  /** One in this number has no value for the template's slot; one in that has unsubscribed; none when absent. */
+  /**
+   * One in `blank` contacts has no value for the template's variable, and one in `unsubscribed` has
+   * unsubscribed. None by default.
+   */
   blank?: number
   unsubscribed?: number
 }
 
-/** Makes a template, a topic and the contacts. @returns the body of a broadcast that can be sent. */
+/** Creates a template, a topic and the contacts. @returns the body of a complete draft. */
 export async function makeAudience(
   database: Database,
   teamId: string,

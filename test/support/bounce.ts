@@ -1,4 +1,4 @@
-/** A hard bounce, as a worker records it from a provider's report. */
+/** Records hard bounces, as a worker does for a provider's report. */
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailRef } from '../../db/messages/emails/emails.sql.ts'
 import type { Service } from './service.ts'

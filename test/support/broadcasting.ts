@@ -13,9 +13,9 @@ export type Broadcasting = {
   team: TestTeam
   template_id: string
   topic_id: string
-  /** Makes contacts of the topic. */
+  /** Creates contacts with the topic. */
   contacts(names: readonly string[], properties?: Record<string, string>): Promise<string[]>
-  /** The body of a broadcast that can be sent. */
+  /** Returns the body of a complete draft. */
   draft(changes?: Record<string, unknown>): Record<string, unknown>
   /** Creates a draft. @returns its id. */
   create(changes?: Record<string, unknown>): Promise<string>
@@ -35,7 +35,7 @@ export async function beginBroadcasting(
   return broadcastingOf(service, await makeTeam(service, limits), html)
 }
 
-/** The same for another team of a service. */
+/** Does the same for another team of a service. */
 export async function broadcastingOf(service: Service, team: TestTeam, html = HTML): Promise<Broadcasting> {
   const { database, call } = service
   const { key } = team

@@ -16,18 +16,18 @@ const from = { name: null, address: 'hello@example.com', domain: 'example.com' }
 export type TestBroadcast = {
   id: string
   topic: string
-  /** Makes contacts of the topic and an email for each. @returns the ids of the emails. */
+  /** Creates contacts of the topic and an email for each. @returns the ids of the emails. */
   emails(...addresses: string[]): Promise<string[]>
-  /** As an operator's statement would. */
+  /** Sets the state with a statement. */
   become(state: string): Promise<void>
   figures(): Promise<Record<string, number>>
-  /** As if this many emails had come to this. */
+  /** Adds to the stored stats. */
   moved(figures: Partial<Record<Exclude<Figure, 'made'>, number>>): Promise<void>
-  /** Runs its fan-out, which has met every contact, now. */
+  /** Makes its fan-out job due now. Every contact has already been processed. */
   walk(): Promise<void>
   /** True if no one has claimed the job of an email. */
   isWaiting(emailId: string): Promise<boolean>
-  /** For how many seconds the job of an email still waits. */
+  /** Returns the seconds until the job of an email is due. */
   waitOf(emailId: string): Promise<number>
   skips(): Promise<Record<string, string>>
 }
@@ -56,8 +56,8 @@ export async function aBroadcast(
     values (${teamId}, ${id}, 'News', 'sending', 'hello@example.com', '', 'News', ${uuidv7()},
       ${sql.array([topic], 'uuid')}, '{}', '[]', '{}', '[]', ${uuidv7()}, 'https://mail.example.com',
       ${rate_per_minute}, now(), now(), now(), now(), 2, now())`)
-  // With its job, or the sweep would expand it. The job isn't due, or the broadcast would end before its
-  // emails exist.
+  // Without this job, the sweep would expand the broadcast. The job isn't due, because the broadcast would
+  // end before its emails exist.
   await database.transaction((tx) =>
     deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: teamId, broadcast_id: id }]),
   )

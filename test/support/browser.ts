@@ -12,7 +12,7 @@ import type { Role } from '../../db/accounts/members/roles.ts'
 import type { Service } from './service.ts'
 import { byCli } from './service.ts'
 
-// The first one is made for tests and takes less than half of the CPU time.
+// The first one is built for tests and needs less than half of the CPU time.
 const CHROMIUM = ['chromium-headless-shell', 'chromium', 'chromium-browser']
   .map((name) => join('/usr/bin', name))
   .find(existsSync)
@@ -24,14 +24,17 @@ const FLAGS = [
   '--disable-sync',
   '--disable-background-networking',
   '--disable-component-update',
-  // Each document starts fresh, so optimizing its code takes longer than it saves.
+  // Documents don't share compiled code, so optimizing it costs more than it saves.
   '--js-flags=--no-opt --no-maglev',
 ]
 
-/** The timeout for changes on a page, in milliseconds. A busy machine must only be slow. */
+/**
+ * The timeout for changes on a page, in milliseconds. It is long, because tests must also pass on a busy
+ * machine.
+ */
 const PATIENCE = 90_000
 
-/** Returns a browser until the test ends. Null without one, and the test says why. */
+/** Starts a browser, which closes with the test. Without one, returns null and reports a skipped test. */
 export async function launchBrowser(t: Test, what: string): Promise<Browser | null> {
   if (!CHROMIUM) {
     t.pass(what, { skip: 'chromium is not installed (Debian: apt-get install -y chromium-headless-shell)' })
@@ -42,12 +45,10 @@ export async function launchBrowser(t: Test, what: string): Promise<Browser | nu
   return browser
 }
 
-/** @param also another team that they are in, with the same role. */
+/** @param also another team of this user, with the same role. */
 type Reader = { t: Test; team: string; email?: string; role?: Role; operator?: boolean; also?: string }
 
-/**
- * Opens a browser window and signs in by a link. The default is the team's owner, who is also an operator.
- */
+/** Opens a browser window and signs in by a link. By default the user is the team's owner and an operator. */
 export async function signInWith(
   browser: Browser,
   { base, database }: Service,
@@ -74,7 +75,7 @@ export async function signInWith(
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** The pages whose documents bring axe with them: half a megabyte goes to the browser once for each, not each time. */
+/** Pages that load axe with each document. The half megabyte is sent to the browser once per page. */
 const bringing = new WeakSet<Page>()
 
 async function bringAxe(page: Page): Promise<void> {
@@ -86,21 +87,21 @@ async function bringAxe(page: Page): Promise<void> {
 
 type Violation = { id: string; nodes: { html: string }[] }
 
-/** Targets smaller than 24 × 24 px (WCAG 2.5.8), unless they are links within a sentence or hidden. */
+/** Finds targets smaller than 24 × 24 px (WCAG 2.5.8), except links within a sentence and hidden ones. */
 const TOO_SMALL = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary')].filter((one) => {
   const { width, height } = one.getBoundingClientRect()
   const isInline = one.matches('p a, td a, dd a, dd button, label input, li p a, .detail a, .submit a, h1 a, footer a')
   return !isInline && one.checkVisibility() && !one.closest('.vh') && !one.matches('.skip, .vh') && (width < 24 || height < 23.5) && width > 1
 }).map((one) => one.outerHTML.slice(0, 120))`
 
-/** Removes all but a table's first rows for axe, which is slow for each, because they are alike. */
+/** Removes all but the first five rows of each table, because axe is slow and the rows are similar. */
 const SHORTENED = `[...document.querySelectorAll('tbody')].map((body) => {
   const rows = [...body.children].slice(5)
   for (const row of rows) row.remove()
   return () => body.append(...rows)
 })`
 
-/** The attributes that the colors of an element depend on, as well as on those of its ancestors. */
+/** The attributes of an element and its ancestors that its colors depend on. */
 const COLORING = [
   'class',
   'style',
@@ -115,8 +116,8 @@ const COLORING = [
 ]
 
 /**
- * Makes axe check the contrast of one of all elements that look alike, because that is most of its time. The session
- * storage keeps which looks it has checked, by color scheme.
+ * Makes axe check the contrast of only one among elements with the same look, because contrast is most of its
+ * time. The session storage lists the checked looks by color scheme.
  */
 const CONTRAST_ONCE = `(() => {
   const key = 'looks ' + matchMedia('(prefers-color-scheme: dark)').matches
@@ -145,7 +146,9 @@ const CONTRAST_ONCE = `(() => {
   }
 })()`
 
-/** The header and the navigation if axe has checked them as they are, but for the links and the current page. */
+/**
+ * Finds the header and the navigation if axe has already checked them, apart from links and the current page.
+ */
 const KNOWN_FRAME = `[...document.querySelectorAll('header.top, #nav')].filter((one) => {
   const html = one.outerHTML.replace(/ (href|value|aria-current)="[^"]*"/g, '')
   if (sessionStorage.getItem(one.localName) === html) return true
@@ -165,7 +168,7 @@ const AXE_RUN = `(async () => {
   }
 })()`
 
-/** Fails unless the page is accessible as far as axe sees. */
+/** Fails if axe finds an accessibility error on the page. */
 export async function isAccessible(t: Test, page: Page, about: string): Promise<void> {
   await bringAxe(page)
   const violations = await page.evaluate<Violation[]>(AXE_RUN)
@@ -176,20 +179,23 @@ export async function isAccessible(t: Test, page: Page, about: string): Promise<
   )
 }
 
-/** Buttons that their cell cuts. */
+/** Finds buttons that are cut off by their cell. */
 const CUT = `[...document.querySelectorAll('td button')].filter((one) => {
   const [own, room] = [one, one.closest('td > div')].map((box) => box.getBoundingClientRect())
   return one.checkVisibility() && own.right > room.right + 1
 }).map((one) => one.outerHTML.slice(0, 160))`
 
-/** Notices that cover something, or are covered. */
+/** Finds notices that cover something or are covered. */
 const OVER = `[...document.querySelectorAll('.notice')].filter((notice) =>
   [...document.querySelectorAll('main button, main a, main h1')].some((one) => {
     const [a, b] = [notice, one].map((box) => box.getBoundingClientRect())
     return !notice.contains(one) && one.checkVisibility() && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
   })).map((one) => one.outerHTML.slice(0, 160))`
 
-/** The layout errors of a page: pixels that it is too wide, and what is cut, covered or too small. */
+/**
+ * Finds the layout errors of a page: pixels beyond its width, and elements that are cut, covered or too
+ * small.
+ */
 export const UNFIT = `({
   wider: Math.max(0, document.documentElement.scrollWidth - innerWidth),
   cut: ${CUT},

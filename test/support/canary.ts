@@ -9,9 +9,9 @@
 type Note = {
   where: string
   text: string
-  /** The call's own input, which it may read again. */
+  /** The call's own input, which may be repeated. */
   own?: string
-  /** Whether contents may be here. */
+  /** True if contents are allowed here. */
   mayHoldContents?: boolean
 }
 
@@ -21,21 +21,21 @@ export type Canary = {
   /** Records secrets. Missing and short values are skipped. */
   secrets(...values: (string | undefined)[]): void
   note(note: Note): void
-  /** Every leak so far, in a line each. */
+  /** Returns every leak so far, one per line. */
   leaks(): string[]
   /** Keeps the leaks so far and starts over, because the next test file has other contents. */
   forget(): void
 }
 
-/** The fields whose values are a customer's, at any depth of a body or a form. */
+/** The fields with customer content, at any depth of a body or a form. */
 const FIELDS = new Set([
   ...['html', 'text', 'subject', 'to', 'cc', 'bcc', 'email', 'reply_to', 'tags'],
   ...['headers', 'properties', 'variables', 'parameters'],
 ])
-/** Shorter ones are parts of other words. */
+/** Shorter values also occur by chance, within other text. */
 const SHORTEST = 8
 const LONGEST = 80
-/** Some tests send ten thousand addresses: the first ones are as good. */
+/** Some tests send ten thousand addresses. Checking the first ones is enough. */
 const MOST = 300
 const SHORTEST_SECRET = 12
 
@@ -54,7 +54,7 @@ function stringsIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
 }
 
-/** Every string under a field of contents. */
+/** Returns every string under a field with content. */
 function contentsIn(body: unknown): string[] {
   if (typeof body !== 'object' || body === null) return []
   return Object.entries(body)
@@ -81,7 +81,7 @@ export function createCanary(): Canary {
   const leaks = (): string[] => {
     const closed = notes.filter(({ mayHoldContents }) => !mayHoldContents)
     const [all, rest] = [notes, closed].map((texts) => texts.map(({ text }) => text).join('\n'))
-    // One look at everything is cheap, and nearly always the last.
+    // A search in the joined text is cheap, and it nearly always finds nothing.
     const secretMarks = [...secrets].filter((mark) => all?.includes(mark))
     const contentMarks = [...contents].filter((mark) => rest?.includes(mark))
     const bare = notes.map(({ where, text }) => ({ where, text }))
@@ -110,7 +110,7 @@ export function createCanary(): Canary {
   }
 }
 
-/** That of this process. */
+/** The canary of this process. */
 export const canary = createCanary()
 
 process.once('exit', () => {

@@ -1,4 +1,4 @@
-/** Starts the stand-in Cloud API for tests, with a real provider. It closes with the test. */
+/** Starts the simulated Cloud API for tests, with a real provider. It closes with the test. */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { createWhatsappProvider, type WhatsappCloudOptions } from '../../workers/providers/whatsapp/cloud.ts'
@@ -13,7 +13,7 @@ export const PHONE_NUMBER_ID = '100000000000002'
 export const ACCESS_TOKEN = 'EAA-token-of-the-tests'
 export const BUSINESS_ACCOUNT_ID = '100000000000001'
 
-/** The test's changes of the provider and its default number. */
+/** Changes to the provider's options and its default number. */
 type CloudChanges = Partial<WhatsappCloudOptions> & {
   access_token?: string
   phone_number_id?: string
@@ -23,7 +23,7 @@ type CloudChanges = Partial<WhatsappCloudOptions> & {
 }
 
 export type Cloud = WhatsappSandbox & {
-  /** What a worker sends with. */
+  /** The dependencies with which a worker sends. */
   delivery: WhatsappDelivery
   /** The settings of a worker process. */
   env: Record<string, string>
@@ -56,7 +56,7 @@ export async function startCloud(
   }
 }
 
-/** Makes a complete and plain message for provider tests. A test states only what matters to it. */
+/** Builds a complete and plain message for provider tests. A test states only what matters to it. */
 export const outgoingWhatsapp = (changes: Partial<OutgoingWhatsapp> = {}): OutgoingWhatsapp => ({
   test: false,
   number: { phone_number_id: PHONE_NUMBER_ID, access_token: ACCESS_TOKEN },

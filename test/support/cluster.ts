@@ -1,4 +1,6 @@
-/** A server of other programs than the embedded ones: another version of PostgreSQL, or the machine's own. */
+/**
+ * Starts PostgreSQL with other programs than the embedded ones, such as another version or the machine's own.
+ */
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unprivilegedAccount } from '../../db/dev/place.ts'
@@ -7,9 +9,9 @@ import { launch, type Settings } from '../../db/dev/server.ts'
 import { SETTINGS } from './quick-server.ts'
 
 /**
- * Creates an empty cluster and starts it. Connections from this machine need no password.
+ * Creates an empty cluster and starts it. Connections from this machine don't need a password.
  * @param bin the folder of its programs.
- * @param home an empty folder for its data.
+ * @param home its empty data folder.
  */
 export async function startCluster(
   bin: string,
@@ -18,7 +20,7 @@ export async function startCluster(
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const account: ProcessUser = isRoot() ? await unprivilegedAccount() : {}
   const data = join(home, 'data')
-  // If run by root, PostgreSQL is another user, who needs access to the folder.
+  // If root runs the tests, PostgreSQL runs as another user, which needs access to the folder.
   await chmod(home, 0o711)
   await mkdir(data, { mode: 0o700 })
   if (account.uid !== undefined) await run('chown', [`${account.uid}:${account.gid}`, data])

@@ -10,26 +10,29 @@ import { countRow } from '../../db/postgres/rows.ts'
 import { idNow } from '../../db/process/ids.ts'
 import { byCli, makeTeam, type Service, type TestTeam } from './service.ts'
 
-/** A team that may store `contacts` contacts. */
+/** Creates a team with a quota of `contacts` contacts. */
 export const teamWithRoom = async (service: Service, contacts: number): Promise<TestTeam> =>
   await makeTeam(service, { plan: 'free', contact_limit: contacts })
 
-/** Changes how many contacts a team may store. */
+/** Changes a team's quota of contacts. */
 export async function setRoom(service: Service, team: TestTeam, contacts: number): Promise<void> {
   await service.database.transaction(async (tx) => {
     await subscribeTeam(byCli(tx), team.id, { plan: 'free', contact_limit: contacts })
   })
 }
 
-/** As `team show` prints it. */
+/** Returns the usage as in `team show`. */
 export const contactsUsed = async ({ database }: Service, { id }: TestTeam): Promise<number> =>
   (await showTeam(database, id)).used.contacts
 
-/** Counts them in the table. */
+/** Counts the contacts in the table. */
 export const contactsStored = ({ database }: Service, { id }: TestTeam): Promise<number> =>
   database.oneFirst(sql.type(countRow)`select count(*) as count from contacts where team_id = ${id}`)
 
-/** Gives a team the contacts `person1@example.org` and on, older than all others, each with this note as a property. */
+/**
+ * Stores the contacts `person1@example.org`, `person2@example.org` and so on for a team. They are older than
+ * all others, and each has this note as a property.
+ */
 export const fillContacts = (
   { database }: Pick<Service, 'database'>,
   teamId: string,
@@ -42,7 +45,7 @@ export const fillContacts = (
       jsonb_build_object('note', ${note}::text), '{}', now(), now()
     from generate_series(1, ${count}::int) n, lateral (select 'person' || n || '@example.org' as email) one`)
 
-/** A report of a provider's, as it reaches a contact. */
+/** Applies a provider's report to a contact. */
 export async function report(
   { database }: Pick<Service, 'database'>,
   { id: team_id }: Pick<TestTeam, 'id'>,

@@ -16,7 +16,7 @@ import { ROOT } from './program.ts'
 import { programMissing, runProgram } from './programs.ts'
 import { until } from './worker.ts'
 
-/** The packages of Node, and additional packages of the build's commands. */
+/** The packages that Node needs, and those that the build's commands also need. */
 const FOR_NODE = ['libc6', 'libgcc-s1', 'libstdc++6']
 const FOR_COMMANDS = ['libacl1', 'libattr1', 'libgmp10', 'libpcre2-8-0', 'libselinux1']
 const FOR_BUILDING = [...FOR_NODE, ...FOR_COMMANDS, 'coreutils', 'dash', 'findutils', 'sed']
@@ -24,7 +24,7 @@ const PATH = '/usr/local/bin:/usr/bin:/bin'
 /** npm's cache for this checkout during the build of the image. */
 const NPM_CACHE = '/npm-cache'
 
-/** Why no image can be built here, or null when one can. */
+/** Returns why no image can be built here. Null if one can. */
 export async function buildahMissing(): Promise<string | null> {
   if (process.platform !== 'linux') return 'buildah runs on Linux'
   if (process.getuid?.() !== 0) return 'buildah must be started by root'
@@ -46,7 +46,7 @@ async function layPackages(root: string, packages: readonly string[]): Promise<v
 const npmSetting = async (name: string): Promise<string> =>
   (await runProgram('npm', ['config', 'get', name], { cwd: ROOT })).stdout.trim()
 
-/** Node and npm as the official image has them, with this machine's way to the registry. */
+/** Copies Node and npm to their places in the official image, with this machine's registry settings. */
 async function layNode(root: string): Promise<void> {
   const own = join(root, 'usr/local')
   const npm = dirname(
@@ -76,7 +76,7 @@ type ImageConfig = {
   Healthcheck: { Test: string[] }
 }
 
-/** A process of the image: its outer pid, and what it has printed. */
+/** A process of the image, with its pid on this machine and its output. */
 export type Contained = {
   pid: number
   output(): string
@@ -85,17 +85,17 @@ export type Contained = {
 }
 
 type Image = {
-  /** The folder of its files. */
+  /** The folder of the image's files. */
   root: string
   bytes: number
   config: ImageConfig
-  /** Starts it through its entry point, with these arguments instead of its own. */
+  /** Starts the image's entry point with these arguments instead of the default ones. */
   start(args: string[], env?: Record<string, string>): Promise<Contained>
-  /** Runs another command in it. @returns its exit code. */
+  /** Runs another command in the image. @returns its exit code. */
   exec(command: string[], env?: Record<string, string>): Promise<number | string>
 }
 
-/** The process that `unshare` has started, once it is there. */
+/** Waits for the process that `unshare` starts. @returns its pid. */
 async function firstChild(outer: ChildProcess, exited: Promise<unknown>): Promise<number> {
   let child = 0
   let over = false
@@ -136,7 +136,7 @@ async function contain(
     try {
       if (pid > 0) process.kill(pid, signal)
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   t.teardown(async () => {

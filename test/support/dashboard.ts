@@ -14,17 +14,20 @@ export type Seen = { status: number; headers: Headers; html: string; location: s
 
 export type Visitor = {
   email: string
-  /** Asks for a page. @param path after /dashboard. */
+  /** Requests a page. @param path after /dashboard. */
   get(path: string, headers?: Record<string, string>): Promise<Seen>
-  /** Submits a form, confirmed, with the token of the user's pages unless it names one. */
+  /** Submits a form as confirmed. Adds the token of the user's pages unless the form has one. */
   post(
     path: string,
     form?: Record<string, string | string[]>,
     headers?: Record<string, string>,
   ): Promise<Seen>
-  /** Submits a form, and opens its confirmation. @returns the response if there is no confirmation. */
+  /**
+   * Submits a form, and opens its confirmation page. @returns the form's response if it needs no
+   * confirmation.
+   */
   ask(path: string, form?: Record<string, string | string[]>): Promise<Seen>
-  /** Submits a page's form for a path with these changes, and confirms it if asked. */
+  /** Submits a page's form for a path with these changes. Confirms it if needed. */
   press(page: string, path: string, changes?: Record<string, string | string[]>): Promise<Seen>
   /** Sends a form with a file in its field `file`. */
   upload(path: string, name: string, text: string | Uint8Array<ArrayBuffer>): Promise<Seen>
@@ -62,7 +65,7 @@ export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example
     }
   }
   const known = { session: '', token: '' }
-  /** The token of the session's forms, looked up once: it is the same on each page. */
+  /** The token of the session's forms. Each page has the same one, so it is read once. */
   const token = async (): Promise<string> => {
     const session = cookies.get('heliograph') ?? ''
     if (session !== known.session || session === '')
@@ -104,7 +107,7 @@ export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example
 
 type Rights = { team?: string; role?: Role; operator?: boolean; email?: string }
 
-/** Somebody with these rights, signed in by a link as the CLI makes it. */
+/** Signs in a user with these rights, with a link as in the CLI. */
 export async function signedIn(service: Service, rights: Rights): Promise<Visitor> {
   const { team = null, role = null, operator = false } = rights
   const email = rights.email ?? `${role ?? 'someone'}-${uuidv7().slice(-8)}@example.com`
@@ -128,13 +131,13 @@ const unescaped = (html: string): string =>
     .replace(/&gt;/g, '>')
     .replace(/&amp;/g, '&')
 
-/** The text of a page as one sees it, without its tags. */
+/** Returns the visible text of a page, without tags. */
 export const textOf = (html: string): string =>
   unescaped(html.replace(/<wbr>|<(span|label) class="vh"[^>]*>[^<]*<\/\1>/g, '').replace(/<[^>]+>/g, ' '))
     .replace(/\s+/g, ' ')
     .trim()
 
-/** Returns the fields that each form of a page for this path sends by itself, without the token. */
+/** Returns the initial fields of each form of a page for this path, without the token. */
 export const formsTo = ({ html }: Pick<Seen, 'html'>, path: string): Record<string, string>[] =>
   (html.match(/<form[\s\S]*?<\/form>/g) ?? [])
     .filter((form) => [`"`, '?'].some((end) => form.includes(`action="/dashboard${path}${end}`)))
@@ -152,7 +155,7 @@ export async function after(person: Visitor, sent: Seen): Promise<Seen> {
   return person.get(sent.location ?? '')
 }
 
-/** Returns customer HTML as a preview contains it, without our addition at its end. */
+/** Returns the customer's HTML from a preview, without our addition at its end. */
 export const framedIn = ({ html }: Pick<Seen, 'html'>): string =>
   html.replace(/\n<base target="_blank">.*$/, '')
 

@@ -14,14 +14,17 @@ const NOTICE = 'N'.charCodeAt(0)
 
 type Reader = { onStatement: () => void; onText: (text: string) => void; onBind: (name: string) => void }
 
-/** Returns the text of a statement in a message, if it has one. A Parse has its name first. */
+/** Returns the text of the statement in a message, if any. In a Parse, the statement's name comes first. */
 function textOf(type: number | undefined, body: Buffer): string | null {
   if (type !== PARSE && type !== QUERY) return null
   const begin = type === PARSE ? body.indexOf(0) + 1 : 0
   return body.toString('utf8', begin, body.indexOf(0, begin))
 }
 
-/** Returns the prepared statement of a Bind. '' for one without a name. The portal's name comes first. */
+/**
+ * Returns the name of the prepared statement in a Bind, or '' for an unnamed one. The portal's name comes
+ * first.
+ */
 function boundIn(body: Buffer): string {
   const begin = body.indexOf(0) + 1
   return body.toString('utf8', begin, body.indexOf(0, begin))
@@ -67,20 +70,22 @@ const noticeIn = (body: Buffer): string =>
 
 type DatabaseProxy = {
   url: string
-  /** How many statements passed while `work` ran. */
+  /** Returns how many statements passed during `work`. */
   during(work: () => Promise<unknown>): Promise<number>
-  /** How often each prepared statement ran while `work` did, by its name. */
+  /** Returns how often each prepared statement ran during `work`, by name. */
   preparedDuring(work: () => Promise<unknown>): Promise<ReadonlyMap<string, number>>
-  /** The texts of the statements that were parsed while `work` ran: a connection parses a prepared one once. */
+  /**
+   * Returns the texts of the statements parsed during `work`. A connection parses a prepared statement once.
+   */
   textsDuring(work: () => Promise<unknown>): Promise<string[]>
   /** Returns the server's notices (NOTICE) during `work`. */
   noticesDuring(work: () => Promise<unknown>): Promise<string[]>
-  /** How many connections there are, and how many there ever were. */
+  /** Returns the current and the total number of connections. */
   connections(): { open: number; opened: number }
   /** Breaks every connection and accepts no new ones until `restore`. */
   cut(): void
   restore(): void
-  /** Stops all data on open connections without closing them: they die silently. */
+  /** Stops all data on open connections without closing them. */
   silence(): void
 }
 

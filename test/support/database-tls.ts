@@ -1,7 +1,7 @@
 /**
  * Puts the test server behind TLS, with a certificate for `localhost`, and rejects connections without TLS
- * with PostgreSQL's message. Also provides a server without TLS, in case the test server has it. The data
- * aren't changed.
+ * with PostgreSQL's message. Also provides a server without TLS, in case the test server has it. It doesn't
+ * change the data.
  */
 import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -24,7 +24,7 @@ const NO_ENCRYPTION = errorResponse('28000', 'no pg_hba.conf entry for host "127
 
 const isSslRequest = (first: Buffer): boolean => first.length === 8 && first.readInt32BE(4) === SSL_REQUEST
 
-/** Joins a client's stream to a new connection to the database at `url`. */
+/** Connects a client's stream to the database at `url`. */
 function passOn(client: Duplex, url: string): Socket {
   const { port, hostname } = new URL(url)
   const server = connect(Number(port || 5432), hostname)
@@ -50,7 +50,10 @@ async function serve(t: Test, answer: (client: Socket, first: Buffer) => void): 
   return (proxy.address() as AddressInfo).port
 }
 
-/** A way to the database at `url` over TLS: its port, and the file with the authority of its certificate. */
+/**
+ * Starts a TLS proxy to the database at `url`. @returns its port, and the file with its certificate
+ * authority.
+ */
 export async function startDatabaseTls(t: Test, url: string): Promise<{ port: number; authority: string }> {
   const { pem, key_pem } = makeCertificate(['localhost'])
   const port = await serve(t, (client, first) => {
@@ -63,7 +66,7 @@ export async function startDatabaseTls(t: Test, url: string): Promise<{ port: nu
   return { port, authority }
 }
 
-/** A way to the database at `url` that offers no TLS. @returns its URL. */
+/** Starts a proxy without TLS to the database at `url`. @returns its URL. */
 export async function startDatabaseWithoutTls(t: Test, url: string): Promise<string> {
   const port = await serve(t, (client, first) => {
     if (!isSslRequest(first)) return void passOn(client, url).write(first)

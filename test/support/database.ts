@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { Client, Pool } from 'pg'
 import { type Canary, canary } from './canary.ts'
 
-/** Where the tests' databases live: an admin connection, and the prefix of this run's names. */
+/** The server of the tests' databases: the URL of an admin connection, and the prefix of this run's names. */
 export type TestServer = { url: string; prefix: string }
 
 const NAME = 'heliograph tests'
@@ -14,17 +14,20 @@ const NAME = 'heliograph tests'
 /** The line of pg_hba.conf. */
 const LOGINS = 'host all all 127.0.0.1/32 password'
 
-// PostgreSQL's object_in_use: something still uses the template, for example autovacuum.
+// PostgreSQL's object_in_use. Something still uses the template, for example autovacuum.
 const IN_USE = '55006'
 
-/** The server's URL with another database in it. */
+/** Returns the server's URL with another database. */
 export function databaseUrl(server: string, database: string): string {
   const url = new URL(server)
   url.pathname = `/${encodeURIComponent(database)}`
   return url.href
 }
 
-/** One connection to each server, kept between statements: a process makes and drops tens of databases. */
+/**
+ * One connection to each server, kept between statements, because a process creates and drops tens of
+ * databases.
+ */
 const pools = new Map<string, Pool>()
 
 function poolOf(url: string): Pool {
@@ -42,8 +45,8 @@ async function execute(url: string, statements: readonly string[]): Promise<void
 }
 
 /**
- * Makes logins cheap, because tests log in thousands of times: one message with the plain password instead of
- * SCRAM's four, and one round of hashing instead of 4,096 (RFC 7677 §4). Only for the run's own server, and
+ * Makes logins cheap, because tests log in thousands of times. One message with the plain password replaces
+ * SCRAM's four, and one round of hashing replaces 4,096 (RFC 7677 §4). Only for the run's own server, and
  * only on 127.0.0.1.
  */
 export async function hurryLogins(url: string): Promise<void> {
@@ -57,8 +60,8 @@ export async function hurryLogins(url: string): Promise<void> {
 }
 
 /**
- * Keeps pg-boss from deleting old jobs for a day, two hundred statements after each start of a worker. It
- * still finds lost jobs.
+ * Prevents pg-boss from deleting old jobs for a day. That would be two hundred statements after each start of
+ * a worker. It still finds lost jobs.
  */
 async function skipMaintenance(template: string): Promise<void> {
   const client = new Client({ connectionString: template, application_name: NAME })
@@ -97,7 +100,7 @@ export async function dropDatabases({ url, prefix }: TestServer): Promise<void> 
   }
 }
 
-/** The server that test/run.ts hands to the tests. @throws Error when a test is run without it. */
+/** Returns the server that test/run.ts has prepared. @throws Error if the test runs without it. */
 export function testServer(): TestServer {
   const { DATABASE_URL: url, TEST_DATABASE_PREFIX: prefix } = process.env
   if (url && prefix) return { url, prefix }
@@ -106,7 +109,7 @@ export function testServer(): TestServer {
   )
 }
 
-/** A new database without anything in it, dropped when the test ends. */
+/** Creates an empty database, which is dropped when the test ends. */
 export async function emptyDatabase(t: {
   teardown(drop: () => Promise<void>): unknown
 }): Promise<{ url: string }> {
@@ -117,7 +120,7 @@ export async function emptyDatabase(t: {
   return { url: databaseUrl(url, name) }
 }
 
-/** Whether the server compiles statements, by its URL. */
+/** True if the server compiles statements (JIT), by its URL. */
 const compiling = new Map<string, Promise<boolean>>()
 
 async function canCompile(url: string): Promise<boolean> {
@@ -125,14 +128,14 @@ async function canCompile(url: string): Promise<boolean> {
   return rows[0]?.jit === true
 }
 
-/** Sets what the template's migration set for its role, because a clone's roles have no settings. */
+/** Repeats the migration's setting for the role, because a clone doesn't copy settings of roles. */
 async function turnOffJit(url: string, name: string): Promise<void> {
   if (!compiling.has(url)) compiling.set(url, canCompile(url))
   if (await compiling.get(url))
     await execute(url, [`alter role current_user in database "${name}" set jit = off`])
 }
 
-/** A fresh database like the template. @returns its URL, and how to drop it. */
+/** Clones the template. @returns the database's URL, and a function that drops it. */
 export async function cloneDatabase({
   url,
   prefix,
@@ -141,7 +144,8 @@ export async function cloneDatabase({
   const drop = () => execute(url, [`drop database if exists "${name}" with (force)`])
   for (let attempt = 1; ; attempt++) {
     try {
-      // Hundreds are made, of few pages each: copying files is a third of the work of logging each page.
+      // Hundreds of small databases are created, and copying files needs a third of the work of logging each
+      // page.
       await execute(url, [`create database "${name}" template "${prefix}_template" strategy file_copy`])
       await turnOffJit(url, name)
       return { url: databaseUrl(url, name), drop }
@@ -152,10 +156,10 @@ export async function cloneDatabase({
   }
 }
 
-// Each test makes a few. Ten thousand would show nothing new.
+// Each test creates a few. Checking ten thousand would be slow and add nothing.
 const MAX_JOBS = 2_000
 
-/** Lets the canary check the queue's contents, and the sources of metrics. */
+/** Gives the canary the queue's contents and the sources of metrics. */
 export async function noteRest(url: string, watch: Canary = canary): Promise<void> {
   const client = new Client({ connectionString: url, application_name: NAME })
   await client.connect()
@@ -170,7 +174,10 @@ export async function noteRest(url: string, watch: Canary = canary): Promise<voi
   }
 }
 
-/** A fresh, migrated database, dropped when the test ends. Ask for it before anything that connects to it. */
+/**
+ * Creates a migrated database, which is dropped when the test ends. Call it before opening anything that
+ * connects to it.
+ */
 export async function testDatabase(t: {
   teardown(drop: () => Promise<void>): unknown
 }): Promise<{ url: string }> {

@@ -11,10 +11,10 @@ import type { V1Route } from '../../api/v1/deps.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import type { Code } from '../../db/errors.ts'
 
-// A check against JSON Schema itself shows nothing of `components`; docs.test.ts validates that. Nearly every
-// test file loads this, and would compile the meta-schema for it.
+// Without validation against the meta-schema, because nearly every test file loads this and would compile it.
+// docs.test.ts validates `components`.
 const ajv = new Ajv2020({ strict: false, validateSchema: false })
-// The package is CommonJS: its default export is the module itself.
+// The package is CommonJS, so its default export is the module itself.
 ;(formats as unknown as { default: (ajv: Ajv2020) => void }).default(ajv)
 ajv.addSchema({ $id: 'api', components: { schemas: { ...COMPONENTS, ...WEBHOOK_SCHEMAS } } })
 
@@ -24,11 +24,14 @@ const check = (name: Component, body: unknown, at: string): void => {
   if (!validate(body)) throw new Error(`${at} is no ${name}: ${ajv.errorsText(validate.errors)}`)
 }
 
-/** @param reference to a schema of the description, such as `#/components/schemas/Email`. @throws Error */
+/**
+ * Asserts that a value matches a schema of the description. @param reference such as
+ * `#/components/schemas/Email`. @throws Error
+ */
 export const assertIs = (reference: string, body: unknown): void =>
   check(reference.split('/').at(-1) as Component, body, 'the value')
 
-/** @throws Error when the description knows no such webhook. */
+/** @throws Error if the description has no such webhook. */
 export function assertWebhook(body: unknown): void {
   const { type } = body as { type: string }
   const known = webhookReference(type)
@@ -41,14 +44,14 @@ const patterns = V1_ROUTES.map((route) => ({
   pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),
 }))
 
-/** Prefers a literal route: /v1/contacts/bulk is no contact's. */
+/** Prefers a literal route. /v1/contacts/bulk isn't a contact's path. */
 function routeOf(method: string, path: string): V1Route | undefined {
   const known = patterns.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route)
   const literal = known.filter((route) => route.path === path)
   return (literal.length > 0 ? literal : known).find((route) => route.method === method)
 }
 
-/** @throws Error when the description knows no such answer. */
+/** @throws Error if the description has no such response. */
 export function assertDescribed(
   method: string,
   path: string,
@@ -65,7 +68,7 @@ export function assertDescribed(
     return
   }
   check('Failure', body, at)
-  // Repeating the call helps only here.
+  // Retry-After only belongs to errors that a retry can solve.
   if (status !== 429 && status < 500 && headers.has('retry-after')) throw new Error(`${at} has Retry-After`)
   const { code } = (body as { error: { code: Code } }).error
   if (route && !refusalsOf(route).includes(code)) throw new Error(`${at} ${code} is not described`)

@@ -6,19 +6,19 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Teardown } from './smtp-sink.ts'
 
-/** `id`: the UUID in its Message-ID. `at`: by `performance.now()`. */
+/** `id` is the UUID in its Message-ID. `at` is from `performance.now()`. */
 export type Taken = { id: string; subject: string; bytes: number; at: number }
 
 type DiscardingRelay = { url: string; taken: readonly Taken[] }
 
-/** Returns what the response to a message waits for, by its subject. */
+/** Delays the response to a message, by its subject, until the promise resolves. */
 type Answering = (subject: string) => Promise<unknown>
 type RelayOptions = { answering?: Answering; onTaken?: (mail: Taken) => void }
 
 const MESSAGE_ID = /^message-id:.*?([0-9a-f]{8}-[0-9a-f-]{27})/im
 const END = Buffer.from('\r\n.\r\n')
 
-/** Reads one connection. */
+/** Serves one connection. */
 function converse(socket: Socket, onTaken: (mail: Taken) => void, answering: Answering): void {
   let command = ''
   let message: { head: string; tail: Buffer; bytes: number } | null = null
@@ -50,11 +50,11 @@ function converse(socket: Socket, onTaken: (mail: Taken) => void, answering: Ans
       }
       return
     }
-    // Nothing follows a message before its answer.
+    // Clients send nothing else before the response.
     message.bytes += chunk.length
     if (message.head.length < 8_192) message.head += chunk.toString('latin1').slice(0, 8_192)
     message.tail = Buffer.concat([message.tail, chunk.subarray(-END.length)]).subarray(-END.length)
-    // Freed at once, because megabytes of it as garbage make this process collect its whole heap.
+    // Freed at once, because megabytes of garbage would cause full collections of the heap.
     ;(chunk.buffer as ArrayBuffer).transfer(0)
     if (!message.tail.equals(END)) return
     const whole = message
@@ -63,7 +63,7 @@ function converse(socket: Socket, onTaken: (mail: Taken) => void, answering: Ans
   })
 }
 
-/** Starts one on a free port of 127.0.0.1; closes with the test. */
+/** Starts the relay on a free port of 127.0.0.1. It closes with the test. */
 export async function startDiscardingRelay(
   t: Teardown,
   { answering = async () => {}, onTaken = () => {} }: RelayOptions = {},

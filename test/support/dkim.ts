@@ -13,7 +13,7 @@ type DkimVerdict = {
   selector: string
 }
 
-/** Reads a message as it came over the wire, with its first DKIM-Signature. */
+/** Verifies the first DKIM-Signature of a message in wire format. */
 export function verifyDkim(raw: Buffer, public_key: KeyObject): DkimVerdict {
   const message = raw.toString('latin1')
   const cut = message.indexOf('\r\n\r\n')

@@ -1,29 +1,31 @@
 /**
  * A DNS server that responds to TXT, MX, CNAME, A, AAAA and SOA queries from tables, over UDP on 127.0.0.1.
- * It implements what a resolver needs of RFC 1035: one question, uncompressed names, NXDOMAIN for unknown
- * ones.
+ * It implements only a part of RFC 1035: one question, uncompressed names, and NXDOMAIN for unknown ones.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import ipaddr from 'ipaddr.js'
 import type { Test } from 'tap'
 
-/** TXT records by name: each record is its strings. Change it at any time. `failing` answers SERVFAIL to everything. */
+/**
+ * TXT records by name, each as a list of strings. Tests can change it at any time. `failing` returns SERVFAIL
+ * for everything.
+ */
 type DnsServer = {
   address: string
   records: Map<string, string[][]>
   /** Hosts that accept mail, by name. */
   exchanges: Map<string, string[]>
-  /** The target of an alias. Other queries for it aren't followed. */
+  /** Targets of aliases, by name. Other queries don't follow them. */
   aliases: Map<string, string>
   /** Names that are zones. */
   zones: Set<string>
-  /** Addresses by name, as hostile as a test wants them; `cname:NAME` is an alias of another name. */
+  /** Addresses by name, which may be invalid. `cname:NAME` is an alias of another name. */
   addresses: Map<string, string[]>
   failing: boolean
-  /** Whether it answers at all, or which names it leaves unanswered. */
+  /** True if it never responds, or a pattern of the names without a response. */
   silent: boolean | RegExp
-  /** The types of questions that it leaves unanswered. */
+  /** The types of queries without a response. */
   silent_types: number[]
   asked: string[]
 }
@@ -32,7 +34,7 @@ const HEADER = 12
 const SERVFAIL = 2
 const NXDOMAIN = 3
 
-/** The question's name and where the question ends. */
+/** Returns the question's name and type, and its end. */
 function readQuestion(query: Buffer): { name: string; type: number; end: number } {
   const labels: string[] = []
   let at = HEADER
@@ -45,7 +47,7 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
 
 const [A, CNAME, SOA, MX, TXT, AAAA] = [1, 5, 6, 15, 16, 28]
 
-/** An answer about `owner`; without one it points back at the question's name. */
+/** Builds a record of `owner`, by default a pointer to the question's name. */
 function record(type: number, data: Buffer, owner: Buffer = Buffer.from([0xc0, HEADER])): Buffer {
   const fixed = Buffer.from([0, type, 0, 1, 0, 0, 0, 0, 0, 0])
   fixed.writeUInt16BE(data.length, 8)
@@ -76,11 +78,11 @@ function addressRecords(
   })
 }
 
-/** Returns the start of a zone: its contact, and five unused numbers. */
+/** Returns an SOA record with a contact and five unused numbers. */
 const zoneRecord = (name: string): Buffer =>
   record(SOA, Buffer.concat([nameOf(`ns.${name}`), nameOf(`hostmaster.${name}`), Buffer.alloc(20)]))
 
-/** @param known whether there is such a name at all. */
+/** Returns the records for a query. `known` is false if the name doesn't exist. */
 function answersTo({ records, zones, addresses, aliases, exchanges }: DnsServer, name: string, type: number) {
   if (type === CNAME) {
     const alias = aliases.get(name)

@@ -1,6 +1,6 @@
 /**
- * Creates verified sending domains for tests that are not about domains. Those of one process share a key
- * pair, because generating one takes a tenth of a second of CPU time. Each is encrypted for its team, as
+ * Creates verified sending domains for tests that are not about domains. The domains of one process share a
+ * key pair, because generating one needs a tenth of a second of CPU time. Each is encrypted for its team, as
  * addDomain does it.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto'
@@ -14,7 +14,7 @@ import { createSecrets, type Secrets } from '../../db/process/secrets.ts'
 import { canary } from './canary.ts'
 import { SECRET_KEY } from './environment.ts'
 
-/** The same for all, so that tests know the record's name. */
+/** The same for all domains, so that tests know the record's name. */
 const SELECTOR = 'hg1'
 
 const ours = createSecrets(SECRET_KEY)
@@ -30,7 +30,7 @@ export async function verifiedDomain(
   drawn ??= makeDkimKey(ours, nobody)
   const { dkim_private_key, ...key } = await drawn
   const key_der = openKey(ours, nobody, dkim_private_key)
-  // A line of it, as a PEM file breaks them.
+  // A line of the key in a PEM file.
   canary.secrets(key_der.toString('base64').slice(64, 128))
   const sealed = sealKey(secrets, { team_id: teamId, name }, key_der)
   const dkim = { ...key, dkim_selector: SELECTOR, dkim_private_key: sealed }
@@ -40,7 +40,7 @@ export async function verifiedDomain(
 
 const keyRow = object({ key: string().defined() })
 
-/** The public key that mail of a team's only domain is signed for. */
+/** Returns the public key of a team's only domain. */
 export async function publicKeyOf({ database }: { database: Database }, teamId: string): Promise<KeyObject> {
   const der = await database.oneFirst(sql.type(keyRow)`
     select dkim_public_key as key from domains where team_id = ${teamId}`)

@@ -9,7 +9,7 @@ type Place = Pick<Service, 'database'>
 
 /**
  * Stores emails with their states.
- * @param selected a query with columns of the view `emails`, by their names: those that are named below.
+ * @param selected a query with columns of the view `emails`, by name. Only the columns below are stored.
  */
 export const insertEmailRows = async ({ database }: Place, selected: FragmentSqlToken): Promise<void> => {
   await database.query(sql.unsafe`
@@ -29,7 +29,7 @@ export const insertEmailRows = async ({ database }: Place, selected: FragmentSql
     from item cross join lateral jsonb_populate_record(null::email_states, to_jsonb(item)) r`)
 }
 
-/** Makes emails older, by an interval as PostgreSQL reads it. @param which a condition on columns of `email_states`. */
+/** Makes emails older by a PostgreSQL interval. @param which a condition on columns of `email_states`. */
 export const ageEmailRows = async (
   { database }: Place,
   which: FragmentSqlToken,

@@ -3,8 +3,8 @@
  * or object, so a pattern with any of them can't fail (patterns.test.ts forbids them; for text use `/^$/`).
  */
 
-/** Fits an array without elements and an object without properties; nothing else. */
-// biome-ignore lint/complexity/noStaticOnlyClass: tap asks a pattern that is a class whether a value is its instance
+/** Matches an empty array or an object without properties, and nothing else. */
+// biome-ignore lint/complexity/noStaticOnlyClass: tap checks a value against a class with instanceof
 export class EMPTY {
   static [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && Object.keys(value).length === 0

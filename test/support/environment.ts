@@ -2,7 +2,7 @@
 
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
-/** Where programs are found, and compiled modules kept between processes. */
+/** Returns only PATH and the folder of compiled modules, without settings. */
 export function bareEnvironment(): Record<string, string> {
   const { PATH = '', NODE_COMPILE_CACHE } = process.env
   return NODE_COMPILE_CACHE ? { PATH, NODE_COMPILE_CACHE } : { PATH }

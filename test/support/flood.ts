@@ -1,4 +1,4 @@
-/** A counterpart over HTTP whose answers have no end, or unpack to far more than they seem. */
+/** An HTTP server whose responses are endless, or decompress to a huge size. */
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,10 +8,10 @@ import { gzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
-/** What a reader without a limit reads before the test ends anyway. */
+/** The maximum sent to a reader without a limit, so that the test ends anyway. */
 const ENOUGH = 96 * 1024 * 1024
 
-/** `sent`: the bytes of bodies so far; `cut`: how many answers the reader has cut off. */
+/** `sent` returns the bytes of bodies so far, and `cut` the number of responses that the reader aborted. */
 type Flood = { url: string; sent(): number; cut(): number }
 
 async function pour(response: ServerResponse): Promise<number> {
@@ -26,7 +26,7 @@ async function pour(response: ServerResponse): Promise<number> {
   return sent
 }
 
-/** Responds to every request like this. `packed` is a small gzip of a large JSON object. */
+/** Starts a server with this response to every request. `packed` is a small gzip of a large JSON object. */
 export async function startFlood(t: Test, kind: 'endless' | 'packed', status = 200): Promise<Flood> {
   const packed = gzipSync(`{"data":[],"x":"${'x'.repeat(8 * 1024 * 1024)}"}`)
   let sent = 0

@@ -1,4 +1,4 @@
-/** The forms of a page as a browser reads them and sends them back. Pure. */
+/** Parses the forms of a page, with the values that a browser would submit. Pure. */
 
 type PageForm = { action: string; fields: [name: string, value: string][] }
 
@@ -15,10 +15,10 @@ const attribute = (tag: string, name: string): string | undefined => {
   return value === undefined ? undefined : unescaped(value)
 }
 
-/** Line breaks as a form sends them. */
+/** Converts line breaks to those of submitted forms. */
 const sent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
-/** Returns a single-line field's value for a value that its page sets. */
+/** Returns the value of a single-line field, as a browser cleans it. */
 function cleaned(value: string, type: string): string {
   const line = value.replace(/[\r\n]/g, '')
   return type === 'email' ? line.trim() : line
@@ -54,7 +54,7 @@ const formsIn = (html: string): PageForm[] =>
     fields: fieldsOf(inner),
   }))
 
-/** The fields of the form of a page that leads to this path. @throws Error when the page has none. */
+/** Returns the fields of the page's form for this path. @throws Error if the page has no such form. */
 export function formTo(html: string, path: string): Record<string, string[]> {
   const form = formsIn(html).find(({ action }) => action.split('?')[0] === path)
   if (!form) throw new Error(`the page has no form to ${path}: ${formsIn(html).map(({ action }) => action)}`)

@@ -1,4 +1,4 @@
-/** How a process fares that does nothing. */
+/** The gauges of an idle process. */
 import { type Gauges, STORED_GAUGES } from '../../db/stats/fleet/fleet.sql.ts'
 
 export const idleGauges = (): Gauges => ({

@@ -1,12 +1,12 @@
 /** Checks the requirements of tests on the server of DATABASE_URL, in addition to the service's. */
 import { Client } from 'pg'
 
-/** The oldest version that the service runs on. */
+/** The oldest version that the service supports. */
 const MAJOR = 15
-/** How many connections the tests open side by side, and some to spare. */
+/** The number of connections that concurrent tests need, with a margin. */
 const CONNECTIONS = 300
 
-/** Returns what the server lacks, in one line. Null if it has everything. */
+/** Returns the missing requirements in one line. Null if the server meets all of them. */
 export async function givenServerFault(url: string): Promise<string | null> {
   const client = new Client({ connectionString: url })
   await client.connect()

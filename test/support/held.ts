@@ -1,12 +1,13 @@
-/** A transaction that stays open for as long as a test likes. */
+/** A transaction that stays open until the test commits it. */
 import type { Test } from 'tap'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 
 type Act = (tx: Tx) => Promise<unknown>
 
 /**
- * Starts one and runs `act` in it.
- * @returns a function that commits it, after an optional last act. A failing test commits it at its end.
+ * Starts a transaction and runs `act` in it.
+ * @returns a function that commits it, after another optional step. If the test fails, it is committed at the
+ * end.
  */
 export async function hold(t: Test, database: Database, act: Act) {
   const [done, end] = [Promise.withResolvers<void>(), Promise.withResolvers<Act>()]

@@ -1,9 +1,9 @@
-/** Malicious input: large bodies and headers, each of a kind that is slow for some reader. */
+/** Malicious input: large bodies and headers that are slow for some parser. */
 
 const BOUNDARY = 'a-boundary-that-browsers-might-make'
 const MULTIPART = `multipart/form-data; boundary=${BOUNDARY}`
 const URLENCODED = 'application/x-www-form-urlencoded'
-/** As many as are read, minus a margin for a page's own. */
+/** The maximum that is parsed, minus a margin for a page's own fields. */
 const FIELDS = 1_900
 
 export type Hostile = { name: string; type: string; body: Buffer }
@@ -14,10 +14,10 @@ const filled = (unit: string, bytes: number): string =>
 const part = (head: string, value = ''): string => `--${BOUNDARY}\r\n${head}\r\n\r\n${value}\r\n`
 const named = (name: string, more = ''): string => `Content-Disposition: form-data; name="${name}"${more}`
 
-/** Repetitions that a reader of pairs may be slow at. */
+/** Repetitions that may be slow for a parser of pairs. */
 export const PAIRS = ['a&', 'a=&', '=', '%', '+', '&', '%zz', '%ff', '%41', 'a=+%00']
 
-/** Forms of a size. @param csrf the token of a session's forms; `names` fields that pages look for. */
+/** Builds forms of a size. @param csrf the token of a session's forms. `names` are fields that pages read. */
 export function hostileForms(
   bytes: number,
   { csrf = '', names = [] }: { csrf?: string; names?: readonly string[] } = {},
@@ -37,7 +37,7 @@ export function hostileForms(
   const many = (unit: (at: number) => string): string =>
     Array.from({ length: FIELDS }, (_, at) => unit(at)).join('')
   const empty = part(named('file', '; filename=""'))
-  // Each field that any page looks for, of such a text.
+  // Fills each field that any page reads with such a text.
   const texts = ['\n', ',', ' ', '[', '{{', '<a', '&', 'a:b\n', '"', '\\', '٠']
   const each = (text: string): string =>
     names
@@ -88,7 +88,7 @@ export function hostileForms(
   ]
 }
 
-/** JSON, or what seems to be, of a size. */
+/** Builds valid and invalid JSON of a size. */
 export const hostileJson = (bytes: number, names: readonly string[] = []): Hostile[] =>
   [
     ...['[', '{"a":', '[{"a":', '"', '1', '-', '"\n', '"a",', '\\u0000', ' ', 'null,'].map((unit) =>
@@ -105,7 +105,7 @@ export const hostileJson = (bytes: number, names: readonly string[] = []): Hosti
     return { name: `${type} ${body.slice(0, 20)}`, type, body: Buffer.from(body) }
   })
 
-/** Headers that are as long as they may be together. */
+/** Builds headers of the maximum total length. */
 export const hostileHeaders = (): Record<string, string>[] =>
   [';', 'a=', ' ', ',', '=', '"', '; a="', 'heliograph=', '.', '%'].flatMap((unit) => {
     const long = filled(unit, 7_000)

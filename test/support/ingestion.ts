@@ -16,7 +16,7 @@ export const FAILED: RecipientFields = {
 }
 export const DELIVERED: RecipientFields = { action: 'delivered', status: '2.0.0' }
 
-/** A service with a team, its contact ana@example.org, and emails to her. */
+/** Starts a service with a team, its contact ana@example.org, and emails to that address. */
 export async function beginReports(t: Test, emails = 1, options: { clock?: () => Date } = {}) {
   const service = await startService(t, options)
   const team = await storeTeam(service)

@@ -19,7 +19,7 @@ const SCHEMA = [
 const filesIn = (path: string): string[] =>
   existsSync(path) && !path.match(/\.\w+$/) ? readdirSync(path).map((name) => join(path, name)) : [path]
 
-/** Whether a file imports, itself or by way of others, what hands out databases. */
+/** True if a file needs databases, through direct or indirect imports. */
 export function needsDatabase(file: string, seen = new Set<string>()): boolean {
   if (file.endsWith('/support/database.ts')) return true
   if (seen.has(file) || !existsSync(file)) return false
@@ -29,8 +29,8 @@ export function needsDatabase(file: string, seen = new Set<string>()): boolean {
 }
 
 /**
- * Creates the template of the current schema unless it exists. On our own server those of other schemas are
- * dropped, and the remains of killed runs.
+ * Creates the template of the current schema unless it exists. On our own server, drops the templates of
+ * other schemas and the databases of killed runs.
  */
 async function prepare(url: string, isOurs: boolean): Promise<TestServer> {
   const hash = createHash('sha256')
@@ -61,7 +61,7 @@ type Opened = { server: TestServer; close(): Promise<unknown> }
 /** The prefix of this checkout's files between runs. Those of another checkout or user aren't used. */
 export const keptName = `heliograph-one-${createHash('sha256').update(ROOT).digest('hex').slice(0, 12)}`
 
-/** @param parent the folder for the data of our own server. */
+/** Opens the server for the tests. @param parent the folder for the data of a separate server. */
 export async function openServer(parent: string): Promise<Opened> {
   const directory = join(parent, keptName)
   const found = process.env.DATABASE_URL || (await runningPostgres(directory).catch(() => null))

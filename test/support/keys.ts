@@ -1,6 +1,6 @@
 /**
- * Uses a page by keyboard only. Tab moves the focus, and each stop is checked: the focus is visible, within
- * the window and not below the header.
+ * Uses a page by keyboard only. Tab moves the focus. Each focused element must be visibly focused, within the
+ * window and not below the header.
  */
 import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
@@ -8,10 +8,10 @@ import { signInWith } from './browser.ts'
 import type { Service } from './service.ts'
 import { until } from './worker.ts'
 
-/** More stops than any page has up to a wanted one. */
+/** More stops than a test needs on any page. */
 const MAX_STOPS = 250
 
-/** The focused element: its name, and the error in how the focus shows. '' if there is none. */
+/** The focused element. `wrong` is the error in how the focus is shown, or ''. */
 type Stop = { name: string; inMain: boolean; wrong: string }
 
 /** The accessible name of an element. */
@@ -25,7 +25,7 @@ const NAME = `(one) => {
 const IN_MAIN = `[...document.querySelectorAll('main :is(a, button, input, select, textarea, summary)')].map(${NAME})`
 const SKIP = 'Skip to content'
 
-// A date field has internal stops, which the browser marks, like a frame.
+// A date field and a frame have internal stops, which the browser marks itself.
 const STOP = `(() => {
   const one = document.activeElement
   if (one === null || one === document.body) return { name: '', inMain: false, wrong: '' }
@@ -50,7 +50,7 @@ const STOP = `(() => {
 /** Returns the focused element. */
 export const focused = (page: Page): Promise<Stop> => page.evaluate<Stop>(STOP)
 
-/** Presses Tab and checks the new focus. @returns the focused element. */
+/** Moves the focus with Tab and checks it. @returns the focused element. */
 export async function tab(t: Test, page: Page): Promise<Stop> {
   await page.keyboard.press('Tab')
   const stop = await focused(page)
@@ -59,8 +59,8 @@ export async function tab(t: Test, page: Page): Promise<Stop> {
 }
 
 /**
- * Presses Tab until something of this name has the focus; on the way into the content past the navigation, by the link
- * that is for that. @throws Error when nothing on the page has it.
+ * Tabs to the element with this name. Uses the skip link if the element is in the main content. @throws Error
+ * if no element has the name.
  */
 export async function tabTo(t: Test, page: Page, name: string | RegExp): Promise<void> {
   const seen: string[] = []
@@ -75,13 +75,13 @@ export async function tabTo(t: Test, page: Page, name: string | RegExp): Promise
   throw new Error(`Tab leads to no ${name}, but to ${[...new Set(seen)].join(' | ')}`)
 }
 
-/** Tabs to an element and presses Enter, for what opens or closes on the page itself. */
+/** Tabs to an element and hits Enter, for elements that change the page without leaving it. */
 export async function press(t: Test, page: Page, name: string | RegExp): Promise<void> {
   await tabTo(t, page, name)
   await page.keyboard.press('Enter')
 }
 
-/** Presses Enter, which leads to another page, and waits for that. */
+/** Hits Enter, which opens another page, and waits for that. */
 export async function enter(page: Page): Promise<void> {
   await page.evaluate('window.isLeft = true')
   await page.keyboard.press('Enter')
@@ -89,7 +89,7 @@ export async function enter(page: Page): Promise<void> {
   await until('another page is there', () => page.evaluate<boolean>(isThere).catch(() => false))
 }
 
-/** Goes to something by Tab, and to the page that it leads to by Enter. */
+/** Tabs to an element and opens its page with Enter. */
 export async function follow(t: Test, page: Page, name: string | RegExp): Promise<void> {
   await tabTo(t, page, name)
   await enter(page)

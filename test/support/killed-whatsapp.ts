@@ -10,21 +10,24 @@ import { makeTeam, type Service, startService, type TestTeam, WHATSAPP_APP_SECRE
 import { aMessage, makeTemplate, numbers, statusCounts } from './whatsapp.ts'
 import { type OurProcess, startProcess, until } from './worker.ts'
 
-/** How many messages a worker has in flight at most: its WORKER_CONCURRENCY. */
+/** The maximum number of messages that a worker has in flight (WORKER_CONCURRENCY). */
 const IN_FLIGHT = 20
 
 export type Run = {
   rows: number
   kills: number
-  /** Milliseconds between kills. 0 kills by arrivals, evenly over the rows. */
+  /**
+   * Milliseconds between kills. With 0, kills depend on the number of arrivals and are spread evenly over the
+   * rows.
+   */
   every: number
-  /** How long the provider takes per message, in milliseconds. */
+  /** The provider's delay per message, in milliseconds. */
   pause: number
   /** The time limit of the run, in seconds. */
   seconds: number
 }
 
-/** Has the API accept a number of rows, in batches. */
+/** Sends a number of messages through the API, in batches. */
 async function acceptRows(service: Service, team: TestTeam, rows: number): Promise<void> {
   const { id: template } = await makeTemplate(service, team.id)
   for (let from = 0; from < rows; from += 5_000) {

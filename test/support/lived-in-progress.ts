@@ -1,6 +1,6 @@
 /**
- * Activity in progress in a team of some weeks: a half-stored import, and broadcasts in every state except
- * draft. Pages are checked with it and lived-in.ts.
+ * Activity in progress in a team that is some weeks old: a half-stored import, and broadcasts in every state
+ * except draft. Pages are checked with it and lived-in.ts.
  */
 import { sql } from 'slonik'
 import { record } from '../../db/accounts/audit/record.ts'
@@ -63,7 +63,7 @@ const FIGURES: Readonly<Record<State, Parameters<TestBroadcast['moved']>[0]>> = 
   cancelled: { sent: 2, delivered: 510, opened: 12 },
 }
 
-/** The additional columns of one in this state. */
+/** The additional columns of a broadcast in each state. */
 const STANDING: Readonly<Record<State, ReturnType<typeof sql.fragment>>> = {
   scheduled: sql.fragment`state = 'scheduled', send_at = now() + interval '19 hours', started_at = null,
     audience = null, audience_until = null, walked_at = null`,
@@ -75,14 +75,14 @@ const STANDING: Readonly<Record<State, ReturnType<typeof sql.fragment>>> = {
     ended_at = now() - interval '1 hour'`,
 }
 
-/** The last user action on one. */
+/** The last user action on a broadcast in each state. */
 const LAST_ACT: Partial<Record<State, string>> = {
   scheduled: 'broadcast.start',
   stopped: 'broadcast.pause',
   cancelled: 'broadcast.cancel',
 }
 
-/** Broadcasts of a template to the topic Product news, one at each state. @returns their ids. */
+/** Stores broadcasts of a template to the topic Product news, one in each state. @returns their ids. */
 export async function broadcastsAtEveryState(
   service: Service,
   team: TestTeam,

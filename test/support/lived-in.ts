@@ -1,7 +1,7 @@
 /**
- * A team as it looks after some weeks: long names, 60 emails at all statuses and waiting ones, contacts with causes of
- * suppression, templates, WhatsApp, a webhook that fails, background jobs; a paused sender, a worker, parked reports.
- * What pages are looked at with.
+ * The data of an active team for checks of all pages: long names, 60 emails with every status and waiting
+ * ones, contacts with different suppressions, templates, WhatsApp, a failing webhook and background jobs.
+ * Also a paused sender, a worker and parked reports.
  */
 
 import { sql } from 'slonik'
@@ -43,14 +43,14 @@ const STATUSES = ['delivered', 'delivered', 'opened', 'delivered', 'clicked', 's
 
 export type LivedIn = {
   team: TestTeam
-  /** An email that bounced; its recipient is suppressed. */
+  /** An email that bounced. Its recipient is suppressed. */
   bounced: string
   recipient: string
   template: string
   message: string
   whatsappTemplate: string
   webhook: string
-  /** The message of the webhook. */
+  /** A message to the webhook. */
   event: string
   report: string
   job: string
@@ -60,7 +60,7 @@ const HTML = `<div style="font-family:sans-serif;max-width:560px;margin:auto;pad
   <h1 style="font-size:22px">Hi {{name}},</h1><p>your invoice of {{amount}} is due on Friday.</p>
   <p><a href="https://example.com/pay" style="background:#d97f00;color:#fff;padding:10px 18px">Pay now</a></p></div>`
 
-/** Emails of the last 30 days at every status, the newest some minutes old. */
+/** Stores emails of the last 30 days with every status. The newest is some minutes old. */
 async function storeHistory({ database }: Service, team: TestTeam, count: number): Promise<void> {
   for (let at = 0; at < count; at += 1) {
     const time = Date.now() - 300_000 - at * at * 12 * 60_000
@@ -165,7 +165,7 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
   return { webhook: endpoint.id, event: await database.oneFirst(event) }
 }
 
-/** Stores what operators also see: parked reports, a running worker, a background job in progress. */
+/** Stores data for operators: parked reports, a running worker, a background job in progress. */
 async function storeService({ database }: Service, { id }: TestTeam) {
   await database.query(sql.unsafe`
     insert into reports (id, provider, event_key, body, received_at, retry_until, state, reason)
@@ -185,13 +185,13 @@ async function storeService({ database }: Service, { id }: TestTeam) {
   return { report, job }
 }
 
-/** Returns what a call created. @throws Error with the error response. */
+/** Returns the body of a call that created something. @throws Error with the response of a failed call. */
 function made<B = { id: string }>({ status, body }: Reply): B {
   if (status < 300) return body
   throw new Error(JSON.stringify(body))
 }
 
-/** Makes the team, with everything in it. */
+/** Creates the team with all of its data. */
 export async function livedIn(service: Service): Promise<LivedIn> {
   const { call, database, deps } = service
   const team = await makeTeam(service, { plan: 'pro', contact_limit: 2_000 })

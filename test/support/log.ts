@@ -1,4 +1,4 @@
-/** A log that only the canary reads: every level of it, in production's format. */
+/** A log of every level in production's format, which only the canary reads. */
 import { pino } from 'pino'
 import { logOptions } from '../../db/process/log.ts'
 import { type Canary, canary } from './canary.ts'

@@ -1,7 +1,7 @@
 /**
- * Checks all forms of the dashboard's pages: accessibility with axe, layout, target sizes. If DASHBOARD_LOOKS
- * is a folder, it gets pictures of each, wide and narrow, light and dark (DASHBOARD_LOOKS_ONLY is a pattern
- * of paths), including README's.
+ * Checks the dashboard's pages in all sizes: accessibility with axe, layout, target sizes. If DASHBOARD_LOOKS
+ * is a folder, screenshots of each page are stored there, wide and narrow, light and dark, including those of
+ * README. DASHBOARD_LOOKS_ONLY is a pattern of paths.
  */
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -12,7 +12,7 @@ import { FIT, fits, isAccessible, UNFIT } from './browser.ts'
 const FOLDER = process.env.DASHBOARD_LOOKS
 const ONLY = new RegExp(process.env.DASHBOARD_LOOKS_ONLY ?? '')
 
-/** Pages without a check here: those before sign-in, files, and frames. */
+/** Pages that aren't checked here: sign-in pages, files, and frames. */
 const NO_PAGES = /login|openid|\.csv|\/preview|\/files\//
 
 export const WIDE = { width: 1_280, height: 800 }
@@ -24,7 +24,7 @@ const MIDDLE = [
 const PHONE = { width: 390, height: 800 }
 const NARROW = { width: 320, height: 800 }
 
-/** The pictures of README, small enough for a repository: of pages by their files, light only. */
+/** The screenshots in README by file name, light only and small enough for the repository. */
 const README: Readonly<Record<string, string>> = {
   _teams_ID: 'overview',
   _teams_ID_emails_ID: 'email',
@@ -49,12 +49,13 @@ async function pictures(page: Page, name: string, width: number): Promise<void> 
   }
 }
 
-/** Whether a path is looked at: all of them, but when pictures of some are wanted. */
+/** True if a path is checked. All are, unless screenshots of some are requested. */
 export const isWanted = (path: string): boolean => !FOLDER || ONLY.test(path)
 
 /**
- * The GET pages that one can open with what there is.
- * @param things by the end of the path that has a parameter, such as `/emails/:id`. Pages of other things are left out.
+ * Returns the paths of all GET pages whose objects exist.
+ * @param things IDs by the end of a path with a parameter, such as `/emails/:id`. Pages of other objects are
+ * left out.
  */
 export const pathsWith = (things: Readonly<Record<string, string>>): string[] =>
   PAGES.filter(({ method, path }) => method === 'GET' && path !== '' && !NO_PAGES.test(path))
@@ -66,11 +67,11 @@ export const pathsWith = (things: Readonly<Record<string, string>>): string[] =>
     )
     .filter((path) => !path.includes(':'))
 
-/** Tables of a wide window that extend beyond their frame. */
+/** Finds tables in a wide window that extend beyond their frame. */
 export const BEYOND = `[...document.querySelectorAll('main .scroll')]
   .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute('aria-label'))`
 
-/** The frame parts that a page shows, its team, and the width of its main column. */
+/** Returns the visible parts of a page's frame, its team, and the width of its main column. */
 const FRAME = `({
   parts: ['#nav', '.opener', '.seek input', '.menu[open], .menu summary'].filter(
     (one) => document.querySelector(one)?.checkVisibility()),
@@ -80,7 +81,7 @@ const FRAME = `({
 
 type Frame = { parts: string[]; team: string; main: number }
 
-/** Words that wrap although they would fit on one line. */
+/** Finds words that wrap although they would fit on one line. */
 const BROKEN = `(() => {
   const broken = []
   const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
@@ -104,8 +105,8 @@ const FRAMED = `({ frame: ${FRAME}, broken: ${BROKEN}, unfit: ${UNFIT} })`
 type Framed = { frame: Frame; broken: string[]; unfit: unknown }
 
 /**
- * Fails unless a page shows its whole frame in the window: the navigation, or on a phone its menu, the search
- * field, the team's name, and enough width for its content, without broken words.
+ * Fails unless a page shows its complete frame in the window: the navigation or, on a phone, its menu, the
+ * search field, the team's name, and enough width for its content. No single word may be broken.
  */
 async function isFramedAt(
   t: Test,
@@ -122,8 +123,8 @@ async function isFramedAt(
 }
 
 /**
- * Fails unless a page shows its whole frame and fits, in a wide window and on a phone.
- * @param team the name in its frame.
+ * Fails unless a page shows its complete frame and fits, in a wide window and on a phone.
+ * @param team the team's name in the frame.
  */
 export async function isFramed(t: Test, page: Page, name: string, team: string): Promise<void> {
   for (const size of [WIDE, PHONE]) {
@@ -142,8 +143,8 @@ const DOES = `[...document.querySelectorAll('main form[method=post]')].flatMap((
 })`
 
 /**
- * The buttons and links of a page by name, with their actions. A table's links are named by its data, and so
- * are its buttons, except for screen reader text.
+ * Lists the buttons and links of a page by name, with their actions. Links in tables and facts are left out,
+ * because their names are data.
  */
 const CONTROLS = `[...document.querySelectorAll('main :is(a, button, summary)')].flatMap((one) => {
   if (one.matches('td a, dd a')) return []
@@ -168,7 +169,7 @@ const DESTROYS = /^(cancel|delete|disable|discard|drop|end-others|end-sessions|e
 const NAMED = /^(Cancel|Delete|Disable|Discard|Drop|End|Erase|Remove|Revoke|Sign|Suspend) \S/
 
 /**
- * Fails unless exactly the destructive and stopping buttons are red, and say what they do.
+ * Fails unless exactly the destructive and stopping buttons are red, and their labels name the action.
  * @returns their actions.
  */
 export async function redActs(t: Test, page: Page, name: string): Promise<string[]> {
@@ -194,7 +195,7 @@ export async function ask(page: Page): Promise<boolean> {
 /**
  * Checks the open page: axe, its layout at 1,280, 1,024, 900 and 320 px, and, with a team, its frame (see
  * isFramed). At 1,024 and 900 px no table may hide a column.
- * @param name the name of its pictures.
+ * @param name the name of its screenshots.
  */
 export async function lookOver(t: Test, page: Page, name: string, team?: string): Promise<void> {
   await page.setViewportSize(WIDE)
@@ -217,7 +218,7 @@ export async function lookOver(t: Test, page: Page, name: string, team?: string)
   if (FOLDER && team === undefined) await pictures(page, name, PHONE.width)
 }
 
-/** Opens a page and looks it over. */
+/** Opens a page and checks it. */
 export async function lookAt(t: Test, page: Page, url: string, name: string, team?: string): Promise<void> {
   const answer = await page.goto(url)
   t.equal(answer?.status(), name === '/nowhere' ? 404 : 200, name)

@@ -1,4 +1,6 @@
-/** What tests of mail servers' reports share: an email of ours, reports of it made byte by byte, and their reader. */
+/**
+ * Set-up for tests of mail servers' reports: an email of ours, generated reports about it, and their parser.
+ */
 import { returnPath } from '../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { createSmtpReportReader } from '../../workers/providers/smtp/reports.ts'
@@ -14,7 +16,7 @@ export const raw = Buffer.from(
 )
 export const received_at = new Date('2026-03-01T12:00:00Z')
 export const at = new Date('2026-03-01T11:59:00Z')
-/** Dates in mail have no fractions: the end of the second is meant. */
+/** Dates in email have no fractions, so the report counts from the end of the second. */
 export const reported_at = '2026-03-01T11:59:00.999Z'
 
 export const readBytes = async (body: Buffer | string) =>

@@ -1,4 +1,4 @@
-/** A control group of the kernel with a memory limit, as a container has, for one process. Needs root. */
+/** Runs a process in a control group with a memory limit, like a container. Needs root. */
 import { chmod, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -7,7 +7,7 @@ import { until } from './worker.ts'
 const V1 = '/sys/fs/cgroup/memory'
 const V2 = '/sys/fs/cgroup'
 
-/** Makes a group. @returns where it is and its limit's file, or null where this user may not make any. */
+/** Creates a control group. @returns its path and files, or null if this user isn't allowed to. */
 async function makeGroup(): Promise<{ path: string; limit: string; peak: string } | null> {
   const name = `heliograph-test-${process.pid}`
   for (const { root, limit, peak } of [
@@ -30,7 +30,9 @@ async function makeGroup(): Promise<{ path: string; limit: string; peak: string 
   return null
 }
 
-/** Limits memory to `mib`. @returns a program that runs Node in the group, or null where no group can be made. */
+/**
+ * Limits memory to `mib`. @returns a program that runs Node in the group, or null if no group can be created.
+ */
 export async function limitedNode(t: Test, mib: number) {
   const group = await makeGroup()
   if (group === null) return null

@@ -1,6 +1,6 @@
 /**
- * The version after this one, as an upgrade meets it: these sources with a migration of each kind, a queue, a field
- * of a job's payload and a kind of background job more.
+ * A simulated next version for upgrade tests: these sources with additional migrations of each kind, a queue,
+ * a field in a job's payload, and a kind of background job.
  */
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -99,7 +99,9 @@ const ADDITIONS: readonly Addition[] = [
   },
 ]
 
-/** Creates it. @returns its source folder, and its `release`. Both are removed with the test. */
+/**
+ * Creates the next version. @returns its source folder, and its `release`. Both are removed with the test.
+ */
 export async function nextVersion(t: {
   teardown(end: () => Promise<void>): unknown
 }): Promise<{ root: string; release(url: string): Promise<void> }> {

@@ -1,6 +1,6 @@
 /**
  * A small OpenID provider on a free port: discovery, keys, authorization and token endpoint. A code is valid
- * once, for its client, with the verifier of its challenge.
+ * once, for its client, with a verifier that matches the challenge.
  */
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -14,7 +14,7 @@ type Issuer = {
   url: string
   clientId: string
   clientSecret: string
-  /** Who signs in next, and wrong claims in their token, if any. */
+  /** The next user to sign in, and false claims in their token. */
   next: { somebody: Somebody; lie?: Record<string, unknown> }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Chooses the test files of a run and their order. The slowest files start first, so that none of them runs
- * alone at the end. Most of them wait for pauses, heartbeats and dead workers.
+ * Chooses the test files of a run and their order. The slowest files start first, so that no process is still
+ * busy with one at the end. Most of them wait for pauses, heartbeats and dead workers.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -62,7 +62,7 @@ const TIMES = 'node_modules/.cache/heliograph-tests/times.json'
 
 type Times = Readonly<Record<string, number>>
 
-/** Returns the durations of the last complete run in this checkout, or none. */
+/** Returns the durations of the last complete run in this checkout. Empty without one. */
 async function lastTimes(root: string): Promise<Times> {
   try {
     return JSON.parse(await readFile(join(root, TIMES), 'utf8'))

@@ -1,4 +1,4 @@
-/** Makes distinct, complete and plain emails for provider tests. A test states only what matters to it. */
+/** Builds distinct, complete and plain emails for provider tests. A test states only what matters to it. */
 import { randomUUID } from 'node:crypto'
 import type { OutgoingEmail } from '../../workers/providers/provider.ts'
 

@@ -1,8 +1,8 @@
 /**
  * Starts a migrated, empty PostgreSQL for one test, for results that depend on other activity on the server.
  * A snapshot starts at the oldest transaction of all databases, so another test's transaction keeps dead rows
- * from being pruned and pages from being marked all-visible. So does a commit whose log isn't written yet.
- * And autovacuum's timing is random.
+ * from being pruned and pages from being marked all-visible. A commit whose log isn't written yet has the
+ * same effect. Also, autovacuum's timing is random.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { migrate } from '../../db/migrate.ts'
 import { startCluster } from './cluster.ts'
 import { quickParent, SETTINGS } from './quick-server.ts'
 
-/** The folder of its programs, for test/versions. The default is the embedded one. */
+/** The variable with the folder of its programs, for test/versions. The default is the embedded server. */
 export const PROGRAMS = 'TEST_POSTGRES_PROGRAMS'
 
 /**
@@ -25,7 +25,7 @@ export async function ownServer(
 ): Promise<{ url: string }> {
   const directory = await mkdtemp(join(await quickParent(), 'heliograph-own-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
-  // If run by root, PostgreSQL is another user, who needs access to the folder.
+  // If root runs the tests, PostgreSQL runs as another user, which needs access to the folder.
   await chmod(directory, 0o711)
   const all = { ...SETTINGS, synchronous_commit: 'on', ...settings }
   const bin = process.env[PROGRAMS]

@@ -1,6 +1,6 @@
 /**
- * Lists which dashboard page is for whom, from api/DASHBOARD.md ("Who may do what"), independently of the
- * pages. A page that is added, moved or given to another role must be changed here manually.
+ * Lists the access to each dashboard page, from api/DASHBOARD.md ("Who may do what"), independently of the
+ * pages. If a page or its access changes, this list must be changed manually.
  */
 import type { Page } from '../../api/dashboard/server/page.ts'
 
@@ -17,7 +17,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   ],
   // Any signed-in user: their own sessions, and a search in their teams.
   person: ['POST /sign-out', 'GET ', 'GET /account', 'POST /account/end-others', 'GET /find'],
-  // "viewer: read".
+  // "viewer: read, and create session tokens that only read".
   viewer: [
     'GET /teams/:team',
     'GET /teams/:team/emails',
@@ -72,8 +72,9 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'POST /teams/:team/integration/tokens',
     'POST /teams/:team/integration/tokens/:id/revoke',
   ],
-  // "editor: also change templates of both channels, topics, contacts, suppressions and broadcasts, see background
-  // jobs, send messages again, send copies and tests".
+  // "editor: also change templates of both channels, topics, contacts, suppressions, WhatsApp opt-outs and
+  // broadcasts, see background jobs, send messages again, cancel and move scheduled messages, send copies and
+  // tests".
   editor: [
     'GET /teams/:team/emails/all',
     'POST /teams/:team/emails/all/requeue',
@@ -143,7 +144,9 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'POST /teams/:team/templates/:id/discard',
     'POST /teams/:team/templates/:id/list-unsubscribe',
   ],
-  // "owner: also keys, domains, webhooks, people; delete emails, erase contacts, read the audit trail".
+  // "owner: also manage keys, domains, webhooks, members and settings, resume broadcasts and batches that
+  // were paused for bounces or complaints, delete emails, export and erase a contact's personal data, read
+  // the audit log".
   owner: [
     'POST /teams/:team/settings',
     'POST /teams/:team/resume-bulk',
@@ -179,7 +182,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'POST /teams/:team/webhooks/:id/remove',
     'GET /teams/:team/audit',
   ],
-  // "operator: … and the operator's pages".
+  // "operator: everything an owner may, in every team, and the operator's pages".
   operator: [
     'GET /operator/background-jobs',
     'GET /operator/background-jobs/:id',

@@ -1,6 +1,6 @@
 /**
- * A real PgBouncer in front of the test server, in one of its modes, with default settings.
- * Promises: nothing of the machine's own PgBouncer is read or changed; it stops and is removed with the test.
+ * A real PgBouncer in front of the test server, in one of its modes, with default settings. The machine's own
+ * PgBouncer isn't read or changed. It stops and is removed with the test.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -34,7 +34,7 @@ ${settings}
 
 /** Starts it and waits until it is up. @returns a function that stops it. Null if its port is in use. */
 async function launch(file: string): Promise<(() => Promise<void>) | null> {
-  // It doesn't run as root.
+  // PgBouncer doesn't run as root.
   const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = spawn('pgbouncer', [...asUser, file], { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = once(child, 'exit')
@@ -57,7 +57,9 @@ async function launch(file: string): Promise<(() => Promise<void>) | null> {
   throw new Error(`PgBouncer did not start:\n${said.join('\n')}`)
 }
 
-/** Puts one before the database at `url`, with `settings` of pgbouncer.ini. @returns the way through it. */
+/**
+ * Starts PgBouncer for the database at `url`, with `settings` of pgbouncer.ini. @returns the URL through it.
+ */
 export async function startPgbouncer(
   t: Teardown,
   url: string,

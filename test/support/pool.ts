@@ -1,7 +1,7 @@
-/** A pool of a test, separate from its service's. */
+/** A connection pool for a test, separate from its service's. */
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 
-/** Opens a pool that ends with the test. */
+/** Opens a pool that closes with the test. */
 export async function openPool(
   t: { teardown(end: () => Promise<void>): unknown },
   ...[url, options]: Parameters<typeof openDatabase>

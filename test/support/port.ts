@@ -1,9 +1,9 @@
-/** Puts a server that a test has made on a free port, until the test ends. */
+/** Runs a server on a free port until the test ends. */
 import { once } from 'node:events'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { Teardown } from './smtp-sink.ts'
 
-/** @returns its port. Whatever is still connected when the test ends is cut off. */
+/** Listens on a free port. @returns the port. When the test ends, open connections are closed. */
 export async function portOf(t: Teardown, server: Server, host = '127.0.0.1'): Promise<number> {
   const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => open.add(socket.once('close', () => open.delete(socket))))

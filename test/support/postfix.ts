@@ -83,14 +83,14 @@ const milterCf = (port: number): string =>
 milter_default_action = tempfail
 `
 
-/** The hook that bounces go to. They return to a domain that starts with `bounces.`. */
+/** The hook for bounces. Their return addresses have a domain that starts with `bounces.`. */
 type Collects = { hook: string; token: string }
 
 type PostfixOptions = {
-  /** Where it delivers to. */
+  /** The port of the relay that it delivers to. */
   relay_port: number
   collects?: Collects
-  /** What signs the mail on its way, such as OpenDKIM. */
+  /** A milter that signs the email, such as OpenDKIM. */
   milter_port?: number | undefined
 }
 
@@ -112,7 +112,7 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
     await runProgram('postfix', ['-c', config, 'stop']).catch(() => {})
     await rm(home, { recursive: true, force: true })
   })
-  // Postfix accepts no port 0, so a port that was free may be in use by now.
+  // Postfix can't pick a port itself, so a port that was free may be in use by now.
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     await writeFile(join(config, 'master.cf'), masterCf(port, pipes))

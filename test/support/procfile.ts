@@ -5,7 +5,10 @@ import { pathToFileURL } from 'node:url'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** The options of Node itself on the line that runs this file, its own files as URLs; none without such a line. */
+/**
+ * Returns the Node options on the line that runs this file, with our files as URLs. Empty without such a
+ * line.
+ */
 export function procfileOptions(file: string): string[] {
   const lines = readFileSync(join(ROOT, 'Procfile'), 'utf8').split('\n')
   const line = lines.find((each) => each.endsWith(` ${file}`)) ?? ''

@@ -9,7 +9,7 @@ import type { TestServer } from './database.ts'
 export const ROOT = join(import.meta.dirname, '../..')
 export const MODULES = join(ROOT, 'node_modules')
 const KILL_AFTER_MS = 10_000
-/** Where Debian has nginx and pgbouncer. A user without root doesn't have these folders in PATH. */
+/** Debian's folders of nginx and pgbouncer. They are in PATH only for root. */
 const SYSTEM_PROGRAMS = ['/usr/local/sbin', '/usr/sbin']
 
 export type Printer = (text: string) => void
@@ -27,12 +27,12 @@ export function testEnvironment(server: TestServer | null, cache: string): Recor
   }
 }
 
-/** Signals a program with all that it started: it leads a process group. */
+/** Signals a program and everything that it started, as a process group. */
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (child.pid) process.kill(-child.pid, signal)
   } catch {
-    // Nobody of the group is left.
+    // All processes of the group have ended.
   }
 }
 
@@ -61,7 +61,7 @@ export async function program(
     signalGroup(child, 'SIGKILL')
   }
   run.stop.addEventListener('abort', stop)
-  // Remaining processes of a test end with the program. Only then do its pipes close.
+  // Ends the remaining processes of a test, because its pipes only close after that.
   child.once('exit', () => signalGroup(child, 'SIGKILL'))
   const code = await new Promise<number>((resolve) => {
     child.once('close', (status) => resolve(status ?? 1))

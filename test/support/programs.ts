@@ -2,10 +2,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** Runs a program to its end. @throws Error with its output if it fails. */
+/** Runs a program and waits for its end. @throws Error with its output if it fails. */
 export const runProgram = promisify(execFile)
 
-/** Why a program cannot be used here, or null when it can. @param packaged the Debian package that has it. */
+/** Returns why a program can't be used here. Null if it can. @param packaged its Debian package. */
 export const programMissing = (program: string, packaged: string): Promise<string | null> =>
   runProgram('/bin/sh', ['-c', `command -v ${program}`]).then(
     () => null,

@@ -1,6 +1,6 @@
 /**
- * A team's webhook server. It stores requests, verifies them with the reference library, and responds as the
- * test says. A request that the API's description doesn't cover fails the test. It closes with the test.
+ * A team's webhook server. It stores requests, verifies them with the reference library, and responds as
+ * scripted. A request that the API's description doesn't cover fails the test. It closes with the test.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
@@ -25,7 +25,7 @@ export type Received = {
 export type Receiver = {
   url: string
   received: Received[]
-  /** Answers a request; 204 when absent. */
+  /** Responds to a request. The default is 204. */
   answer: ((one: Received, response: ServerResponse) => void) | null
 }
 
@@ -61,7 +61,7 @@ export async function startReceiver(t: Test): Promise<Receiver> {
   return receiver
 }
 
-/** True if the reference library accepts it with this secret. */
+/** True if the reference library verifies a request with this secret. */
 export function isVerified({ raw, headers }: Received, secret: string): boolean {
   try {
     new Webhook(secret).verify(raw, headers as Record<string, string>)

@@ -1,6 +1,6 @@
 /**
- * A day of a relay's reports: events of many emails in random order, some repeated, some about others than
- * the recipients, some forged. It computes the expected results from the order of states only.
+ * A day of a relay's reports: events of many emails in random order. Some are repeated, forged or about
+ * unknown recipients. The expected results follow only from the order of states.
  */
 import type { ContactEffect } from '../../db/audience/contacts/effect.ts'
 import { signedReference } from '../../db/messages/emails/return-path.ts'
@@ -18,16 +18,16 @@ type DayEmail = { id: string; team_id: string; to: readonly string[] }
 export type Day = {
   posts: readonly Post[]
   forged: number
-  /** Distinct events that were posted genuine. */
+  /** The number of distinct authentic events. */
   events: number
   statuses: ReadonlyMap<string, EmailStatus>
   contacts: ReadonlyMap<string, 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'>
 }
 
-/** Fewer soft bounces than lead to a suppression. */
+/** Fewer soft bounces than a suppression needs. */
 const MAX_SOFT = 4
 
-/** Random numbers that are the same for the same seed. */
+/** Returns random numbers that only depend on the seed. */
 function randomFrom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -46,7 +46,7 @@ export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   return all
 }
 
-/** @param count events, of which 5 % are forged and 10 % doubled. */
+/** @param count the number of events, of which 5 % are forged and 10 % repeated. */
 export function relayDay(
   relay: Relay,
   {

@@ -1,7 +1,7 @@
 /**
  * Events of hosted relays, and their authenticated posts. The samples are from their `source`, shortened to
- * the common and distinguishing parts, with our reference inserted. If the source has no example, `made` says
- * what it was derived from.
+ * the common and distinguishing parts, with our reference inserted. If the source has no example, `made`
+ * names the basis of the sample.
  */
 import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ export type About = { recipient: string; reference: string; at: Date; id?: strin
 
 const seconds = (at: Date): number => Math.floor(at.getTime() / 1_000)
 
-/** A sample's event about an email. */
+/** Builds a sample's event about an email. */
 export function eventAbout(relay: Relay, event: Json, { recipient, reference, at, id }: About): Json {
   const own = id === undefined ? {} : { id }
   switch (relay) {
@@ -62,7 +62,7 @@ export function eventAbout(relay: Relay, event: Json, { recipient, reference, at
   }
 }
 
-/** A post as it goes over the wire. */
+/** A post as sent over HTTP. */
 export type Post = { raw: Buffer; headers: Record<string, string> }
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -73,7 +73,7 @@ export function mailgunSignature(secret: string, at: Date, token = randomBytes(2
   return { timestamp, token, signature }
 }
 
-/** Events as the relay posts them; Mailgun and Postmark one at a time. */
+/** Builds the relay's post of these events. Mailgun and Postmark post one event at a time. */
 export function postOf(relay: Relay, events: readonly unknown[], at = new Date()): Post {
   const [first] = events
   const secret = RELAY_SECRETS[relay]
@@ -101,7 +101,7 @@ export function signedBySendgrid(raw: Buffer, at = new Date()): Post {
   }
 }
 
-/** Has a service listen to a relay, as its settings would. */
+/** Configures a service for a relay's reports, like its settings. */
 export function listenTo({ deps }: Service, relay: Relay): void {
   deps.hooks.relay = { relay, proof: RELAY_PROOFS[relay](RELAY_SECRETS[relay]) }
 }

@@ -18,7 +18,7 @@ const reportRow = object({
   received_at: string().defined(),
 })
 
-/** Every stored report, oldest first. */
+/** Returns every stored report, oldest first. */
 export const storedReports = async ({ database }: Place) =>
   await database.any(
     sql.type(
@@ -28,7 +28,7 @@ export const storedReports = async ({ database }: Place) =>
 
 const jobRow = object({ data: mixed<Record<string, unknown>>().defined() })
 
-/** The payloads of a queue's jobs that are waiting or running. */
+/** Returns the payloads of a queue's waiting and running jobs. */
 export const jobsIn = async ({ database }: Place, queue: string) =>
   (
     await database.any(
@@ -43,14 +43,14 @@ export const setDue = async ({ database }: Place, queue: string): Promise<void> 
   )
 }
 
-/** Stores a bare team, without a key pair, which takes time to generate. */
+/** Stores a team without a domain, because generating a key pair is slow. */
 export async function storeTeam({ database }: Place): Promise<string> {
   const id = uuidv7()
   await database.query(sql.unsafe`insert into teams (id, name, created_at) values (${id}, 'A team', now())`)
   return id
 }
 
-/** A contact's row, straight into the table. */
+/** Stores a contact's row directly. */
 export async function storeContact(
   { database }: Place,
   teamId: string,
@@ -66,17 +66,17 @@ export async function storeContact(
 
 const contactRow = object({ status: string().defined(), suppression: string().defined().nullable() })
 
-/** Returns a contact's state. @throws if there is none. */
+/** Returns a contact's state. @throws Error if the contact doesn't exist. */
 export const contactState = async ({ database }: Place, teamId: string, email: string) =>
   await database.one(sql.type(contactRow)`
     select status, suppression from contacts where team_id = ${teamId} and identity = ${addressIdentity(email)}`)
 
-/** As the API's unsubscribe would. */
+/** Unsubscribes all contacts of a team. */
 export const unsubscribe = async ({ database }: Place, teamId: string): Promise<void> => {
   await database.query(sql.unsafe`update contacts set status = 'unsubscribed' where team_id = ${teamId}`)
 }
 
-/** Makes a queued email's row in stored form. Its domain and team needn't exist. */
+/** Builds the stored row of a queued email. Its domain and team needn't exist. */
 export const anEmailRow = (changes: Partial<EmailRow> = {}): EmailRow => ({
   team_id: uuidv7(),
   id: uuidv7(),
@@ -129,14 +129,14 @@ const statusRow = object({ status: string().defined() })
 export const emailStatus = async ({ database }: Place, id: string): Promise<string> =>
   (await database.one(sql.type(statusRow)`select status from emails where id = ${id}`)).status
 
-/** Gives an email the provider's id of it. */
+/** Sets an email's ID at the provider. */
 export const setProviderId = async ({ database }: Place, id: string, providerId: string): Promise<void> => {
   await database.query(
     sql.unsafe`update email_states set provider_message_id = ${providerId} where id = ${id}`,
   )
 }
 
-/** Some recipients of an email are still to be tried. */
+/** Sets the recipients of an email that still need an attempt. */
 export const setPending = async ({ database }: Place, id: string, pending: string[]): Promise<void> => {
   await database.query(
     sql.unsafe`update email_states set pending_recipients = ${sql.array(pending, 'text')} where id = ${id}`,
@@ -150,7 +150,7 @@ const eventRow = object({
   occurred_at: string().defined(),
 })
 
-/** An email's events, oldest first. */
+/** Returns an email's events, oldest first. */
 export const eventsOf = async ({ database }: Place, id: string) =>
   await database.any(sql.type(eventRow)`
     select kind, recipient, detail, occurred_at from email_events
@@ -160,7 +160,7 @@ const countRow = object({ count: number().defined() })
 
 const ingestJobRow = object({ state: string().defined(), attempts: number().defined() })
 
-/** The jobs of reports, in the order of these. */
+/** Returns the jobs of reports, in the order of the reports. */
 export const ingestJobs = async ({ database }: Place) =>
   await database.any(sql.type(ingestJobRow)`
     select state::text, retry_count as attempts from pgboss.job where name = 'ingest-report' order by id`)
@@ -175,7 +175,7 @@ export const refuseEvents = async ({ database }: Place, detail: string): Promise
     when (new.detail = ${sql.literalValue(detail)}) execute function refuse_event()`)
 }
 
-/** Holds the worker that settles the report of the event key `held`, until `open`. */
+/** Blocks the worker that settles the report with the event key `held`, until `open`. */
 export async function holdReport({ database }: Place) {
   await database.query(sql.unsafe`
     create function hold_report() returns trigger language plpgsql
@@ -213,7 +213,10 @@ export const tries = async ({ database }: Place): Promise<number> =>
       where name = 'ingest-report' and state < 'active' and start_after > created_on`)
   ).count
 
-/** Notes from now on at which attempt the jobs of reports are done. @returns how many needed more than one. */
+/**
+ * Records the retries of finished jobs of reports from now on. @returns a function that counts the jobs with
+ * a retry.
+ */
 export async function watchRetries({ database }: Place): Promise<() => Promise<number>> {
   await database.query(sql.unsafe`create table done_jobs (attempt int)`)
   await database.query(sql.unsafe`
@@ -226,14 +229,14 @@ export async function watchRetries({ database }: Place): Promise<() => Promise<n
     (await database.one(sql.type(countRow)`select count(*) as count from done_jobs where attempt > 0`)).count
 }
 
-/** Has it that workers died twice with the first `count` waiting jobs of reports. */
+/** Marks the first `count` waiting jobs of reports as if two workers had died with them. */
 export const dieWith = async ({ database }: Place, count: number): Promise<void> => {
   await database.query(sql.unsafe`
     update pgboss.job set retry_count = 2 where id in (
       select id from pgboss.job where name = 'ingest-report' and state < 'active' order by id limit ${count})`)
 }
 
-/** Loses rows' jobs, as a queue might. */
+/** Deletes the jobs of rows, like a queue that loses them. */
 export const loseJobs = async ({ database }: Place, ids: readonly string[]): Promise<void> => {
   await database.query(sql.unsafe`delete from pgboss.job where id = any(${sql.array(ids, 'uuid')})`)
 }

@@ -1,9 +1,9 @@
-/** Ends a connection with a reset, as a peer does that fell over. */
+/** Ends a connection with a reset, like a crashed peer. */
 import type { Socket } from 'node:net'
 
 /**
- * Resets it. A socket that has ended its side is only destroyed, because Node can't reset one that is
- * shutting down and would keep its handle, and so its process, forever.
+ * Resets a socket. One that has ended its side is only destroyed, because Node can't reset a socket that is
+ * shutting down. It would keep the handle and never exit.
  */
 export function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy()

@@ -1,4 +1,4 @@
-/** The retention of tests: reports and files as in every installation, everything else forever. */
+/** The retention periods of tests: the defaults for reports and files, and no limit for everything else. */
 import type { Retention } from '../../db/maintenance/retention/purge.ts'
 
 export const KEPT: Retention = {

@@ -1,4 +1,4 @@
-/** What tests look up behind the API's back: rows and jobs of a team. */
+/** Reads and changes rows and jobs of a team directly. */
 
 import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
@@ -17,25 +17,25 @@ export const usedBy = async ({ database }: Place, teamId: string) => (await show
 
 const jobRow = object({ name: string().defined(), data: mixed<Record<string, unknown>>().defined() })
 
-/** The team's jobs in any state. */
+/** Returns the team's jobs in any state. */
 export const jobsOf = async ({ database }: Place, teamId: string) =>
   await database.any(sql.type(jobRow)`
     select name, data from pgboss.job where data ->> 'team_id' = ${teamId} order by created_on`)
 
 const countsRow = object({ emails: number().defined(), jobs: number().defined() })
 
-/** How many emails and delivery jobs the team has. */
+/** Counts the team's emails and delivery jobs. */
 export const rowCounts = async ({ database }: Place, teamId: string) =>
   await database.one(sql.type(countsRow)`
     select (select count(*) from emails where team_id = ${teamId}) as emails,
       (select count(*) from pgboss.job where name = 'deliver-email' and data ->> 'team_id' = ${teamId}) as jobs`)
 
-/** Takes the team's domains away. */
+/** Removes the team's domains. */
 export const removeDomains = async ({ database }: Place, teamId: string): Promise<void> => {
   await database.query(sql.unsafe`delete from domains where team_id = ${teamId}`)
 }
 
-/** The id under which a key is stored. */
+/** Returns the stored ID of a key. */
 export const keyIdOf = ({ database }: Place, key: string): Promise<string> =>
   database.oneFirst(sql.type(idRow)`select id from api_keys where hash = ${sql.binary(credentialHash(key))}`)
 
@@ -44,7 +44,7 @@ export const tableSize = ({ database }: Place): Promise<number> =>
   database.oneFirst(sql.type(countRow)`
     select pg_total_relation_size('accepted_emails') + pg_total_relation_size('email_states') as count`)
 
-/** How many statements wait for a lock just now. @param pattern only of those whose text has it. */
+/** Counts the statements that currently wait for a lock. @param pattern limits them to matching texts. */
 export const lockWaits = ({ database }: Pick<Place, 'database'>, pattern = ''): Promise<number> =>
   database.oneFirst(sql.type(countRow)`
     select count(*) as count from pg_stat_activity
@@ -52,23 +52,23 @@ export const lockWaits = ({ database }: Pick<Place, 'database'>, pattern = ''): 
 
 const stateRow = object({ state: string().defined() })
 
-/** The states of a row's delivery job: none or one. */
+/** Returns the state of a row's delivery job, as a list of zero or one. */
 export const jobStates = ({ database }: Place, id: string): Promise<readonly string[]> =>
   database.anyFirst(sql.type(stateRow)`select state::text from pgboss.job where id = ${id}`)
 
 const waitRow = object({ seconds: number().defined() })
 
-/** For how many seconds a job was put back, whenever that was: putting it back sets both times. */
+/** The number of seconds by which a job was deferred, at any time. Deferring sets both columns. */
 export const putBackFor = sql.fragment`(extract(epoch from start_after - keep_until) + ${JOB_RETENTION_S})::float8`
 
-/** Makes a waiting job due at once. @returns for how many seconds it had been put back. */
+/** Makes a waiting job due at once. @returns the number of seconds by which it was deferred. */
 export const setJobsDue = ({ database }: Place, id: string): Promise<number> =>
   database.oneFirst(sql.type(waitRow)`
     with waiting as (select id, ${putBackFor} as seconds from pgboss.job where id = ${id} and state < 'active')
     update pgboss.job j set start_after = now() from waiting w where j.id = w.id
     returning w.seconds`)
 
-/** Makes an email, or a WhatsApp message, and all that happened to it older: as if it had been accepted a day ago. */
+/** Moves an email or a WhatsApp message, and its events, a day into the past. */
 export const ageByADay = async ({ database }: Pick<Service, 'database'>, id: string): Promise<void> => {
   const day = sql.fragment`interval '24 hours 1 minute'`
   await ageEmailRows({ database }, sql.fragment`id = ${id}`, '24 hours 1 minute')
@@ -80,17 +80,20 @@ export const ageByADay = async ({ database }: Pick<Service, 'database'>, id: str
     update whatsapp_events set occurred_at = occurred_at - ${day} where message_id = ${id}`)
 }
 
-/** How many of the team's emails have reached the provider. */
+/** Counts the team's emails with the status sent. */
 export const sentCount = ({ database }: Place, teamId: string): Promise<number> =>
   database.oneFirst(sql.type(countRow)`
     select count(*) as count from emails where team_id = ${teamId} and status = 'sent'`)
 
-/** Loses the team's template versions, as no code of ours ever would. */
+/** Deletes the team's template versions, which our code never does. */
 export const loseVersions = async ({ database }: Pick<Place, 'database'>, teamId: string): Promise<void> => {
   await database.query(sql.unsafe`delete from template_versions where team_id = ${teamId}`)
 }
 
-/** Has the database do something at the commit of every transaction that stores an email. @returns how to end that. */
+/**
+ * Runs a statement at the commit of every transaction that stores an email. @returns a function that ends
+ * that.
+ */
 export const atCommit = async ({ database }: Place, statement: string): Promise<() => Promise<void>> => {
   const body = `begin ${statement}; return null; end`
   await database.query(sql.unsafe`
@@ -118,14 +121,14 @@ export const sendersOf = async ({ database }: Pick<Service, 'database'>) =>
 
 const readRow = object({ read: number().defined() })
 
-/** How many rows of a table the statements of some work have looked at, by any way. */
+/** Returns how many rows of a table the statements of some work have read. */
 export const tuplesRead = async (
   { database }: Place,
   table: string,
   work: (tx: Tx) => Promise<unknown>,
 ): Promise<number> =>
   database.transaction(async (tx) => {
-    // The view also counts earlier reads of this connection that PostgreSQL has not published yet.
+    // The view also counts earlier reads of this connection that PostgreSQL hasn't published yet.
     const soFar = () =>
       tx.oneFirst(sql.type(readRow)`
         select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read from pg_stat_xact_user_tables

@@ -1,8 +1,8 @@
 /**
- * Runs test files in this process, one after another. Each time, it takes the next file in TEST_FILES
- * (separated by commas) that no other process has taken. Prints TAP. Afterwards, the process exits even if a
- * file left something open, and prints what. The files aren't arguments, because tap would include those in
- * the names of folders, which then get too long.
+ * Runs test files in this process, one after another. It repeatedly claims the next file in TEST_FILES
+ * (separated by commas) that no other process has claimed. Prints TAP. Afterwards, the process prints any
+ * open handles and exits anyway. The files aren't arguments, because tap would include those in the names of
+ * folders, which then get too long.
  */
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,8 +11,7 @@ import t, { runFile } from './tap.ts'
 const { TEST_FILES = '', TEST_TAKEN = '' } = process.env
 
 /**
- * Returns true if this process is the first to take a file. A taken file has a mark in the directory
- * TEST_TAKEN.
+ * Claims a file. Returns false if another process has. A claimed file has a mark in the directory TEST_TAKEN.
  */
 function take(nth: number): boolean {
   try {

@@ -1,17 +1,14 @@
 /**
- * Runs test files in a few concurrent processes (run-files.ts), because loading a thousand modules takes as
- * long as most files. Each process takes the next file, so that all are busy until the end. Each file runs
- * once. A process that dies or hangs counts as one failure, and the others run the rest. A run without files
- * fails.
+ * Runs test files in a few concurrent processes (run-files.ts), because loading a thousand modules is as slow
+ * as most files. Each process claims the next file, so that all are busy until the end. Each file runs once.
+ * A process that dies or hangs counts as one failure, and the others run the rest. A run without files fails.
  */
 import { mkdir } from 'node:fs/promises'
 import type { TapStream } from './tap-report.ts'
 
 /** The time limit of a file in seconds, as in .taprc. */
 export const TIMEOUT = 900
-/**
- * Three per core on a small machine with two cores. They keep the cores busy, and more would only compete.
- */
+/** Three per core on a machine with two cores. They keep the cores busy, and more would only compete. */
 const RUNNERS = 6
 /** More memory for young objects. Test processes are too short-lived for many collections. */
 const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']
@@ -19,14 +16,14 @@ const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']
 type Runner = {
   argv: string[]
   env: Record<string, string>
-  /** Takes each line of its output. */
+  /** Receives each line of its output. */
   line(text: string): void
   stop: AbortSignal
 }
 
 /** How to start processes, and where their output goes. */
 type Runners = {
-  /** A directory that doesn't exist yet, for the marks of taken files. */
+  /** A directory for the marks of claimed files. It must not exist yet. */
   taken: string
   /** Runs Node with these arguments until it ends or is stopped. @returns its exit code. */
   start(runner: Runner): Promise<number>
@@ -38,7 +35,7 @@ type Runners = {
   most?: number
 }
 
-/** @param files their paths from the repository's root. @throws Error if there are none. */
+/** Runs the files. @param files their paths from the repository's root. @throws Error without any. */
 export async function runFiles(
   files: readonly string[],
   // A stuck process can't enforce the time limit of its file.

@@ -1,7 +1,7 @@
 /** Sends an email through the API, for tests about its later results. */
 import { anEmail, type Service } from './service.ts'
 
-/** @returns its id. @throws the API's error if it isn't accepted. */
+/** Sends an email. @returns its id. @throws Error with the API's error if it isn't accepted. */
 export async function sendEmail(
   { call }: Pick<Service, 'call'>,
   { key }: { key: string },

@@ -15,7 +15,10 @@ export const pauseSender = (tx: Tx, sender: Sender, wait_seconds: number, words:
 export const slowSender = (tx: Tx, sender: Sender, began_at: Date, words: string): Promise<Change[]> =>
   report(tx, sender, { kind: 'slow', words, began_at })
 
-/** Nothing could be sent. @returns for how many seconds it is paused; null when that was known already. */
+/**
+ * Reports that nothing could be sent. @returns the seconds of the pause, or null if the outage was already
+ * known.
+ */
 export async function noteTrouble(
   tx: Tx,
   sender: Sender,

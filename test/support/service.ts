@@ -1,5 +1,5 @@
 /**
- * Starts the API on a real listener and database, with initial rows for tests. createApp makes the
+ * Starts the API on a real listener and database, with initial rows for tests. createApp builds the
  * application with main.ts's dependencies. Only the clock, the waker, and the timeouts of bulk upserts and
  * locks can be chosen. Everything ends with the test.
  */
@@ -65,7 +65,7 @@ canary.secrets(
 export type Reply = {
   status: number
   headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers as a client would
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses like a client
   body: any
 }
 
@@ -112,7 +112,8 @@ export const caller =
 
 /** Serves an application on a free port until the test ends. @returns its base URL. */
 export async function listen(t: Test, app: ReturnType<typeof createApp>): Promise<string> {
-  // As api/http/server.ts has it: after Node's 5 s a test that has kept the process busy finds its connection closed.
+  // The value of api/http/server.ts. With Node's 5 s, connections would be closed while a test keeps the
+  // process busy.
   const server = createServer({ keepAliveTimeout: 65_000 }, app.callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(async () => {
@@ -122,7 +123,7 @@ export async function listen(t: Test, app: ReturnType<typeof createApp>): Promis
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Starts the API over a database of the test file's own, or over `url`. */
+/** Starts the API on a separate database, or on the one at `url`. */
 export async function startService(
   t: Test,
   {
@@ -146,7 +147,7 @@ export async function startService(
   } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
-  // A busy machine must only be slow.
+  // It is long, because tests must also pass on a busy machine.
   const database = await openDatabase(databaseUrl, { size: 10, statementTimeout: 60_000, lockTimeout })
   const queue = createProducer(wake ?? createWaker(database))
   const replies = createReplies(databaseUrl)
@@ -235,7 +236,7 @@ export async function startService(
   return { base, url: databaseUrl, database, deps, call: caller(base) }
 }
 
-/** Makes an API key of a team. */
+/** Creates an API key of a team. */
 export async function makeKey(
   { database }: Pick<Service, 'database'>,
   teamId: string,
@@ -252,7 +253,7 @@ export async function makeKey(
   return key
 }
 
-/** Makes a session token of a team. */
+/** Creates a session token of a team. */
 export async function makeSession(
   { database, deps }: Pick<Service, 'database' | 'deps'>,
   teamId: string,
@@ -269,7 +270,10 @@ export async function makeSession(
   return token
 }
 
-/** Figures of a team's subscription; without them it sends as fast as a test likes. */
+/**
+ * Limits of a team's subscription. The default quotas are the plan's, and the default rate is practically
+ * unlimited.
+ */
 export type TeamLimits = {
   email_limit?: number
   contact_limit?: number
@@ -278,7 +282,7 @@ export type TeamLimits = {
   rate?: number
 }
 
-/** Makes a team with a verified domain `example.com` and a key with every scope. */
+/** Creates a team with a verified domain `example.com` and a key with every scope. */
 export async function makeTeam(
   service: Pick<Service, 'database' | 'deps'>,
   {
@@ -304,7 +308,7 @@ export async function makeTeam(
   return { id, domain_id, key: await makeKey(service, id) }
 }
 
-/** Makes the usual set-up: a service, its CLI, and a team from makeTeam with `team`. */
+/** Creates the usual set-up: a service, its CLI, and a team from makeTeam with `team`. */
 export async function world(
   t: Test,
   { team, ...options }: Parameters<typeof startService>[1] & { team?: Parameters<typeof makeTeam>[1] } = {},
@@ -318,7 +322,7 @@ export async function world(
 /** Returns the context of a use case called from the command line, now. */
 export const byCli = <T extends Tx>(tx: T) => ({ tx, now: new Date(), actor: 'cli' })
 
-/** A send that is accepted, with whatever a test changes of it. */
+/** Builds a valid send, with a test's changes. */
 export const anEmail = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({
   from: 'Acme <hello@example.com>',
   to: ['someone@example.org'],

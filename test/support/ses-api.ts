@@ -1,8 +1,9 @@
 /**
- * A stand-in for the Amazon SES API v2: SendEmail and GetAccount over its real REST protocol, on HTTP. It
- * rejects malformed requests like SES (unsigned, no recipients, invalid tag letters, a line over 1,000
- * octets). Otherwise it accepts, or follows the test's script. It doesn't know our adapter. Shapes: aws-sdk's
- * model of sesv2-2019-09-27; checked against npm aws-ses-v2-local 2.10.2, which has no errors.
+ * Simulates the Amazon SES API v2: SendEmail and GetAccount over its real REST protocol, on HTTP. It rejects
+ * malformed requests like SES (unsigned, no recipients, invalid tag letters, a line over 1,000 octets).
+ * Otherwise it accepts, or follows the test's script. It is independent of our adapter. The shapes are from
+ * aws-sdk's model of sesv2-2019-09-27, and were checked against npm aws-ses-v2-local 2.10.2, which has no
+ * errors.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -10,7 +11,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Teardown } from './smtp-sink.ts'
 
-/** A SendEmail that was made: its body as the SDK wrote it, the message decoded, and when it arrived. */
+/** A received SendEmail: its body as sent by the SDK, the decoded message, and its time. */
 export type SesCall = {
   at: number
   from: string
@@ -40,11 +41,11 @@ export type SesApi = {
 export type SesScript = {
   /** Returns the response to the nth SendEmail (from 1). undefined accepts it. */
   onSend?: (call: SesCall, nth: number) => SesFault | undefined | Promise<SesFault | undefined>
-  /** MaxSendRate, or a fault. */
+  /** Returns MaxSendRate, or a fault. */
   account?: () => number | SesFault | Promise<number | SesFault>
 }
 
-/** Starts on a free port of 127.0.0.1; closes with the test. Gives the SDK credentials for it. */
+/** Starts on a free port of 127.0.0.1, and closes with the test. Sets credentials for the SDK. */
 export async function startSesApi(t: Teardown, script: SesScript = {}): Promise<SesApi> {
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'AKIATEST', AWS_SECRET_ACCESS_KEY: 'test' })
   const calls: SesCall[] = []

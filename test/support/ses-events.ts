@@ -1,6 +1,6 @@
 /**
- * What SES publishes, after the examples of AWS's own guide (event publishing to SNS, and the older feedback
- * notifications): complete, with the parts that we have no use for.
+ * Complete events as SES publishes them, including fields that we don't use. From the examples in AWS's guide
+ * (event publishing to SNS, and the older feedback notifications).
  */
 import type { RawReport } from '../../workers/providers/report.ts'
 import { aNotification, type Fields } from './sns.ts'
@@ -11,7 +11,7 @@ export const SES_ID = '0102018f-7c7b2a0e-EXAMPLE-000000'
 
 type Json = Record<string, unknown>
 
-/** The `mail` part. Event publishing carries tags, the older form none. */
+/** Builds the `mail` part. Event publishing includes tags, the older format doesn't. */
 export const sesMail = (changes: Json = {}): Json => ({
   timestamp: '2026-03-01T12:00:00.000Z',
   messageId: SES_ID,
@@ -31,14 +31,14 @@ export const sesMail = (changes: Json = {}): Json => ({
   ...changes,
 })
 
-/** One event in the form of event publishing. */
+/** Builds an event in the format of event publishing. */
 export const sesEvent = (eventType: string, part: Json, mail: Json = {}): Json => ({
   eventType,
   mail: sesMail(mail),
   ...part,
 })
 
-/** The report as the hook stores it: SNS's envelope around the event. */
+/** Builds the stored report: SNS's envelope with the event. */
 export const sesReport = (event: unknown, changes: Fields = {}): RawReport => {
   const Message = typeof event === 'string' ? event : `${JSON.stringify(event)}\n`
   return {

@@ -5,18 +5,18 @@ import { createSmtpProvider, type SmtpOptions } from '../../workers/providers/sm
 import type { SmtpScript } from '../sandbox/smtp.ts'
 import { type SinkOptions, startSmtpSink } from './smtp-sink.ts'
 
-/** A provider that ends with the test. */
+/** Creates a provider that closes with the test. */
 export const provide = (t: Test, options: Partial<SmtpOptions> & { url: string }) => {
   const provider = createSmtpProvider({ max_connections: 5, ...options })
   t.teardown(() => provider.close())
   return provider
 }
 
-/** A relay that answers as scripted, and a provider for it. */
+/** Starts a relay with scripted replies, and a provider for it. */
 export const start = async (t: Test, script: SmtpScript = {}, options: SinkOptions = {}) => {
   const sink = await startSmtpSink(t, script, options)
   return { sink, provider: provide(t, { url: sink.url }) }
 }
 
-/** The outcome of a mail to one recipient. */
+/** Returns the outcome of an email to one recipient. */
 export const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]

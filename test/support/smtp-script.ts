@@ -1,6 +1,6 @@
 /**
  * A raw SMTP server that misbehaves at one step: disconnects, resets, stays silent, sends byte by byte, or
- * sends a given reply. Only for errors that a server library can't produce; smtp-sink.ts does the rest.
+ * sends a given reply. Only for errors that a server library can't produce. Use smtp-sink.ts for others.
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -16,11 +16,11 @@ type ScriptedSmtp = {
   url: string
   /** The steps that clients reached, in order, over all connections. */
   steps: Step[]
-  /** Every line of theirs outside of messages, as it came. */
+  /** Every line from clients, outside of messages. */
   lines: string[]
-  /** Returns the accepted connections so far. */
+  /** Returns the number of connections accepted so far. */
   connections(): number
-  /** Hangs up on every client, as a server does with idle ones. */
+  /** Closes every connection, as a server does with idle ones. */
   dropAll(): void
 }
 

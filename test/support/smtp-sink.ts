@@ -8,20 +8,20 @@ import { type SandboxMessage, type SmtpSandbox, type SmtpScript, startSmtpSandbo
 
 export type SmtpSink = SmtpSandbox & {
   url: string
-  /** The message that arrived last. @throws when none has. */
+  /** Returns the latest message. @throws Error if none has arrived. */
   last(): SandboxMessage
 }
 
 export type SinkOptions = {
-  /** Each Message-ID is appended to this file, a line each, before its message is answered with 250. */
+  /** Each Message-ID is appended to this file, one per line, before the 250 reply. */
   id_file?: string
   server?: SMTPServerOptions
 }
 
-/** The part of any runner's test that is used here. */
+/** The part of a test runner's API that is used here. */
 export type Teardown = { teardown(close: () => Promise<void>): void }
 
-/** Starts a sink on a free port of 127.0.0.1 that keeps everything. */
+/** Starts a sink on a free port of 127.0.0.1. */
 export async function startSmtpSink(
   t: Teardown,
   script: SmtpScript = {},
@@ -47,13 +47,16 @@ export async function startSmtpSink(
   }
 }
 
-/** Returns the Message-ID of the header without its angle brackets. '' if there is none. */
+/** Returns the Message-ID of the header without its angle brackets, or '' if it is missing. */
 export function messageIdOf(message: SandboxMessage): string {
   const header = message.raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? ''
   return /^message-id:\s*<([^>\r\n]*)>/im.exec(header)?.[1] ?? ''
 }
 
-/** Written in one call and before the answer, so that a killed worker cannot have an answer that is not on file. */
+/**
+ * Written in one call and before the reply, so that a killed worker can't have received a reply that isn't in
+ * the file.
+ */
 const noting =
   (id_file: string, script: SmtpScript): NonNullable<SmtpScript['onMessage']> =>
   async (message) => {

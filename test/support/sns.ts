@@ -1,8 +1,8 @@
 /**
- * A stand-in for Amazon SNS in one region: a TLS server under SNS's host name with its own key pair. It
- * serves the signing certificate, accepts confirmations, and signs what the test sends. It counts every
- * connection of the code under test, to any host; only SNS's host responds. It doesn't import the hook: the
- * signed string is defined here independently, from AWS's documentation.
+ * Simulates Amazon SNS in one region with a TLS server under SNS's host name and its own key pair. It serves
+ * the signing certificate, accepts confirmations, and signs a test's messages. It counts every connection of
+ * the code under test, to any host, and only SNS's host responds. It doesn't import the hook. The signed
+ * string is defined here independently, from AWS's documentation.
  */
 import { randomUUID, sign } from 'node:crypto'
 import { once } from 'node:events'
@@ -19,20 +19,20 @@ export const TOPIC = 'arn:aws:sns:eu-west-1:123456789012:ses-events'
 export type Fields = Record<string, string>
 
 export type SnsStandIn = {
-  /** For the code under test: how it reaches SNS. */
+  /** The agent with which the code under test connects to SNS. */
   agent: Agent
   /** `host:port` of every requested connection. */
   connections: string[]
   /** Requested paths with their query. */
   requests: string[]
   certificate: Certificate
-  /** Sets what the server does instead of serving the certificate or accepting a confirmation. */
+  /** Replaces the server's reaction to requests. Return false for the normal reaction. */
   onRequest(act: (request: IncomingMessage, response: ServerResponse) => boolean): void
 }
 
 /**
- * Starts SNS, which ends with the test.
- * @param certificate its signing certificate. `tls` is its server's.
+ * Starts the server, which ends with the test.
+ * @param certificate the signing certificate. `tls` is the server's.
  */
 export async function startSns(
   t: Teardown,
@@ -83,7 +83,7 @@ const NAMES = {
   Confirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
 }
 
-/** Signs fields as SNS does and gives the body it posts. `after` changes fields that the signature should cover. */
+/** Signs fields like SNS. @returns the posted body. `after` changes fields after signing. */
 export function signed({ key }: Certificate, fields: Fields, after: Fields = {}): string {
   const names = fields.Type === 'Notification' ? NAMES.Notification : NAMES.Confirmation
   let text = ''
@@ -93,7 +93,7 @@ export function signed({ key }: Certificate, fields: Fields, after: Fields = {})
   return JSON.stringify({ ...fields, Signature, ...after }, null, 2)
 }
 
-/** A notification, unsigned. */
+/** Builds an unsigned notification. */
 export const aNotification = (changes: Fields = {}): Fields => ({
   Type: 'Notification',
   MessageId: randomUUID(),
@@ -107,7 +107,7 @@ export const aNotification = (changes: Fields = {}): Fields => ({
   ...changes,
 })
 
-/** A request to confirm a subscription, or word of its end; unsigned. */
+/** Builds an unsigned request to confirm a subscription or its end. */
 export function aConfirmation(changes: Fields = {}): Fields {
   const Token = 'a1b2c3'.repeat(40)
   return {

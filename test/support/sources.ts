@@ -1,4 +1,4 @@
-/** Reads our source files for the tests of house rules: their text and their imports. */
+/** Reads the text and imports of our source files for the architecture tests. */
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 

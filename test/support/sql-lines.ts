@@ -5,11 +5,11 @@ const CLAUSE = new RegExp(
   '^(with|select|insert into|update (?!skip)|delete from|from|where|set|values|returning|union all|union|left join|' +
     'cross join|join|order by|group by|having|limit|on conflict|for no key update|for update|and|or)\\b',
 )
-/** Keywords of a clause inside another. */
+/** Keywords that belong to another clause. */
 const WITHIN = /\b(distinct|between \S+) $/
 const OPENS = /^(select|with|insert into|update|delete from)\b/
 
-/** Cuts a line that is too long: behind a comma, or before a branch. */
+/** Breaks a line that is too long, after a comma or before a branch. */
 function wrapped(line: string, indent: string, further = `${indent}  `): string[] {
   const width = WIDTH - indent.length
   const cuts = [...line.matchAll(/(?<=,) | (?=when |else |and )/g)].map(({ index }) => index)
@@ -18,7 +18,7 @@ function wrapped(line: string, indent: string, further = `${indent}  `): string[
   return [indent + line.slice(0, cut), ...wrapped(line.slice(cut + 1), further, further)]
 }
 
-/** A statement, laid out. Names lose their quotes where they need none. */
+/** Formats a statement. Removes unnecessary quotes from names. */
 export function linesOf(statement: string): string {
   const text = statement
     .replaceAll(/\s+/g, ' ')

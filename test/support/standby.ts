@@ -17,13 +17,13 @@ const SETTINGS = { fsync: 'off', shared_buffers: '16MB', max_connections: '60' }
 export type Pair = {
   primary: string
   standby: string
-  /** Stops the standby, and starts it where it was. */
+  /** `away` stops the standby, and `back` starts it again. */
   away(): Promise<void>
   back(): Promise<void>
-  /** Pauses its replay, or resumes it, and waits until that is effective. */
+  /** `freeze` pauses its replay, and `thaw` resumes it. Both wait until that is effective. */
   freeze(): Promise<void>
   thaw(): Promise<void>
-  /** From now on the primary commits nothing that the standby has not on its disk. */
+  /** Makes replication synchronous: the primary only confirms commits that the standby has written. */
   synchronise(): Promise<void>
   /** Kills every process of the primary at once. */
   kill(): Promise<void>
@@ -31,7 +31,7 @@ export type Pair = {
   promote(): Promise<void>
 }
 
-/** Returns a process's parent by the kernel; 0 if it has ended. */
+/** Returns the pid of a process's parent. 0 if the process has ended. */
 export async function parentOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return Number(/PPid:\s+(\d+)/.exec(status)?.[1] ?? 0)
@@ -59,7 +59,7 @@ async function ask(url: string, text: string): Promise<string> {
 
 export async function startPair(t: { teardown(end: () => Promise<void>): unknown }): Promise<Pair> {
   const scratch = await mkdtemp(join(tmpdir(), 'heliograph-standby-'))
-  // The account that the servers run as must be able to pass through.
+  // The servers' account needs access to the folder.
   await chmod(scratch, 0o711)
   t.teardown(() => rm(scratch, { recursive: true, force: true }))
   const first = { directory: join(scratch, 'first'), settings: SETTINGS }
@@ -113,7 +113,7 @@ export async function startPair(t: { teardown(end: () => Promise<void>): unknown
         try {
           process.kill(each, 'SIGKILL')
         } catch (error) {
-          // One that has ended since it was listed.
+          // ESRCH: the process has ended since it was listed.
           if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
         }
     },

@@ -1,4 +1,4 @@
-/** What some work costs the database. */
+/** Counts the statements of some work. */
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 
 const QUERIES: ReadonlySet<unknown> = new Set([
@@ -9,7 +9,7 @@ const QUERIES: ReadonlySet<unknown> = new Set([
   'exists',
 ] satisfies (keyof Tx)[])
 
-/** Returns how many statements some work takes, in a separate transaction. */
+/** Returns the number of statements that some work executes, in a separate transaction. */
 export const statementsOf = (database: Database, work: (tx: Tx) => Promise<unknown>): Promise<number> =>
   database.transaction(async (tx) => {
     let count = 0

@@ -19,7 +19,7 @@ export type Store = {
   url: string
   database: Database
   queue: Producer
-  /** A team with the verified domain `demo.test`. */
+  /** Creates a team with the verified domain `demo.test`. */
   team(plan?: string, at?: Date): Promise<string>
   /** Stores one email. With `at`, the database's clock is set to that. @throws Error if not stored. */
   email(teamId: string, at?: Date, changes?: Changes): Promise<EmailRow>
@@ -40,10 +40,10 @@ const ITEM: EmailItem = {
   idempotency_key: null,
 }
 
-/** An item that is accepted, with whatever a test changes of it. */
+/** Builds a valid item, with a test's changes. */
 export const anItem = (changes: Partial<EmailItem> = {}): EmailItem => ({ ...ITEM, ...changes })
 
-/** Opens a test's own database with a function that stores emails. Everything ends with the test. */
+/** Opens a database for a test, with functions that store teams and emails. Everything ends with the test. */
 export async function openStore(t: Test, make: typeof testDatabase = testDatabase): Promise<Store> {
   const { url } = await make(t)
   const database = await openDatabase(url, { size: 4 })

@@ -1,4 +1,4 @@
-/** Replaces the parser's thread, and hangs, dies or throws, depending on the requested path. */
+/** A replacement for the parser's thread that hangs, dies or throws, depending on the path. */
 import { serialize } from 'node:v8'
 import type { Question, Reply } from '../../api/http/parser.ts'
 

@@ -1,4 +1,7 @@
-/** The machine's own PostgreSQL as Debian packages it, which compiles statements (JIT). The embedded one cannot. */
+/**
+ * The machine's own PostgreSQL from Debian's packages, which compiles statements (JIT). The embedded one
+ * can't.
+ */
 import { existsSync, globSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +16,7 @@ export const systemPrograms = (): string | null =>
     .sort((a, b) => Number(a.split('/').at(-2)) - Number(b.split('/').at(-2)))
     .at(-1) ?? null
 
-/** Returns why there is no such server. Null if there is one. */
+/** Returns why such a server is unavailable. Null if it is available. */
 export const systemPostgresMissing = (): string | null =>
   systemPrograms() === null
     ? 'PostgreSQL with LLVM is not installed (Debian: apt-get install -y postgresql)'

@@ -1,10 +1,10 @@
-/** A counterpart that speaks HTTP as badly as a test wants, byte for byte. Closes with the test. */
+/** A server that sends arbitrary bytes instead of proper HTTP. It closes with the test. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
 /**
- * Responds like this to the first bytes of each connection.
+ * Starts a server that calls `answer` at the first bytes of each connection.
  * @returns its port, and the number of open connections.
  */
 export async function startTalker(t: Test, answer: (socket: Socket) => void) {
@@ -23,7 +23,7 @@ export async function startTalker(t: Test, answer: (socket: Socket) => void) {
   return { port, url: `http://127.0.0.1:${port}/`, standing: () => standing.size }
 }
 
-/** Writes the same bytes for as long as they are accepted. */
+/** Writes the same bytes repeatedly until the connection closes. */
 export function pour(socket: Socket, text: string): void {
   const bytes = Buffer.from(text)
   const fill = (): void => {
@@ -33,7 +33,7 @@ export function pour(socket: Socket, text: string): void {
   fill()
 }
 
-/** Writes byte after byte, each by itself. */
+/** Writes a text byte by byte. */
 export function drip(socket: Socket, text: string): void {
   socket.setNoDelay(true)
   const next = (): void => {

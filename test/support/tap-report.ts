@@ -126,7 +126,7 @@ export function tapReport(print: (text: string) => void): TapReport {
       }),
     finish() {
       if (leftOut.length > 0) print(['left out:', ...leftOut].join('\n'))
-      // Readers of a long log see its end first.
+      // Failures are repeated here, because readers of a long log see its end first.
       if (failures.length > 0) print(['failed:', ...failures.slice(0, MOST_REPEATED)].join('\n'))
       return all
     },

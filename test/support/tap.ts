@@ -14,7 +14,7 @@ import { TIMEOUT } from './runners.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-// A live binding. An imported file keeps its value, because the next one waits for its end.
+// A live binding. It doesn't change while a file runs, because the next file waits for its end.
 let current: Test = tap
 
 export type { Test } from 'tap'
@@ -35,7 +35,8 @@ Object.assign(Assertions.prototype, {
   notMatch(this: Assertions, ...args: Parameters<typeof match>) {
     refuseDates(args[1])
     const [found, pattern, ...said] = args
-    // tap would format their differences, a whole page, and discard it. If they differ, the assertion passes.
+    // If they differ, the assertion passes. tap would first format the differences of an entire page, and
+    // discard them.
     if (typeof found === 'string' && pattern instanceof RegExp && !found.match(pattern))
       return this.ok(true, ...said)
     return notMatch.apply(this, args)
@@ -51,7 +52,7 @@ export async function runFile(file: string): Promise<boolean> {
     current = t
     t.teardown(() => canary.forget())
     await import(pathToFileURL(join(ROOT, file)).href)
-    // For processes that start before this one ends.
+    // Processes that start before this one ends can use the cache.
     flushCompileCache()
   })
   return result?.ok === true

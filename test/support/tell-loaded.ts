@@ -1,4 +1,4 @@
-/** Preloaded into our processes: reports loaded modules to the parent on request, Node's included. */
+/** Preloaded into our processes. Reports the loaded modules, including Node's, to the parent on request. */
 import module from 'node:module'
 
 const { moduleLoadList } = process as typeof process & { moduleLoadList: string[] }

@@ -1,4 +1,4 @@
-/** What statements touch of the database: buffers, which depend on nothing but data and plan. */
+/** Counts the buffers that statements touch, which depend only on the data and the plan. */
 import { type QuerySqlToken, sql } from 'slonik'
 import { mixed, object } from 'yup'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
@@ -36,7 +36,10 @@ const nodesOf = (plan: PlanNode): PlanNode[] => [plan, ...(plan.Plans ?? []).fla
 
 const buffersOf = (node: PlanNode): number => node['Shared Hit Blocks'] + node['Shared Read Blocks']
 
-/** Returns what a statement touched. A change that no other part reads comes last and counts separately. */
+/**
+ * Returns the number of buffers that a statement touched. A change whose rows no other part reads runs last,
+ * and EXPLAIN doesn't include it in the top node.
+ */
 function touchedBy(plan: PlanNode): number {
   const read = new Set(nodesOf(plan).map((node) => `CTE ${node['CTE Name']}`))
   const after = (plan.Plans ?? []).filter(
@@ -46,7 +49,7 @@ function touchedBy(plan: PlanNode): number {
 }
 
 /**
- * Runs something and explains its every statement, without lasting changes.
+ * Runs some work and explains each of its statements, without lasting changes.
  * @param prepare runs first in the same transaction, unexplained.
  * @returns the buffers that its statements touched in total, and the nodes of their plans.
  */
@@ -78,7 +81,7 @@ export async function touched(
     return plans
   }
   const explain = async (tx: Tx, query: QuerySqlToken): Promise<void> => {
-    // A session's first run also reads the catalogue.
+    // The first run in a session also reads the system catalog.
     await explainOnce(tx, query)
     for (const plan of await explainOnce(tx, query)) {
       buffers += touchedBy(plan)

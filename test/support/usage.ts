@@ -1,9 +1,9 @@
-/** Reports what a run cost: its CPU time, how much of the machine waited, and its slowest files. */
+/** Reports the CPU time of a run, the machine's idle share, and the slowest files. */
 import { cpus } from 'node:os'
 
 const SLOWEST_SHOWN = 20
 
-/** Returns the time that all cores of the machine have worked and waited since it started, in milliseconds. */
+/** Returns the busy and idle time of all cores since the machine started, in milliseconds. */
 function coreTimes(): { busy: number; idle: number } {
   const times = cpus().map(({ times }) => times)
   const sum = (of: (each: (typeof times)[number]) => number) => times.reduce((all, each) => all + of(each), 0)
@@ -12,7 +12,7 @@ function coreTimes(): { busy: number; idle: number } {
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
 
-/** Starts counting. @returns what ends it and describes the run, given each file's time in milliseconds */
+/** Starts counting. @returns a function that describes the run, given each file's time in milliseconds */
 export function startUsage(): (times: ReadonlyMap<string, number>) => string {
   const before = coreTimes()
   const since = performance.now()

@@ -5,7 +5,7 @@ import { GUIDES } from '../../api/docs/guides.ts'
 import { bareEnvironment } from './environment.ts'
 import { programMissing, runProgram } from './programs.ts'
 
-/** `main` calls `verify` for each five arguments: secret, ID, timestamp, signatures, body. */
+/** `main` calls `verify` for every five arguments: secret, ID, timestamp, signatures, body. */
 type Verifier = { packaged: string; file: string; main: string; mainFile?: string; commands: string[][] }
 
 const VERIFIERS: Readonly<Record<string, Verifier>> = {
@@ -131,7 +131,7 @@ export function verifierMissing(language: string): Promise<string | null> {
 /** A received webhook, and the secret to verify it with. */
 export type Signed = { secret: string; headers: Record<string, unknown>; raw: string }
 
-/** Verifies webhooks with the function of a language. @returns `valid` or the error for each. */
+/** Verifies webhooks with a language's function. @returns `valid` or the error for each. */
 export async function verifiedIn(language: string, webhooks: readonly Signed[], directory: string) {
   const { file, main, mainFile, commands } = verifierOf(language)
   const text = functions.get(language) ?? ''

@@ -7,7 +7,7 @@ import { adminCli } from './admin.ts'
 import { startReceiver } from './receiver.ts'
 import { makeTeam, type Service, startService } from './service.ts'
 
-/** A team with a receiver of these types. */
+/** Creates a team with a receiver of these event types. */
 export async function beginWebhooks(
   t: Test,
   { service, cli }: { service: Service; cli: ReturnType<typeof adminCli> },
@@ -22,7 +22,7 @@ export async function beginWebhooks(
 /** Starts a service with its CLI, and teams with receivers. `rows` stores events. */
 export async function startWebhooks(t: Test) {
   const service = await startService(t)
-  // Past the service's own connections: the API prepares its statement of that name otherwise.
+  // A separate pool, because the service prepares a different statement with the same name.
   const rows = { database: await openDatabase(service.url, { size: 2 }) }
   t.teardown(() => rows.database.end())
   const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })

@@ -1,4 +1,4 @@
-/** Set-up for tests of WhatsApp delivery: a team, a scripted stand-in, and a worker. */
+/** Set-up for tests of WhatsApp delivery: a team, a scripted Cloud API, and a worker. */
 import type { Test } from 'tap'
 import { eventsOfMessage } from '../../db/messages/whatsapp/events.sql.ts'
 import { messageById } from '../../db/messages/whatsapp/messages.sql.ts'
@@ -12,18 +12,18 @@ import { startWorker } from './worker.ts'
 type Script = (message: CloudMessage) => CloudAnswer | undefined | Promise<CloudAnswer | undefined>
 type Options = { onMessage?: Script; provider?: Json; definition?: Json }
 
-/** Answers with an error of the provider's. */
+/** Builds a response with a provider's error. */
 export const answering = (code: number, status = 400) => ({
   status,
   body: cloudError(code, 'Words', 'Details'),
 })
 
-/** A service, and teams on it that send WhatsApp messages. */
+/** Starts a service, with functions for teams that send WhatsApp messages. */
 export async function startDeliveries(t: Test) {
   const service = await startService(t)
   let begun = 0
 
-  /** Starts a team with a template, a scripted stand-in that reports to our hook, and a worker. */
+  /** Starts a team with a template, a scripted Cloud API that reports to our hook, and a worker. */
   async function begin(t: Test, { onMessage, provider = {}, definition }: Options = {}) {
     await loseJobs(service)
     const team = await makeTeam(service)
@@ -54,7 +54,7 @@ export async function startDeliveries(t: Test) {
       (await sendersOf(service)).find(
         ({ key }) => key === `whatsapp:${cloud.delivery.number?.phone_number_id}`,
       )
-    /** True if its job waits after that number of attempts. */
+    /** True if a message's job waits after that number of attempts. */
     const waits = async (id: string, tries: number): Promise<boolean> =>
       (await kinds(id)).length === tries && (await jobOf(service, id))?.state === 'retry'
     const work = async () => await startWorker(t, service, { whatsapp: cloud.delivery })

@@ -1,4 +1,4 @@
-/** Numbers of teams for WhatsApp tests: rows with sealed tokens, and the way to give one to a team. */
+/** WhatsApp numbers for tests: stored rows with encrypted tokens, and their assignment to teams. */
 import { sql } from 'slonik'
 import { sealCredential } from '../../db/messages/whatsapp/numbers.ts'
 import type { Service } from './service.ts'
@@ -38,7 +38,7 @@ export const makeDefaultNumber = async (
     on conflict (name) do update set phone_number_id = excluded.phone_number_id, account_id = excluded.account_id`)
 }
 
-/** Makes a number a team's, and its templates those of the number's account. */
+/** Assigns a number to a team, and the number's account to its templates. */
 export async function giveNumber({ database }: Place, teamId: string, name: string | null): Promise<void> {
   await database.query(sql.unsafe`update teams set whatsapp_number = ${name} where id = ${teamId}`)
   await database.query(sql.unsafe`

@@ -15,11 +15,11 @@ import { byCli, makeTeam, type Reply, type Service } from './service.ts'
 type Place = Pick<Service, 'database' | 'deps'>
 export type Json = Record<string, unknown>
 
-/** A text of this many slots. */
+/** Returns a text with this many variables. */
 const slots = (count: number): string =>
   Array.from({ length: count }, (_, index) => `{{${index + 1}}}`).join(' and ')
 
-/** The provider's template object: approved, with a body of some slots, and whatever a test changes of it. */
+/** Builds the provider's template object: approved, with variables in its body, and a test's changes. */
 export const aTemplate = (
   {
     body = 1,
@@ -42,7 +42,7 @@ export const aTemplate = (
   ...changes,
 })
 
-/** Stores a template for the team. @returns its id and slots. */
+/** Stores a template for the team. @returns its id and variables. */
 export async function makeTemplate(
   { database, deps }: Place,
   teamId: string,
@@ -57,7 +57,7 @@ export const setStatus = async ({ database, deps }: Place, teamId: string, id: s
     setWhatsappTemplateStatus({ tx, now: deps.clock(), actor: null }, teamId, id, status),
   )
 
-/** A send to one number with one body parameter, with whatever a test changes of it. */
+/** Builds a send to one number with one body parameter, and a test's changes. */
 export const aMessage = (template_id: string, changes: Json = {}): Json => ({
   template_id,
   to: ['+15555550101'],
@@ -65,11 +65,11 @@ export const aMessage = (template_id: string, changes: Json = {}): Json => ({
   ...changes,
 })
 
-/** Numbers of the range that is kept for fiction, all different. */
+/** Returns distinct numbers from the range reserved for fiction. */
 export const numbers = (count: number, from = 0): string[] =>
   Array.from({ length: count }, (_, index) => `+1555555${String(100_000 + from + index).slice(1)}`)
 
-/** The team's rows, oldest first. */
+/** Returns the team's rows, oldest first. */
 export const rowsOf = async ({ database }: Place, teamId: string) =>
   (await messagesFound(database, teamId, {}, { limit: 100_000 })).toReversed()
 
@@ -79,8 +79,8 @@ const ofDefaultNumber = sql.fragment`name in ('deliver-whatsapp', 'deliver-whats
 const jobRow = object({ state: string().defined(), wait: number().defined(), attempts: number().defined() })
 
 /**
- * The row's delivery job: its state, for how many seconds it was put back, and how many attempts were counted; null
- * without one.
+ * Returns the row's delivery job: its state, the seconds by which it was deferred, and its attempts. Null
+ * without a job.
  */
 export const jobOf = async ({ database }: Place, id: string) =>
   await database.maybeOne(sql.type(jobRow)`
@@ -94,26 +94,26 @@ export const setDue = async ({ database }: Place, ids: readonly string[]): Promi
     where ${ofDefaultNumber} and state < 'active' and id = any(${sql.array([...ids], 'uuid')})`)
 }
 
-/** Ends every pause, of numbers and of recipients. */
+/** Ends every pause of numbers and recipients. */
 export const endPauses = async ({ database }: Place): Promise<void> => {
   await database.query(sql.unsafe`update senders set paused_until = null, pause_reason = null`)
   await database.query(sql.unsafe`delete from recipient_pauses`)
 }
 
-/** Takes every delivery job away, so that a test's worker finds only its own. */
+/** Deletes all delivery jobs, so that a test's worker only finds those of the test. */
 export const loseJobs = async ({ database }: Place): Promise<void> => {
   await database.query(sql.unsafe`delete from pgboss.job where ${ofDefaultNumber}`)
 }
 
 const templateRow = object({ status: string().defined(), fault: string().defined().nullable() })
 
-/** A template's state, and the provider's last complaint about it. */
+/** Returns a template's state, and the provider's last error about it. */
 export const templateOf = async ({ database }: Place, id: string) =>
   await database.one(sql.type(templateRow)`select status, fault from whatsapp_templates where id = ${id}`)
 
 const countsRow = object({ delivered: number().defined(), untaken: number().defined() })
 
-/** Returns how many of the team's rows are delivered, and how many aren't known to be accepted. */
+/** Returns how many of the team's rows are delivered, and how many have no recorded acceptance. */
 export const statusCounts = async ({ database }: Place, teamId: string) =>
   await database.one(sql.type(countsRow)`
     select count(*) filter (where status = 'delivered') as delivered,
@@ -136,13 +136,13 @@ const deliveryJob = object({
   message_id: string().defined(),
 })
 
-/** The team's delivery jobs, in the order of their rows. */
+/** Returns the team's delivery jobs, in the order of their rows. */
 export const deliveryJobs = async ({ database }: Place, teamId: string) =>
   await database.any(sql.type(deliveryJob)`
     select id, data ->> 'team_id' as team_id, data ->> 'message_id' as message_id from pgboss.job
     where ${ofDefaultNumber} and data ->> 'team_id' = ${teamId} order by data ->> 'message_id'`)
 
-/** Sets how many messages the team may send in a period. */
+/** Sets the team's quota of messages per period. */
 export const setLimit = async (
   { database }: Place,
   teamId: string,
@@ -160,7 +160,9 @@ export const isRefused = (t: Test, reply: Reply, status: number, code: string, m
   t.match(reply.body.error.message, message)
 }
 
-/** Set-up for tests of the send: teams with a template with one body variable, and sends by them. */
+/**
+ * Set-up for tests of sends: creates teams with a template that has one body variable, and sends for them.
+ */
 export const whatsappClient = (service: Service) => ({
   send: async (key: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
     await service.call('POST', '/v1/whatsapp/messages', { key, body, headers }),

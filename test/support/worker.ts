@@ -1,6 +1,6 @@
 /**
- * Workers for tests: in this process over the test's own database, or as real processes that can be killed.
- * Promises: handlers, queue and providers are the real ones; everything ends with the test.
+ * Workers for tests: in this process on the test's database, or as real processes that can be killed.
+ * Handlers, queue and providers are the real ones. Everything ends with the test.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -36,9 +36,9 @@ import type { Teardown } from './smtp-sink.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const ERROR = 50
-/** Where the receivers of tests are. */
+/** The network of the tests' receivers. */
 const LOOPBACK_V4 = '127.0.0.0/8'
-/** For tests that send nothing. No one listens there. */
+/** For tests that send nothing. The port is closed. */
 const NOWHERE = 'smtp://127.0.0.1:9'
 const UNSET_WHATSAPP: WhatsappDelivery = {
   provider: createWhatsappProvider({ url: 'http://127.0.0.1:9' }),
@@ -48,8 +48,8 @@ const UNSET_WHATSAPP: WhatsappDelivery = {
 }
 
 /**
- * Starts working in this process on every queue that it is given a provider for. `changes` replaces dependencies, the
- * clock for one.
+ * Starts a worker in this process for every queue that has a provider. `changes` replaces dependencies, such
+ * as the clock.
  */
 export async function startWorker(
   t: Test,
@@ -70,12 +70,12 @@ export async function startWorker(
     ...changes
   }: {
     smtp_url?: string
-    /** The hosted relay that it is. */
+    /** The hosted relay that sends the reports. */
     hosted?: Relay
     concurrency?: number
-    /** The queue's connections. With one, a loop claims all that waits before the next one looks. */
+    /** The queue's connections. With one, a loop claims all waiting jobs before the next loop runs. */
     connections?: number
-    /** Whether it also runs scheduled jobs. Each start of them is a hundred statements. */
+    /** Also runs scheduled jobs. Starting them is a hundred statements. */
     scheduled?: boolean
   } & Partial<WorkerDeps> = {},
 ): Promise<{ stop(): Promise<void> }> {
@@ -146,8 +146,8 @@ export async function startWorker(
 }
 
 /**
- * A process of ours, and its startup message. `exited` resolves with its exit code, or the signal that ended
- * it.
+ * One of our processes, and its startup message. `exited` resolves with its exit code, or the signal that
+ * ended it.
  */
 export type OurProcess = {
   child: ChildProcess
@@ -173,9 +173,9 @@ function watchOutput(file: string, output: Readable): void {
 }
 
 /**
- * Starts `api/main.ts` or `workers/main.ts` as in production, and waits until it is up.
+ * Starts `api/main.ts` or `workers/main.ts` as in production, and waits until it has started.
  * @param root the folder of another version's sources.
- * @param execPath runs instead of our own Node.
+ * @param execPath another Node binary.
  */
 export async function startProcess(
   t: Teardown,
@@ -210,8 +210,7 @@ const [FIRST_LOOK, LAST_LOOK] = [20, 250]
 
 /**
  * Waits until a condition is true.
- * @throws Error with `what` if it isn't within `seconds`, which is generous because a busy machine must only
- * be slow.
+ * @throws Error with `what` after `seconds`, which is long because tests must also pass on a busy machine.
  */
 export async function until(
   what: string,

@@ -33,7 +33,7 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
 
   /**
    * Repeats a request until its final response.
-   * @returns the response. Null if it was rejected or there was none.
+   * @returns the response. Null if the request was rejected or timed out.
    */
   async function insist(kind: string, path: string, init: RequestInit): Promise<Response | null> {
     for (const end = Date.now() + PATIENCE; Date.now() < end; await sleep(PAUSE)) {

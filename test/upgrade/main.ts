@@ -4,12 +4,11 @@
  * REF it goes from this one to a next one that test/support/next-version.ts makes. The database has half a
  * year of data (lived-in.ts). Sends, scheduled emails, reports, an import and an owner on the dashboard
  * continue throughout (load.ts). WhatsApp messages are sent while an old worker runs with new web processes
- * (whatsapp.ts). One broadcast starts before the release and one before the web processes are
- * replaced.
- * It prints each step's result. It exits 1 if an email was lost or doubled, a report had no effect, the
- * import is incomplete, a response was other than 200, 201, 202 or 503, a lock wait or a migration's blocking
- * lock (watch.ts) took longer than a second, or a process didn't end by itself. UPGRADE_RATE (20 a second)
- * and UPGRADE_SECONDS (5 a step) set the load; it takes 75 s with these.
+ * (whatsapp.ts). One broadcast starts before the release and one before the web processes are replaced. It
+ * prints each step's result. It exits 1 if an email was lost or doubled, a report had no effect, the import
+ * is incomplete, a response was other than 200, 201, 202 or 503, a lock wait or a migration's blocking lock
+ * (watch.ts) lasted longer than a second, or a process didn't end by itself. UPGRADE_RATE (20 per second) and
+ * UPGRADE_SECONDS (5 per step) set the load. With these defaults it runs for 75 s.
  */
 import { chmod, mkdtemp, readFile, realpath, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,9 +30,9 @@ import { startWhatsapp } from './whatsapp.ts'
 
 const RATE = Number(process.env.UPGRADE_RATE ?? 20)
 const STEP = Number(process.env.UPGRADE_SECONDS ?? 5) * 1_000
-/** The maximum seconds of a lock wait, and of the locks with which a migration blocks writes. */
+/** The maximum seconds of lock waits, and of migration locks that block writes. */
 const LONGEST = 1
-/** Answers that README states: 503 while a process stops or the database gives way. */
+/** The responses that README allows. 503 is for a stopping process or an unavailable database. */
 const STATED = new Set(['200', '201', '202', '503'])
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -42,7 +41,7 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`)
 const endings: (() => Promise<void>)[] = []
 const t = { teardown: (end: () => Promise<void>): void => void endings.push(end) }
 
-/** Runs a command of a version with the database. @returns what it printed. */
+/** Runs a command of a version with the database. @returns its output. */
 async function command(root: string, url: string, file: string, ...args: string[]): Promise<string> {
   const env = { ...bareEnvironment(), DATABASE_URL: url, SECRET_KEY }
   try {
@@ -163,8 +162,8 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
   })
   await step('back: web', () => exchange('web', web(before)))
   await step('back: workers', async () => {
-    // What the newer web has accepted is for newer workers, and so are the emails that they made of a
-    // broadcast.
+    // Emails accepted by newer API processes are for newer workers, like the emails of a broadcast that those
+    // created.
     const there = new Set(load.accepted)
     await until('the queue holds nothing newer', async () => {
       const { rows } = await client.query<{ id: string }>(

@@ -1,6 +1,6 @@
 /**
- * WhatsApp messages while a worker of the previous version runs with new web processes. It can send text from the
- * default number. 0.1.0 can't send media, nor from a team's own number.
+ * WhatsApp messages while a worker of the previous version runs with new web processes. It can send text from
+ * the default number. Version 0.1.0 supports neither media nor a team's number.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

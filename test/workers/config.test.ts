@@ -1,4 +1,4 @@
-// Settings of a worker: what its queues need is required, every error is named, and nothing else is required.
+// Settings of a worker: only the settings of its queues are required, and every error is named.
 
 import type { Log } from '../../db/process/log.ts'
 import { bulkProvider, emailProvider } from '../../workers/adapters.ts'
@@ -39,7 +39,7 @@ t.test('a worker without an access token runs every queue except WhatsApp’s', 
   )
 })
 
-t.test('an incomplete set stops the worker and names what is missing', async (t) => {
+t.test('an incomplete set stops the worker and names the missing setting', async (t) => {
   const { WHATSAPP_PHONE_NUMBER_ID: _, ...half } = TOKEN
   t.throws(() => readWorkerSettings({ ...BASE, ...half }), /WHATSAPP_PHONE_NUMBER_ID is missing/)
   const named = { ...BASE, WORKER_QUEUES: 'deliver-email, deliver-whatsapp' }

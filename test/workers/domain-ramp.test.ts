@@ -1,4 +1,6 @@
-/** Broadcasts of domains with a slow start: today's limit, what waits for tomorrow, and exemptions. */
+/**
+ * Broadcasts of domains with a slow start: today's limit, emails that wait until tomorrow, and exemptions.
+ */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'

@@ -1,4 +1,4 @@
-/** A small fleet scaled by GET /scale only, with a relay that takes 50 ms per email. */
+/** A small fleet scaled by GET /scale only, with a relay that responds after 50 ms per email. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import type { Scale } from '../../db/stats/fleet/scale.ts'
@@ -9,7 +9,7 @@ import t from '../support/tap.ts'
 import { type OurProcess, startProcess, until } from '../support/worker.ts'
 
 const BACKLOG = 400
-/** More would only take turns on the test's machine. */
+/** More would only compete for the test machine's cores. */
 const MOST = 2
 
 t.test('workers are added while email is late, and removed after the backlog', async (t) => {

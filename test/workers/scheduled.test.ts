@@ -231,7 +231,7 @@ t.test('a restored copy enqueues nothing until its queues are resumed', async (t
   t.strictSame(await jobStates(service, id), ['created'])
 })
 
-t.test('an expired email fails with its reason and is no dead letter', async (t) => {
+t.test('an expired email fails with its reason and leaves no dead letter', async (t) => {
   const { service, team } = await begin(t)
   const sink = await startSmtpSink(t)
   const hooked = await service.call('POST', '/v1/emails', {
@@ -260,7 +260,7 @@ t.test('an expired email fails with its reason and is no dead letter', async (t)
   )
 })
 
-t.test('an email that expired during an outage is no probe of the relay', async (t) => {
+t.test("an email that expired during an outage doesn't probe the relay", async (t) => {
   const { service, team } = await begin(t)
   const { database } = service
   for (let count = 0; count < 5; count++) await sendEmail(service, team, { expires_in: 60 })

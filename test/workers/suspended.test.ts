@@ -95,7 +95,7 @@ t.test('a job deleted just after the resume is found by the second pass', async 
   t.strictSame(left, [], 'all passes have ended')
 })
 
-t.test('a large resumed team’s messages take turns with others', async (t) => {
+t.test('a large resumed team’s messages alternate with others', async (t) => {
   const { service, team, suspend, resume } = await begin(t)
   const other = await makeTeam(service)
   const model = await sendEmail(service, team)

@@ -1,6 +1,6 @@
 /**
  * Compares two texts by line and, within changed lines, by word, with npm's `diff`. Pure. If too many lines
- * differ, it shows the old lines and then the new ones, and says so. The output is bounded: long runs of
+ * differ, it shows a notice, the old lines and then the new ones. The output is bounded: long runs of
  * removed, added or unchanged lines are cut in the middle.
  */
 import { diffArrays, diffWordsWithSpace } from 'diff'
@@ -10,7 +10,7 @@ import { plural } from './cell.ts'
 export type DifferenceLine = { sign: '+' | '-' | ' ' | '…'; text: string; parts?: Part[] }
 type Part = { text: string; changed: boolean }
 
-/** Maximum number of removed and added lines, or words. The time grows quadratically. */
+/** Maximum number of edits, by line or by word. The time grows quadratically. */
 const MAX_EDITS = 500
 /** Maximum length of a run of removed or added lines. About as many unchanged lines are shown in total. */
 const MAX_IN_A_ROW = 2_000
@@ -52,7 +52,7 @@ function byLines(parts: readonly Part[]): Part[][] {
   return lines.map((line) => line.filter(({ text }) => text !== ''))
 }
 
-/** Returns the lines of a replaced block. Changed words are marked if both versions have words in common. */
+/** Returns the lines of a replaced block. Marks changes within lines if the two versions share any text. */
 function replaced(before: readonly string[], after: readonly string[]): DifferenceLine[] {
   const [one, other] = [before.join('\n'), after.join('\n')]
   const isShort = one.length + other.length <= MAX_WORDS_LENGTH

@@ -26,7 +26,7 @@ const checked = (pairs: readonly (readonly [string, string])[]): Record<string, 
 /** Maximum number of lines, including empty ones. A contact has up to 100 properties. */
 const MAX_PROPERTY_LINES = 1_000
 
-/** @throws RequestError bad_request that quotes the line or explains what is wrong with a property. */
+/** @throws RequestError bad_request that quotes the line or explains the error in a property. */
 const propertiesOf = (typed: string): Record<string, string> =>
   checked(namedLines(typed, 'properties', MAX_PROPERTY_LINES))
 

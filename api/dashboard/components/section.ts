@@ -154,7 +154,7 @@ type Titled = Loose<{
 
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 
-/** Links and buttons on one line. Next to a title, at most two are shown as buttons (server/acts.ts). */
+/** Links and buttons on one line. At most two are shown as buttons next to a title (server/acts.ts). */
 export type Actions = Loose<{
   /** A main button that sends the form of the page with this name. */
   saves?: { form: string; label: string }
@@ -165,7 +165,7 @@ export type Actions = Loose<{
 export type Section = Titled &
   Loose<
     | { kind: 'tiles'; tiles: readonly Tile[]; live?: boolean }
-    /** `calm` is the text if there are none. */
+    /** `calm` is shown instead of an empty list. */
     | { kind: 'alerts'; alerts: readonly Alert[]; calm?: string; live?: boolean }
     | { kind: 'facts'; facts: readonly { label: string; cell: Cell }[]; live?: boolean }
     | {
@@ -203,7 +203,7 @@ export type Section = Titled &
     | { kind: 'timeline'; moments: readonly Moment[]; live?: boolean; empty: string }
     /** A progress bar, with `words` below it. */
     | { kind: 'progress'; done: number; of: number; words: string; label: string; live?: boolean }
-    /** Checks with their result, one per line. `empty` is the text if there are none. */
+    /** Checks with their result, one per line. `empty` is shown instead of an empty list. */
     | { kind: 'checklist'; checks: readonly Check[]; empty: string; next?: Link; live?: boolean }
     | { kind: 'records'; records: readonly DnsRecord[] }
     | { kind: 'code'; code: string }

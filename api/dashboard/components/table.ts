@@ -1,6 +1,6 @@
 /**
  * Prepares tables and cells for their views: wide columns, tooltips of cut values, accessible names of
- * buttons, and line breaks in long words. Pure.
+ * buttons, and line breaks in long values. Pure.
  */
 import type { Cell } from './cell.ts'
 import type { Column, Section } from './section.ts'
@@ -13,7 +13,7 @@ const LONG_CELL_CHARACTERS = 20
 const LONG_AMONG_MANY = 8
 const MANY_COLUMNS = 6
 
-/** Splits long words where they can break: after the @ and dots of an address, and the dashes of an ID. */
+/** Splits a text where a line can break, such as after the dots of an address or the dashes of an ID. */
 export function withBreaks(words: string): string[] {
   return words.split(/(?<=[@._/-])(?=[^@._/\s-])/)
 }

@@ -1,7 +1,7 @@
 /**
- * Describes what happened to a message: its timeline, the outcome of each recipient, and why it waits. Pure.
- * Responses of the provider about this message are shown to everyone. Sender names, and responses about our
- * senders, are only for operators, because they can name another team's recipient.
+ * Builds a message's timeline, the outcome of each recipient, and the reason for its wait. Pure. Responses of
+ * the provider about this message are shown to everyone. Sender names, and responses about our senders, are
+ * only for operators, because they can name another team's recipient.
  */
 
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
@@ -56,7 +56,7 @@ const MAX_OF_A_KIND = 500
 
 /**
  * Builds a message's timeline, latest first.
- * @param said returns the entry of an event, without its time.
+ * @param said builds an event's entry, except its time.
  */
 export function timelineOf<E extends { kind: string; time: string }>(
   { events, created_at }: { events: readonly E[]; created_at: string },
@@ -122,8 +122,8 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
 })
 
 /**
- * Builds the alert for delivery that waits for a paused sender, as a team sees it.
- * @param what the subject of a sentence.
+ * Builds the alert for delivery that waits for a paused sender, as teams see it.
+ * @param what the subject of its text.
  */
 export const pausedDelivery = (what: string): Alert => ({
   tone: 'warn',
@@ -190,7 +190,7 @@ type Waits = {
 const WHATEVER_STOPS: readonly Waiting['state'][] = ['scheduled', 'failed', 'in_flight']
 
 /**
- * Returns why a message waits. A pause replaces the wait for the next attempt, because there is no attempt
+ * Returns why a message waits. A pause replaces the wait for the next attempt, because no attempt starts
  * before it ends. The last response is added.
  */
 export function mainReason(

@@ -1,4 +1,4 @@
-/** Describes what happened to a WhatsApp message, like timeline.ts for emails. Pure. */
+/** Builds the timeline of a WhatsApp message, like timeline.ts for emails. Pure. */
 import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import type { Moment } from './section.ts'

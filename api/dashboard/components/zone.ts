@@ -26,8 +26,8 @@ const aheadAt = (time: number, zone: string): number => Date.parse(`${clockAt(ne
 
 /**
  * Parses a local time in a zone. Invalid input is returned with a Z, so that validation rejects it. A time
- * that the switch to or from summer time skips or repeats becomes one of the two possible times. Starting a
- * broadcast asks for confirmation of the result.
+ * that the switch to or from summer time skips or repeats becomes one of the two possible times. The user
+ * confirms the result before a broadcast starts.
  */
 export function momentOf(typed: string, zone: string): string {
   // Browsers omit seconds of zero.

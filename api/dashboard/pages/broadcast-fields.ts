@@ -93,7 +93,7 @@ const topicField = (
   ],
 })
 
-/** Returns the chosen IDs that are no longer available. */
+/** Returns the chosen IDs that aren't among the choices. */
 const goneOf = (choices: readonly Choice[], chosen: readonly string[]): string[] =>
   chosen.filter((each) => choices.every(({ id }) => id !== each))
 

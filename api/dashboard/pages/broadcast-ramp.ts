@@ -25,7 +25,7 @@ function doneWords(ramp: ShownRamp, { audience, stats }: BroadcastView): string 
   return days === 0 ? 'It will be done today.' : `It will be done in about ${plural(days, 'day')}.`
 }
 
-/** True if the domain has sent enough email before. Null if the count took too long. */
+/** True if the domain has sent enough email before. Null if the count timed out. */
 const hasHistory = async ({ database }: PageDeps, name: string): Promise<boolean | null> =>
   countHistory(database, name).then(
     (count) => count >= HISTORY_EMAILS,

@@ -187,7 +187,7 @@ const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, reques
 })
 
 /**
- * Counts the contacts that an ended broadcast hasn't reached. It has its own page, because counting can take
+ * Counts the contacts that an ended broadcast hasn't reached. It has its own page, because the count may need
  * seconds.
  */
 const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {

@@ -39,7 +39,10 @@ const filter = defineFilter({
   status: chips(CONTACT_STATUSES),
 })
 
-/** Parses a search: part of an address if any contact has it, otherwise words in addresses and properties. */
+/**
+ * Parses a search. It matches part of an address if any contact has it, otherwise terms in addresses and
+ * properties.
+ */
 async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Promise<ContactSearch> {
   if (typed === undefined) return {}
   const part = { email: typed }

@@ -1,4 +1,4 @@
-/** Sending domains: their DNS records, what is published in DNS, and whether they are verified. */
+/** Sending domains with their required and published DNS records and their verification. */
 
 import { addDomain, domainView, removeDomain, requireDomain } from '../../../db/accounts/domains/add.ts'
 import { type DomainRow, domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
@@ -81,7 +81,7 @@ function purposeOf({ name, type, value }: Pick<Line, 'name' | 'type' | 'value'>)
   return name.startsWith('_dmarc.') ? 'DMARC: policy for forged email' : 'SPF: servers that can send for it'
 }
 
-/** A required record with what is published in DNS. */
+/** A required record with the published values. */
 type Line = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> & Partial<RecordCheck>
 
 const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')

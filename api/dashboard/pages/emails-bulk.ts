@@ -34,7 +34,7 @@ const MAX_CHANGED = 10_000
 /** Maximum number of selected rows. */
 const MAX_CHOSEN = 50
 
-/** What an action would change: the number, the range of IDs, and the snapshot of the count. */
+/** The scope of a bulk action: the number of emails, the range of IDs, and the snapshot of the count. */
 type Bulk = Counted & { many: string; newest: boolean; between: Between }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The first five steps of a new team, with links. They are shown until all are done. The invitation counts as
- * done a week after the first email, because someone who works alone invites no one. Viewers don't see them.
+ * done a week after the first email, because some users don't have colleagues. Viewers don't see them.
  */
 import { keysOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'

@@ -89,7 +89,7 @@ const save = post('editor', '/teams/:team/contacts/imports/:id', async (request,
   return redirect(here(request, 'check'))
 })
 
-/** Describes what happens to existing contacts. */
+/** Describes the effect on existing contacts. */
 function fateOf({ suppress, columns, merge }: Mapping): string {
   if (suppress) return 'are suppressed'
   if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'keep status and properties'

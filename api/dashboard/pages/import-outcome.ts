@@ -25,7 +25,7 @@ export const refusedTable = (
 
 /**
  * Builds tiles with the numbers of new, updated and repeated records.
- * @param said their details.
+ * @param said the detail of each tile.
  */
 export const madeTiles = (
   { created, updated, repeated }: Made,

@@ -54,7 +54,9 @@ async function messagesOfAll(typed: string, { database }: PageDeps): Promise<Cou
   })
 }
 
-/** Counts in all teams, for an operator. A complete address uses an index. Other words have a time limit. */
+/**
+ * Counts in all teams, for an operator. A complete address uses an index. Other searches have a time limit.
+ */
 async function countAll({ typed, request: { now }, deps }: Search): Promise<Counted> {
   const parsed = parseSearch(typed)
   if ('id' in parsed) return { counts: [], note: {} }
@@ -123,9 +125,7 @@ const countCell = (count: Count | undefined): Cell =>
 /** `words` lists the counts by team. It is '' if nothing was found. */
 type Elsewhere = { words: string; section: Section }
 
-/**
- * Searches other teams, or all teams if the page belongs to none. Returns null if there is nothing to show.
- */
+/** Searches other teams, or all teams if the page belongs to none. Returns null without results. */
 export async function elsewhere(search: Search): Promise<Elsewhere | null> {
   const { typed, here, request, deps } = search
   const { counts, note } = await (request.person.operator ? countAll(search) : countOwn(search))

@@ -99,8 +99,8 @@ async function emailsFor(asked: Asked): Promise<Section> {
 }
 
 /**
- * Finds the contact with this address, otherwise contacts that contain it in their address (using an index)
- * or have these words.
+ * Finds the contact with this address. Otherwise finds contacts whose address contains the text (using an
+ * index) or that match its terms.
  */
 export async function contactsFound({
   team,
@@ -164,7 +164,7 @@ async function messagesFor(asked: Asked): Promise<Section[]> {
   )
 }
 
-/** Finds broadcasts, templates and other objects by words of their name, or by ID. */
+/** Finds broadcasts, templates and other objects by part of their name, or by ID. */
 async function thingsFor({ team, typed, request: { around }, deps: { database } }: Asked): Promise<Section> {
   const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
   const things = isUuid(typed)

@@ -1,7 +1,7 @@
 /**
  * The global search. An ID of a message leads to the message, in any of the user's teams. Addresses, phone
- * numbers and words are searched in the team of the page, and counted in the user's other teams. A search by
- * an operator in a team that they aren't a member of is in its audit log.
+ * numbers and other text are searched in the team of the page, and counted in the user's other teams. A
+ * search by an operator in a team that they aren't a member of is in its audit log.
  */
 
 import { auditRead } from '../../../db/accounts/audit/audit-read.ts'

@@ -18,7 +18,7 @@ import { localPath } from '../server/guard.ts'
 import type { PageRequest } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
 
-/** Minimum duration of a response in milliseconds, longer than the work takes. */
+/** Minimum duration of a response in milliseconds. It hides how long the work lasts. */
 const MIN_ANSWER_MS = 400
 
 /**

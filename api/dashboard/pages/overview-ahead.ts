@@ -22,7 +22,7 @@ const stateOf = ({ state, audience, stats }: BroadcastView): Cell =>
     ? bar(stats.made - stats.queued + stats.skipped, audience, 'busy')
     : broadcastStateCell(state)
 
-/** Builds the section, or nothing if there are none. */
+/** Builds the section. Empty if nothing is planned. */
 export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): Promise<Section[]> {
   const open = await broadcastViews(
     deps.database,

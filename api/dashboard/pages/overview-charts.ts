@@ -66,7 +66,7 @@ function switches(request: TeamRequest, figures: Figures): Switch[] {
 
 /**
  * Builds the requested chart.
- * @param figures the daily counts of each channel.
+ * @param figures each channel's daily counts.
  */
 export async function chartSections(
   request: TeamRequest,

@@ -9,7 +9,7 @@ import { countSends } from '../../sends/count.ts'
 import type { PageDeps } from '../server/deps.ts'
 
 /**
- * Counts the outcome of our own email.
+ * Counts the outcome of an email that the service sends itself.
  * @returns its ID.
  * @throws RequestError if it was rejected.
  */

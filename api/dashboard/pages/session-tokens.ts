@@ -16,7 +16,7 @@ const tokenPath = ({ team }: TeamRequest, ...rest: string[]): string =>
 const revokeButton = (request: TeamRequest, { id }: Token): Cell =>
   buttonCell(tokenPath(request, id, 'revoke'), 'Revoke token', { tone: 'danger' })
 
-/** Describes what a token can do, by the current role of its user. */
+/** Lists a token's permissions, which depend on the current role of its user. */
 const mayOf = ({ role }: Token): string => (role === 'viewer' ? 'read' : 'send, unsubscribe')
 
 const page = get('viewer', '/teams/:team/integration/tokens', async (request, { database }) => {

@@ -86,7 +86,7 @@ export const draftSections = (
     request.team.role !== 'viewer' && editor(template, draft, request),
   ])
 
-/** @throws RequestError not_found if there is no draft. */
+/** @throws RequestError not_found without a draft. */
 async function draftToAskAbout(request: TeamRequest<'id'>, { database }: PageDeps) {
   const template = await templateOf(request, database)
   const draft = await draftOf(database, request.team.id, template.id)

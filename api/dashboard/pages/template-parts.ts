@@ -33,7 +33,7 @@ export const slotWords = (slots: readonly string[]): string =>
   slots.slice(0, MAX_SLOTS_NAMED).join(', ') +
   (slots.length > MAX_SLOTS_NAMED ? ` and ${slots.length - MAX_SLOTS_NAMED} more` : '')
 
-/** Returns a sentence about variables that were percent-encoded in links, or '' if there were none. */
+/** Returns a sentence about the percent-encoded variables in links, or '' without any. */
 export const decodedWords = (decoded: readonly string[]): string =>
   decoded.length > 0 ? ` Variables in links were decoded: ${slotWords(decoded)}.` : ''
 

@@ -31,7 +31,7 @@ export type Previewed = Pick<
 > & { isDraft: boolean }
 
 /**
- * Returns the draft, or the published version if `of` asks for it or there is no draft.
+ * Returns the draft, or the published version if `of` requests it or no draft exists.
  * @throws RequestError not_found.
  */
 export async function previewedOf(

@@ -11,8 +11,7 @@ const FIGURE_DAYS = 30
 const MAX_COUNTED = 5_000
 
 /**
- * Builds tiles for the last 30 days. Only the newest emails are counted, and a note says so if there are
- * more.
+ * Builds tiles for the last 30 days. Only the newest emails are counted. A note appears if there are more.
  */
 export async function templateFigures(
   { team, now }: TeamRequest,

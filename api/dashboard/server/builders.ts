@@ -94,7 +94,7 @@ export const factsOf = (facts: Labelled, more: More<'facts', 'facts'> = {}): Sec
   facts: thoseOf(facts),
 })
 
-/** Builds a section of alerts, or nothing if there are none. */
+/** Builds a section of alerts, or nothing without alerts. */
 export const alertsOf = (
   alerts: readonly (Alert | Falsy)[],
   more: More<'alerts', 'alerts' | 'calm'> = {},

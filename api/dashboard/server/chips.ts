@@ -52,9 +52,9 @@ export function statusChips(
 }
 
 /**
- * Builds a chip for each part that is set. It removes the part.
+ * Builds a chip for each part that is set. Clicking it removes the part.
  * @param called returns the label of a part.
- * @param said returns the label of a value.
+ * @param said builds the label of a value.
  */
 export function setChips(
   request: PageRequest,

@@ -53,7 +53,7 @@ const again = (request: PageRequest, submit: string, by: Field, more: Parameters
   formOf(addressWith(request, {}), submit, [...carried(request.form), by], more)
 
 /**
- * Builds the page that asks a question.
+ * Builds the page with a question.
  * @param cancel the path that cancelling leads to.
  */
 const questionView = ({ question, ...asked }: Question, request: PageRequest, cancel: string): View => ({
@@ -74,7 +74,7 @@ const questionView = ({ question, ...asked }: Question, request: PageRequest, ca
   ],
 })
 
-/** Builds the question for a form whose session ended, if its page asks nothing itself. */
+/** Builds the question for a form whose session ended, if its page has no question. */
 export const outlivedView = (request: PageRequest, cancel: string): View =>
   questionView({ question: 'Send this form now?', answer: 'Send it' }, request, cancel)
 
@@ -105,7 +105,7 @@ export const asksFirst =
     )
   }
 
-/** Returns the handler of a question's URL. Says so if there is nothing left to confirm. */
+/** Returns the handler of a question's URL. It shows a notice if nothing is left to confirm. */
 const asksAgain =
   (page: Page, above: Above): Handle =>
   async (request, deps) => {
@@ -135,7 +135,7 @@ const asksAgain =
   }
 
 /**
- * Returns the pages with questions. They need the same access as the forms that they ask about.
+ * Returns the pages with questions. They need the same access as their forms.
  * @param above returns the path of the page that contains a form.
  */
 export const questionPages = (pages: readonly Page[], above: Above): Page[] =>

@@ -2,9 +2,10 @@
  * Serves the dashboard: asset or page → session → origin and token → access → handler → HTML. Request IDs,
  * logging, body limits and error codes are shared with the API (app.ts, api/http/). It differs from the API's
  * dispatch.ts:
- * - Requests are authenticated by a session cookie, and forms by a token, not by credentials in each request.
+ * - Requests are authenticated by a session cookie, and forms by a token. The API expects credentials in each
+ *   request.
  * - An error is a page, or the previous page with the submitted values.
- * - There are no deadlines or per-team queues, because the dashboard has its own connections with a short
+ * - Requests have no deadline or per-team queue, because the dashboard has its own connections with a short
  *   statement timeout. Every response has the security headers. An internal error shows only the request's
  *   ID.
  */
@@ -254,8 +255,8 @@ const pageAbove = ({ finder }: Pick<Dashboard, 'finder'>, path: string, query: U
 }
 
 /**
- * Returns the page with a handler that asks first, if a confirmation is needed. The access that it needs
- * doesn't change.
+ * Returns the page, with a handler that shows the question first if a confirmation is needed. The required
+ * access doesn't change.
  */
 function askingPage(dashboard: Dashboard, page: Page, request: PageRequest, isOutlived: boolean): Page {
   const above = (path: string, query: URLSearchParams) => pageAbove(dashboard, path, query)

@@ -91,7 +91,7 @@ const formsOf = ({ actions, sections, aside = [], below = [] }: View): AnyForm[]
     [...(actions?.forms ?? [])],
   )
 
-/** More characters than both parts of a template can have. Rendering this many takes 0.1 seconds. */
+/** More characters than both parts of a template can have. They are rendered in 0.1 seconds. */
 const MAX_LOST = 2_200_000
 
 /** Shows submitted text of fields that the page no longer has, so that it can be copied. */

@@ -20,8 +20,8 @@ const LOOPBACK_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
 const NEAR = /^(::ffff:)?(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)|^::1$|^f[cd]/i
 
 /**
- * Returns the URL of the service as the browser sees it. It is taken from the Host header without PUBLIC_URL,
- * and on loopback unless PUBLIC_URL is https.
+ * Returns the URL of the service as the browser sees it. The Host header defines it without PUBLIC_URL, and
+ * on loopback unless PUBLIC_URL is https.
  */
 export function homeOf({ host }: Pick<Context, 'host'>, publicUrl: string | null): URL {
   const asked = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : new URL('http://localhost')

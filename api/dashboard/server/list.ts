@@ -67,7 +67,7 @@ export const PLACE_PARAMS = ['before', 'after', 'newer'] as const
 
 /**
  * Builds the links to the first, previous and next page.
- * @param key the last row's key, or null if there is no next page.
+ * @param key the last row's key, or null without a next page.
  */
 function pageLinks(request: PageRequest, way: Way, key: string | null, label?: string): PageLink[] {
   const { name, newer, older } = WAYS[way]

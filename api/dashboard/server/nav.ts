@@ -67,7 +67,7 @@ const OPERATOR_PAGES: readonly Place[] = [
 ]
 
 /**
- * Builds the links of a group that this role can see.
+ * Builds the links of a group for this role.
  * @param home the prefix of their paths.
  */
 function linksOf(path: string, home: string, pages: readonly Place[], sees: Role): Entry[] {

@@ -5,8 +5,8 @@
  * To add a page:
  * 1. Write it in pages/ with `get(access, path, …)` of builders.ts. The path starts after /dashboard, and its
  *    parameters (`/:id`) are in the request's `params`. The access of `/teams/:team/…` is a role (`viewer`,
- *    `editor`, `owner`), and of other paths `person`, `operator` or `open`. Operators can do what an owner
- *    can, in every team. Access is checked before the handler runs.
+ *    `editor`, `owner`), and for other paths `person`, `operator` or `open`. Operators have an owner's access
+ *    to every team. Access is checked before the handler runs.
  * 2. A GET returns `show(view)`. A view is a title and a list of sections (section.ts): tiles, facts, tables,
  *    forms, timelines, code, frames. Build them with `factsOf`, `tableOf`, `formOf` and the other builders.
  *    Don't write HTML. All text is escaped. A time, a status or a link in a table is a cell (cell.ts).
@@ -17,8 +17,8 @@
  *    affects many rows, pass a question as the last argument of `act` or `post`.
  * 4. Throw a RequestError for an error. The nearest GET page above the path of the POST is shown again, with
  *    the message and the submitted values.
- * 5. Rules and queries belong in use cases in db/, which the CLI also uses. A page has no SQL and no rules.
- *    A use case that changes something gets the user as `by` and writes its own audit entry.
+ * 5. Rules and queries belong in use cases in db/, which the CLI also uses. A page has no SQL and no rules. A
+ *    use case that changes something gets the user as `by` and writes its own audit entry.
  * 6. Read a list with `pageById` (list.ts), which passes a key and a limit to its reader and builds the links
  *    to other pages (`?before=`). `listOf` builds its table and its empty state. Define its filter with
  *    `defineFilter` (filter.ts), and its CSV file with `csvOf` (csv.ts) and the same reader. With
@@ -37,9 +37,9 @@ import type { View } from '../components/section.ts'
 import type { PageDeps } from './deps.ts'
 
 /**
- * A team with the access of the current user. `role` limits what they can change. In a suspended team it is
- * viewer for everyone except operators, and forms are hidden (read-only.ts). `sees` limits what they can see,
- * suspended or not. `member` is false for an operator who isn't a member.
+ * A team with the access of the current user. `role` limits changes. In a suspended team it is viewer for
+ * everyone except operators, and forms are hidden (read-only.ts). `sees` limits reading, suspended or not.
+ * `member` is false for an operator who isn't a member.
  */
 export type PageTeam = {
   id: string

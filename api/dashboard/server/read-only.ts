@@ -1,7 +1,6 @@
 /**
- * Hides the forms of a suspended team, which its members can only read. Pages don't have to check for it,
- * except for buttons in table cells that viewers can use too. A form that was just rejected is still shown.
- * Pure.
+ * Hides the forms of a suspended team, which its members can only read. Pages only have to check for it in
+ * table cells with buttons for viewers. A form that was just rejected is still shown. Pure.
  */
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
 import type { Form, Section, View } from '../components/section.ts'

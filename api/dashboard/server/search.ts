@@ -1,10 +1,10 @@
-/** Parses the search field into an email address, an ID, a phone number or words. Pure. */
+/** Parses the search field into an email address, an ID, a phone number or search terms. Pure. */
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 
 export type ParsedSearch = { recipient: string } | { id: string } | { text: string }
 
-/** True for the Message-ID of our own email: a UUID before an @. */
+/** True for a Message-ID that the service generates. It has a UUID before the @. */
 const isOurMessageId = (text: string): boolean => isUuid(text.slice(0, 36)) && text[36] === '@'
 
 /** Tells an ID, an address and text apart by their form. */
@@ -21,7 +21,7 @@ const MIN_ADDRESS_PART = 3
 export const isAddressPart = (typed: string): boolean =>
   [...typed].length >= MIN_ADDRESS_PART && !/\s/.test(typed)
 
-/** Maximum number of words in a search, which are matched one by one in each row. */
+/** Maximum number of search terms. They are matched one by one in each row. */
 const MAX_WORDS = 20
 
 export const wordsIn = (typed: string): string[] => typed.split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)

@@ -178,7 +178,7 @@ t.test('limits forms to 2,000 fields, and to 16 KiB without a session', async (t
   t.equal((await owner.get(`/teams/${team.id}/emails?${'a&'.repeat(2_000)}`)).status, 400)
 })
 
-t.test('open pages ask nothing, and a question rejects larger forms than ours', async (t) => {
+t.test('open pages have no questions, and questions reject oversized forms', async (t) => {
   t.strictSame(
     PAGES.filter(({ access, asks }) => access === 'open' && asks),
     [],

@@ -123,7 +123,7 @@ t.test('audits messages: requeued, resent, deleted, and WhatsApp templates', asy
   await leaves(t, owner, [at('whatsapp-templates/sync')], sync)
 })
 
-t.test('a forced requeue of a rejected message says so in the audit log', async (t) => {
+t.test('the audit log shows a forced requeue of a rejected message', async (t) => {
   await api('POST', '/v1/whatsapp/messages', aMessage((await makeTemplate(service, team.id)).id))
   const subject = (await rowsOf(service, team.id)).at(-1)?.id ?? ''
   await setFailed(service, subject)

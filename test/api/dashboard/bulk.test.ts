@@ -1,4 +1,4 @@
-/** Bulk actions on emails and webhooks change at most what was counted and matched then. */
+/** Bulk actions on emails and webhooks only change items that matched when they were counted. */
 import { sql } from 'slonik'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import { idNow } from '../../../db/process/ids.ts'

@@ -83,7 +83,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.frameLocator('iframe').getByText('Hi [name]').first().waitFor()
   })
 
-  t.test('a rejected text is kept, and leaving the page asks first', async (t) => {
+  t.test('keeps a rejected text and confirms leaving the page', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/templates`)
     await page.locator('summary', { hasText: 'New template' }).click()

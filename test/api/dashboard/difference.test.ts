@@ -1,4 +1,4 @@
-/** The comparison of two texts by lines and words. */
+/** The comparison of two texts by line and by word. */
 import { difference } from '../../../api/dashboard/components/difference.ts'
 import t from '../../support/tap.ts'
 
@@ -51,7 +51,7 @@ t.test('bounds the output for many changes that are far apart', (t) => {
   t.end()
 })
 
-t.test('says so if texts differ too much to be compared', (t) => {
+t.test("doesn't compare texts that differ too much", (t) => {
   const text = (mark: string): string => Array.from({ length: 9_000 }, (_, at) => `${mark} ${at}`).join('\n')
   const isUncompared = ({ sign, text }: { sign: string; text: string }) =>
     sign === '…' && !text.endsWith('more lines')
@@ -62,7 +62,7 @@ t.test('says so if texts differ too much to be compared', (t) => {
   t.end()
 })
 
-t.test('marks changed words in changed lines', (t) => {
+t.test('marks changes within lines', (t) => {
   const marked = (one: string, other: string): string[] =>
     difference(one, other).map(
       ({ sign, text, parts }) =>

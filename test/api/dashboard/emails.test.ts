@@ -251,7 +251,7 @@ t.test('emails that are selected in the list are sent again or deleted', async (
   t.equal((await owner.get(`${list}/${left}`)).status, 200, 'another team’s email stays')
 })
 
-t.test("an accepted and bounced email can't be requeued, and the page says why", async (t) => {
+t.test("an accepted and bounced email can't be requeued, with the reason on its page", async (t) => {
   const id = await send({ to: ['full@example.org'] })
   const ref = { team_id: team.id, email_id: id }
   const sent = {
@@ -531,7 +531,7 @@ t.test('the link back to the list keeps its filter, also after an action', async
   t.equal((await editor.post(`${list}/${id}/requeue?list=tag%3Dkept`)).location, link)
 })
 
-t.test('the page of a purged email says so and offers no failing action', async (t) => {
+t.test('the page of a purged email offers no failing action', async (t) => {
   const id = await send({ subject: 'Emptied', text: 'Hi', headers: { 'X-Own': '1' } })
   await database.query(sql.unsafe`
     update accepted_emails set html = '', body_text = '', headers = null where id = ${id}`)
@@ -564,7 +564,7 @@ t.test("cancelling a question, or an error, keeps the list's filter", async (t) 
   t.match(one.html, `href="/dashboard${opened.replaceAll('=', '&#x3D;')}">Go back</a>`)
 })
 
-t.test('one field finds by address, ID or words, and conflicts are rejected', async (t) => {
+t.test('the search field finds by address, ID or subject and rejects conflicts', async (t) => {
   const id = await send({ to: ['only@example.org'], subject: 'Wholly unheard of' })
   for (const q of ['only@example.org', id, `<${id}@example.com>`, 'unheard wholly'])
     shows(t, await editor.get(`${list}?q=${encodeURIComponent(q)}`), 'Wholly unheard of')

@@ -35,7 +35,7 @@ async function looks(browser: Browser): Promise<void> {
       const list = path.slice(here.length)
       if (!isWanted(path)) continue
       await lookAt(t, page, `${service.base}/dashboard${path}`, `empty${list}`)
-      // A list of what one makes here, or with the API, says how to begin.
+      // An empty list whose objects are created here has a link or a form for the first one.
       const [begin, form] = [begins[list], forms[list]]
       if (begin) t.equal(await page.locator('.empty').getByRole('link', { name: begin }).count(), 1, list)
       if (form) t.ok(await page.locator('.acts summary', { hasText: form }).isVisible(), list)

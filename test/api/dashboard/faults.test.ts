@@ -25,7 +25,7 @@ t.test('shows the message of a RequestError without logging it', async (t) => {
   t.strictSame([...busy.lines, ...state.lines], [])
 })
 
-t.test('a statement timeout asks for a narrower filter', async (t) => {
+t.test('a statement timeout shows “Request timed out”', async (t) => {
   const { fault, lines } = seen(new StatementTimeoutError(new Error('canceling statement')))
   t.match(fault, { status: 503, title: 'Request timed out', retry_after: undefined })
   t.match(lines, [{ msg: 'page timed out', request_id: REQUEST }])

@@ -22,7 +22,7 @@ t.test('lists the missing steps before the first call, with links', async (t) =>
   t.strictSame(steps, ['<li class="good"', '<li class=""', '<li class="good"'])
 })
 
-t.test('asks for a new key if the only one was revoked', async (t) => {
+t.test('suggests a new key if the only one was revoked', async (t) => {
   const { id } = await makeTeam(service, { domain: 'keyless.test' })
   const owner = await signedIn(service, { team: id, role: 'owner' })
   const [page = ''] =

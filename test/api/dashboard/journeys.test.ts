@@ -1,6 +1,6 @@
 /**
  * The main journeys in a real browser, counted in steps. A click, a choice, a key and a filled field are one
- * step each. A journey fails if it takes more steps than its limit. Skipped without Chromium.
+ * step each. A journey fails if it needs more steps than its limit. Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import { v7 as uuidv7 } from 'uuid'
@@ -112,7 +112,7 @@ async function journeys(browser: Browser): Promise<void> {
     return createTopic(by, team.id, { name: 'News' })
   })
 
-  // On a phone, opening the menu takes two more steps.
+  // On a phone, opening the menu adds two steps.
   await journey(
     {
       what: 'from a CSV of 5,000 rows, 50 of them bad, to a broadcast at 9:00 in Berlin, at 390 px',

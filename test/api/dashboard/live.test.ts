@@ -1,6 +1,6 @@
 /**
- * Live pages in a real browser. After a change of state, a page shows without a reload what a reload would
- * show. A page that can't be refreshed says so, with the time of its last update.
+ * Live pages in a real browser. After a change of state, an open page shows the same as after a reload. A
+ * page that can't be refreshed shows a message with the time of its last update.
  */
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { sql } from 'slonik'
@@ -38,7 +38,7 @@ const look = async (page: Page): Promise<void> => {
 
 /**
  * Changes something while a page is open.
- * @returns what the page shows before and after. Fails unless that equals a reload.
+ * @returns the text of the page before and after. Fails unless the page equals a reload.
  */
 async function changing(
   t: Test,
@@ -102,7 +102,7 @@ async function livePages(browser: Browser): Promise<void> {
     t.match(after, 'bounced')
   })
 
-  t.test('says that the page of a deleted email is no longer available', async (t) => {
+  t.test('the open page of a deleted email shows as unavailable', async (t) => {
     const id = await send({ scheduled_at: new Date(Date.now() + 3_600_000).toISOString() })
     const { page } = await signIn(t)
     await page.goto(`${here}/emails/${id}`)
@@ -123,7 +123,7 @@ async function livePages(browser: Browser): Promise<void> {
     t.match(after, 'Resume broadcast')
   })
 
-  t.test('a webhook that is disabled says so and can be enabled', async (t) => {
+  t.test('the open page of a disabled webhook can enable it', async (t) => {
     const hook = await cli.json(['webhook', 'add', team.id, '--url', 'https://example.com/hook'])
     const url = `${here}/webhooks/${hook.id}`
     const { before, after } = await changing(t, await signIn(t), url, () =>

@@ -1,4 +1,4 @@
-/** The global search by ID, address, number and words. */
+/** The global search by ID, address, number and text. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
@@ -74,7 +74,7 @@ t.test("another team's message looks like one that doesn't exist", async (t) => 
   t.equal((await viewer.get('/find')).status, 200)
 })
 
-t.test('finds by address, part of an address, phone number and words', async (t) => {
+t.test('finds by address, part of an address, phone number and text', async (t) => {
   const properties = { phone: '+15555550101' }
   const body = { email: 'someone@example.org', properties }
   await service.call('POST', '/v1/contacts', { key: team.key, body })
@@ -155,7 +155,7 @@ t.test('finds a WhatsApp template by name or ID, only in its team', async (t) =>
 })
 
 t.test('an incomplete search shows how far it got and where to continue', async (t) => {
-  // The first time range alone takes longer than the time limit.
+  // Searching even the first time range exceeds the time limit.
   const own = await makeTeam(service, { domain: 'long.test' })
   const owner = await signedIn(service, { team: own.id, role: 'owner' })
   await service.database.query(sql.unsafe`

@@ -1,6 +1,6 @@
 /**
- * Checks every page of the dashboard in a real browser, with the data of an active team.
- * test/support/looks.ts has the checks and takes screenshots.
+ * Checks every page of the dashboard in a real browser, with the data of an active team. The checks are in
+ * test/support/looks.ts, which can also store screenshots.
  */
 import type { Browser } from 'playwright-core'
 import { record } from '../../../db/accounts/audit/record.ts'

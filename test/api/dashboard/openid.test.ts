@@ -32,7 +32,7 @@ t.test('signs in a member with a verified address and returns to the page', asyn
   t.equal(ana.cookies.has('heliograph-openid'), false)
 })
 
-t.test('tells a non-member whom to contact', async (t) => {
+t.test('refers non-members to an owner', async (t) => {
   issuer.next = { somebody: { sub: '2', email: 'stranger@example.com', email_verified: true } }
   const stranger = visitor(service)
   const refused = await stranger.get(await leave(stranger))

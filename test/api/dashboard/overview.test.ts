@@ -161,7 +161,7 @@ t.test('a chart has one tooltip per hour', async (t) => {
   t.equal((await owner.get(`/teams/${team.id}?range=1y`)).status, 400)
 })
 
-t.test('the overview of a test team says that nothing is sent', async (t) => {
+t.test('the overview explains why a test team sends nothing', async (t) => {
   const team = await makeTeam(service, { domain: 'trial-only.test', test: true })
   t.match(await overviewOf(team), 'Nothing needs attention. This is a test team: nothing of it is sent.')
   t.notMatch(await overviewOf(team), 'Everything is going out')
@@ -294,7 +294,7 @@ t.test('the first steps are shown until all are done', async (t) => {
   t.notMatch((await owner.get(`/teams/${team.id}`)).html, 'First steps')
 })
 
-t.test('asks for an invitation until a week after the first email', async (t) => {
+t.test('suggests an invitation until a week after the first email', async (t) => {
   const team = await makeTeam(service, { domain: 'alone.test' })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const firstSentBefore = (days: number) =>

@@ -224,7 +224,7 @@ t.test('the delete button of a contact names its object', async (t) => {
   )
 })
 
-t.test('finds contacts by part of an address or words, and shows properties', async (t) => {
+t.test('finds contacts by part of an address or property, and shows properties', async (t) => {
   const other = await makeTeam(service, { domain: 'found.test' })
   const reader = await signedIn(service, { team: other.id, role: 'viewer' })
   const list = (query = '') => reader.get(`/teams/${other.id}/contacts${query}`)
@@ -445,7 +445,7 @@ t.test('links to the documentation have valid anchors', async (t) => {
   }
 })
 
-t.test('irreversible actions ask for confirmation', async (t) => {
+t.test('irreversible actions need confirmation', async (t) => {
   await owner.post(at('domains'), { name: 'asked.test' })
   await owner.post(at('keys'), { name: 'asked', scopes: ['contacts:read'] })
   await owner.post(at('people'), { email: 'asked@example.com', role: 'viewer' })

@@ -1,4 +1,4 @@
-/** The API log: the rejected calls of a team and of each of its keys. */
+/** The API log of rejected calls, per team and per key. */
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'

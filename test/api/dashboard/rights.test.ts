@@ -1,4 +1,4 @@
-/** Limits of sessions and links, and of what an owner can do to members. */
+/** Limits of sessions, links and an owner's rights over members. */
 
 import { request } from 'node:http'
 import { sql } from 'slonik'

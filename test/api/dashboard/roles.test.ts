@@ -1,6 +1,6 @@
 /**
  * Access to every page by role. The expected access is in a separate table (test/support/page-rights.ts), so
- * that accidental changes are noticed.
+ * that an accidental change fails.
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'

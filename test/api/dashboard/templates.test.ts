@@ -112,7 +112,7 @@ t.test('sends only use a draft after it is published', async (t) => {
   ])
 })
 
-t.test('decodes variables in links on saving, and says so', async (t) => {
+t.test('decodes variables in links on saving, with a notice', async (t) => {
   const created = await editor.post(at('templates'), {
     name: 'Decoded',
     html: '<a href="%7B%7Blink%7D%7D">x</a>',
@@ -179,7 +179,7 @@ t.test('rejects a stale save of a draft and keeps the input', async (t) => {
   shows(t, same, /there is no draft\. .*Shared published/)
 })
 
-t.test('of two concurrent saves, the second is rejected', async (t) => {
+t.test('rejects the second of two concurrent saves', async (t) => {
   const path = await makeTemplate('Raced', '<p>one</p>')
   const seen = hiddenIn(await editor.get(path), 'seen')
   const save = (tx: Tx, actor: string) =>
@@ -403,7 +403,7 @@ t.test("shows the stats of a template's emails of the last 30 days", async (t) =
   t.notMatch(page.html, 'are counted.</p>', 'all of them are counted')
 })
 
-t.test('only counts the newest emails of a busy template, and says so', async (t) => {
+t.test('only counts the newest emails of a busy template, with a notice', async (t) => {
   const path = await makeTemplate('Busy', '<p>Hi</p>')
   const now = Date.now().toString(16).padStart(12, '0')
   await insertEmailRows(

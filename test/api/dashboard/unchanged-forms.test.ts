@@ -168,7 +168,7 @@ t.test('rejects a stale save of a broadcast and keeps the input', async (t) => {
   t.match((await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body, { name: 'Theirs' })
 })
 
-t.test('only starts a broadcast as shown, otherwise says what changed', async (t) => {
+t.test('only starts a broadcast as shown, otherwise shows the change', async (t) => {
   const place = await broadcastingOf(service, team)
   await place.contacts(['one'])
   const id = await place.create({ name: 'Bound' })

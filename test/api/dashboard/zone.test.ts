@@ -95,7 +95,7 @@ t.test('an unchanged time is kept to the second, also a repeated one', async (t)
   await stopClock(service.database, NOW)
 })
 
-t.test('a broadcast at a skipped local time asks with the actual time', async (t) => {
+t.test('the confirmation of a skipped local time shows the actual time', async (t) => {
   const { create, contacts } = await broadcastingOf(service, team)
   await contacts(['zoned'])
   const page = `/teams/${team.id}/broadcasts/${await create()}`

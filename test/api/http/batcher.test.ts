@@ -43,7 +43,7 @@ t.test('concurrent calls share a batch, and later ones the next', async (t) => {
   t.strictSame(await Promise.all(ends), ['a1!', 'b1!', 'a2!', 'a3!', 'b2!'])
 })
 
-t.test('a locked key is processed alone, before its later calls', async (t) => {
+t.test('a locked key is processed separately, before its later calls', async (t) => {
   const { batches, batch } = heldBatcher()
   const ends = ['a1', 'b1', 'a2'].map(batch)
   await turn()

@@ -186,7 +186,7 @@ t.test('paths are case-sensitive and have no trailing slash', async (t) => {
     t.equal((await call('GET', path, { key: team.key })).body.error?.code, 'not_found', path)
 })
 
-t.test('a whole URL is reduced to its path', async (t) => {
+t.test('an absolute URL is reduced to its path', async (t) => {
   for (const origin of [
     'http://x',
     'https://user:word@x:80',

@@ -59,7 +59,7 @@ t.test('a single recipient with a name is linked to its contact', async (t) => {
   t.equal(body.contact_id, contact.id)
 })
 
-t.test('Idempotency-Key is the same as idempotency_key for single sends', async (t) => {
+t.test('single sends accept Idempotency-Key like idempotency_key', async (t) => {
   const first = await send(anEmail(), { 'Idempotency-Key': 'header-1' })
   t.strictSame([first.status, first.body.idempotency_key], [201, 'header-1'])
   const again = await send(anEmail({ idempotency_key: 'header-1' }))

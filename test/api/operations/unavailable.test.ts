@@ -113,7 +113,7 @@ t.test('team_busy and busy: a call has waited ten seconds for its team', async (
   await Promise.all(held)
 })
 
-t.test('large_bodies: there is no capacity for another one', async (t) => {
+t.test('large_bodies: the capacity for large bodies is used up', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   const team = await makeTeam(service)
@@ -126,7 +126,7 @@ t.test('large_bodies: there is no capacity for another one', async (t) => {
   await own.hasReason(t, 'large_bodies', await Promise.race([one, other]))
 })
 
-t.test('body_unread: a body takes too long to parse', async (t) => {
+t.test('body_unread: parsing a body exceeds its time limit', async (t) => {
   const parser = createParser(PARSER_THREAD, { timeLimit: 1 })
   t.teardown(parser.close)
   const team = await makeTeam(service)
@@ -135,7 +135,7 @@ t.test('body_unread: a body takes too long to parse', async (t) => {
   await own.hasReason(t, 'body_unread', await own.call('POST', '/v1/emails', { key: team.key, body }))
 })
 
-t.test('timeout: the response takes longer than the deadline', async (t) => {
+t.test('timeout: the response exceeds the deadline', async (t) => {
   const team = await makeTeam(service)
   const own = await watched(t, {}, 300)
   const commit = await hold(t, database, (tx) => lockAccount(tx, team.id))

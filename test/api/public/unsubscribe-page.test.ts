@@ -103,7 +103,7 @@ t.test('unknown tokens are 404', async (t) => {
       t.strictSame([reply.status, reply.body.error?.code], [404, 'not_found'], `${method} ${bad}`)
     }
   }
-  // Valid tokens for which there is no one to unsubscribe. Mail clients get no error.
+  // Valid tokens without a matching contact. Mail clients get no error.
   for (const empty of [
     unsubscribeToken(deps.secrets, { team_id: team.id, id: sent.id, person: '' }),
     unsubscribeToken(deps.secrets, { team_id: other.id, id: sent.id, person: email }),

@@ -15,7 +15,7 @@ import { type Member, type Start, type World, within } from '../world.ts'
 const PRELOAD = join(import.meta.dirname, '../preload/heap.ts')
 const WATCHED: Start = { argv: ['--expose-gc', '--import', PRELOAD] }
 
-/** Returns how many of a kind are sent per second, over this time. */
+/** Measures how many messages are sent per second during this time. */
 async function rateOf(taken: () => number, seconds: number): Promise<number> {
   const [before, began] = [taken(), performance.now()]
   await sleep(seconds * 1_000)
@@ -25,7 +25,10 @@ async function rateOf(taken: () => number, seconds: number): Promise<number> {
 /** A single message sent next to a flood, and when it was sent. */
 type Single = { send(): Promise<string>; handedOver(id: string): number | null }
 
-/** The time from the acceptance of each of a hundred to its hand-over, in seconds; p99. */
+/**
+ * Sends a hundred messages, one after another. Measures the p99 of the time from acceptance to sending, in
+ * seconds.
+ */
 async function waitOf({ send: one, handedOver }: Single): Promise<{ p99: number; never: number }> {
   const waits: number[] = []
   let never = 0
@@ -39,7 +42,7 @@ async function waitOf({ send: one, handedOver }: Single): Promise<{ p99: number;
   return { p99: percentile(waits, 0.99), never }
 }
 
-/** Workers become quicker and a queue shorter: each way comes as often early as late. */
+/** Workers get faster and the queue shorter over time, so both variants run equally often early and late. */
 const TURNS = ['line', 'alike', 'alike', 'line', 'line', 'alike', 'alike', 'line'] as const
 
 /**
@@ -92,7 +95,7 @@ const emailFairness: Fault = {
   },
 }
 
-/** Has the API accept a number of rows of WhatsApp, in batches. */
+/** Sends a number of WhatsApp messages through the API, in batches. */
 async function floodNumbers(world: World, team: TestTeam, template: string, count: number): Promise<void> {
   for (let from = 0; from < count; from += 5_000) {
     const messages = Array.from({ length: Math.ceil(Math.min(5_000, count - from) / 50) }, (_, item) =>
@@ -152,7 +155,10 @@ const whatsappFairness: Fault = {
   },
 }
 
-/** Single emails next to a backlog: all are sent, the API stays fast, and the workers stay small. */
+/**
+ * Sends single emails next to a backlog. All must be sent, the API must stay fast, and the workers' memory
+ * small.
+ */
 const backlog = (id: string, due: 'now' | 'in an hour', words: string): Fault => ({
   id,
   words: `a backlog of 200,000 ${words} emails`,
@@ -192,7 +198,7 @@ async function sample(world: World, members: readonly Member[]): Promise<Sample>
   }
 }
 
-/** Megabytes of the heap that grow in a minute, above which it leaks. */
+/** Heap growth that counts as a leak, in MB per minute. */
 const LEAK = 1
 
 const leaks: Fault = {
@@ -209,7 +215,7 @@ const leaks: Fault = {
     let over = false
     const sampling = (async () => {
       const samples: Sample[] = []
-      // Memory that is allocated in the first third is no leak.
+      // Memory allocated in the first third doesn't count as a leak.
       await sleep(minutes * 20_000)
       while (!over) {
         samples.push(await sample(world, members))

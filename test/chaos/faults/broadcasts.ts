@@ -1,4 +1,7 @@
-/** Broadcasts whose workers and database die on the way: each who fits gets one email, or is listed with why not. */
+/**
+ * Broadcasts whose workers and database are killed. Every matching contact gets one email or is listed with
+ * the reason.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inFlight } from '../account.ts'
 import { type Broadcast, endOf, insistOn, REACHABLE, startBroadcast, tally } from '../broadcast.ts'
@@ -9,7 +12,7 @@ import { crash } from './database.ts'
 
 const PAUSES = 10
 
-/** Pauses and resumes it so often, spread over its time. @returns how often it was. */
+/** Pauses and resumes a broadcast up to PAUSES times. @returns how often. */
 async function pauseAndResume(world: World, broadcast: Broadcast): Promise<number> {
   let done = 0
   while (done < PAUSES && (await insistOn(world, broadcast, 'pause', 200))) {
@@ -20,7 +23,7 @@ async function pauseAndResume(world: World, broadcast: Broadcast): Promise<numbe
   return done
 }
 
-/** Whether a part of it has left. */
+/** True once this part of the broadcast has been sent. */
 const hasLeft = (world: World, broadcast: Broadcast, part: number) => async (): Promise<boolean> =>
   ((await tally(world, broadcast))?.left ?? 0) >= broadcast.fitting * part
 
@@ -63,7 +66,7 @@ export const broadcastFaults: readonly Fault[] = [
     load: '5,000 contacts',
     world: { apis: [REACHABLE, REACHABLE] },
     async run(world, scale) {
-      // A step takes long enough to be interrupted.
+      // Slow commits make each step long enough to be interrupted.
       const recover = await slowCommits(world, 0.002)
       const broadcast = await startBroadcast(world, 5_000 * scale)
       const isInTheMiddle = async (): Promise<boolean> => {

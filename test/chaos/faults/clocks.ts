@@ -15,7 +15,7 @@ const withClock = (seconds: number): Start => ({
   env: { CHAOS_CLOCK_MS: String(seconds * 1_000) },
 })
 
-/** Wants more than the quota and the rate allow. @returns how many rows there are too many. */
+/** Sends more than the quota and the rate allow. @returns the number of rows above them. */
 async function wantTooMuch(world: World): Promise<number> {
   const quota = await world.team({ email_limit: 100 })
   await Promise.all(Array.from({ length: 200 }, () => attempt(world, quota, anEmail())))
@@ -31,7 +31,7 @@ async function wantTooMuch(world: World): Promise<number> {
   return Math.abs(ofQuota - 100) + Math.max(0, ofRate - allowed) + tooFew
 }
 
-/** Returns rows and events outside the real time, or before their causes. */
+/** Counts rows and events outside the real time, or before their causes. */
 async function outOfTime({ sql }: World, began: Date, load: Load): Promise<number> {
   const [row] = await sql<{ wrong: string }>(
     `select count(*) filter (where e.created_at < $1 or e.created_at > clock_timestamp()
@@ -44,7 +44,7 @@ async function outOfTime({ sql }: World, began: Date, load: Load): Promise<numbe
   return Number(row?.wrong)
 }
 
-/** One API and one worker ahead of the time, the others behind it. */
+/** One API and one worker have clocks that are ahead, and the others have clocks that are behind. */
 const wrongBy = (seconds: number, words: string): Fault => ({
   id: `F/clock${seconds}`,
   words: `clocks of processes ${words} ahead and behind, while the relay is down for 10 s`,
@@ -72,7 +72,7 @@ const wrongBy = (seconds: number, words: string): Fault => ({
   },
 })
 
-/** The next whole period of a team starts at a moment of the test. */
+/** A team's period ends, and the next one starts, during the test. */
 const edge: Fault = {
   id: 'B6',
   words: 'a period that ends under more load than its quota, clocks 10 s ahead and behind',
@@ -80,7 +80,7 @@ const edge: Fault = {
   world: { apis: [withClock(10), withClock(-10)] },
   async run(world) {
     const team = await world.team({ email_limit: 200 })
-    // It ends in 8 s by the database's clock, and rolls on by its own length.
+    // The period ends in 8 s by the database's clock, and the next one has the same length.
     const [{ now } = { now: new Date() }] = await world.sql<{ now: Date }>('select clock_timestamp() as now')
     const period = { start: new Date(now.getTime() - 3_600_000), end: new Date(now.getTime() + 8_000) }
     await world.database.transaction((tx) =>

@@ -1,4 +1,4 @@
-/** A database that crashes, hangs, becomes unavailable or rejects. */
+/** A database that crashes, hangs, becomes unavailable or rejects connections. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { anEmail } from '../../support/service.ts'
@@ -10,7 +10,7 @@ import type { World } from '../world.ts'
 
 const OTHERS = `from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
 
-/** Kills one backend as the kernel would: the server ends all the others and recovers from its log. */
+/** Kills one backend, as the kernel would. The server then ends all others and recovers from its log. */
 export async function crash({ sql }: World): Promise<void> {
   const [backend] = await sql<{ pid: number }>(
     `select pid ${OTHERS} and backend_type = 'client backend' limit 1`,
@@ -18,7 +18,7 @@ export async function crash({ sql }: World): Promise<void> {
   if (backend) process.kill(backend.pid, 'SIGKILL')
 }
 
-/** Stops the whole server like a hanging machine. @returns a function that continues it. */
+/** Stops all processes of the server, like a hanging machine. @returns a function that continues them. */
 async function freezeServer({ sql }: World): Promise<() => unknown> {
   const [own] = await sql<{ pid: number }>('select pg_backend_pid() as pid')
   const server = await processesOf(await parentOf(own?.pid ?? 0))
@@ -31,7 +31,7 @@ async function freezeServer({ sql }: World): Promise<() => unknown> {
 
 const terminateAll = ({ sql }: World) => sql(`select pg_terminate_backend(pid) ${OTHERS}`).catch(() => {})
 
-/** A fault that lasts for some seconds while mail is accepted and sent. */
+/** Defines a fault that lasts for some seconds while email is accepted and sent. */
 const lasting = (
   {
     id,
@@ -60,7 +60,7 @@ const lasting = (
   },
 })
 
-/** Takes every connection that is left, and the service's own with them. */
+/** Opens all remaining connections and terminates the service's own, so that it can't reconnect. */
 async function exhaust(world: World): Promise<() => Promise<unknown>> {
   const taken: Client[] = []
   let over = false

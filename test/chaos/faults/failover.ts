@@ -1,7 +1,7 @@
 /**
- * A failover: the primary is killed while emails are accepted and sent and a broadcast expands, and its
- * synchronous standby takes over. Nothing may be paused, because the processes find what they wrote
- * (DECISIONS: A restored copy).
+ * A failover. The primary is killed while emails are accepted and sent and a broadcast expands, and its
+ * synchronous standby becomes the primary. The queue must not be paused, because the processes find their own
+ * heartbeats (DECISIONS: A restored copy).
  */
 import { startPair } from '../../support/standby.ts'
 import { inFlight, settle } from '../account.ts'
@@ -11,7 +11,7 @@ import { send } from '../load.ts'
 import { startNetwork } from '../network.ts'
 import { type OwnServer, through, type WorldOptions, within } from '../world.ts'
 
-/** A pair behind an address that moves from one to the other. */
+/** A primary and a standby behind one address, which moves to the standby at the failover. */
 async function pairServer(closing: Parameters<NonNullable<WorldOptions['server']>>[0]): Promise<OwnServer> {
   const pair = await startPair(closing)
   await pair.synchronise()
@@ -44,7 +44,7 @@ export const failoverFaults: readonly Fault[] = [
       const singles = await settle(world, await work, { ended })
       const again = { ...broadcast, id: later }
       const hasFired = await within(300, async () => (await tally(world, again))?.state === 'sent')
-      // All of the team's emails count here, single ones included.
+      // This counts all of the team's emails, including single ones.
       const all = await endOf(world, broadcast, { ended, seconds: 300 })
       const [home] = await world.sql<{ paused: string; how: string }>(
         'select (select count(*) from paused_queues) as paused, how from database_home',

@@ -1,5 +1,6 @@
 /**
- * Files whose uploads, sends and deliveries are killed on the way: none is lost, none is left over, each is counted.
+ * Files whose uploads, sends and deliveries are interrupted by kills. No file may be lost, left over or
+ * missing from the counts.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -32,7 +33,7 @@ async function insistOnUpload(world: World, { key }: TestTeam, bytes: Uint8Array
   throw world.closed.reason
 }
 
-/** Sends with a file that was uploaded and one in the call itself; some files are in several sends at once. */
+/** Sends emails with an uploaded file and an inline one. Some files are in several sends at once. */
 async function sendLarge(world: World, team: TestTeam, count: number): Promise<Load> {
   const load: Load = { accepted: new Map(), wrong: [] }
   const shared = randomBytes(500_000)
@@ -49,7 +50,7 @@ async function sendLarge(world: World, team: TestTeam, count: number): Promise<L
   return load
 }
 
-/** Where storage, files and their bytes contradict each other. */
+/** Counts contradictions between the storage count, files and their bytes. */
 async function contradictions({ sql }: World, { id }: TestTeam): Promise<number> {
   const [row] = await sql<{ wrong: string }>(
     `select (select count(*) from (
@@ -65,7 +66,7 @@ async function contradictions({ sql }: World, { id }: TestTeam): Promise<number>
   return Number(row?.wrong)
 }
 
-/** Returns what is stored of it, in any state. */
+/** Counts a team's stored files and bytes, in any state. */
 async function bytesOf({ sql }: World, { id }: TestTeam): Promise<{ files: number; bytes: number }> {
   const [row] = await sql<{ files: string; bytes: string }>(
     `select (select count(*) from files where team_id = $1) as files, (
@@ -75,7 +76,7 @@ async function bytesOf({ sql }: World, { id }: TestTeam): Promise<{ files: numbe
   return { files: Number(row?.files), bytes: Number(row?.bytes) }
 }
 
-/** Returns what remains after an hour, and after days without use. */
+/** Returns the files that remain after an hour, and after days without use. */
 async function leftOver(world: World, team: TestTeam): Promise<{ orphaned: number; unfreed: number }> {
   const later = new Date(Date.now() + DAY)
   await deleteAbandonedFiles(world.database, later)
@@ -111,7 +112,7 @@ export const fileFaults: readonly Fault[] = [
       let kills = 0
       const { result: load, strikes } = await meanwhile(work, 1_500, (nth) => {
         const kind = inTurn([world.workers, world.apis], nth)
-        // One API process is always left, however long the other takes to start.
+        // One API process always stays up, even if the other starts slowly.
         if (kind === world.apis && !kind.every((member) => member.isUp())) return
         const isKilled = inTurn(kind, nth >> 1).signal('SIGKILL')
         if (isKilled && kind === world.workers) kills += 1

@@ -1,4 +1,4 @@
-/** Races for one key, one quota, one bucket, one contact. */
+/** Concurrent calls with one idempotency key, quota, bucket or contact. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deleteBatch } from '../../../db/messages/emails/bulk.ts'
@@ -103,7 +103,7 @@ export const limitFaults: readonly Fault[] = [
       await repair()
       await within(30, () => world.apis.every((api) => api.isUp()))
       const costs = (await emailsOf(world, team)) + (await emailsOf(world, full))
-      // Its bucket and its quota are as full as ever.
+      // The failed calls must have used neither quota nor tokens.
       const answers = await many(50, () => attempt(world, team, anEmail()))
       const wrong = answers.filter(({ status }) => status !== 201).length
       return counted(await emailsOf(world, team), costs + wrong + (await contradictions(world)))
@@ -170,6 +170,6 @@ export const limitFaults: readonly Fault[] = [
   },
 ]
 
-/** Some order that differs with each call. */
+/** Orders texts differently for each seed. */
 const hash = (text: string, seed: number): number =>
   [...text].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0) * (seed + 7)) % 10_007, seed)

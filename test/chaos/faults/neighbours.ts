@@ -13,7 +13,7 @@ import { type World, within } from '../world.ts'
 
 type Calls = { took: number[]; wrong: number }
 
-/** One call after the other by four clients, for so long. */
+/** Four clients make calls one after another, for this long. */
 async function calls(world: World, team: TestTeam, seconds: number): Promise<Calls> {
   const found: Calls = { took: [], wrong: 0 }
   const end = performance.now() + seconds * 1_000
@@ -30,7 +30,7 @@ async function calls(world: World, team: TestTeam, seconds: number): Promise<Cal
   return found
 }
 
-/** A neighbour's p99 while another team does something, against the quiet before. */
+/** Compares a team's p99 while another team strains the API with its p99 before. */
 const beside = (
   { id, words, load }: { id: string; words: string; load: string },
   strain: (world: World, team: TestTeam, over: () => boolean) => Promise<unknown>,
@@ -40,7 +40,7 @@ const beside = (
   load,
   async run(world) {
     const [loud, other] = [await world.team(), await world.team()]
-    // The mail that the loud team is allowed to send would be felt on a machine of few cores: it is not the question.
+    // Deliveries for the busy team would compete for the few cores, and aren't measured here.
     for (const worker of world.workers) worker.signal('SIGSTOP')
     await calls(world, other, 2)
     const quiet = percentile((await calls(world, other, 6)).took, 0.99)
@@ -52,7 +52,7 @@ const beside = (
     await straining
     const strained = percentile(took, 0.99)
     const note = `${quiet.toFixed(0)} ms, then ${strained.toFixed(0)} ms`
-    // Less than a tenth of a second is unnoticeable.
+    // Up to a tenth of a second passes in any case.
     return counted(took.length - wrong, wrong + (strained > Math.max(100, 5 * quiet) ? 1 : 0), note)
   },
 })
@@ -60,7 +60,7 @@ const beside = (
 const many = (count: number, one: (nth: number) => Promise<unknown>): Promise<unknown> =>
   Promise.all(Array.from({ length: count }, (_, nth) => one(nth)))
 
-/** Fills a team with contacts, set-based. */
+/** Gives a team contacts, with one statement. */
 const fillContacts = ({ sql }: World, { id }: TestTeam, count: number) =>
   sql(
     `insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
@@ -130,7 +130,7 @@ export const neighbourFaults: readonly Fault[] = [
       for (const socket of sockets.filter((_, nth) => nth % 3 === 0)) socket.destroy()
       const { took, wrong } = await calls(world, team, 5)
       const ended = performance.now()
-      // The stalled and the silent ones stay: the server must not need their help.
+      // Stalled and silent clients stay connected, so the server must close them itself.
       const back = await within(90, async () => {
         const { open } = await weigh()
         return open.every((count, at) => count <= (before.open[at] ?? 0) + 20)
@@ -159,7 +159,7 @@ export const neighbourFaults: readonly Fault[] = [
       const body = JSON.stringify({ emails })
       const words = Buffer.from(upload(team.key, body, body.length, '/v1/emails/batch'))
       while (!over()) {
-        // Written at once and by the kernel, so that it is the service that is strained and not its client.
+        // One write per socket, so that the load is on the service and not on this process.
         const sockets = Array.from({ length: 40 }, (_, nth) => speak(inTurn(world.apis, nth).base(), words))
         await Promise.all(sockets.map((socket) => once(socket, 'data').catch(() => {})))
         for (const socket of sockets) socket.destroy()

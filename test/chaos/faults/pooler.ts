@@ -1,4 +1,4 @@
-/** A PgBouncer between all processes and the database, in both of its modes. */
+/** A PgBouncer between all processes and the database, in session and transaction mode. */
 import { type PoolMode, pgbouncerMissing, startPgbouncer } from '../../support/pgbouncer.ts'
 import { inFlight, settle } from '../account.ts'
 import { type Fault, inTurn, meanwhile } from '../fault.ts'

@@ -6,7 +6,7 @@ import { type Load, send } from '../load.ts'
 import { slowCommits } from '../slow-commits.ts'
 import { type World, within } from '../world.ts'
 
-/** Rows that no client knows of: its answer was lost, and the repetition must have found them. */
+/** Counts the rows unknown to every client. A repeated send must return the row whose response was lost. */
 async function unknownRows({ sql }: World, teamId: string, { accepted }: Load): Promise<number> {
   const ids = [...accepted.values()]
   const [row] = await sql<{ count: string }>(
@@ -16,7 +16,7 @@ async function unknownRows({ sql }: World, teamId: string, { accepted }: Load): 
   return Number(row?.count)
 }
 
-/** Counts copies started after the thaw, of messages that another worker had started in the meantime. */
+/** Counts the copies started after the thaw whose message another worker had started in the meantime. */
 function begunOnLostClaims({ relay }: World, { accepted }: Load, thawed: number): number {
   const copies = [...accepted.values()].flatMap((id) => {
     const all = relay.copies.get(id) ?? []
@@ -49,7 +49,7 @@ export const processFaults: readonly Fault[] = [
       const repair = await slowCommits(world, 0.2)
       const work = send(world, [team], 150 * scale, { connections: 16 })
       const { result: load } = await meanwhile(work, 700, (nth) => {
-        // One is always left, however long the other takes to start.
+        // One process always stays up, even if the other starts slowly.
         if (world.apis.every((api) => api.isUp())) inTurn(world.apis, nth).signal('SIGKILL')
       })
       await repair()
@@ -94,7 +94,7 @@ export const processFaults: readonly Fault[] = [
       const work = send(world, [team], 1_000 * scale)
       const { result: load } = await meanwhile(work, 2_000, (nth) => {
         const kind = inTurn([world.workers, world.apis], nth)
-        // One is always left, however long the other takes to start.
+        // One process always stays up, even if the other starts slowly.
         if (kind.every((member) => member.isUp())) inTurn(kind, nth >> 1).signal('SIGTERM')
       })
       return { ...(await settle(world, load)), limit: 60 }

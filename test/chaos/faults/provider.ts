@@ -1,4 +1,4 @@
-/** A relay and a network that misbehave. */
+/** Faults of the relay and its network. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestTeam } from '../../support/service.ts'
 import { emailsOf, settle } from '../account.ts'
@@ -7,13 +7,13 @@ import { attempt, insist, type Load, send, sendBatches } from '../load.ts'
 import type { Answer, Manners } from '../relay.ts'
 import { type World, within } from '../world.ts'
 
-/** Misbehaves at one message in a given number. */
+/** Misbehaves for one in `often` messages. */
 const oneIn = (often: number, misbehave: Manners): Manners => {
   let nth = 0
   return (step, line) => (nth++ % often === 0 ? misbehave(step, line) : undefined)
 }
 
-/** A relay with bad manners while mail is accepted; polite again at the end. */
+/** Defines a fault whose relay misbehaves while email is accepted, and behaves again at the end. */
 const rude = (
   { id, words, count = 400, ...limits }: { id: string; words: string; count?: number } & Partial<Outcome>,
   manners: () => Manners,
@@ -30,7 +30,7 @@ const rude = (
   },
 })
 
-/** Something in the way to the relay for some seconds. */
+/** Defines a fault of the network to the relay that lasts for some seconds. */
 const inTheWay = (
   { id, words, seconds, limit }: { id: string; words: string; seconds: number; limit: number },
   strike: (world: World) => () => void,
@@ -49,9 +49,7 @@ const inTheWay = (
   },
 })
 
-/**
- * A server that is slow for one in a given number of messages. Each gets one copy, and every row is `sent`.
- */
+/** A relay that is slow for some messages. Each message arrives once, and every row is `sent`. */
 const slowDot = (id: string, seconds: number): Fault => ({
   id,
   words: `one response in fifty to the final dot comes after ${seconds} s`,
@@ -74,7 +72,7 @@ const slowDot = (id: string, seconds: number): Fault => ({
   },
 })
 
-/** How many seconds it is until a message's job is due. Null while it has none that waits. */
+/** Returns the seconds until a message's job is due. Null without a waiting job. */
 async function dueIn({ sql }: World, id: string): Promise<number | null> {
   const [job] = await sql<{ seconds: string }>(
     `select extract(epoch from start_after - now()) as seconds from pgboss.job
@@ -95,7 +93,7 @@ async function loseAnswers(world: World, ids: readonly string[]): Promise<{ earl
     await within(60, () => ids.every((id) => copies(id) >= wanted))
     for (const id of ids) {
       let due: number | null = null
-      // After the third the message needs manual action, without a job that would become due.
+      // After the third attempt the message needs manual action and has no job.
       await within(wanted === 3 ? 5 : 30, async () => {
         due = await dueIn(world, id)
         return due !== null

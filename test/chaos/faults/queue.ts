@@ -1,4 +1,4 @@
-/** Jobs that are lost, poisoned or too many, and reports whose taker dies. */
+/** Jobs that are lost, poisoned or too many, and reports whose API process is killed. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -14,10 +14,10 @@ import { insist, type Load, send, sendBatches } from '../load.ts'
 import { largest } from '../measure.ts'
 import { type Start, type World, within } from '../world.ts'
 
-/** A worker with memory for its work only. */
+/** A worker with little memory. */
 const SMALL: Start = { argv: ['--max-old-space-size=128'] }
 
-/** Stops the workers, and starts others at the end. */
+/** Stops the workers during some work, and starts others afterwards. */
 async function withoutWorkers<T>(world: World, work: () => Promise<T>, own: Start = {}): Promise<T> {
   const count = world.workers.length
   await Promise.all(world.workers.splice(0).map((worker) => worker.stop()))
@@ -27,7 +27,7 @@ async function withoutWorkers<T>(world: World, work: () => Promise<T>, own: Star
   return done
 }
 
-/** A bounce as a mail server reports it, to the return address that the relay was given. */
+/** A bounce report of a mail server to an email's return address. */
 const bounce = (returnPath: string): string =>
   [
     'From: MAILER-DAEMON@chaos.test',
@@ -169,7 +169,7 @@ export const queueFaults: readonly Fault[] = [
       const ended = performance.now()
       const account = await settle(world, load, { ended })
       const starts = world.workers.reduce((sum, worker) => sum + worker.starts(), 0)
-      // Its retries would take long, so the rest of them is removed here.
+      // Waiting for its retries would be slow, so the rest of them is removed here.
       const id = [...poison.accepted.values()][0]
       const isDead = async () => {
         const spent = `update pgboss.job set retry_limit = retry_count

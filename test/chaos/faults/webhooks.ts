@@ -12,23 +12,23 @@ import { type Customer, startCustomer } from '../customer.ts'
 import { type Fault, inTurn, meanwhile, type Outcome } from '../fault.ts'
 import { type World, within } from '../world.ts'
 
-/** The setting with which workers reach a receiver on this machine. */
+/** The setting that allows webhooks to a receiver on this machine. */
 export const NEIGHBOURLY = { WEBHOOK_ALLOW: '127.0.0.0/8' }
 
 const KINDS: readonly EmailEventKind[] = ['sent', 'delivered', 'opened', 'clicked']
-/** Emails that things happen to in one transaction. */
+/** Emails that get an event in one transaction. */
 const BATCH = 50
-/** Requests that a worker has under way at once, and as many again whose answers are not on record yet. */
+/** Requests that a worker has in flight, plus as many whose responses it hasn't stored yet. */
 const IN_HAND = 64
 
-/** Gives a team an endpoint for everything. */
+/** Creates an endpoint for all events of a team. */
 const subscribe = ({ database }: World, { id }: TestTeam, { url }: Customer) =>
   database.transaction((tx) => {
     const by = { tx, now: new Date(), actor: 'chaos', secrets: createSecrets(SECRET_KEY) }
     return addEndpoint({ ...by, allowed: networksOf(['127.0.0.0/8']) }, id, { url })
   })
 
-/** Has a number of events happen to a team's emails, spread over time. */
+/** Stores a number of events of a team's emails, one transaction after another. */
 async function happenTo({ database }: World, { id: team_id }: TestTeam, events: number): Promise<void> {
   for (let done = 0; done < events; ) {
     const emails = Math.min(BATCH, Math.ceil((events - done) / KINDS.length))
@@ -44,7 +44,7 @@ async function happenTo({ database }: World, { id: team_id }: TestTeam, events: 
 
 type Row = { event_id: string | null; status: string | null; body: string | null }
 
-/** Each thing that happened, with its message if there is one. */
+/** Returns each event, with its webhook message if it has one. */
 const happened = (world: World, { id }: TestTeam) =>
   world.sql<Row>(
     `select m.event_id, m.status, m.body
@@ -54,7 +54,7 @@ const happened = (world: World, { id }: TestTeam) =>
     [id],
   )
 
-/** Makes everything deferred due, because five minutes are long in a test. */
+/** Makes deferred webhooks due, because a test can't wait five minutes. */
 const hurry = ({ sql }: World) =>
   sql(`update pgboss.job set start_after = now() where name = 'deliver-webhook' and state < 'active'`)
 
@@ -83,8 +83,7 @@ async function endOf(world: World, team: TestTeam, customer: Customer, kills: nu
     lost: count((row) => row.status !== 'failed' && copiesOf(row).length === 0),
     repeated: sum((row) => Math.max(0, copiesOf(row).length - 1)),
     after_answer: sum(afterAnswer),
-    // Events marked as delivered that weren't, bytes that differ from the stored ones, and undescribed
-    // events.
+    // Events wrongly marked as delivered, bytes that differ from the stored ones, and undescribed events.
     over:
       customer.undescribed.size +
       count((row) => row.status === 'delivered' && !copiesOf(row).some(({ answered }) => answered)) +
@@ -122,10 +121,10 @@ export const webhookFaults: readonly Fault[] = [
             return customer.copies.size >= 10_000 * scale * 0.9
           }),
         )
-        // One is always left, however long the other takes to start.
+        // One worker always stays up, even if the other starts slowly.
         const kill = (nth: number) =>
           world.workers.every((worker) => worker.isUp()) && inTurn(world.workers, nth).signal('SIGKILL')
-        // Few events are done within three seconds.
+        // Only a few events are delivered within three seconds.
         const first = within(60, async () => customer.copies.size > 0).then(() => kill(0))
         const { strikes } = await meanwhile(work, 3_000, (nth) => kill(nth + 1)).finally(async () => {
           over = true

@@ -1,6 +1,7 @@
 /**
- * Mail that is scheduled for one moment, with workers and a database that die around it, while a third is cancelled:
- * none leaves early, twice or not at all, and none both arrives and is cancelled. DECISIONS: Scheduled messages.
+ * Emails scheduled for the same time. Around that time workers and the database are killed, and a third of
+ * the emails is cancelled. No email may be early, repeated or missing, or be both cancelled and sent.
+ * DECISIONS: Scheduled messages.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestTeam } from '../../support/service.ts'
@@ -10,22 +11,20 @@ import { attempt, type Load, sendBatches } from '../load.ts'
 import { type World, within } from '../world.ts'
 import { crash } from './database.ts'
 
-/** How long accepting them all may take, per email and at least. */
+/** The time for accepting all emails, per email and in total at least. */
 const LEAD_MS = { each: 5, least: 10_000 }
-/**
- * How long before their time the cancelling starts, and how long after it the last one is started, per email.
- */
+/** Half of the time over which cancellations are spread around the scheduled time, per email. */
 const AROUND_MS = 3
 const CLIENTS = 8
 
 /** The results of cancellations, by id. */
 type Cancelled = { gone: Set<string>; refused: Set<string>; wrong: string[] }
 
-/** Cancels one, repeatedly until the final response. */
+/** Cancels an email, with repeats until the final response. */
 async function insistOnCancel(world: World, team: TestTeam, id: string, done: Cancelled): Promise<void> {
   for (let isRepeated = false; !world.closed.aborted; isRepeated = true) {
     const { status } = await attempt(world, team, {}, `/v1/emails/${id}/cancel`)
-    // The answer of an earlier try may be lost.
+    // The response to an earlier attempt may be lost.
     if (status === 200 || (status === 404 && isRepeated)) return void done.gone.add(id)
     if (status === 409) return void done.refused.add(id)
     if (status >= 400 && status < 500) return void done.wrong.push(id)
@@ -33,10 +32,10 @@ async function insistOnCancel(world: World, team: TestTeam, id: string, done: Ca
   }
 }
 
-/** Their common time, and when the time around it starts, in milliseconds since 1970. */
+/** The scheduled time, and when cancelling starts, in milliseconds since 1970. */
 type Times = { moment: number; from: number }
 
-/** Cancels these, spread over the time around the moment. */
+/** Cancels these emails, spread evenly around the scheduled time. */
 async function cancelAround(
   world: World,
   team: TestTeam,
@@ -56,7 +55,10 @@ async function cancelAround(
   return done
 }
 
-/** Schedules them, cancels every third around their time, and waits until most of the others have arrived. */
+/**
+ * Schedules emails, cancels every third one around the scheduled time, and waits until most of the others
+ * have arrived.
+ */
 async function scheduleAndCancel(world: World, team: TestTeam, count: number, times: Times) {
   const scheduled_at = new Date(times.moment).toISOString()
   const load = await sendBatches(world, team, count, { scheduled_at })
@@ -74,7 +76,7 @@ async function scheduleAndCancel(world: World, team: TestTeam, count: number, ti
   return { load, cancelled, acceptedInTime }
 }
 
-/** Returns the accepted ones that weren't cancelled. */
+/** Returns the accepted emails that weren't cancelled. */
 const without = ({ accepted, wrong }: Load, { gone }: Cancelled): Load => ({
   accepted: new Map([...accepted].filter(([, id]) => !gone.has(id))),
   wrong,
@@ -99,7 +101,7 @@ export const whenFaults: readonly Fault[] = [
           crashes += 1
           await crash(world).catch(() => {})
         }
-        // One is always left, however long the other takes to start.
+        // One worker always stays up, even if the other starts slowly.
         return world.workers.every((worker) => worker.isUp()) && inTurn(world.workers, nth).signal('SIGKILL')
       })
       const { load, cancelled, acceptedInTime } = result
@@ -115,7 +117,7 @@ export const whenFaults: readonly Fault[] = [
         ...account,
         over: account.over + strange + early + both + cancelled.wrong.length + (happened ? 0 : 1),
         note: `${early} early; ${cancelled.gone.size} cancelled, ${both} of them arrived, ${cancelled.refused.size} too late; ${strikes} kills, ${crashes} crash`,
-        // The crash affects what both workers had in flight.
+        // The crash affects the emails that both workers had in flight.
         allowed: inFlight(strikes + world.workers.length),
         limit: 300,
       }

@@ -1,4 +1,4 @@
-/** A process whose clock is wrong by CHAOS_CLOCK_MS, for `node --import`. Timers keep their pace. */
+/** Shifts the process's clock by CHAOS_CLOCK_MS, for `node --import`. Timers aren't affected. */
 const wrong = Number(process.env.CHAOS_CLOCK_MS)
 const right = Date.now
 

@@ -1,8 +1,10 @@
-/** A process that reports how large its heap is after a collection, for `node --expose-gc --import`. */
+/**
+ * Reports the size of the process's heap after a collection to its parent, for `node --expose-gc --import`.
+ */
 process.on('message', (question) => {
   if (question !== 'heap') return
   globalThis.gc?.()
   process.send?.(process.memoryUsage().heapUsed)
 })
-// The parent's questions keep no process alive that has ended its work.
+// Listening for requests must not keep a finished process running.
 process.channel?.unref()

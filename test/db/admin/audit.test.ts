@@ -314,6 +314,6 @@ t.test('dry runs and rejected verbs write no audit entry', async (t) => {
   t.equal(await lines(), before + 1, 'the template that was created')
 })
 
-t.test('the audit log identifies an erased person by a keyed hash', async (t) => {
+t.test("the audit log doesn't contain an erased contact's address", async (t) => {
   t.notMatch(JSON.stringify(await auditEntries(database, { limit: 1_000 })), /ana@example/)
 })

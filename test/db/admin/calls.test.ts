@@ -4,7 +4,7 @@ import { adminCli } from '../../support/admin.ts'
 import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
-// Runs a call of each kind in a process of its own, as operators do. The others share a process.
+// Calls in a separate process, as operators run them. The other calls share a process.
 const OWN = { process: true }
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 

@@ -1,4 +1,4 @@
-/** The verbs of sending domains, with a DNS server of our own. */
+/** The CLI's commands for sending domains, with a test DNS server. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { openKey } from '../../../db/accounts/domains/dkim.ts'
 import { sendingDomains } from '../../../db/accounts/domains/domains.sql.ts'

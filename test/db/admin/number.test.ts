@@ -94,7 +94,7 @@ t.test("names and phone number IDs are unique, including the default number's", 
   await refused(adding.map((word) => (word === 'acme' ? 'other' : word)))
 })
 
-t.test('number check prints what is missing, and subscribes the app if requested', async (t) => {
+t.test('number check prints missing settings, and subscribes the app if requested', async (t) => {
   const { cli, add, given } = await begin(t)
   await add()
   t.match(await cli.json(['number', 'check', 'acme']), { subscribed: false, missing: [/subscribe/] })

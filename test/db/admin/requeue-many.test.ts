@@ -1,4 +1,4 @@
-/** `requeue` with a filter that matches more than one batch: what is stored, and how it is finished. */
+/** `requeue` with a filter that matches more than one batch: the stored job and its completion. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'

@@ -1,4 +1,4 @@
-/** The verbs for DMARC, return paths and second keys of domains, with a DNS server of our own. */
+/** The CLI's commands for DMARC, return paths and second keys of domains, with a test DNS server. */
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDns } from '../../support/dns.ts'
@@ -28,7 +28,7 @@ async function start(t: Test, name: string) {
   return { dns, cli, id: id as string, domain, verified, dmarc, publish, answersMail }
 }
 
-t.test('suggests a DMARC policy with a report address if there is none', async (t) => {
+t.test('suggests a DMARC policy with a report address to a domain without one', async (t) => {
   const { dmarc } = await start(t, 'news.corp.example')
   t.match(await dmarc(), {
     ...{ type: 'TXT', name: '_dmarc.news.corp.example', state: 'missing', required: false },

@@ -203,7 +203,7 @@ t.test('GET /metrics counts scheduled messages separately', async (t) => {
   t.strictSame(await figures(), { ...before, scheduled: before.scheduled + 1 })
 })
 
-t.test('an erasure deletes scheduled messages to that person only', async (t) => {
+t.test('an erasure only deletes scheduled messages without other recipients', async (t) => {
   const team = await makeTeam(service)
   const post = async (to: string[]) => {
     const { body } = await call('POST', '/v1/emails', {

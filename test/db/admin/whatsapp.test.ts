@@ -59,7 +59,7 @@ t.test('whatsapp-template create prints ID, variables and status', async (t) => 
   t.match(await cli.json(['whatsapp-template', 'list', team.id]), [made, piped, { status: 'pending' }])
 })
 
-t.test('whatsapp-template create explains what is wrong with a file', async (t) => {
+t.test('whatsapp-template create explains the error in a file', async (t) => {
   const team = await makeTeam(service)
   const create = ['whatsapp-template', 'create', team.id, '--file', '-']
   t.match(await cli.fault(create, { input: '{' }), /isn't valid JSON/)

@@ -1,4 +1,4 @@
-/** Each channel is complete: columns, scope, providers. After adding one, this test shows what is missing. */
+/** Each channel is complete: columns, scope, providers. If a new channel lacks something, this test fails. */
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
 import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'

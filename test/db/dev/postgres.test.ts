@@ -39,10 +39,7 @@ async function scratch(t: Test): Promise<string> {
 
 let seed = ''
 
-/**
- * Like `scratch`, with a stopped cluster. It is a copy of the first one, because initdb takes most of the
- * time.
- */
+/** Like `scratch`, with a stopped cluster. It is a copy of the first one, because initdb is slow. */
 async function made(t: Test): Promise<string> {
   const directory = await scratch(t)
   await runProgram('cp', ['-a', seed, directory])

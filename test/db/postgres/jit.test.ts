@@ -1,4 +1,7 @@
-/** JIT on a server that supports it: who turns it off, for whom, and what is logged. */
+/**
+ * JIT on a server that supports it: how it is turned off for the role, and the logged statement if the role
+ * lacks the right.
+ */
 import { Client } from 'pg'
 import { type Logger, pino } from 'pino'
 import { sql } from 'slonik'
@@ -36,7 +39,7 @@ const jitOf = async (url: string) => (await query(url, 'show jit'))[0]?.jit
 const as = (url: string, username: string, database: string): string =>
   Object.assign(new URL(url), { username, pathname: `/${database}` }).href
 
-/** A database whose owner is no superuser, on its own server. */
+/** Starts a separate server with a database whose owner isn't a superuser. */
 async function ownedDatabase(t: Test) {
   const { url } = await systemPostgres(t)
   await query(url, 'create role owner login')

@@ -41,7 +41,7 @@ t.test('a notification brings the reply immediately to its waiter', async (t) =>
   const replies = createReplies(url, { poll: 60_000 })
   t.teardown(() => replies.close())
   await until('it listens', async () => (await listeners()) === 1)
-  // After this notification, none of the first connection can arrive anymore.
+  // After this notification, none from the initial connection is pending.
   const first = question(30_000)
   const rung = replies.ask('first', first)
   first.store('first')

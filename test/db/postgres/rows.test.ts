@@ -1,6 +1,6 @@
 /**
- * Many values as rows of one statement arrive unchanged under their names. In returned rows no column is
- * missing, and null is only allowed where the schema says so.
+ * Many values as rows of one statement arrive unchanged under their names. Returned rows must have all
+ * columns, and null only where the schema allows it.
  */
 import { sql } from 'slonik'
 import { array, mixed, number, string } from 'yup'

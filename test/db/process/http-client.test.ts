@@ -15,7 +15,7 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
 const before = (times: number, head = 'HTTP/1.1 103 E') => `${head}\r\n\r\n`.repeat(times)
 
-/** Returns the body, or why there is none. */
+/** Returns the body, or the error. */
 const said = async (url: string): Promise<string> => {
   const answer = await ask(url, { method: 'POST', body: '{}' }, BOUNDS).catch((error: Error) => error)
   return answer instanceof Error ? answer.message : (answer.body?.toString() ?? answer.fault)
@@ -65,7 +65,7 @@ for (const [name, answer, words] of HOSTILE) {
     const ends = await Promise.all(Array.from({ length: 10 }, () => said(url)))
     const { user, system } = process.cpuUsage(begun)
     for (const end of ends) t.match(end, words)
-    // Without limits, each would take the process seconds.
+    // Without limits, each would use seconds of CPU time.
     t.ok((user + system) / 1_000 < 2_000, `${(user + system) / 1_000} ms for ten`)
     await until('it is hung up on', () => standing() === 0)
   })

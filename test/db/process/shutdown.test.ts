@@ -21,7 +21,8 @@ t.test("a second signal exits immediately, its echo doesn't", async (t) => {
   api.kill('SIGINT')
   const early = await Promise.race([api.exited, sleep(1_200, 'draining')])
   t.equal(early, 'draining', 'one Ctrl-C through a terminal and npm is one sign')
-  // A busy process may only just have handled the first signal, and take the second for its echo.
+  // A second signal right after the first one counts as its echo, and a busy process may handle the first one
+  // late.
   const again = setInterval(() => api.kill('SIGTERM'), 500)
   t.equal(await api.exited, 1)
   clearInterval(again)

@@ -1,4 +1,4 @@
-/** Teams take turns in the queue, so one team's backlog doesn't delay another team. */
+/** The queue alternates between teams, so one team's backlog doesn't delay another team. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
@@ -129,7 +129,7 @@ t.test("a single email is queued ahead of another team's backlog", async (t) => 
   t.ok((await placeOf(store, third)) <= 2)
 })
 
-t.test('two backlogs take turns, whichever was first', async (t) => {
+t.test('two backlogs alternate, whichever was first', async (t) => {
   const { store, team } = await begin(t)
   const [one, two] = [await team(), await team()]
   await send(store, one, 100)

@@ -15,7 +15,7 @@ async function begin(t: Test) {
     const queue = await openConsumer(url, { connections: 2, onError: (fault) => void faults.push(fault) })
     const claims = queue.claims('deliver-webhook')
     t.teardown(async () => {
-      // After the stop, dropping the database can end connections that are closing, which is no error.
+      // Errors after this don't count, because dropping the database can end connections that are closing.
       const [fault] = faults
       claims.close()
       await queue.stop(1_000)

@@ -1,4 +1,4 @@
-/** What a failure is about, and its effect on the contact. */
+/** The classification of failures, and their effect on the contact. */
 import { classifyFailure, type FailureReport, failureCode } from '../../../db/validation/failures.ts'
 import t from '../../support/tap.ts'
 

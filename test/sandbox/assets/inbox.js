@@ -1,4 +1,4 @@
-// Refreshes the list while the page is visible, shows ages, and asks before deleting everything. The page
+// Refreshes the list while the page is visible, shows ages, and confirms the deletion of everything. The page
 // works without it.
 const PAUSE = 2_000
 

@@ -8,7 +8,7 @@ const LINE = 57
 
 const expected = (bytes: Buffer): string => bytes.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
 
-/** Splits bytes into pieces of whole lines and a rest. */
+/** Splits bytes into pieces of this size. The last one may be shorter. */
 const inPieces = (bytes: Buffer, size: number): Buffer[] =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) => bytes.subarray(n * size, (n + 1) * size))
 

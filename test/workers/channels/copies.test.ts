@@ -142,7 +142,7 @@ t.test('an address in several lists gets one copy, under the first', async (t) =
   silent(t, sink)
 })
 
-t.test('a deferred recipient is retried alone with the same bytes', async (t) => {
+t.test('only a deferred recipient is retried, with the same bytes', async (t) => {
   const later = new Set(['zoe@example.org', 'hidden.7x@quiet.example'])
   const { service, sink, post, row, team } = await begin(t, {
     onRcpt: (recipient) => (later.has(recipient) ? '451 4.3.0 Later' : undefined),

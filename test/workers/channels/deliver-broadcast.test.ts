@@ -74,7 +74,7 @@ t.test('an email that may have arrived fails once it may not be resent', async (
   const last = (await eventsOfEmail(database, team.id, id)).findLast(({ kind }) => kind === 'gave_up')
   t.match(last?.detail, /no response.*may have arrived.*unsubscribed/)
   t.same([received(), await broadcast.figures()], [[], { made: 1, queued: 1 }])
-  // A manual requeue restarts its attempts, but doesn't change what may have arrived.
+  // A manual requeue restarts its attempts, but the outcome of the first one is still unknown.
   const cli = adminCli({ DATABASE_URL: service.url })
   await cli.json(['queue', 'redrive', 'deliver-broadcast'])
   await until('nothing of it waits again', async () => !(await isUnderWay(database, key)))
@@ -190,7 +190,7 @@ t.test('an auto-paused broadcast shows why, and isn’t paused again for it', as
   await until('it goes on to its end', async () => (await show()).state === 'sent')
 })
 
-t.test('a check also asks a separate relay of broadcasts', async (t) => {
+t.test('a check also contacts a separate relay of broadcasts', async (t) => {
   const { service, sink } = await begin(t)
   const { database, deps } = service
   const relay = createSmtpProvider({ url: 'smtp://127.0.0.1:9', max_connections: 1 })

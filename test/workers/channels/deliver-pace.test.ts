@@ -1,4 +1,7 @@
-/** Rate limits of providers, shared by all workers. Real workers, the SES stand-in, a real SMTP server. */
+/**
+ * Rate limits of providers, shared by all workers. With real workers, a simulated SES API and a real SMTP
+ * server.
+ */
 import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
@@ -178,7 +181,7 @@ t.test('an email that waited 24 h behind a pause is sent afterwards', async (t) 
   await until('it is sent', async () => (await emailById(service.database, team.id, id))?.status === 'sent')
 })
 
-t.test('an SMTP relay has no rate limit until it asks for one', async (t) => {
+t.test('an SMTP relay has no rate limit until it throttles', async (t) => {
   let throttled = false
   const { service, team } = await world(t)
   const sink = await startSmtpSink(t, { onRcpt: () => (throttled ? '421 4.7.0 Throttled' : undefined) })

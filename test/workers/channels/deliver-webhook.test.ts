@@ -126,7 +126,7 @@ t.test('a disabled webhook’s first week is stored as failed and can be replaye
   await until('they are recorded', async () => (await show()).last_success_at !== null)
 })
 
-t.test('a new URL ignores a wait that the old one asked for', async (t) => {
+t.test('a new URL ends a wait that the old one requested', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   const healthy = await startReceiver(t)
   receiver.answer = (_one, response) => void response.writeHead(503, { 'retry-after': '3600' }).end()

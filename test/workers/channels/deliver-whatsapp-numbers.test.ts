@@ -197,7 +197,7 @@ t.test('a paused number’s messages wait, others are sent', async (t) => {
   await until('all have left', () => from(paused.phone_number_id).length === 5)
 })
 
-t.test('teams that share a number take turns', async (t) => {
+t.test('messages of teams that share a number alternate', async (t) => {
   const order: string[] = []
   const flooding = await sender()
   const { work } = await begin(t, ({ body }) => {
@@ -320,7 +320,7 @@ t.test('version 0.1.0 gives jobs to messages it can send, and to no others', asy
   t.equal(from(numbered.phone_number_id).length, 3)
 })
 
-t.test('version 0.1.0 sees no reason to accept new templates, nor teams with a number', async (t) => {
+t.test('version 0.1.0 rejects new kinds of templates and teams with a number', async (t) => {
   await begin(t)
   const [plain, numbered] = [await sender({ own: false }), await sender()]
   t.equal((await OLD.accept(plain.team.id)).length, 1)

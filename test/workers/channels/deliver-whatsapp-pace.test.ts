@@ -1,4 +1,5 @@
-// Limits and pauses of WhatsApp messages: recipients, numbers, accounts. Real workers, a stand-in Cloud API.
+// Limits and pauses of WhatsApp messages: recipients, numbers, accounts. With real workers and a simulated
+// Cloud API.
 
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { EMPTY } from '../../support/empty.ts'

@@ -1,4 +1,5 @@
-// Results of WhatsApp messages: accepted, rejected, unknown, reported. Real workers, a stand-in Cloud API.
+// Results of WhatsApp messages: accepted, rejected, unknown, reported. With real workers and a simulated
+// Cloud API.
 
 import { sql } from 'slonik'
 import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'

@@ -45,7 +45,7 @@ t.test('memory of sent files is reused', async (t) => {
   t.ok(first.encoded.get(one.wanted.sha256)?.includes(block as Buffer))
 })
 
-t.test('memory for whole chunks is allocated together, up to the budget', async (t) => {
+t.test('memory for full chunks is allocated together, up to the budget', async (t) => {
   const held = await hold(createEncodedFiles(service.database, ONE), one)
   const [first, second, rest] = held.encoded.get(one.wanted.sha256) ?? []
   t.equal(second?.buffer, first?.buffer)
@@ -134,7 +134,7 @@ t.test('bytes that may still be in transit are never overwritten', async (t) => 
   t.equal(textOf(lost, one), one.base64)
 })
 
-t.test('emails queue for memory, and an oversized one is admitted alone', async (t) => {
+t.test('emails queue for memory, and an oversized one waits for the others', async (t) => {
   const files = createEncodedFiles(service.database, ONE)
   const first = await hold(files, one)
   const hasRoom = files.look()

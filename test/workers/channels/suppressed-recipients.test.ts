@@ -1,4 +1,7 @@
-/** Transactional email to suppressed addresses: who is skipped, how that is shown, and how to send anyway. */
+/**
+ * Transactional email to suppressed addresses: skipped recipients, how they are shown, and how to send
+ * anyway.
+ */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'

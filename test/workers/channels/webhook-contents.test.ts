@@ -1,6 +1,6 @@
 /**
- * Webhooks about emails, WhatsApp messages and contacts, and who gets them: real workers, a receiver with the
- * reference library.
+ * Webhooks about emails, WhatsApp messages and contacts, and their endpoints. With real workers and a
+ * receiver that uses the reference library.
  */
 import { sql } from 'slonik'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'

@@ -1,4 +1,4 @@
-/** Messages whose template Meta pauses or disables. Real worker, a stand-in Cloud API. */
+/** Messages whose template Meta pauses or disables. With a real worker and a simulated Cloud API. */
 import { sql } from 'slonik'
 import {
   applyReportedTemplates,

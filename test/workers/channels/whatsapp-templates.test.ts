@@ -1,7 +1,7 @@
 /**
- * The template examples of Meta's documents: created, synced with the stand-in, sent through the API.
- * https://developers.facebook.com/documentation/business-messaging/whatsapp/templates/components, and its pages on
- * marketing, utility and authentication templates.
+ * The template examples of Meta's documents are created, synced with a simulated Cloud API and sent through
+ * our API. https://developers.facebook.com/documentation/business-messaging/whatsapp/templates/components,
+ * and its pages on marketing, utility and authentication templates.
  */
 import { showWhatsappTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import { awaitSync, requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'

@@ -16,7 +16,10 @@ function begin() {
     begun: () => state.begun,
   }
   const yielding = createYielding([prior], () => state.now)
-  /** Returns what may be claimed after some time and other starts. It is claimed, and more is waiting. */
+  /**
+   * Claims the allowed number of jobs after some time and other starts, while more are waiting. @returns that
+   * number.
+   */
   const after = (milliseconds: number, begun: number): number => {
     state.now += milliseconds
     state.begun += begun
@@ -98,7 +101,7 @@ for (const [first, gives] of [
     t.ok(slots[first].lastStarvedAt() >= before, 'one has waited until then')
   })
 
-t.test('large messages that wait for each other hold back no webhook', async (t) => {
+t.test("large messages that wait for each other don't delay webhooks", async (t) => {
   const slots = openSlots({ concurrency: 4, webhooks: { concurrency: 4 } } as WorkerDeps)
   const { promise, resolve } = Promise.withResolvers<void>()
   const applicant = { sender: { key: 'a relay' }, isProven: () => true, is_large: true }

@@ -152,7 +152,7 @@ t.test('buffered items are written in order, by one writer, without loss', async
   t.ok(written.length < 5, `${written.length} writes`)
 })
 
-/** Creates a buffer whose writes end when the test says so. */
+/** Creates a buffer whose writes the test ends. */
 function heldBuffer(room: number) {
   const writes: PromiseWithResolvers<void>[] = []
   const written: number[][] = []

@@ -1,4 +1,4 @@
-/** The start time of a send, whatever this process's clock says. */
+/** The start time of a send, independent of this process's clock. */
 import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createServiceClock } from '../../../db/postgres/service-clock.ts'

@@ -4,7 +4,7 @@ import t from '../../support/tap.ts'
 
 const PATIENCE = 60_000
 
-/** Creates work that runs until it is ended, and records what has started. */
+/** Creates work that runs until it is ended, and records the started items. */
 function work() {
   const running: { name: string; end: () => void }[] = []
   const begun: string[] = []
@@ -108,7 +108,7 @@ t.test('slow and failing senders share half of the slots', async (t) => {
   await endAll()
 })
 
-t.test('a sender that returns a slot may take one', async (t) => {
+t.test('a sender that returns a slot can use another', async (t) => {
   const share = createSlots(8).share()
   const { begin, count, end, endAll, settle } = work()
   for (let each = 0; each < 6; each++) begin(share, 'busy', { sender: { key: 'busy', at_once: 2 } })
@@ -119,7 +119,7 @@ t.test('a sender that returns a slot may take one', async (t) => {
   await endAll()
 })
 
-t.test('slow work makes room for others, up to the number of slots', async (t) => {
+t.test('slow work releases slots to others, up to the number of slots', async (t) => {
   const share = createSlots(2, 1).share()
   const { begin, count, end, endAll, settle } = work()
   const late = () => new Promise((resolve) => setTimeout(resolve, 20))
@@ -176,7 +176,7 @@ t.test('a sender without a limit never steps aside', async (t) => {
   await endAll()
 })
 
-t.test('abandoned work takes no slot when one is free', async (t) => {
+t.test("abandoned work doesn't use a slot that becomes free", async (t) => {
   const share = createSlots(1).share()
   const { begin, count, end, endAll, settle } = work()
   begin(share, 'first')

@@ -53,7 +53,7 @@ t.test('an event that the database rejects fails only its own report', async (t)
   t.equal(await retries(), 0, 'the others needed no second try')
 })
 
-t.test('reports taken one by one retry separately, early ones and failed ones', async (t) => {
+t.test('reports processed one by one retry separately', async (t) => {
   const { service, team, ids } = await beginReports(t, 2)
   const about = (id: string, changes = {}) =>
     sesReport(
@@ -132,7 +132,7 @@ t.test('a report with only the provider’s id waits until that is stored', asyn
   await until('it is found', async () => (await emailStatus(service, first)) === 'opened')
 })
 
-t.test('a thousand reports take a few statements per hundred', async (t) => {
+t.test('a thousand reports need a few statements per hundred', async (t) => {
   const { service, team, ids, status } = await beginReports(t, 1_000)
   await withoutSchedules(service)
   await storeAll(
@@ -188,7 +188,7 @@ t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t)
   for (const id of ids) t.equal(await emailStatus(service, id), 'bounced')
 })
 
-t.test('reports whose workers died are taken alone, after the rest', async (t) => {
+t.test('reports whose workers died are processed singly, after the rest', async (t) => {
   const { service, ids, status } = await beginReports(t, 5)
   await storeAll(
     service,

@@ -89,7 +89,7 @@ for (const relay of RELAYS)
     })
   })
 
-t.test('an unsubscribe by an address that is no contact is stored', async (t) => {
+t.test('an unsubscribe of an unknown contact is stored', async (t) => {
   const { service, team, key, post } = await begin(t, 'mailgun')
   const [id = ''] = await storeEmails(service, team, [['ana@example.org', 'bea@example.org']])
   await post(id, 'unsubscribed unsubscribe', 'Ana@example.org')

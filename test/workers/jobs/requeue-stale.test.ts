@@ -1,4 +1,4 @@
-/** The sweep finds what the queue lost and reports what has failed. */
+/** The sweep requeues messages whose job was lost, and reports failed ones. */
 import { sql } from 'slonik'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { resumeSender } from '../../../db/delivery/senders/show.ts'

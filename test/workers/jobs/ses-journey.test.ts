@@ -1,4 +1,4 @@
-/** From a send through SES to its reports through SNS. Real workers, both stand-ins. */
+/** From a send through SES to its reports through SNS. With real workers and simulated SES and SNS. */
 import { randomBytes } from 'node:crypto'
 import PostalMime from 'postal-mime'
 import { createApp } from '../../../api/app.ts'
@@ -20,7 +20,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const OURS = makeCertificate([SNS_HOST])
 
-/** Starts a worker that sends through SES's stand-in. */
+/** Starts a worker that sends through a simulated SES. */
 async function work(t: Test, service: Service, onSend: SesScript['onSend'] = () => undefined) {
   const api = await startSesApi(t, { onSend })
   const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url, max_connections: 50 })

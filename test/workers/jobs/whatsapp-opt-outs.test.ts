@@ -25,7 +25,7 @@ async function post({ call }: Service, field: string, value: Json): Promise<void
 
 const seconds = (ago = 0): string => String(Math.floor(Date.now() / 1_000) - ago)
 
-/** Builds a recipient's update that asks to stop. */
+/** Builds the update for a recipient's STOP message. */
 const says = (changes: Json = {}): Json => ({
   messages: [
     {

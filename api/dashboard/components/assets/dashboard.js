@@ -192,7 +192,7 @@ function isInUse(part) {
     [...part.querySelectorAll('input:not([type=hidden]),select,textarea')].some(isChanged)
   )
 }
-/** Replaces a part or row with its new version. Keeps what is open and the focus. */
+/** Replaces a part or row with its new version. Keeps open details and the focus. */
 function swap(part, later) {
   if (later.outerHTML === sent.get(part) || isInUse(part)) return
   const own = document.importNode(later, true)

@@ -61,8 +61,8 @@ const doing = (
   )
 
 /**
- * Defines the question of an action.
- * @param words returns the question with the webhook's name.
+ * Defines the confirmation of an action.
+ * @param words builds the question from the webhook's name.
  */
 const asking =
   (words: (name: string) => string, more: Omit<Question, 'question'>) =>

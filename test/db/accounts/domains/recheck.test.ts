@@ -1,6 +1,4 @@
-/**
- * The nightly recheck of verified domains, with a DNS server of our own. DECISIONS: Domains checked again.
- */
+/** The nightly recheck of verified domains, with a test DNS server. DECISIONS: Domains checked again. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { addDomain, domainView } from '../../../../db/accounts/domains/add.ts'

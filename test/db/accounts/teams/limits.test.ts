@@ -100,7 +100,7 @@ t.test("uses the subscription's period, or the calendar month", async (t) => {
   t.strictSame(currentPeriod(ROW, now), { start: new Date(ROW.period_start), end: new Date(ROW.period_end) })
 })
 
-t.test('the bucket holds five seconds of the rate, and errors include the wait', async (t) => {
+t.test('the bucket has five seconds of the rate, and errors include the wait', async (t) => {
   t.equal(computeBurst(2), 10)
   t.equal(account({ refilled_at: '2026-02-01T00:00:00.000Z' }).bucket.tokens, 10)
   const empty = { bucket_tokens: -3, refilled_at: NOW }
@@ -114,7 +114,7 @@ t.test('the bucket holds five seconds of the rate, and errors include the wait',
   })
 })
 
-t.test('returns the rest of rate and period in whole seconds', async (t) => {
+t.test('returns the remaining rate and quota, with the time left', async (t) => {
   const limit_state = { rate: 2, capacity: 10, tokens: 4 }
   const quota = { limit: 50, left: 39, period_seconds: 31 * 86_400, seconds_left: 9.5 * 86_400 }
   t.strictSame(toLimitState(account()), { ...limit_state, quota })

@@ -1,6 +1,6 @@
 /**
- * Locked accounts: who waits and who skips them, and the refunds of deleted messages. Only messages of this
- * period are refunded, and never more than was used.
+ * Locked accounts: calls that wait, jobs that skip them, and the refunds of deleted messages. Only messages
+ * of the current period are refunded, and never more than was used.
  */
 import { lockAccount, lockAccounts, refundQuota } from '../../../../db/accounts/teams/limits.ts'
 import { stopClock } from '../../../support/clock.ts'

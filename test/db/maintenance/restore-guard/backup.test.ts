@@ -1,6 +1,6 @@
 /**
- * The commands and steps of db/README.md, *Backup and restore*: they copy a database with the machine's own
- * pg_dump, as a role that is no superuser, and start the copy without sending anything again.
+ * The commands and steps of db/README.md, *Backup and restore*. They copy a database with the machine's own
+ * pg_dump, without a superuser, and start the copy without repeated sends.
  */
 
 import { mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
@@ -40,7 +40,7 @@ async function chapter(): Promise<{ commands: string; example: string }> {
   return { commands, example }
 }
 
-/** Starts a server with a database whose owner is no superuser, and can create others. */
+/** Starts a server with a database. Its owner isn't a superuser, but can create databases. */
 async function startServer(t: Test, bin: string): Promise<string> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-backup-')))
   t.teardown(() => rm(home, { recursive: true, force: true }))

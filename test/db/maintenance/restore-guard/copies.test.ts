@@ -154,7 +154,7 @@ t.test('after a failover, only older processes continue', async (t) => {
   const url = await copyDatabase(t, seeded.url)
   await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
   const database = await openPool(t, url, { size: 3 })
-  // Checked before it is decided, which takes a moment on a busy machine.
+  // The check must run before the decision, which needs a moment on a busy machine.
   const times = { every: 50, hold: 2_000, patience: 4_000 }
   const watch = async () => {
     const { end } = await watchDatabase({ database, log: silentLog }, times)

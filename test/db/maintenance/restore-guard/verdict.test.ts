@@ -1,4 +1,4 @@
-/** What a process concludes from heartbeats in the database: a failover, a copy, or nothing yet. */
+/** A process's conclusion from the heartbeats in the database: a failover, a copy, or nothing yet. */
 
 import type { HeartbeatResult } from '../../../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import {
@@ -12,7 +12,9 @@ const TIMES = { every: 1_000, hold: 3_000, patience: 30_000 }
 const AT = '2026-11-23T12:00:00.000Z'
 const LATER = '2026-11-25T12:00:00.000Z'
 
-/** Judges a process whose last check was a second ago. Everything is unchanged, except what a test passes. */
+/**
+ * Judges a process whose last check was a second ago. Everything is unchanged except for the given values.
+ */
 const judged = (look: Partial<HeartbeatResult>, memory: Partial<Memory> = {}): string => {
   const found: HeartbeatResult = {
     ...{ found: true, at: AT, is_home: true, is_same_place: true, home_id: 'one', how: 'begun' },

@@ -1,6 +1,6 @@
 /**
- * `contact erase`: what is erased, what stays about others, and the state of the address when it is created
- * again.
+ * `contact erase`: the erased data, the remaining data of other contacts, and the status of the address when
+ * it is created again.
  */
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
@@ -69,7 +69,7 @@ const eventsOf = ({ database }: Service, id: string) =>
     select array_agg(recipient order by recipient) as recipients, string_agg(detail, '') as details
     from email_events where email_id = ${id}`)
 
-t.test('erases a person from contacts, emails, events and reports', async (t) => {
+t.test('erases a contact from contacts, emails, events and reports', async (t) => {
   const { service, team, erase } = await start(t)
   const { call, database } = service
   await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
@@ -148,7 +148,7 @@ t.test('later events of an erased email have no text', async (t) => {
   )
 })
 
-t.test('erases the person from dead letters', async (t) => {
+t.test('erases the contact from dead letters', async (t) => {
   const { service, team, erase } = await start(t)
   const deadLetters = () =>
     service.database.anyFirst(sql.type(object({ words: string().defined() }))`
@@ -169,7 +169,7 @@ t.test('erases the person from dead letters', async (t) => {
   t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 2 })
 })
 
-t.test("only matches whole addresses, and the team's own reports", async (t) => {
+t.test("only matches complete addresses, and the team's own reports", async (t) => {
   const { service, team, erase } = await start(t)
   const { database } = service
   const other = await makeTeam(service)
@@ -330,7 +330,7 @@ t.test('keeps only a keyed hash of an erased address', async (t) => {
   t.notMatch(text, /ana|diaz/i)
 })
 
-t.test('removes an erased person from the skips of broadcasts', async (t) => {
+t.test('removes an erased contact from the skips of broadcasts', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
   await contacts(['Ana.Diaz', 'ben'], { country: 'FR' })
   const id = await create()
@@ -347,7 +347,7 @@ t.test('removes an erased person from the skips of broadcasts', async (t) => {
   t.match((await get(id)).body, { stats: { made: 0, skipped: 2 } })
 })
 
-t.test("a report that waited for an erasure doesn't name the person", async (t) => {
+t.test("a report that waited for an erasure doesn't contain the address", async (t) => {
   const { service, team } = await start(t)
   const { database, deps } = service
   const id = await send(service, team, [ANA, 'ben@example.com'])
@@ -439,7 +439,7 @@ t.test('a broadcast creates no email for an erased contact', async (t) => {
   for (const { row } of rows) t.notMatch(row, /ana\.diaz/i)
 })
 
-t.test('erases webhooks about deleted subjects of that person only', async (t) => {
+t.test('erases webhooks about deleted subjects of that contact only', async (t) => {
   const { service, team, erase } = await start(t)
   const { call, database, url } = service
   const { key } = team

@@ -1,6 +1,6 @@
 /**
- * An export contains everything about a person that an erasure would find, and nothing about others.
- * DECISIONS: Erase.
+ * An export contains all data that an erasure of the contact would find, and no data of others. DECISIONS:
+ * Erase.
  */
 import { sql } from 'slonik'
 import { number, object } from 'yup'
@@ -110,7 +110,7 @@ async function start(t: Test) {
   }
 }
 
-t.test("contact export contains the person's data and no other recipients", async (t) => {
+t.test("contact export contains the contact's data and no other recipients", async (t) => {
   const { team, cli, contact, sole, shared, waiting, timed, copied, blind, at, test, broadcast } =
     await start(t)
   const found = await cli.json(['contact', 'export', team.id, ANA])

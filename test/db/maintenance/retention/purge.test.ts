@@ -1,4 +1,4 @@
-/** Retention: what is deleted when, and what never is. */
+/** Retention: the data that is deleted after a period, and the data that never is. */
 import { sql } from 'slonik'
 import { array, number, object, string } from 'yup'
 import { saveTemplate } from '../../../../db/content/templates/save.ts'

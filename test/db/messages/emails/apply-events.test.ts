@@ -14,7 +14,7 @@ import t from '../../../support/tap.ts'
 const START = Date.UTC(2026, 0, 1)
 const NOW = new Date(START + 3_600_000)
 
-/** An event before it belongs to a row: the email, the recipient, what happened and when. */
+/** An event before it belongs to a row: the email, the recipient, the kind and the time. */
 type Draft = { email: number; to: string | null; what: (typeof HAPPENINGS)[number]; second: number }
 
 const HAPPENINGS = [
@@ -78,7 +78,7 @@ type Run = typeof runs extends fc.Arbitrary<infer R> ? R : never
 
 const keyOf = ({ to, what, second }: Draft): string => `${to}:${what.kind}:${what.effect}:${second}`
 
-/** Returns whom an event is about. Only recipients of the email count. */
+/** Returns the recipient that an event is about. Only recipients of the email count. */
 function about({ email, to }: Draft): 'a' | 'b' | 'nobody' | undefined {
   const own: readonly string[] = RECIPIENTS[email] ?? []
   if (to === null) return own.length === 1 ? (own[0] as 'a' | 'b') : 'nobody'

@@ -83,7 +83,7 @@ t.test('finds an email by its IDs, keys and Message-ID', async (t) => {
   t.strictSame(await find({ team_id: other, id: first }), [], 'another team finds nothing of it')
 })
 
-t.test('filters by subject words, dates, status, domain, template and tag', async (t) => {
+t.test('filters by subject, dates, status, domain, template and tag', async (t) => {
   const { team, first, second, third } = await start()
   const found = (filter: EmailFilter) => find({ team_id: team, ...filter })
   t.strictSame(await found({ subject: '  invoice ' }), [third, second])

@@ -339,7 +339,7 @@ t.test('many events need as many statements as one', async (t) => {
 t.test('records failures caused by the template, unless newer events exist', async (t) => {
   const definition = aTemplate()
   const { id: template_id } = await makeTemplate(service, team.id, definition)
-  // By the test's own clock, because earlier tests may have taken longer on a busy machine.
+  // From the current time, because earlier tests may have been slow on a busy machine.
   const begun = Math.floor(Date.now() / 1_000) * 1_000
   const reply = await service.call('POST', '/v1/whatsapp/messages', {
     key: team.key,

@@ -1,4 +1,4 @@
-/** What a worker stores about its number. */
+/** The number that a worker stores at its start. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { recordDefaultNumber } from '../../../../db/messages/whatsapp/numbers.ts'

@@ -68,7 +68,7 @@ t.test('a one-time password uses its code twice', async (t) => {
   )
 })
 
-t.test("names what can't be sent", async (t) => {
+t.test('names unsupported components', async (t) => {
   const odd: [RegExp, ...unknown[]][] = [
     [/header of the kind gif/, { type: 'HEADER', format: 'GIF' }, body('x')],
     [/header of the kind product/, { type: 'HEADER', format: 'PRODUCT' }, body('x')],

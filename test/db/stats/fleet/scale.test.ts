@@ -110,6 +110,6 @@ t.test('scales down idle workers only', async (t) => {
   t.equal(computeScale([], [process('worker', 1, relay)], []).workers.recommended, 1)
 })
 
-t.test('recommends one worker if there is none', async (t) => {
+t.test('recommends one worker if none is running', async (t) => {
   t.match(computeScale([late], [], []).workers, { latency_seconds: 20, processes: 0, recommended: 1 })
 })

@@ -1,4 +1,7 @@
-/** What a DKIM signature protects, and what lists and relays may still add. Verified by OpenDKIM. */
+/**
+ * The parts of an email that a DKIM signature protects, and the additions by lists and relays that it allows.
+ * Verified by OpenDKIM.
+ */
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

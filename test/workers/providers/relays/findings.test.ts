@@ -263,7 +263,7 @@ t.test('a Message-ID of our form replaces the reference, bare or in brackets', a
   t.strictSame(await found(POSTMARK, postmark), [], 'its own id looks like one of ours')
 })
 
-t.test('times are seconds, milliseconds or dates, and whole seconds mean their end', async (t) => {
+t.test('times are seconds, milliseconds or dates, and full seconds count to their end', async (t) => {
   const at = async (page: RelayPage, name: string, value: unknown) => {
     const [, event] = DELIVERIES.find(([each]) => each === page) ?? []
     return (await read(page, { ...event, [name]: value })).map(({ occurred_at }) => occurred_at.toISOString())

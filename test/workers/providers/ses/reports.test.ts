@@ -89,7 +89,7 @@ t.test('an automatic reply is in the timeline and changes nothing', async (t) =>
   t.strictSame(event && summary(event), ['auto_reply', 'none', 'ana@example.com', 'Transient/General'])
 })
 
-t.test('status and reply of each recipient take precedence over the type', async (t) => {
+t.test('status and reply of each recipient override the type', async (t) => {
   const recipient = (action: string, status: string, diagnosticCode?: string) => ({
     ...{ emailAddress: 'ana@example.com', action, status },
     ...(diagnosticCode !== undefined && { diagnosticCode }),

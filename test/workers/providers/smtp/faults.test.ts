@@ -1,6 +1,6 @@
 /**
- * Servers that fail in mid-dialogue: what is safe to retry, and what is unknown. A hanging send would end at
- * tap's own limit.
+ * Servers that fail in mid-dialogue: outcomes that are safe to retry, and unknown ones. A hanging send would
+ * end at tap's own limit.
  */
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
@@ -195,7 +195,7 @@ t.test('a recovered server is used again at once', async (t) => {
   t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
 })
 
-t.test('the final response has a time limit of its own', async (t) => {
+t.test('the final response has a separate time limit', async (t) => {
   const sink = await startSmtpSink(t, {
     onMessage: async () => {
       await new Promise((resolve) => setTimeout(resolve, 4_500))

@@ -1,4 +1,4 @@
-/** Any input as a report costs bounded time, and what is read of it can be stored. */
+/** Any input as a report is parsed in bounded time, and the result can be stored. */
 import fc from 'fast-check'
 import { deliveryStatus } from '../../../sandbox/reports.ts'
 import { at, mail_from, raw, readBytes, report } from '../../../support/mail-reports.ts'

@@ -229,7 +229,7 @@ t.test('the last attempt has its own date; implausible dates become the reportâ€
   }
 })
 
-t.test('a complaint needs no recipient; not-spam and auth-failure are no complaints', async (t) => {
+t.test("a complaint needs no recipient, and not-spam and auth-failure don't count", async (t) => {
   const about = { mail_from, recipient: 'ana@example.org', raw, at }
   const complaint = {
     channel: 'email',
@@ -289,7 +289,7 @@ t.test('our address counts in the returned header, not in the returned body', as
     await t.rejects(returning(...parts), /no signed reference to one of our emails/)
 })
 
-t.test('a reply of a person or a program to our address is ignored', async (t) => {
+t.test('manual and automatic replies to our address are ignored', async (t) => {
   const away = `From: ana@example.org\r\nTo: <${mail_from}>\r\n`
   for (const rest of [
     'Auto-Submitted: auto-replied\r\nSubject: x',

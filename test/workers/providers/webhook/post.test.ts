@@ -57,7 +57,7 @@ t.test('a server with a certificate for another name gets nothing', async (t) =>
   t.strictSame(came, [])
 })
 
-/** Starts a server on every address of this machine, and a name that resolves as the test says. */
+/** Starts a server on every address of this machine, with a name whose addresses the test sets. */
 async function beginPlain(t: Test, answer: RequestListener) {
   let opened = 0
   const server = createHttpServer(answer)
@@ -89,7 +89,7 @@ t.test('a connection is reused, but never after its name’s addresses change', 
   t.equal(opened(), 2)
 })
 
-t.test('a connection closed during its reuse is no failure', async (t) => {
+t.test('retries if a reused connection is closed', async (t) => {
   const served = new WeakSet<object>()
   const { post, opened } = await beginPlain(t, ({ socket }, response) => {
     if (served.has(socket)) socket.resetAndDestroy()

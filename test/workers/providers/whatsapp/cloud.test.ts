@@ -1,4 +1,4 @@
-// The WhatsApp Cloud API adapter against a stand-in: requests field by field, and each error class.
+// The WhatsApp Cloud API adapter with a simulated API: requests field by field, and each error class.
 
 import { createServer } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
