@@ -136,10 +136,7 @@ function createBudget(budget: Budget) {
           if (!take(owner, bytes) && !(await takeInTime(owner, bytes))) throw tooManyLarge()
           reserved += bytes
         },
-        /**
-         * Counts a chunk, and reserves capacity for it if the length is unknown. @throws RequestError
-         * unavailable
-         */
+        /** Reserves capacity for a chunk of unknown length. @throws RequestError unavailable */
         hold(bytes: number): void {
           read += bytes
           if (read <= reserved) return

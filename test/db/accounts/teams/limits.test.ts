@@ -153,6 +153,8 @@ t.test('saves the account with a charge', async (t) => {
     3,
     4,
     5,
+    6,
+    7,
   ])
 })
 

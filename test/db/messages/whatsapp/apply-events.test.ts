@@ -181,7 +181,7 @@ t.test('sends a returned message again, unless the failure is of another attempt
   const ago = (seconds: number) => ({ occurred_at: new Date(now.getTime() - seconds * 1_000) })
   const again = (message_id: string) => ({
     kind: 'applied',
-    again: { number: null, team_id: team.id, message_id, seconds: 0 },
+    again: { number: null, parts: false, team_id: team.id, message_id, seconds: 0 },
   })
   const untaken = { status: 'queued', accepted_at: null, provider_message_id: null }
   const cases: [id: string, seconds: number, result: object, row?: object][] = [
