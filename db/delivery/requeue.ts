@@ -122,6 +122,20 @@ export async function requeueMessages(
   return requeued.map(({ team_id, id }) => ({ team_id, id }))
 }
 
+/**
+ * Requeues a team's filtered or selected messages. Skips a message if all of its recipients are suppressed.
+ * @returns the requeued messages.
+ */
+export async function requeueMany(
+  { secrets, ...at }: RequeueingMany,
+  channel: Deliverable,
+  { teamId, ids, force }: { teamId: string; ids: readonly string[]; force: boolean },
+): Promise<readonly DeliveryRef[]> {
+  const refs = ids.map((id) => ({ team_id: teamId, id }))
+  const { left } = await leaveOutSuppressed({ tx: at.tx, secrets }, channel, teamId, refs)
+  return requeueMessages(at, channel, left, { by: 'person', force })
+}
+
 /** The stored form of a manual selection in a background job. Its times are text. */
 export type PickedByPerson = {
   ids?: readonly string[]
@@ -156,10 +170,9 @@ export async function requeuePicked(
   const ids = await find?.(part)
   const wanted = { ...picked, ...(ids && { ids }), since: since === undefined ? undefined : new Date(since) }
   const refs = await requeueableMessages(tx, channel, teamId, wanted, part)
-  const how: How = { by: 'person', force: picked.force }
-  const { left } = await leaveOutSuppressed({ tx, secrets }, channel, teamId, refs)
-  const requeued = await requeueMessages({ tx, queue, now: new Date(at) }, channel, left, how)
-  const looked = ids ?? refs.map(({ id }) => id)
+  const open = { teamId, ids: refs.map(({ id }) => id), force: picked.force }
+  const requeued = await requeueMany({ tx, queue, secrets, now: new Date(at) }, channel, open)
+  const looked = ids ?? open.ids
   const last = looked.length < REQUEUE_BATCH ? undefined : looked.at(-1)
   return { cursor: last ? { after: last } : null, checked: refs.length, changed: requeued.length }
 }

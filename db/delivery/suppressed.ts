@@ -34,7 +34,7 @@ export async function leaveOutSuppressed(
   for (const { ref, identities } of rows) {
     const count = identities.filter((identity) => stopped.has(identity)).length
     suppressed += count
-    if (count === 0 || count < identities.length) left.push(ref)
+    if (identities.length === 0 || count < identities.length) left.push(ref)
   }
   return { left, suppressed }
 }

@@ -11,8 +11,8 @@ const MAX_SORTED = 1_000
 /** Returns what a cell is sorted by. Null if it has no value. */
 function sortValue({ text, iso, number }: Cell): string | number | null {
   if (iso !== undefined) return Date.parse(iso)
-  if (number) return Number(text.replace(/[^\d.]/g, ''))
-  return text === '–' || text === 'never' ? null : text
+  if (['', '–', 'never'].includes(text)) return null
+  return number ? Number(text.replace(/[^\d.]/g, '')) : text
 }
 
 /** Compares values. Cells without one are last in both directions. */
@@ -44,6 +44,7 @@ export function sortable(request: PageRequest, table: Table): Table {
       sorted: isSorted ? (isDown ? 'descending' : 'ascending') : undefined,
     }
   })
+  if (at === -1) return { ...table, columns: linked }
   const sorted = rows.toSorted((one, other) => compareCells(one.cells[at], other.cells[at], isDown))
-  return { ...table, columns: linked, rows: at === -1 ? rows : sorted }
+  return { ...table, columns: linked, rows: sorted }
 }

@@ -5,8 +5,7 @@
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
-import { type RequeueingMany, requeueMessages } from '../../delivery/requeue.ts'
-import { leaveOutSuppressed } from '../../delivery/suppressed.ts'
+import { type RequeueingMany, requeueMany } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { seenNow } from '../../postgres/snapshot.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
@@ -101,9 +100,7 @@ export async function requeueChosen(
   teamId: string,
   ids: readonly string[],
 ): Promise<number> {
-  const refs = ids.map((id) => ({ team_id: teamId, id }))
-  const { left } = await leaveOutSuppressed(by, EMAIL, teamId, refs)
-  const changed = await requeueMessages(by, EMAIL, left, { by: 'person', force: false })
+  const changed = await requeueMany(by, EMAIL, { teamId, ids, force: false })
   await recordChosen(by, teamId, 'email.requeue', changed)
   return changed.length
 }
@@ -205,11 +202,8 @@ export const requeueBatch = async (
   cursor?: BatchCursor,
 ): Promise<Batch> => {
   const now = time === undefined ? at.now : new Date(time)
-  const work = async (ids: readonly string[]) => {
-    const refs = ids.map((id) => ({ team_id: teamId, id }))
-    const { left } = await leaveOutSuppressed(at, EMAIL, teamId, refs)
-    return (await requeueMessages({ ...at, now }, EMAIL, left, { by: 'person', force })).length
-  }
+  const work = async (ids: readonly string[]) =>
+    (await requeueMany({ ...at, now }, EMAIL, { teamId, ids, force })).length
   return waiting
     ? nextWaitingBatch(at.tx, teamId, wanted, { cursor, work })
     : nextBatch(at, teamId, wanted, { cursor, work })

@@ -247,8 +247,19 @@ t.test('emails that are selected in the list are sent again or deleted', async (
   t.match(entry, { action: 'email.delete', subject: '2 emails' })
   for (const id of ids) t.match(entry?.detail, id)
   const theirs = await signedIn(service, { team: other.id, role: 'owner' })
+  await theirs.post(`/teams/${other.id}/emails/requeue`, { ids: left })
+  shows(t, await theirs.get(`/teams/${other.id}/emails`), '0 emails queued to be sent again.')
   await theirs.post(`/teams/${other.id}/emails/delete`, { ids: left })
   t.equal((await owner.get(`${list}/${left}`)).status, 200, 'another team’s email stays')
+})
+
+t.test('selected emails to suppressed addresses are not sent again', async (t) => {
+  const bounced = await send({ to: ['dead@example.org'] })
+  const bounce = { recipient: 'dead@example.org', detail: '550 5.1.1 no such user' }
+  await recordBounce(service, { team_id: team.id, email_id: bounced }, bounce)
+  const id = await send({ to: ['dead@example.org'] })
+  await editor.post(`${list}/requeue`, { ids: id })
+  shows(t, await editor.get(list), '0 emails queued to be sent again. 1 other can’t be sent again.')
 })
 
 t.test("an accepted and bounced email can't be requeued, with the reason on its page", async (t) => {
