@@ -335,7 +335,7 @@ t.test('use cases write the audit trail: no page, call or verb of the CLI adds l
   )
 })
 
-t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.ts and csv.ts', async (t) => {
+t.test('pages use builders.ts, list.ts, filter.ts and csv.ts', async (t) => {
   const OTHER_WAYS: Readonly<Record<string, RegExp>> = {
     'a page as a literal: get, post, act': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
     'a form as a literal: press, formOf': /\bmethod: 'post'/,
@@ -349,7 +349,7 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
       /kind: 'filter'|\b(?:filled|optionsWithAny|refuseUnknownParams|wordChips|setChips|statusChips)\(/,
     'a hidden field as a literal: hidden': /type: 'hidden', value/,
     'a transaction as the person by hand: act': /\.transaction\([^)]*\) =>[^;]{0,400}actor: person/,
-    'a word that made.ts needs no help with: as const':
+    'a word that builders.ts needs no help with: as const':
       /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
   }
   /**
