@@ -6,7 +6,7 @@ import { listSenders, type ShownSender } from '../../../../db/delivery/senders/s
 import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
+import { LISTED_FOR_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, duration, number, plural, status, text, time } from '../../components/cell.ts'
 import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
@@ -170,7 +170,7 @@ const checksSection = (checks: readonly Check[]): Section => ({
 
 const overview = get('operator', PATH, async ({ now }, deps) => {
   const { database } = deps
-  const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
+  const processes = await liveProcesses(database, LISTED_FOR_S)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
   const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
