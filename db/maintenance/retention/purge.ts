@@ -56,7 +56,7 @@ export type Retention = {
 }
 
 const DAY = 86_400_000
-/** Rows of one statement, and the breath after it in milliseconds. */
+/** Rows of one statement, and the pause after it in milliseconds. */
 const PURGE_BATCH = 1_000
 const BATCH_PAUSE_MS = 20
 /** How long to look again for bodies that could not be emptied in time (just locked, or still waiting). */
