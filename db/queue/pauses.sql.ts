@@ -11,7 +11,7 @@ import { JOBS, type JobName } from './jobs.ts'
 /** The reason for an automatic pause: the database was restored or copied. */
 export const RESTORED = 'restored'
 
-/** The queues that send email, WhatsApp messages and webhooks. */
+/** The queues that send messages and webhooks. */
 export const DELIVERY_QUEUES = (Object.keys(JOBS) as JobName[]).filter((job) => job.startsWith('deliver-'))
 
 const pauseRow = row({
