@@ -12,8 +12,9 @@ const INDEXES = {
   // Finds whether anything is due. pg-boss's own index would be scanned completely when all jobs are
   // deferred.
   due: `(name, start_after) where state < 'active' and not blocked`,
-  // A row's dead letter is found by it.
-  dead: '(source_id) where source_id is not null',
+  // Finds a row's dead letter. It has both columns so that the planner prefers it even in a table that was never
+  // analyzed, to pg-boss's indexes by name, which read all dead letters of the queue.
+  letter: '(name, source_id) where source_id is not null',
 }
 
 /**
