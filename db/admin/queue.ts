@@ -50,7 +50,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
 
   verb(
     'pause QUEUE',
-    'Pause a queue. Workers stop claiming its jobs within a second and finish those in progress',
+    'Pause a queue. Workers stop claiming its jobs within a second and finish those in progress. `deliver-whatsapp` and `deliver-whatsapp-parts` pause together',
     QUEUE,
   ).action(
     change(async (by, queue: JobName) => {

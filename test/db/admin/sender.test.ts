@@ -70,6 +70,24 @@ t.test('queue pause stops a queue, and queue status shows it', async (t) => {
   })
 })
 
+t.test('a WhatsApp queue and its parts pause and resume together', async (t) => {
+  const [whole, part] = ['deliver-whatsapp', 'deliver-whatsapp-parts']
+  const paused = async () => {
+    const queues: { queue: string; paused: boolean }[] = await cli.json(['queue', 'status'])
+    return queues.flatMap(({ queue, paused }) => (paused ? [queue] : []))
+  }
+  await cli.json(['queue', 'pause', whole])
+  t.strictSame(await paused(), [whole, part])
+  await database.query(sql.unsafe`delete from paused_queues where queue = ${part}`)
+  t.strictSame(await paused(), [whole, part], 'also if 0.1.0 paused it')
+  await cli.json(['queue', 'resume', part])
+  t.strictSame(await paused(), [])
+  await cli.json(['queue', 'pause', part])
+  t.strictSame(await paused(), [whole, part])
+  await cli.json(['queue', 'resume', whole])
+  t.strictSame(await paused(), [])
+})
+
 t.test('a requeue by filter runs in batches with one audit entry', async (t) => {
   const id = await store.team()
   const first = await store.email(id)
