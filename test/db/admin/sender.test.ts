@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
-import { stopClock } from '../../support/clock.ts'
+import { runClock, stopClock } from '../../support/clock.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
 import { noteRecovery, noteTrouble } from '../../support/senders.ts'
 import { openStore } from '../../support/stored-emails.ts'
@@ -46,6 +46,7 @@ t.test('sender list shows pauses and events, and sender resume ends a pause', as
 })
 
 t.test('an accepted message that started after the failure ends it, once', async (t) => {
+  t.teardown(() => runClock(database))
   await trouble(70)
   await stopClock(database, at(80))
   const recover = (began: number) => database.transaction((tx) => noteRecovery(tx, SENDER, at(began)))
