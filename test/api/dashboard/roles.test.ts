@@ -199,12 +199,12 @@ t.test("another team's objects are not found under one's own team, by any role",
     // A topic's page is a filter of the team's contacts.
     if (!id || (part === 'topics' && page.method === 'GET')) continue
     const path = pathOf({ ...page, path: page.path.replace(param, id) })
+    // An address without a contact can be erased too.
+    const found = page.path.endsWith('/:email/erase') ? [303] : [400, 404]
     for (const who of ['viewer', 'editor', 'owner', 'operator'] as const) {
-      const answers =
-        page.method === 'GET'
-          ? [await people[who].get(path), await people[who].get(path, LIVE)]
-          : [await people[who].post(path, {})]
-      const expected = MAY[rightOf(page) ?? 'operator'].includes(who) ? [400, 404] : [403]
+      const answers = [page.method === 'GET' ? await people[who].get(path) : await people[who].post(path, {})]
+      if (page.method === 'GET' && who === 'owner') answers.push(await people[who].get(path, LIVE))
+      const expected = MAY[rightOf(page) ?? 'operator'].includes(who) ? found : [403]
       for (const { status } of answers)
         t.ok(expected.includes(status), `${page.method} ${page.path} as ${who}: ${status}`)
     }
