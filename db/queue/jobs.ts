@@ -221,6 +221,9 @@ export const JOBS = {
 
 export type JobName = keyof typeof JOBS
 
+/** Queues that are a part of another one. Workers process both, and an operator pauses both. */
+export const PART_OF: ReadonlyMap<string, JobName> = new Map([['deliver-whatsapp-parts', 'deliver-whatsapp']])
+
 /**
  * How a claimed job ends.
  * - completed: done and deleted. With an `output`, it is kept for some minutes for a caller that waits for

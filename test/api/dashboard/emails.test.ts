@@ -56,6 +56,13 @@ t.test('the page of an email shows its events', async (t) => {
   shows(t, page, 'Accepted by the API')
 })
 
+t.test('a subject has the direction of its own script', async (t) => {
+  const subject = 'فاتورة 42'
+  const id = await send({ subject })
+  t.match((await owner.get(`${list}/${id}`)).html, /<h1 dir="auto">[^<]*فاتورة/)
+  t.match((await owner.get(list)).html, /<div[^>]* dir="auto"[^>]*>(<a[^>]*>)?[^<]*فاتورة/)
+})
+
 t.test('untrusted text is escaped on every page', async (t) => {
   const evil = '<img src=x onerror=alert(1)>"\'{{this}}'
   const id = await send({

@@ -198,9 +198,10 @@ const tableRow = object({
 t.test('table names leave space for index names', async (t) => {
   const { database } = await begin(t)
   const tables = await database.any(sql.type(tableRow)`
-    select q.name, q.table_name, coalesce(bool_and(i.indisvalid) and count(*) = 2, false) as valid
+    select q.name, q.table_name, coalesce(bool_and(i.indisvalid) and count(*) = 3, false) as valid
     from pgboss.queue q left join pg_index i
-      on i.indexrelid in (to_regclass('pgboss.' || q.table_name || '_busy'), to_regclass('pgboss.' || q.table_name || '_due'))
+      on i.indexrelid = any(array(
+        select to_regclass('pgboss.' || q.table_name || suffix) from unnest(array['_busy', '_due', '_dlq']) suffix))
     group by 1, 2`)
   t.ok(tables.length > Object.keys(JOBS).length)
   for (const { name, table_name, valid } of tables) {
