@@ -58,7 +58,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
             'Last used': usage.get(id)?.last,
             Changed: time(updated_at, now),
           }),
-          { empty: 'No templates yet. Create one, then send it by its ID.' },
+          { grow: ['Name', 'Variables'], empty: 'No templates yet. Create one, then send it by its ID.' },
         ),
       ),
       team.role !== 'viewer' &&

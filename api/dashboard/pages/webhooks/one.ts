@@ -95,6 +95,8 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
     }),
     {
       title: 'Recent attempts',
+      main: 'Type',
+      grow: ['Details'],
       id: 'tries',
       live: true,
       empty: 'Nothing has been sent yet.',
