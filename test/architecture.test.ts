@@ -415,6 +415,22 @@ t.test('each prepared statement has its own name', async (t) => {
   t.equal(names.filter((name, index) => names.indexOf(name) !== index).join(), '')
 })
 
+t.test('npm start needs no package that npm ci --omit=optional leaves out', async (t) => {
+  const tools = JSON.parse(await readFile(join(ROOT, 'test/tools/package.json'), 'utf8')).optionalDependencies
+  const values = new Map([...all, ...(await sources('test'))].map(({ file, values }) => [file, values]))
+  const processes = [
+    'test/start.ts',
+    'test/sandbox/main.ts',
+    'api/main.ts',
+    'workers/main.ts',
+    'db/admin/main.ts',
+  ]
+  const started = new Set(processes.flatMap((file) => [...reachedFrom(file, values)]))
+  const packages = [...started].map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? '')
+  t.ok(packages.includes('smtp-server'))
+  t.equal(packages.filter((name) => name in tools).join(), '')
+})
+
 t.test('a test file imports t from support/tap.ts', async (t) => {
   const files = (await sources('test')).filter(({ file }) => file.endsWith('.test.ts'))
   const others = files.filter(({ values }) => !values.includes('test/support/tap.ts'))

@@ -81,7 +81,7 @@ function requeueing(
     const form = bulkForm(request, bulk, 'requeue', {
       submit: `Send ${plural(rejected, 'rejected email')} again`,
     })
-    const note = 'None of them waits. A server rejected these before it accepted anything.'
+    const note = 'None of them is waiting. A server rejected these, and no provider has accepted them.'
     return { kind: 'form', title, note, ...form, fields: [...form.fields, hidden('force', FORCE)] }
   }
   const form = bulkForm(request, bulk, 'requeue', { submit: `Send ${bulk.many} again` })
@@ -90,7 +90,7 @@ function requeueing(
   return {
     kind: 'form',
     title,
-    note: `No provider has accepted ${some}${waiting.toLocaleString('en-US')} of them. The rest stays as it is.`,
+    note: `No provider has accepted ${some}${waiting.toLocaleString('en-US')} of them yet. Only these are sent again.`,
     ...form,
     fields: compact([form.fields, (rejected > 0 || !isAll) && more]),
   }
@@ -134,7 +134,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   }
   const limits = compact([
     ...(bulk
-      ? ['Emails that are accepted or start to match from now on aren’t affected.']
+      ? ['Emails that you send or that start to match from now on aren’t affected.']
       : ['No emails match, so there is nothing to do.']),
     lookedTo !== null &&
       `There are many emails. Those before ${momentWords(lookedTo.toISOString(), zoneOf(request.cookies('zone')))} weren’t searched.`,

@@ -84,9 +84,9 @@ function roleOf(form: URLSearchParams): Role {
 function linkNotice(
   { site, team }: TeamRequest,
   { email, secret }: { email: string; secret: string },
-  what: string,
+  { what, lasts }: { what: string; lasts: string },
 ): Notice {
-  const words = `Give ${email} this ${what}, and only opens ${team.name}.`
+  const words = `Give ${email} this ${what}. It works once, within ${lasts}, and only opens ${team.name}.`
   const others = 'If they sign in another way, they see this team from their next sign-in.'
   return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
 }
@@ -95,7 +95,7 @@ const add = action('owner', '/teams/:team/people', async (by, request) => {
   const { team, form } = request
   const wish = { email: form.get('email') ?? '', role: roleOf(form) }
   const invited = await invite(by, team.id, wish)
-  return redirect(here(team), linkNotice(request, invited, 'invitation: it works once, within 7 days'))
+  return redirect(here(team), linkNotice(request, invited, { what: 'invitation', lasts: '7 days' }))
 })
 
 /** @throws RequestError not_found. */
@@ -149,7 +149,7 @@ const link = action('owner', '/teams/:team/people/:id/link', async (by, request)
   const { team } = request
   const member = await memberOf(request, by.tx)
   const secret = await memberLink(by, team.id, member)
-  const notice = linkNotice(request, { ...member, secret }, 'link: it works once, within 15 minutes')
+  const notice = linkNotice(request, { ...member, secret }, { what: 'link', lasts: '15 minutes' })
   return redirect(here(team, member.user_id), notice)
 })
 

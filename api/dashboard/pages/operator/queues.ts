@@ -10,6 +10,7 @@ import {
   QUEUES,
   resumeQueue,
   type ShownQueue,
+  withParts,
 } from '../../../../db/delivery/queues.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { RequestError } from '../../../../db/errors.ts'
@@ -200,11 +201,11 @@ const pause = action(
     return redirect(PATH, `The queue ${queue} is paused. Jobs already in progress will finish.`)
   },
   async ({ params }, { database }) => {
-    const queue = queueOf(params)
-    const { ready = 0, deferred = 0 } = (await listQueues(database)).find((one) => one.queue === queue) ?? {}
-    const waiting = counted(ready + deferred).text
+    const queues = withParts(queueOf(params))
+    const shown = (await listQueues(database)).filter((one) => queues.some((queue) => queue === one.queue))
+    const waiting = counted(shown.reduce((sum, { ready, deferred }) => sum + ready + deferred, 0)).text
     return {
-      question: `Pause ${queueName(queue)}? Its jobs wait until you resume it.`,
+      question: `Pause ${queues.map(queueName).join(' and ')}? The jobs wait until you resume.`,
       warning: `Waiting now: ${waiting}.`,
       answer: 'Pause queue',
     }
