@@ -337,8 +337,8 @@ t.test('use cases write the audit trail: no page, call or verb of the CLI adds l
 
 t.test('pages use builders.ts, list.ts, filter.ts and csv.ts', async (t) => {
   const OTHER_WAYS: Readonly<Record<string, RegExp>> = {
-    'a page as a literal: get, post, act': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
-    'a form as a literal: press, formOf': /\bmethod: 'post'/,
+    'a page as a literal: get, post, action': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
+    'a form as a literal: button, formOf': /\bmethod: 'post'/,
     'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
     'an empty list in place of nothing: compact': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
     'batches read by hand, or a file of a list: csvOf':
@@ -348,7 +348,7 @@ t.test('pages use builders.ts, list.ts, filter.ts and csv.ts', async (t) => {
     'a filter by hand: defineFilter':
       /kind: 'filter'|\b(?:filled|optionsWithAny|refuseUnknownParams|wordChips|setChips|statusChips)\(/,
     'a hidden field as a literal: hidden': /type: 'hidden', value/,
-    'a transaction as the person by hand: act': /\.transaction\([^)]*\) =>[^;]{0,400}actor: person/,
+    'a transaction as the person by hand: action': /\.transaction\([^)]*\) =>[^;]{0,400}actor: person/,
     'a word that builders.ts needs no help with: as const':
       /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
   }
