@@ -11,7 +11,7 @@ import { LISTED_FOR_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.t
 import { type Cell, duration, number, plural, status, text, time } from '../../components/cell.ts'
 import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
-import { compact, get, press, tableOf } from '../../server/builders.ts'
+import { button, compact, get, tableOf } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
 import { groupAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { healthChecks } from './health-checks.ts'
@@ -190,7 +190,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
       alerts.length === 0
         ? status('yes', { tone: 'good' })
         : status(plural(alerts.length, 'alert'), { tone: 'bad' }),
-    actions: { forms: [press('/operator/health/check', 'Check the relay', { tone: 'quiet' })] },
+    actions: { forms: [button('/operator/health/check', 'Check the relay', { tone: 'quiet' })] },
     sections: [
       { kind: 'alerts', id: 'alerts', live: true, alerts, calm: 'Nothing is stuck.' },
       { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
