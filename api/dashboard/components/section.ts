@@ -119,7 +119,7 @@ export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; d
 export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
 export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
 /**
- * The `main` column identifies a row. Buttons are named after it, and cards begin with it. Columns that
+ * The `main` column identifies a row. Buttons are named after it, and cards start with it. Columns that
  * `grow` share the rest of the width. With `wrap`, long values wrap. Otherwise they are cut and have a
  * tooltip.
  */

@@ -34,7 +34,7 @@ const isBlank = ({ text, bar, button }: Cell): boolean => text === '' && !bar &&
 const isShort = ({ iso, tone, button, bar }: Cell): boolean => Boolean(iso || tone || button || bar)
 
 /**
- * Returns the CSS classes of a cell. One that is `self` needs no label in a card.
+ * Returns the CSS classes of a cell. A `self` cell needs no label in a card.
  * @param times the number of times in the row.
  */
 function lookOf(cell: Cell, { main, grow, wrap }: Column, times: number): string {

@@ -8,7 +8,7 @@ const NOW = new Date('2026-11-29T12:00:00Z')
 
 type Row = { name: string; note: string }
 
-/** Returns the classes and labels of cells, and what buttons are named after. */
+/** Returns the classes and labels of cells, and the name for buttons. */
 const layoutOf = (rows: readonly Row[], roles: Roles<'Created' | 'Note' | 'Name' | 'Revoke'>) =>
   tableReady(
     tableOf(
