@@ -21,8 +21,6 @@ export async function databaseState(tx: Tx) {
   const drift_s = Math.round(Math.abs(Date.parse(at) - now.getTime()) / 1_000)
   return {
     version,
-    at,
-    now,
     settings,
     drift_s,
     isDrifting: drift_s > MAX_CLOCK_DRIFT_S,
