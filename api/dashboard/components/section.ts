@@ -216,7 +216,7 @@ export type Section = Titled &
         /** The name for forms that show their response in it. */
         name?: string
         links?: readonly (Link & { current?: boolean })[]
-        width?: 'phone' | 'tablet'
+        width?: 'phone' | 'tablet' | 'thumb'
       }
     | {
         kind: 'chart'

@@ -10,11 +10,13 @@ import { listSenders, type ShownSender } from '../../../db/delivery/senders/show
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { resumeBulk } from '../../../db/messages/bulk-pause.ts'
+import { bouncesOfTeam } from '../../../db/messages/emails/bounces.sql.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { type FigureRow, figuresSince } from '../../../db/stats/daily/stats.sql.ts'
+import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
 import { byteWords, dayWords, duration, plural, type Tone, time } from '../components/cell.ts'
 import type { Actions, Alert, Section } from '../components/section.ts'
 import { type Share, shareWords, sumsOf, toneOf } from '../components/shares.ts'
@@ -268,7 +270,16 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
       ...(await aheadSection(request, deps)),
       ...(await testEmailForm(request, deps.database)),
     ]),
-    aside: [await quotaSection(request, shown)],
+    aside: [
+      await quotaSection(request, shown),
+      ...bounceSection(
+        await bouncesOfTeam(deps.database, team.id, {
+          since: dayBefore(now, CHART_DAYS - 1),
+          most: MAX_BOUNCES,
+        }),
+        'In the last 30 days.',
+      ),
+    ],
   })
 })
 
