@@ -172,7 +172,7 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
     planPath(team.id),
     'Save plan and limits',
     [
-      await planField(tx, team.plan),
+      { ...(await planField(tx, team.plan)), beside: true },
       ...figures,
       hidden('shown', JSON.stringify({ plan: team.plan, ...shown })),
     ],

@@ -120,7 +120,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     tone: 'warn',
     title: 'Nothing has been delivered to it since',
     at: time(failing_since, now),
-    text: 'Messages are retried with increasing delays. The attempts below show its responses.',
+    text: 'Messages are retried.',
   })
 }
 
