@@ -97,7 +97,7 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
       const { dashboard: pages, ...places } = PLACES
       if (isBrowser) {
         const type = { 'Content-Type': 'text/html; charset=utf-8' }
-        const body = `<a href="${PLACES.docs}">${PLACES.docs}</a>\n`
+        const body = '<a href="/docs">/docs</a>\n'
         return { status: 302, body, headers: { ...type, Location: PLACES.docs, Vary: 'Accept' } }
       }
       const body = { name: 'Heliograph', ...places, ...(dashboard ? { dashboard: pages } : {}) }

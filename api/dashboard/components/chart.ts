@@ -172,7 +172,7 @@ const chartTable = ({ spans, layers, column, title, note }: ChartData): Table =>
   title,
   note,
   columns: [
-    { label: column },
+    { label: column, main: true },
     ...layers.map(({ label }) => ({ label, number: true })),
     { label: 'All', number: true },
   ],

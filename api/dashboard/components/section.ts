@@ -118,10 +118,16 @@ type Step = Loose<{ label: string; href?: string; done?: boolean; current?: bool
 export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
 export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
 export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
-/** With `wrap`, long values wrap. Otherwise they are cut and have a tooltip. */
+/**
+ * The `main` column identifies a row. Buttons are named after it, and cards begin with it. Columns that
+ * `grow` share the rest of the width. With `wrap`, long values wrap. Otherwise they are cut and have a
+ * tooltip.
+ */
 export type Column = Loose<{
   label: string
   number?: boolean
+  main?: boolean
+  grow?: boolean
   wrap?: boolean
   href?: string
   sorted?: string

@@ -63,6 +63,7 @@ function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
+          grow: ['What', 'Outcome'],
           empty: 'No recent jobs.',
         },
       ),

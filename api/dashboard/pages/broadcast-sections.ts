@@ -181,7 +181,7 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
         Share: { text: part, number: true },
         Note: note ? text(note, { tone: 'plain' }) : { text: '' },
       }),
-      { empty: '' },
+      { grow: [], empty: '' },
     ),
     id: 'outcomes',
     live: true,

@@ -59,6 +59,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           Start: time(begins(view), now, 'not started'),
         }),
         {
+          main: 'Name',
           id: 'list',
           live: page.first,
           next: page.next,

@@ -190,6 +190,7 @@ async function sent(
     }),
     {
       title: 'Messages',
+      main: 'Message',
       next:
         emails.length < MESSAGES_SHOWN
           ? []

@@ -185,6 +185,8 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
           ['Added', time(contact.created_at, now)],
         ],
         {
+          main: 'Address',
+          grow: ['Address', ...columns.map(columnOf), 'Topics'],
           filtered: filter.set(query).size > 0,
           nothing: 'No contact matches.',
           none: 'No contacts yet.',

@@ -117,7 +117,7 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
       Outcome: status(outcome),
       'Server response': text(words),
     }),
-    { title: 'Recipients', empty: '', wrap: ['Address', 'Server response'] },
+    { title: 'Recipients', empty: '', main: 'Address', wrap: ['Address', 'Server response'] },
   )
 }
 

@@ -52,7 +52,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
     const page = await pageById(request, readerOf(request, deps))
     const named = page.rows.some(({ template_id }) => template_id !== null)
     return listOf(page, shownOf(request, names, named), {
-      ...{ fresh: true, many: 'emails' },
+      ...{ fresh: true, many: 'emails', main: 'Subject', grow: ['Recipient', 'Subject'] },
       filtered: filter.set(request.query).size > 0,
       nothing: 'No email matches.',
       none: 'No emails yet. Send the first one with the API.',

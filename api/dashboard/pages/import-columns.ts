@@ -138,7 +138,7 @@ export function samples({ table: { header, records } }: Draft): Section {
     title: first.length === 1 ? 'The first record' : `The first ${first.length} records`,
     fold: true,
     columns: [
-      { label: 'Column', wrap: true },
+      { label: 'Column', main: true, wrap: true },
       ...first.map(({ row }) => ({ label: `Row ${row}`, wrap: true })),
     ],
     rows: header.map((name, at) => ({

@@ -89,6 +89,7 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
           }),
           {
             id: 'keys',
+            grow: ['Name', 'Scopes'],
             live: true,
             empty:
               team.role === 'owner'

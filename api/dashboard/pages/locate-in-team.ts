@@ -91,6 +91,8 @@ async function emailsFor(asked: Asked): Promise<Section> {
     }),
     {
       title: 'Emails',
+      main: 'Subject',
+      grow: ['Recipient', 'Subject'],
       ...lookedTo(reached, request.now),
       next: further(asked, { path: 'emails', title: 'emails', more: ALL_EMAILS }, reached),
       empty: 'No email so far.',
@@ -138,6 +140,8 @@ async function contactsFor(asked: Asked): Promise<Section> {
     }),
     {
       title: 'Contacts',
+      main: 'Address',
+      grow: ['Address', 'Properties'],
       ...lookedTo(reached, request.now),
       next: further(asked, { path: 'contacts', title: 'contacts' }, reached),
       empty: 'No contact so far.',
@@ -159,7 +163,7 @@ async function messagesFor(asked: Asked): Promise<Section[]> {
           Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
           Accepted: time(row.created_at, request.now),
         }),
-        { title, next: further(asked, { path, title }), empty: '' },
+        { title, main: 'Number', next: further(asked, { path, title }), empty: '' },
       ),
   )
 }
@@ -176,7 +180,7 @@ async function thingsFor({ team, typed, request: { around }, deps: { database } 
       const href = thingPath(seen, thing)
       return { Kind: text(kindOf(thing)), Name: text(thing.name, href === undefined ? {} : { href }) }
     },
-    { title: 'By name or ID', empty: '' },
+    { title: 'By name or ID', main: 'Name', empty: '' },
   )
 }
 

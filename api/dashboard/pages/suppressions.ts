@@ -119,6 +119,7 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
           Response: text(response),
         }),
         {
+          grow: ['Address', 'Response'],
           filtered: set.size > 0,
           nothing: 'No suppressed address matches.',
           none: 'No address is suppressed.',

@@ -96,6 +96,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
             'Last sync': time(template.synced_at, now),
           }),
           {
+            grow: ['Template', 'Variables'],
             empty:
               team.role === 'viewer'
                 ? 'No templates yet.'

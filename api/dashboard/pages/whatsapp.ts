@@ -88,6 +88,8 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
         }),
         {
           fresh: true,
+          main: 'To',
+          grow: ['To', 'Template'],
           filtered: filter.set(query).size > 0 || !page.first,
           nothing: 'No message matches.',
           none: 'No messages yet. Send the first one with the API.',

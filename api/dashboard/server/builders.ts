@@ -76,7 +76,7 @@ export const compact = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
   all.flatMap((each) => (each ? (each as T | readonly T[]) : []))
 
 /** Cells by label. Falsy ones are left out. */
-type Labelled = Readonly<Record<string, Cell | Falsy>>
+type Labelled<L extends string = string> = Readonly<Record<L, Cell | Falsy>>
 /** The same for labels from outside. An object would move a numeric label, such as a year, to the front. */
 type Pairs = Iterable<readonly [label: string, cell: Cell | Falsy]>
 
@@ -105,29 +105,39 @@ export const alertsOf = (
 
 type Table = Extract<Section, { kind: 'table' }>
 
+/** Returns the cells of a row, by label. */
+export type RowCells<R, L extends string> = (row: R, index: number) => Labelled<L> | Pairs
+
+/**
+ * Roles of columns, by label (section.ts). `main` is the first column by default. `grow` is the main column by default,
+ * unless it can wrap.
+ */
+export type Roles<L extends string> = Loose<{ main?: L; grow?: readonly L[]; wrap?: readonly L[] }>
+
+export type TableOptions = More<'table', 'columns' | 'rows'>
+
 /**
  * Builds a table from the cells of each row, by label. Without rows it has no columns, only the text for an
  * empty table.
  * @param keyOf identifies a row across refreshes.
- * @param wrap the columns that can wrap.
  */
-export function tableOf<R>(
+export function tableOf<R, L extends string>(
   rows: readonly R[],
-  shown: (row: R, index: number) => Labelled | Pairs,
-  {
-    keyOf,
-    wrap = [],
-    ...more
-  }: More<'table', 'columns' | 'rows'> & Loose<{ keyOf?: (row: R) => string; wrap?: readonly string[] }>,
+  shown: RowCells<R, L>,
+  { keyOf, ...options }: TableOptions & Roles<NoInfer<L>> & Loose<{ keyOf?: (row: R) => string }>,
 ): Table {
   const lines = rows.map((row, index) => ({ row, cells: thoseOf(shown(row, index)) }))
-  const [first] = lines
+  const first = lines[0]?.cells ?? []
+  const { main = first[0]?.label, wrap = [], grow = [main], ...more } = options
+  const isIn = (labels: readonly (string | undefined)[], label: string) => labels.includes(label)
   return {
     kind: 'table',
-    columns: (first?.cells ?? []).map(({ label }, at) => ({
+    columns: first.map(({ label }, at) => ({
       label,
       number: lines.some(({ cells }) => cells[at]?.cell.number),
-      wrap: wrap.includes(label),
+      main: label === main,
+      grow: isIn(grow, label) && !isIn(wrap, label),
+      wrap: isIn(wrap, label),
     })),
     rows: lines.map(({ row, cells }) => ({ key: keyOf?.(row), cells: cells.map(({ cell }) => cell) })),
     ...more,

@@ -3,11 +3,12 @@
  * partials.
  */
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
+import type { Render } from '../../http/views.ts'
 import type { Assets } from '../components/assets.ts'
+import { BASE } from '../components/base.ts'
 import { ICONS } from '../components/icons.ts'
 import type { Form, Section, View } from '../components/section.ts'
 import { cellReady, tableReady, withBreaks } from '../components/table.ts'
-import type { Render } from '../components/views.ts'
 import { type Acts, type FoldedForm, splitActs } from './acts.ts'
 import { describeOn, formReady, type Rejected } from './form.ts'
 import { navigation, places } from './nav.ts'
@@ -162,8 +163,9 @@ export const createLayout =
     const ids = idsOf(all)
     const drawn = (some: readonly Section[]) =>
       some.flatMap((section) => (isOpened(section) ? [] : [prepared(section, ids.get(section) ?? '', frame)]))
-    return render({
+    return render('layout', {
       ...view,
+      base: BASE,
       heading: withBreaks(view.title),
       lead: view.lead && withBreaks(view.lead),
       icons: ICONS,

@@ -11,7 +11,7 @@ import { readQuery } from '../../http/forms.ts'
 import type { Field, Form, Link, PageLink, Section } from '../components/section.ts'
 import { momentOf } from '../components/zone.ts'
 import { TEXTS } from '../texts.ts'
-import { compact, tableOf } from './builders.ts'
+import { compact, type Roles, type RowCells, tableOf } from './builders.ts'
 import type { PageRequest } from './page.ts'
 
 /** Rows per page. Queries read one more to detect a next page. */
@@ -148,15 +148,14 @@ type Said = {
   start?: Link | undefined
   many?: string
   fresh?: boolean
-  wrap?: readonly string[]
   picks?: readonly Form[] | undefined
 }
 
 /** Builds the table of a list. */
-export function listOf<R extends { id: string }>(
+export function listOf<R extends { id: string }, L extends string>(
   { rows, next, first, further }: Paged<R>,
-  shown: Parameters<typeof tableOf<R>>[1],
-  { filtered, nothing, none, start, many = '', fresh = false, wrap, picks }: Said,
+  shown: RowCells<R, L>,
+  { filtered, nothing, none, start, many = '', fresh = false, ...more }: Said & Roles<NoInfer<L>>,
 ): Section {
   const empty = further
     ? `No match so far. There are many ${many}, and older ones haven’t been searched yet.`
@@ -164,8 +163,8 @@ export function listOf<R extends { id: string }>(
       ? nothing
       : none
   return tableOf(rows, shown, {
-    ...{ wrap, picks, next, empty, start: further ?? (filtered ? undefined : start) },
-    ...(fresh ? { keyOf: ({ id }) => id, id: 'list', live: first, fresh } : {}),
+    ...{ ...more, next, empty, start: further ?? (filtered ? undefined : start) },
+    ...(fresh ? { keyOf: ({ id }: R) => id, id: 'list', live: first, fresh } : {}),
   })
 }
 

@@ -29,10 +29,7 @@ const OF_TEAM = {
   ...DAY_RANGE,
 }
 const ofOne = defineFilter(OF_TEAM)
-const ofAll = defineFilter({
-  ...OF_TEAM,
-  team: search('Team', { placeholder: 'Team or its ID' }),
-})
+const ofAll = defineFilter({ ...OF_TEAM, team: search('Team', { placeholder: 'Team or its ID' }) })
 
 /** Maximum number of teams that part of a name can match. */
 const MAX_TEAMS = 50
@@ -120,6 +117,8 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
             }),
         }),
         {
+          main: 'Action',
+          grow: ['Who', 'Action', 'About', 'Team'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',

@@ -77,7 +77,7 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
           Detail: text(detail),
           When: time(occurred_at, now),
         }),
-        { title: 'WhatsApp accounts and numbers', empty: '' },
+        { title: 'WhatsApp accounts and numbers', grow: ['Detail'], empty: '' },
       ),
   ])
 }

@@ -73,7 +73,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
             Reason: text(reason),
             Bytes: number(bytes),
           }),
-          { title: 'Reports', empty: '', next: page.next },
+          { title: 'Reports', main: 'Reason', empty: '', next: page.next },
         ),
     ]),
   })

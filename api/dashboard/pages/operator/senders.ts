@@ -53,6 +53,7 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
     {
       id: 'webhooks',
       title: 'Paused webhooks',
+      grow: ['Webhook', 'Why'],
       note: `Servers of teams that asked us to wait. Nothing else waits for them. Up to ${WEBHOOKS_SHOWN} are listed.`,
       live: true,
       empty: '',

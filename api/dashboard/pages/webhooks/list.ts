@@ -38,6 +38,8 @@ const list = get('viewer', PATH, async (request, { database }) => {
           }),
           {
             id: 'webhooks',
+            main: 'Name',
+            grow: ['Name', 'Events'],
             live: true,
             empty:
               team.role === 'owner'

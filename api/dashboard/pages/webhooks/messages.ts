@@ -63,6 +63,7 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
         },
         {
           fresh: true,
+          main: 'Type',
           filtered: filter.set(query).size > 0,
           many: 'messages',
           nothing: 'No message matches.',
@@ -88,6 +89,7 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
       ...filter.shown(request),
       listOf(page, (each) => listed(request, endpoint.id, each), {
         fresh: true,
+        main: 'Type',
         filtered: filter.set(query).size > 0,
         nothing: 'No message matches.',
         none: 'Nothing has been sent to it yet.',

@@ -88,13 +88,14 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
   tableOf(
     attempts.slice(0, TRIES_SHOWN),
     (each) => ({
-      At: time(each.at, now),
+      'Recent attempts': time(each.at, now),
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
       Response: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
       Details: text(answerWords(each), { code: each.status !== null }),
     }),
     {
-      title: 'Recent attempts',
+      main: 'Type',
+      grow: ['Details'],
       id: 'tries',
       live: true,
       empty: 'Nothing has been sent yet.',
