@@ -53,12 +53,8 @@ function pictures(
       kind: 'frame',
       title: name,
       src: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
-      links: [
-        {
-          href: `${teamPath(team, 'emails')}?kind=all&template=${id}`,
-          label: `${usageWords(usage.get(id)?.count)} in ${USAGE_DAYS} days`,
-        },
-      ],
+      note: `${usageWords(usage.get(id)?.count)} in ${USAGE_DAYS} days.`,
+      links: [{ href: teamPath(team, 'templates', id), label: `Open ${name}` }],
       width: 'thumb',
     }))
 }

@@ -100,7 +100,7 @@ t.test('sends only use a draft after it is published', async (t) => {
   shows(
     t,
     templates,
-    /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 .*Offer 2 emails in 30 days Welcome 1 email in 30 days/,
+    /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 .*Offer 2 emails in 30 days\. Open Offer Welcome 1 email in 30 days\./,
   )
   const pictures = [...templates.html.matchAll(/<iframe sandbox src="\/dashboard([^"]*)" title="(\w+)"/g)]
   t.strictSame(
