@@ -361,7 +361,7 @@ t.test('compares four counts with the 30 days before and the limits', async (t) 
 })
 
 t.test('counts why emails bounced, most common reason first', async (t) => {
-  const team = await makeTeam(service, { domain: 'bounces.test' })
+  const team = await makeTeam(service)
   t.notMatch(await overviewOf(team), 'Why emails bounced')
   const bounce = async (kind: 'bounced' | 'suppressed', detail: string) => {
     const id = await send(team)
