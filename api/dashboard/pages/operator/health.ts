@@ -16,9 +16,9 @@ import { blamedSenders } from '../../../../db/stats/fleet/sender-reports.sql.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { text, time } from '../../components/cell.ts'
 import type { Check, Section } from '../../components/section.ts'
-import { act, compact, get, press, tableOf } from '../../server/builders.ts'
+import { action, button, compact, get, tableOf } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
-import { judgedWords } from '../background-job.ts'
+import { describeReview } from '../background-job.ts'
 import { databaseAlerts, databaseState } from './database-state.ts'
 import { databaseChecks, relayCheck, reportChecks, returnPathChecks, settingChecks } from './health-checks.ts'
 import { numbersTable } from './whatsapp-numbers.ts'
@@ -54,7 +54,7 @@ async function judgedCheck(tx: Tx, now: Date): Promise<Check | false> {
   return (
     job !== null && {
       label: 'Suppressions from before the upgrade',
-      detail: `Checked: ${judgedWords(job.result)}`,
+      detail: `Checked: ${describeReview(job.result)}`,
       cell: time(job.finished_at, now, 'not finished'),
       tone: job.finished_at === null ? 'plain' : 'good',
     }
@@ -104,7 +104,7 @@ async function rejectedSection(tx: Tx, now: Date): Promise<Section[]> {
   ]
 }
 
-const check = act('operator', `${PATH}/check`, async (by) => {
+const check = action('operator', `${PATH}/check`, async (by) => {
   const id = await requestCheck(by)
   return redirect(`${PATH}?check=${id}`)
 })
@@ -131,7 +131,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     actions: {
       forms: [
         { action: PATH, method: 'get', fields: [], submit: 'Refresh', tone: 'quiet' },
-        press(`${PATH}/check`, 'Check the relay', { tone: 'quiet' }),
+        button(`${PATH}/check`, 'Check the relay', { tone: 'quiet' }),
       ],
     },
     above: [
