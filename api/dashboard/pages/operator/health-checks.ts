@@ -48,7 +48,7 @@ export function relayCheck(found: SenderCheck | null | undefined): Check {
   const { sender, fault } = found
   return fault === null
     ? { label: sender, detail: 'accepts email', tone: 'good' }
-    : { label: sender, detail: `rejects email: ${fault}`, tone: 'bad' }
+    : { label: sender, detail: 'rejects email', tone: 'bad' }
 }
 
 export const returnPathChecks = ({ domain, mx, spf, last_report_at }: ReturnPathCheck, now: Date): Check[] =>

@@ -124,7 +124,6 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
   const state = await databaseState(database)
   const path = await returnPathCheck(database, returnDomain, looks)
   const found = await relayFound(database, query.get('check'))
-  const relay = relayCheck(found)
   return show({
     title: 'Health',
     back: { href: '/operator', label: 'Operator' },
@@ -137,8 +136,11 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     above: [
       {
         kind: 'alerts',
+        id: 'problems',
+        live: found === null,
         alerts: compact([
           ...databaseAlerts(state),
+          found?.fault && { tone: 'bad', title: `${found.sender} rejects email`, text: found.fault },
           path.fault !== null && { tone: 'warn', title: 'Bounces may not come back', text: `${path.fault}.` },
         ]),
         calm: 'No problems found.',
@@ -146,7 +148,10 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     ],
     even: true,
     sections: [
-      listOf('Email', [relay, ...returnPathChecks(path, now)], { id: 'check', live: found === null }),
+      listOf('Email', [relayCheck(found), ...returnPathChecks(path, now)], {
+        id: 'check',
+        live: found === null,
+      }),
       listOf('Delivery reports', reportChecks(await lastReports(database), now)),
     ],
     aside: [
