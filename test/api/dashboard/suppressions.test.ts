@@ -105,6 +105,29 @@ t.test('lists suppressed addresses with their causes, also as CSV', async (t) =>
   t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)
 })
 
+t.test('lifts all that match the filter by response, after a confirmation with their count', async (t) => {
+  for (const name of ['listed1', 'listed2', 'closed'])
+    await editor.post(at('suppressions'), {
+      ...{ email: `${name}@blocked.test`, as: 'bounced' },
+      reason: name === 'closed' ? 'mailbox closed' : '550 Listed by Blocklist.example',
+    })
+  t.notMatch((await editor.get(at('suppressions'))).html, 'suppressions/lift', 'only a filtered list')
+  const page = at('suppressions?response=blocklist')
+  const shown = await editor.get(page)
+  shows(t, shown, /Lift 2 addresses/)
+  t.notMatch(shown.html, 'closed@blocked.test')
+  t.notMatch((await viewer.get(page)).html, 'suppressions/lift')
+  const path = at('suppressions/lift')
+  const form = { ...formTo(shown.html, path), reason: 'delisted' }
+  shows(t, await editor.post(path, form), /Lift the suppression of 2 addresses\?/)
+  t.equal((await editor.post(path, { ...form, confirmed: 'yes' })).status, 303)
+  const { html } = await viewer.get(at('suppressions?email=blocked.test'))
+  t.match(html, 'closed@blocked.test')
+  t.notMatch(html, /listed\d@blocked\.test/)
+  const { action, subject, detail } = (await lastDeed()) ?? {}
+  t.match({ action, subject, detail }, { action: 'suppression.lift', subject: /2/, detail: /delisted/ })
+})
+
 t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
   const add = (form: Record<string, string>, who = editor) => who.post(at('suppressions'), form)
   const wish = { email: 'Never@example.net', as: 'complained', reason: 'asked by post' }
