@@ -31,6 +31,7 @@ const notices = {
 await startWorker(t, service, { smtp_url: sink.url, notices })
 
 const LIMITS = { bounce_percent: 10, complaint_percent: 0.3, least_emails: 10 }
+deps.least = LIMITS.least_emails
 const judge = (reputation = LIMITS) => countFiguresJob({ database, queue: deps.queue, reputation })
 
 const single = async (team: TestTeam, to: string): Promise<string> => {
