@@ -124,7 +124,8 @@ async function liftIdentities(
 /**
  * Lifts the suppression of an address. @param seen the mark of the suppression that a page showed, if any.
  * @returns the contact, or the previous suppression if the address isn't a contact.
- * @throws RequestError bad_request if it isn't suppressed or the reason is invalid; invalid_state if the suppression has changed, so that lifting a bounce doesn't also lift a later complaint.
+ * @throws RequestError bad_request if it isn't suppressed or the reason is invalid; invalid_state if the
+ * suppression has changed, so that lifting a bounce doesn't also lift a later complaint.
  */
 export async function liftSuppression(
   by: Lifting,
