@@ -337,8 +337,8 @@ t.test('use cases write the audit trail: no page, call or verb of the CLI adds l
 
 t.test('pages use builders.ts, list.ts, filter.ts and csv.ts', async (t) => {
   const OTHER_WAYS: Readonly<Record<string, RegExp>> = {
-    'a page as a literal: get, post, act': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
-    'a form as a literal: press, formOf': /\bmethod: 'post'/,
+    'a page as a literal: get, post, action': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
+    'a form as a literal: button, formOf': /\bmethod: 'post'/,
     'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
     'an empty list in place of nothing: compact': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
     'batches read by hand, or a file of a list: csvOf':
@@ -348,7 +348,7 @@ t.test('pages use builders.ts, list.ts, filter.ts and csv.ts', async (t) => {
     'a filter by hand: defineFilter':
       /kind: 'filter'|\b(?:filled|optionsWithAny|refuseUnknownParams|wordChips|setChips|statusChips)\(/,
     'a hidden field as a literal: hidden': /type: 'hidden', value/,
-    'a transaction as the person by hand: act': /\.transaction\([^)]*\) =>[^;]{0,400}actor: person/,
+    'a transaction as the person by hand: action': /\.transaction\([^)]*\) =>[^;]{0,400}actor: person/,
     'a word that builders.ts needs no help with: as const':
       /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
   }
@@ -413,6 +413,24 @@ t.test('each prepared statement has its own name', async (t) => {
   )
   t.ok(names.length > 20)
   t.equal(names.filter((name, index) => names.indexOf(name) !== index).join(), '')
+})
+
+t.test('npm start needs no package that npm ci --omit=optional leaves out', async (t) => {
+  const tools = JSON.parse(await readFile(join(ROOT, 'test/tools/package.json'), 'utf8')).optionalDependencies
+  const values = new Map([...all, ...(await sources('test'))].map(({ file, values }) => [file, values]))
+  const processes = [
+    'test/start.ts',
+    'test/sandbox/main.ts',
+    'api/main.ts',
+    'workers/main.ts',
+    'db/admin/main.ts',
+  ]
+  const started = new Set(processes.flatMap((file) => [...reachedFrom(file, values)]))
+  const packages = [...started].map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? '')
+  t.ok(packages.includes('smtp-server'))
+  t.equal(packages.filter((name) => name in tools).join(), '')
+  const lock = await readFile(join(ROOT, 'package-lock.json'), 'utf8')
+  t.notMatch(lock, '"test/tools/node_modules', 'the tests find each tool')
 })
 
 t.test('a test file imports t from support/tap.ts', async (t) => {
@@ -508,20 +526,22 @@ t.test('HTTP responses are read within the limits of limited-response.ts', async
 })
 
 t.test('views escape everything, and have no inline scripts or styles', async (t) => {
-  const files = (await readdir(join(ROOT, 'api'), { recursive: true })).filter((file) =>
+  const under = async (folder: string) =>
+    (await readdir(join(ROOT, folder), { recursive: true })).map((file) => `${folder}/${file}`)
+  const files = [...(await under('api')), ...(await under('test/sandbox'))].filter((file) =>
     file.endsWith('.hbs'),
   )
-  t.ok(files.length > 15)
+  const folders = ['api/dashboard/', 'api/docs/', 'api/public/', 'test/sandbox/']
+  t.ok(folders.every((folder) => files.some((file) => file.startsWith(folder))))
   for (const file of files) {
-    const text = await readFile(join(ROOT, 'api', file), 'utf8')
+    const text = await readFile(join(ROOT, file), 'utf8')
     t.notMatch(text, /\{\{\{|\{\{~?\s*&|\sstyle=|\son\w+=|=\{\{/, file)
-    // Pages without assets of their own have a style that contains no value, or nothing but one.
-    const own = file.startsWith('dashboard/')
-      ? /<style|<script(?! src=)/
-      : /<(style|script)>(?!\{\{\w+\}\}<|(?:(?!\{\{)[^<])*<\/\1>)/
+    // A style or script in these pages contains no value, or nothing but one.
+    const own = /^api\/(docs|public)\//.test(file)
+      ? /<(style|script)>(?!\{\{\w+\}\}<|(?:(?!\{\{)[^<])*<\/\1>)/
+      : /<style|<script(?! src=)/
     t.notMatch(text, own, file)
   }
-  t.ok(['dashboard/', 'docs/', 'public/'].every((folder) => files.some((file) => file.startsWith(folder))))
   // The style, the script and the guides of the documentation page: none has data of a team.
   const made = all.filter(({ file, text }) => file.startsWith('api/') && /SafeString|triple/.test(text))
   t.equal(made.map(({ file }) => file).join(), 'api/docs/page.ts')

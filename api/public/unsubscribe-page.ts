@@ -51,9 +51,12 @@ type Recipient = {
 }
 
 /** A recipient whose contact hasn't been read yet. */
-type Named = Omit<Recipient, 'contact'>
+type LinkTarget = Omit<Recipient, 'contact'>
 
-async function namedByBroadcast(token: string, { database, secrets }: RecipientDeps): Promise<Named | null> {
+async function namedByBroadcast(
+  token: string,
+  { database, secrets }: RecipientDeps,
+): Promise<LinkTarget | null> {
   const ref = readBroadcastToken(secrets, token)
   if (!ref) return null
   const { team_id, person } = ref
@@ -61,7 +64,7 @@ async function namedByBroadcast(token: string, { database, secrets }: RecipientD
   return { team_id, identity: person || null, broadcast, isBulk: true }
 }
 
-function namedByEmail(token: string, { secrets }: RecipientDeps): Named | null {
+function namedByEmail(token: string, { secrets }: RecipientDeps): LinkTarget | null {
   const ref = readUnsubscribeToken(secrets, token)
   return ref && { team_id: ref.team_id, identity: ref.person || null, broadcast: null, isBulk: false }
 }

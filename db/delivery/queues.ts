@@ -13,7 +13,7 @@ import { deletePauses, pausedQueues, storePauses } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
 import { wakeOnCommit } from '../queue/wake.ts'
 import { liveProcesses } from '../stats/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../stats/fleet/fleet.ts'
+import { LISTED_FOR_S, SILENT_AFTER_S } from '../stats/fleet/fleet.ts'
 import { recordRedriven } from './requeue.ts'
 
 export const QUEUES = Object.keys(JOBS) as JobName[]
@@ -25,7 +25,7 @@ export type ShownQueue = Awaited<ReturnType<typeof listQueues>>[number]
 
 /** Lists the queues with their workers and last heartbeats. */
 export async function listQueues(database: Database) {
-  const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
+  const processes = await liveProcesses(database, LISTED_FOR_S)
   const paused = await pausedQueues(database)
   const live = processes.filter(({ silent_seconds }) => silent_seconds <= SILENT_AFTER_S)
   return (await queueStatus(database)).map((queue) => ({

@@ -11,7 +11,7 @@ import { JOBS, type JobName, PART_OF } from './jobs.ts'
 /** The reason for an automatic pause: the database was restored or copied. */
 export const RESTORED = 'restored'
 
-/** The queues that mail, messages and webhooks leave by. */
+/** The queues that send messages and webhooks. */
 export const DELIVERY_QUEUES = (Object.keys(JOBS) as JobName[]).filter((job) => job.startsWith('deliver-'))
 
 const pauseRow = row({

@@ -217,7 +217,7 @@ t.test('GET /llms.txt lists each guide, and GET /docs/GUIDE.md returns it as Mar
   t.match(list, /^# Heliograph API\n\n> .+\n/)
   for (const { id, title } of GUIDES) t.match(list, `- [${title}](${home}/docs/${id}.md): `)
   for (const line of list.split('\n').filter((each: string) => each.startsWith('- [')))
-    t.match(line, /\): [^|#]+\.$/)
+    t.match(line, /\): (?:[^|#`]|`[^`]*`)+\.$/)
   const { body: page } = await call('GET', '/docs')
   const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
   const texts = [list]
@@ -386,5 +386,5 @@ t.test('unsupported forms of the resend package get a helpful error', async (t) 
   const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []
   for (const what of 'to replyTo tags cc bcc scheduledAt emails.cancel contacts.remove'.split(' '))
     t.match(section, `<code>${what}</code>`, 'and the guide says so beforehand')
-  t.match(section, 'const error &#x3D; refused?.error ?? refused')
+  t.match(section, 'const error &#x3D; body?.error ?? body')
 })

@@ -75,6 +75,11 @@ async function storeHistory({ database }: Service, team: TestTeam, count: number
     await insertEmailRows({ database }, row)
   }
   await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+    select team_id, id, uuid_send(gen_random_uuid()), 'bounced', created_at,
+      (array['550 5.1.1 No such user', '550 5.1.1 User unknown', '552 5.2.2 Over quota'])[1 + row_number() over () % 3]
+    from email_states where team_id = ${team.id} and status = 'bounced'`)
+  await database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)
     select ${team.id}, 'email', (now() - make_interval(days => d))::date, s, 
       (case s when 'delivered' then 4000 + 900 * sin(d) when 'sent' then 120 when 'bounced' then 90 + 10 * d
@@ -173,7 +178,7 @@ async function storeService({ database }: Service, { id }: TestTeam) {
       'parked', (array['there is no such message', 'it is no delivery status notification that names a message of ours'])[1 + n % 2]
     from generate_series(1, 60) n`)
   const gauges = idleGauges()
-  const queues = ['deliver-email', 'deliver-whatsapp', 'deliver-webhook', 'ingest-report', 'count-figures']
+  const queues = ['deliver-email', 'deliver-whatsapp', 'deliver-webhook', 'ingest-report', 'count-stats']
   const life = { id: uuidv7(), kind: 'worker', host: 'worker-7d9f8b6c5-x2x9p', pid: 7, queues } as const
   const senders = { 'deliver-email': 'smtp:relay.example.com:587' }
   const signs = { gauges: { ...gauges, busy: 0.4, resident_memory_bytes: 187e6 }, senders, completed: {} }

@@ -149,7 +149,7 @@ function createFileCache(budget: number, blocks: Blocks) {
   let idle = 0
   /** Bytes in use for small emails. No budget limits them. */
   let unbudgeted = 0
-  const forget = (key: string): void => {
+  const evict = (key: string): void => {
     const entry = entries.get(key)
     if (!entry || entry.holders > 0) return
     entries.delete(key)
@@ -173,7 +173,7 @@ function createFileCache(budget: number, blocks: Blocks) {
     admit(bytes: number): number {
       for (const key of entries.keys()) {
         if (held + idle + bytes <= budget) break
-        forget(key)
+        evict(key)
       }
       held += bytes
       return bytes
@@ -187,7 +187,7 @@ function createFileCache(budget: number, blocks: Blocks) {
       entries.set(key, entry)
       return entry
     },
-    letGo(key: string, entry: Entry, { isSent, isBroken }: { isSent: boolean; isBroken: boolean }): void {
+    release(key: string, entry: Entry, { isSent, isBroken }: { isSent: boolean; isBroken: boolean }): void {
       entry.isSent &&= isSent
       entry.holders -= 1
       if (entry.holders > 0) return
@@ -196,7 +196,7 @@ function createFileCache(budget: number, blocks: Blocks) {
       // Moves it to the end, because it is the youngest now.
       entries.delete(key)
       entries.set(key, entry)
-      if (isBroken) forget(key)
+      if (isBroken) evict(key)
     },
   }
 }
@@ -280,7 +280,7 @@ export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
       const release = (isSent: boolean, isBroken = false): void => {
         cache.addUnbudgeted(-unbudgeted)
         cache.reserve(-extra)
-        for (const { key, entry } of taken) cache.letGo(key, entry, { isSent, isBroken })
+        for (const { key, entry } of taken) cache.release(key, entry, { isSent, isBroken })
         roomQueue.serve()
       }
       try {

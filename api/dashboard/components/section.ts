@@ -149,7 +149,7 @@ type Bar = { x: number; y: number; width: number; height: number; tone: BarTone 
  * `noteAt` is a time at the end of the note. `fold` collapses the section under its title. `about` completes
  * the title of a collapsed section for screen readers.
  */
-type Titled = Loose<{
+type Heading = Loose<{
   title?: string
   about?: string
   note?: string
@@ -160,7 +160,7 @@ type Titled = Loose<{
 
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 
-/** Links and buttons on one line. At most two are shown as buttons next to a title (server/acts.ts). */
+/** Links and buttons on one line. At most two are shown as buttons next to a title (server/action-menu.ts). */
 export type Actions = Loose<{
   /** A main button that sends the form of the page with this name. */
   saves?: { form: string; label: string }
@@ -168,7 +168,7 @@ export type Actions = Loose<{
   forms?: readonly Form[]
 }>
 
-export type Section = Titled &
+export type Section = Heading &
   Loose<
     | { kind: 'tiles'; tiles: readonly Tile[]; live?: boolean }
     /** `calm` is shown instead of an empty list. */
@@ -222,7 +222,7 @@ export type Section = Titled &
         /** The name for forms that show their response in it. */
         name?: string
         links?: readonly (Link & { current?: boolean })[]
-        width?: 'phone' | 'tablet'
+        width?: 'phone' | 'tablet' | 'thumb'
       }
     | {
         kind: 'chart'

@@ -21,7 +21,7 @@ import { pageBy, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { broadcastPath } from './broadcast-sections.ts'
 
-const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
+const toKey = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
 /** Returns the statuses that count as having reached this one, like the stats of a broadcast. */
 function statusesOf(reached: EmailStatus | undefined): readonly EmailStatus[] | undefined {
@@ -41,12 +41,12 @@ const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
 const reachedFor =
   (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Reached> =>
   ({ before: after, limit }) =>
-    reachedBy(database, placeOf(request), statusesOf(filter.read(request.query).status), { after, limit })
+    reachedBy(database, toKey(request), statusesOf(filter.read(request.query).status), { after, limit })
 
 const skippedFor =
   (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Skipped> =>
   ({ before: after, limit }) =>
-    skippedBy(database, placeOf(request), { after, limit })
+    skippedBy(database, toKey(request), { after, limit })
 
 const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
   requireBroadcast(database, team.id, params.id)

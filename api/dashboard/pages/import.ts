@@ -13,7 +13,7 @@ import { headed, number, plural, status, text, time } from '../components/cell.t
 import { paceWords } from '../components/pace.ts'
 import type { Link, Section } from '../components/section.ts'
 import { auditRead } from '../server/action.ts'
-import { act, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
+import { action, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
 import { csvFile } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
@@ -39,6 +39,9 @@ const importState = ({ draft, fault, reading, done, records }: ImportRow): strin
   return reading || done < records ? 'running' : 'done'
 }
 
+/** Formats the progress of an import. */
+const doneWords = ({ done, records }: ImportRow): string => `${number(done).text} of ${number(records).text}`
+
 const form = (purpose: Purpose): TeamPage =>
   get('editor', `/teams/:team/${purpose}/import`, async ({ team, now }, { database }) => {
     const { href, label } = uploads(team, purpose)
@@ -59,13 +62,14 @@ const form = (purpose: Purpose): TeamPage =>
           ],
           { note: NOTES[purpose], multipart: true },
         ),
+      ],
+      aside: [
         tableOf(
           imports,
           (one) => ({
             File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
             State: status(importState(one)),
-            Records: one.draft ? text(null, { number: true }) : number(one.records),
-            Done: one.draft ? text(null, { number: true }) : number(one.done),
+            Done: text(one.draft ? null : doneWords(one)),
             By: text(one.created_by),
             When: time(one.created_at, now),
           }),
@@ -77,7 +81,7 @@ const form = (purpose: Purpose): TeamPage =>
 
 /** Stores the uploaded file and redirects to its columns. */
 const upload = (purpose: Purpose): TeamPage =>
-  act(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
+  action(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
     const source = sent.get('file') ?? ''
     if (source.trim() === '') throw new RequestError('bad_request', TEXTS.noFile)
     const name = sent.get('file_name') || 'contacts.csv'
@@ -123,9 +127,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       tiles: [
         {
           label: fault !== null ? 'Failed' : finished ? 'Done' : reading ? 'Being read' : 'Being imported',
-          value: reading
-            ? `${plural(records, 'record')} so far`
-            : `${number(done).text} of ${number(records).text}`,
+          value: reading ? `${plural(records, 'record')} so far` : doneWords(shown),
           filled: records === 0 ? 0 : Math.round((done / records) * 100),
           detail: headed(pace),
           tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',

@@ -37,7 +37,7 @@ const MAX_TEAMS_NAMED = 3
  * Lists the teams of a link: `, owner of Northwind and viewer of Contoso`, or '' for an operator without
  * teams.
  */
-export function placeWords(places: readonly Place[]): string {
+export function describeTeams(places: readonly Place[]): string {
   const named = places.slice(0, MAX_TEAMS_NAMED).map(({ name, role }) => `${role} of ${name}`)
   const others = places.length - named.length
   const all = compact([...named, others > 0 && plural(others, 'more team')])
@@ -48,7 +48,7 @@ const LINK_HTML = compileHtml('<p>{{words}}</p><p><a href="{{url}}">Sign in</a><
 
 /** Writes the email with a link. */
 function linkWords({ to, places }: { to: string; places: readonly Place[] }, url: string) {
-  const words = `Follow this link to sign in to Heliograph as ${to}${placeWords(places)}. It works once, within 15 minutes.`
+  const words = `Follow this link to sign in to Heliograph as ${to}${describeTeams(places)}. It works once, within 15 minutes.`
   const ignore = 'If you didn’t request it, you can ignore this email.'
   return {
     subject: 'Your sign-in link',

@@ -13,19 +13,19 @@ import {
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { status, text, time } from '../components/cell.ts'
+import { headed, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { jsonTyped } from '../components/typed.ts'
 import {
-  act,
+  action,
   alertsOf,
+  button,
   buttonCell,
   compact,
   factsOf,
   field,
   formOf,
   get,
-  press,
   tableOf,
 } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
@@ -34,10 +34,10 @@ import { TEXTS } from '../texts.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
 
-type Sync = SyncOutput | 'waiting' | { fault: string }
+type SyncState = SyncOutput | 'waiting' | { fault: string }
 
 /** Returns the result of a sync, or null without an ID. */
-async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<Sync | null> {
+async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<SyncState | null> {
   if (id === null || !isUuid(id)) return null
   try {
     return (await syncFound(tx, teamId, id)) ?? 'waiting'
@@ -49,7 +49,7 @@ async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<Sync |
 
 /** Lists templates of the account that the team doesn't have, from the last sync. */
 function availableSection(
-  sync: Sync,
+  sync: SyncState,
   own: readonly { name: string; language: string }[],
   here: string,
   canAdd: boolean,
@@ -80,7 +80,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
   return show({
     title: 'WhatsApp templates',
     lead: 'Templates are created and approved at the provider. A sync updates their states here.',
-    actions: { forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
+    actions: { forms: team.role === 'viewer' ? [] : [button(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
     sections: compact([
       sortable(
         request,
@@ -131,15 +131,36 @@ const SENDABLE: Readonly<Record<TemplateState, string>> = {
   disabled: 'The provider has disabled it: it cannot be sent.',
 }
 
-/** Shows the texts of the provider's template object, by component. */
+type Part = { type?: unknown; text?: unknown; buttons?: unknown; example?: unknown }
+
+const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** Returns the sample values of a component, in the order of its variables. */
+function samplesOf({ example }: Part): readonly unknown[] {
+  const { header_text, body_text } = Object(example) as Record<string, unknown>
+  return listed(header_text ?? listed(body_text)[0])
+}
+
+/** Shows the message with the sample values of the provider's template object, by component. */
 function readable({ components }: Readonly<Record<string, unknown>>): Section[] {
-  const parts = Array.isArray(components) ? components : []
-  const facts = parts.flatMap((part: unknown) => {
-    const { type, text: words } = Object(part) as { type?: unknown; text?: unknown }
-    if (typeof type !== 'string' || typeof words !== 'string') return []
-    return [{ label: type.charAt(0) + type.slice(1).toLowerCase(), cell: text(words) }]
+  const facts = listed(components).flatMap((each: unknown) => {
+    const part = Object(each) as Part
+    const { type, text: words, buttons } = part
+    const labels = listed(buttons).map((button) => String(Object(button).text ?? ''))
+    const shown = typeof words === 'string' ? words : labels.join(', ')
+    if (typeof type !== 'string' || shown === '') return []
+    const samples = samplesOf(part)
+    const filled = shown.replaceAll(/\{\{(\d+)\}\}/g, (slot, place) =>
+      String(samples[Number(place) - 1] ?? slot),
+    )
+    return [
+      {
+        label: headed(type.toLowerCase()),
+        cell: text(filled, { detail: filled === shown ? undefined : shown }),
+      },
+    ]
   })
-  return facts.length === 0 ? [] : [{ kind: 'facts', title: 'Text', facts }]
+  return facts.length === 0 ? [] : [{ kind: 'facts', title: 'Message with sample values', facts }]
 }
 
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
@@ -168,7 +189,12 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
         found.fault !== null && { tone: 'warn', title: 'The provider’s last error', text: found.fault },
       ]),
       ...readable(found.definition),
-      { kind: 'code', title: 'The provider’s object', code: JSON.stringify(found.definition, null, 2) },
+      {
+        kind: 'code',
+        title: 'The provider’s object',
+        fold: true,
+        code: JSON.stringify(found.definition, null, 2),
+      },
     ],
     aside: [
       factsOf({
@@ -183,7 +209,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
   })
 })
 
-const add = act('editor', PATH, async (by, { team, form }) => {
+const add = action('editor', PATH, async (by, { team, form }) => {
   const definition = jsonTyped(form.get('definition'), 'template')
   const added = await createWhatsappTemplate(by, team.id, definition)
   return redirect(
@@ -192,14 +218,14 @@ const add = act('editor', PATH, async (by, { team, form }) => {
   )
 })
 
-const sync = act('editor', `${PATH}/sync`, async (by, { team }) => {
+const sync = action('editor', `${PATH}/sync`, async (by, { team }) => {
   const asked = await requestSync(by, team.id)
   const said =
     asked === null ? 'Templates of a test team aren’t synced.' : 'A worker is syncing the templates.'
   return redirect(syncPath(team, asked), said)
 })
 
-const addAvailable = act('editor', `${PATH}/available`, async (by, { team, query }) => {
+const addAvailable = action('editor', `${PATH}/available`, async (by, { team, query }) => {
   const wanted = { name: query.get('name') ?? '', language: query.get('language') ?? '' }
   const asked = await requestAdd(by, team.id, wanted)
   return redirect(syncPath(team, asked), `A worker is adding ${wanted.name}.`)

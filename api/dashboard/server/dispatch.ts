@@ -172,12 +172,12 @@ function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
   }
 }
 
-type Shown = Extract<PageAnswer, { kind: 'show' }>
+type ShowAnswer = Extract<PageAnswer, { kind: 'show' }>
 
 function sendPage(
   { assets, deps, layout }: Dashboard,
   { ctx, request, person, team }: Visit,
-  { view, status }: Shown,
+  { view, status }: ShowAnswer,
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
   // A refresh by the script must not use up the notice for the next page.

@@ -588,6 +588,6 @@ t.test('the search field finds by address, ID or subject and rejects conflicts',
     shows(t, await editor.get(`${list}?q=${encodeURIComponent(q)}`), 'Wholly unheard of')
   const both = await editor.get(`${list}?q=only@example.org&recipient=other@example.org`)
   t.equal(both.status, 400)
-  shows(t, both, /Search contains another recipient than its own field. Clear one of them/)
+  shows(t, both, /Search can't be combined with the recipient field. Clear one of them/)
   t.notMatch(textOf(both.html), /Q names/, 'on top, too')
 })

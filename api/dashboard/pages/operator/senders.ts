@@ -8,7 +8,7 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { type Cell, countdown, plural, status, text, time } from '../../components/cell.ts'
 import type { Section } from '../../components/section.ts'
-import { act, buttonCell, compact, get, tableOf } from '../../server/builders.ts'
+import { action, buttonCell, compact, get, tableOf } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 
 const PATH = '/operator/senders'
@@ -55,7 +55,7 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
       id: 'webhooks',
       title: 'Paused webhooks',
       grow: ['Webhook', 'Why'],
-      note: `Servers of teams that asked us to wait. Nothing else waits for them. Up to ${WEBHOOKS_SHOWN} are listed.`,
+      note: `Servers of teams that asked us to wait. Other webhooks aren’t affected. Up to ${WEBHOOKS_SHOWN} are listed.`,
       live: true,
       empty: '',
     },
@@ -108,7 +108,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
   })
 })
 
-const resume = act('operator', `${PATH}/resume`, async (by, request) => {
+const resume = action('operator', `${PATH}/resume`, async (by, request) => {
   const key = request.query.get('key') ?? ''
   await resumeSender(by, key)
   return redirect(PATH, `${key} is resumed.`)

@@ -10,13 +10,13 @@ import type { Actions, Alert, Section } from '../../components/section.ts'
 import { zoneOf } from '../../components/zone.ts'
 import {
   alertsOf,
+  button,
   compact,
   factsOf,
   field,
   formOf,
   get,
   hidden,
-  press,
   tableOf,
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
@@ -46,17 +46,17 @@ async function actionsFor(
   const at = (verb: string): string => teamPath(team, 'webhooks', id, verb)
   const forms =
     state === 'enabled'
-      ? [press(at('test'), 'Send a test'), press(at('disable'), 'Disable webhook', { tone: 'danger' })]
-      : [press(at('enable'), 'Enable webhook')]
+      ? [button(at('test'), 'Send a test'), button(at('disable'), 'Disable webhook', { tone: 'danger' })]
+      : [button(at('enable'), 'Enable webhook')]
   return {
     forms: [
       ...forms,
-      press(at('rotate'), 'Create a new secret', {
+      button(at('rotate'), 'Create a new secret', {
         fields: [hidden('seen', seen, true)],
         tone: 'quiet',
         menu: true,
       }),
-      press(at('remove'), 'Remove webhook', { tone: 'danger' }),
+      button(at('remove'), 'Remove webhook', { tone: 'danger' }),
     ],
   }
 }
@@ -84,17 +84,16 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
     },
   )
 
-const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section =>
+const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section =>
   tableOf(
     attempts.slice(0, TRIES_SHOWN),
     (each) => ({
-      At: time(each.at, now),
+      'Recent attempts': time(each.at, now),
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
       Response: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
       Details: text(answerWords(each), { code: each.status !== null }),
     }),
     {
-      title: 'Recent attempts',
       main: 'Type',
       grow: ['Details'],
       id: 'tries',
@@ -122,7 +121,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     tone: 'warn',
     title: 'Nothing has been delivered to it since',
     at: time(failing_since, now),
-    text: 'Messages are retried with increasing delays. The attempts below show its responses.',
+    text: 'Messages are retried.',
   })
 }
 
@@ -152,7 +151,7 @@ const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
     actions: await actionsFor(request, deps, endpoint),
     above: troubles(endpoint, now),
     sections: compact([
-      triesOf(request, endpoint),
+      attemptsTable(request, endpoint),
       isOwner && endpoint.state === 'enabled' && replayForm(request, endpoint),
       isOwner &&
         formOf(teamPath(team, 'webhooks', endpoint.id, 'set'), 'Save webhook', fieldsFor(domains, endpoint), {
