@@ -429,6 +429,8 @@ t.test('npm start needs no package that npm ci --omit=optional leaves out', asyn
   const packages = [...started].map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? '')
   t.ok(packages.includes('smtp-server'))
   t.equal(packages.filter((name) => name in tools).join(), '')
+  const lock = await readFile(join(ROOT, 'package-lock.json'), 'utf8')
+  t.notMatch(lock, '"test/tools/node_modules', 'the tests find each tool')
 })
 
 t.test('a test file imports t from support/tap.ts', async (t) => {
