@@ -1,0 +1,51 @@
+-- insertMembership
+insert into memberships (team_id, user_id, email, role)
+values ($1, $2, $3, $4)
+on conflict (team_id, user_id) do nothing
+
+-- lockMember
+select
+from memberships
+where team_id = $1
+  and role = 'owner'
+order by user_id
+for update
+
+-- lockMember
+select m.user_id, coalesce(m.email, u.email) as email, m.role, (
+  select max(s.seen_at)
+  from dashboard_seats s
+  where s.team_id = m.team_id
+    and s.user_id = m.user_id
+) as last_seen_at
+from memberships m
+join users u on u.id = m.user_id
+where m.team_id = $1
+  and u.identity = $2
+for update of m
+
+-- membersOfTeam
+select m.user_id, coalesce(m.email, u.email) as email, m.role, (
+  select max(s.seen_at)
+  from dashboard_seats s
+  where s.team_id = m.team_id
+    and s.user_id = m.user_id
+) as last_seen_at
+from memberships m
+join users u on u.id = m.user_id
+where m.team_id = $1
+order by u.identity
+
+-- personByIdentity
+select id, email, operator
+from users
+where identity = $1
+
+-- upsertPerson
+insert into users (id, email, identity, operator, created_at)
+values ($1, $2, $3, $4, to_timestamp($5))
+on conflict (identity) do
+update
+set operator = users.operator
+  or excluded.operator
+returning id, email, operator

@@ -1,0 +1,4 @@
+-- hasErased
+select 1
+from erased_contacts
+where team_id = $1

@@ -1,0 +1,2 @@
+-- isOriginalDatabase
+select is_at_home() as is_home

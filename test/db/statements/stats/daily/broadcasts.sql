@@ -1,0 +1,14 @@
+-- figuresOf
+select broadcast_id, figure, sum(count)::integer as count
+from (
+  select broadcast_id, figure, count
+  from broadcast_figures
+  where team_id = $1
+    and broadcast_id = any($2::uuid[])
+  union all
+  select broadcast_id, status, count
+  from figure_deltas
+  where team_id = $3
+    and broadcast_id = any($4::uuid[])
+) f
+group by broadcast_id, figure
