@@ -1,0 +1,65 @@
+/**
+ * Splits the actions of a page into a menu and up to two buttons next to its title. The main action comes
+ * first and is black. Destructive actions come last in the menu. Pure.
+ */
+import type { Actions, Form, Link, Section } from '../components/section.ts'
+
+export type FoldedForm = Extract<Section, { kind: 'form' }>
+
+type PageAction =
+  | { kind: 'link'; link: Link }
+  | { kind: 'form'; form: Form }
+  | { kind: 'folded'; section: FoldedForm }
+
+/** Maximum number of buttons outside the menu. */
+const MAX_BUTTONS = 2
+
+export type ActionGroup = { links: readonly Link[]; forms: readonly Form[]; folded: readonly FoldedForm[] }
+
+/** `last` contains the destructive actions. */
+type SplitActions = ActionGroup & { saves: Actions['saves']; menu: ActionGroup & { last: readonly Form[] } }
+
+const isMain = (action: PageAction): boolean =>
+  action.kind === 'link'
+    ? action.link.main === true
+    : action.kind === 'form' && action.form.tone === undefined
+
+const isInMenu = (action: PageAction): boolean => {
+  if (action.kind === 'link') return action.link.menu === true
+  return action.kind === 'form' ? action.form.menu === true : action.section.folded === 'menu'
+}
+
+const grouped = (actions: readonly PageAction[]): ActionGroup => ({
+  links: actions.flatMap((action) => (action.kind === 'link' ? [action.link] : [])),
+  forms: actions.flatMap((action) => (action.kind === 'form' ? [action.form] : [])),
+  folded: actions.flatMap((action) => (action.kind === 'folded' ? [action.section] : [])),
+})
+
+const quiet = (form: Form): Form => ({ ...form, tone: 'quiet' })
+
+/** Chooses the actions that are buttons. At most one is the main action. */
+export function splitActions(
+  { saves, links = [], forms = [] }: Actions,
+  folded: readonly FoldedForm[],
+): SplitActions {
+  const actions: PageAction[] = [
+    ...links.map((link) => ({ kind: 'link' as const, link })),
+    ...forms.flatMap((form) => (form.tone === 'danger' ? [] : [{ kind: 'form' as const, form }])),
+    ...folded.map((section) => ({ kind: 'folded' as const, section })),
+  ]
+  const open = actions.filter((action) => !isInMenu(action))
+  const main = saves ? undefined : (open.find(isMain) ?? open.find(({ kind }) => kind === 'folded'))
+  const first = main ? [main] : []
+  const most = saves ? MAX_BUTTONS - 1 : MAX_BUTTONS
+  const buttons = [...first, ...open.filter((action) => action !== main)].slice(0, most)
+  const shown = grouped(buttons)
+  const menu = grouped(actions.filter((action) => !buttons.includes(action)))
+  const others = (form: Form): Form => (main?.kind === 'form' && main.form === form ? form : quiet(form))
+  return {
+    saves,
+    links: shown.links.map((link) => ({ ...link, main: main?.kind === 'link' && main.link === link })),
+    forms: shown.forms.map(others),
+    folded: shown.folded,
+    menu: { ...menu, forms: menu.forms.map(quiet), last: forms.filter(({ tone }) => tone === 'danger') },
+  }
+}

@@ -1,2 +1,0 @@
--- isOriginalDatabase
-select is_at_home() as is_home

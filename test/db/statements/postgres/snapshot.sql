@@ -1,2 +1,0 @@
--- seenNow
-select pg_current_snapshot()::text as seen

@@ -1,2 +1,0 @@
--- serviceTime
-select service_time() as now

@@ -1,0 +1,53 @@
+/** Deletion of raw reports. */
+import { claimTokens } from '../../../db/delivery/reports/relay-tokens.sql.ts'
+import { endReports, pendingReports, reportsByState } from '../../../db/delivery/reports/reports.sql.ts'
+import { storeReports } from '../../../db/delivery/reports/store.ts'
+import type { WorkerDeps } from '../../../workers/deps.ts'
+import { purgeReports } from '../../../workers/jobs/purge-reports.ts'
+import { stopClock } from '../../support/clock.ts'
+import { startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+t.test('a post’s token is deleted once it is valid nowhere', async (t) => {
+  const { database, deps } = await startService(t)
+  const now = new Date()
+  const token = { digest: 'token', body_digest: 'one', accepted_until: new Date(now.getTime() + 3_600_000) }
+  const used = async (body_digest: string) =>
+    (await claimTokens(database, [{ ...token, body_digest }])).has('token')
+  t.notOk(await used('one'))
+  for (const [hours, known] of [
+    [1.9, true],
+    [2.1, false],
+  ] as const) {
+    await stopClock(database, new Date(now.getTime() + hours * 3_600_000))
+    await purgeReports({ ...deps, retention: { reports: 30 } } as unknown as WorkerDeps)
+    t.equal(await used('another'), known, `after ${hours} h`)
+  }
+})
+
+t.test('reports are deleted after 30 days, also parked ones; pending ones stay', async (t) => {
+  const service = await startService(t)
+  const { database, deps } = service
+  const day = 86_400_000
+  const now = new Date()
+  for (const name of ['done', 'parked', 'pending']) {
+    await database.transaction(async (tx) => {
+      const report = { provider: 'smtp' as const, event_key: name, body: Buffer.from(name), received_at: now }
+      await storeReports({ tx, queue: deps.queue }, [report])
+    })
+  }
+  const stored = await reportsByState(database, { limit: 10 })
+  const idOf = (name: string) => stored.find(({ event_key }) => event_key === name)?.id ?? ''
+  await endReports(database, [
+    { id: idOf('done'), state: 'done', reason: null },
+    { id: idOf('parked'), state: 'parked', reason: 'x' },
+  ])
+  const purge = async (days: number) => {
+    await stopClock(database, new Date(now.getTime() + days * day))
+    await purgeReports({ ...deps, retention: { reports: 30 } } as unknown as WorkerDeps)
+    return (await reportsByState(database, { limit: 10 })).map(({ event_key }) => event_key).sort()
+  }
+  t.strictSame(await purge(29), ['done', 'parked', 'pending'])
+  t.strictSame(await purge(31), ['pending'])
+  t.equal((await pendingReports(database, [idOf('pending')])).length, 1)
+})
