@@ -5,8 +5,8 @@
 import { type AnySchema, array, boolean, type InferType, number, object, string } from 'yup'
 import { CAUSES } from '../../audience/contacts/effect.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
+import { QUEUES } from '../../delivery/queues.ts'
 import { REPLAYED } from '../../messages/webhooks/listing.sql.ts'
-import { JOBS, type JobName } from '../../queue/jobs.ts'
 
 /** Returns what is stored, or null if it has another form. */
 export type Reader<T> = (stored: unknown) => T | null
@@ -84,10 +84,9 @@ const picked = object({
 export const readPicked = reads(picked)
 export const readPickedWebhooks = reads(picked.shape({ webhook: string(), type: string() }))
 
-const queues = Object.keys(JOBS) as JobName[]
 /** `most` absent: all that were there when they were `seen`. */
 const redriving = object({
-  queue: string().oneOf(queues).defined(),
+  queue: string().oneOf(QUEUES).defined(),
   reason: string().nullable().defined(),
   seen: text,
   most: count,
