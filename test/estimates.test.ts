@@ -2,8 +2,7 @@
  * The planner's cost estimates of all statements of messages, pages, metrics and workers, in three states:
  * empty tables, ten teams in tables that were never analyzed, and the same tables analyzed. PostgreSQL
  * compiles a statement with an estimate of 100,000 (JIT), which is slower than running it. auto_explain
- * reports each plan with the values of a real run, and its notices pass the proxy. The statements' texts are
- * in test/db/statements.
+ * reports each plan with the values of a real run, and its notices pass the proxy.
  */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'slonik'
@@ -28,7 +27,6 @@ import {
   type TestTeam,
 } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
-import { compareStatements, statementsDuring } from './support/statement-texts.ts'
 import t, { type Test } from './support/tap.ts'
 import { startWorker, until } from './support/worker.ts'
 
@@ -171,9 +169,7 @@ const { proxy, admin, service } = await begin(t)
 
 /** Walks, and fails for each statement that is expected to cost more than it may. */
 async function expectCheap(t: Test, team: TestTeam, things: Partial<LivedIn> = {}): Promise<void> {
-  const notices = await proxy.noticesDuring(async () => {
-    compareStatements(t, await statementsDuring(() => walk(t, service, team, things)))
-  })
+  const notices = await proxy.noticesDuring(() => walk(t, service, team, things))
   const plans = notices.flatMap(pricedIn)
   const dear = plans.filter(({ cost }) => cost > MOST)
   const worst = Map.groupBy(dear, ({ text }) => text.replaceAll(/\s+/g, ' ').slice(0, 300))

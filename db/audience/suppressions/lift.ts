@@ -166,7 +166,7 @@ const LIFT_BATCH = 500
 /**
  * Addresses to lift: those that match the filter and were suppressed when they were counted. Times are text.
  */
-type BulkLift = {
+export type BulkLift = {
   filter: Omit<SuppressionFilter, 'since' | 'until'> & {
     since?: string | undefined
     until?: string | undefined
@@ -174,7 +174,7 @@ type BulkLift = {
   reason: string
   most: number
 }
-type LiftCursor = { after: string }
+export type LiftCursor = { after: string }
 
 /** Lifts the next batch of matching addresses. @returns how many, and where the next batch starts. */
 export async function liftBatch(
