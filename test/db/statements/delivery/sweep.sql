@@ -1,0 +1,59 @@
+-- lostMessages
+with m as materialized (
+  select team_id, id, created_at, requeued_at, tries_from
+  from email_states
+  where unfinished
+    and case when team_id in (
+    select id from teams where test
+  ) then 'deliver-test' when broadcast_id is null then 'deliver-email' else 'deliver-broadcast' end = $1
+    and created_at > $2::timestamptz
+  order by created_at fetch first $3 rows
+  with ties
+), lost as (
+  select team_id, id, created_at
+  from m
+  where not exists (
+    select
+    from teams s
+    where s.id = m.team_id
+      and s.suspended_at is not null
+  )
+    and (created_at < to_timestamp($4) and coalesce(requeued_at, created_at) < to_timestamp($5) or exists (
+    select
+    from teams s
+    where s.id = m.team_id
+      and s.resumed_at >= coalesce(m.requeued_at, m.created_at)
+  ))
+    and not exists (
+    select
+    from pgboss.job j
+    where j.name = $6
+      and j.id = m.id
+      and j.state <= 'active' offset 0
+  )
+    and not exists (
+    select
+    from pgboss.job d
+    where d.name = $7
+      and d.source_id = m.id
+      and d.state <= 'active' offset 0
+  )
+    and not false
+    and not exists (
+    select
+    from email_events v
+    where v.team_id = m.team_id
+      and v.email_id = m.id
+      and v.kind = 'gave_up'
+      and v.occurred_at >= coalesce(m.tries_from, m.created_at)
+  )
+  order by created_at
+  limit $8
+)
+select (
+  select case when count(*) >= $9 then max(created_at)::text end
+  from m
+) as next, coalesce((
+  select json_agg(json_build_object('team_id', team_id, 'id', id) order by created_at)
+  from lost
+), '[]') as lost
