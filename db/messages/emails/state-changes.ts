@@ -8,7 +8,7 @@ import { EMAIL_LADDER } from '../../channels/email.ts'
 import { type EmailStatus, higherStatus } from './status.ts'
 
 /** The state of an email that changes. */
-export type EmailState = AttemptBegan & {
+export type StoredState = AttemptBegan & {
   status: EmailStatus
   size_kb: number | null
   suppression: string | null
@@ -54,7 +54,7 @@ export type StoredEvent = { kind: string; recipient: string | null; occurred_at:
 
 /** Returns the recipients to attempt by the state and the change, null for none or all. */
 function candidates(
-  { provider_message_id, pending_recipients: before, status }: EmailState,
+  { provider_message_id, pending_recipients: before, status }: StoredState,
   pending: Pending,
   events: readonly StoredEvent[],
 ): readonly string[] | null {
@@ -105,15 +105,15 @@ function decidedByReport(events: readonly StoredEvent[]): Set<string | null> {
 }
 
 /** True if the email's stored events can matter. Few emails need them. */
-export const needsEvents = (state: EmailState, { pending }: EmailChange): boolean =>
+export const needsEvents = (state: StoredState, { pending }: EmailChange): boolean =>
   candidates(state, pending, []) !== null
 
 /** Returns the state after a change. @param events the email's events, if they can matter. */
 export function stateAfter(
-  state: EmailState,
+  state: StoredState,
   change: EmailChange,
   events: readonly StoredEvent[],
-): EmailState {
+): StoredState {
   const isSuppressed = change.pending === 'suppressed' && state.status === 'queued'
   const decided = decidedByReport(events)
   const pending = candidates(state, change.pending, events)?.filter((recipient) => !decided.has(recipient))
@@ -128,7 +128,7 @@ export function stateAfter(
 }
 
 /** What a change of a state adds to its team's stats. */
-export type Counted = {
+type CountedChange = {
   is_sent: boolean
   is_hard: boolean
   is_complaint: boolean
@@ -137,7 +137,7 @@ export type Counted = {
 }
 
 /** An email is sent when the relay accepts or rejects it. It has at most one hard bounce. */
-export function countedAfter(before: EmailState, after: EmailState, change: EmailChange): Counted {
+export function countedAfter(before: StoredState, after: StoredState, change: EmailChange): CountedChange {
   const isApplied = after.suppression === 'applied'
   const becomes = (status: EmailStatus) => before.status !== status && after.status === status
   return {

@@ -2,14 +2,14 @@
 import {
   countedAfter,
   type EmailChange,
-  type EmailState,
   needsEvents,
   type StoredEvent,
+  type StoredState,
   stateAfter,
 } from '../../../../db/messages/emails/state-changes.ts'
 import t from '../../../support/tap.ts'
 
-const QUEUED: EmailState = {
+const QUEUED: StoredState = {
   ...{ status: 'queued', provider_message_id: null, size_kb: null, pending_recipients: null },
   ...{ suppression: null, hard_bounced: false },
 }
@@ -28,7 +28,7 @@ const at = (kind: string, recipient: string, occurred_at: string, is_since = tru
   is_since,
 })
 const pendingAfter = (
-  state: Partial<EmailState>,
+  state: Partial<StoredState>,
   pending: EmailChange['pending'],
   ...events: StoredEvent[]
 ) => stateAfter({ ...QUEUED, ...state }, { ...DEFERRED, pending }, events).pending_recipients
@@ -78,14 +78,14 @@ t.test('an email that is only for suppressed recipients bounces and is not sent'
   const after = stateAfter(QUEUED, change, [])
   t.match(after, { status: 'bounced', suppression: 'applied' })
   t.match(countedAfter(QUEUED, after, change), { is_sent: false, is_bounce: false, left_out: true })
-  const sent: EmailState = { ...QUEUED, status: 'sent' }
+  const sent: StoredState = { ...QUEUED, status: 'sent' }
   t.match(stateAfter(sent, change, []), { status: 'sent', suppression: null })
   t.end()
 })
 
 t.test('counts one hard bounce of an email, and another after a requeue', (t) => {
   const change: EmailChange = { ...DEFERRED, status: 'bounced', pending: 'none left', hard_bounced: true }
-  const isHard = (state: Partial<EmailState>) => {
+  const isHard = (state: Partial<StoredState>) => {
     const before = { ...QUEUED, ...state }
     return countedAfter(before, stateAfter(before, change, []), change).is_hard
   }
