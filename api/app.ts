@@ -16,7 +16,7 @@ import { docsRoutes } from './docs/routes.ts'
 import { HOOKS } from './hooks/list.ts'
 import { answer, send } from './http/dispatch.ts'
 import { errorResponse, toRequestError } from './http/errors.ts'
-import { countRejections } from './http/refusals.ts'
+import { countRejections } from './http/rejections.ts'
 import { allowedMethods, type Params, type Route } from './http/route.ts'
 import { TEXTS } from './http/texts.ts'
 import { opsRoutes } from './operations/routes.ts'
@@ -93,7 +93,7 @@ const logRequests =
   }
 
 const renderErrors =
-  ({ log, metrics, refusals, clock }: Deps): Middleware =>
+  ({ log, metrics, rejections, clock }: Deps): Middleware =>
   async (ctx, next) => {
     try {
       await next()
@@ -102,7 +102,7 @@ const renderErrors =
       countRejections(metrics, [refusal])
       const { caller, id: http_request_id } = ctx.state
       const call = { method: ctx.method, route: String(ctx.state.route ?? ''), http_request_id, now: clock() }
-      if (caller) refusals.note(caller, call, refusal)
+      if (caller) rejections.note(caller, call, refusal)
       send(ctx, errorResponse(refusal))
     }
   }

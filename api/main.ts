@@ -47,7 +47,7 @@ import { createCredentials } from './http/auth.ts'
 import { createBodies } from './http/bodies.ts'
 import { budgetFor } from './http/body-budget.ts'
 import { createParser } from './http/parser.ts'
-import { createRejections } from './http/refusals.ts'
+import { createRejections } from './http/rejections.ts'
 import { FLUSH_MS, serve } from './http/server.ts'
 import { createAccepts } from './sends/accepts.ts'
 import { createCatalog } from './v1/plan-cache.ts'
@@ -161,7 +161,7 @@ async function start(settings: ApiSettings, log: Log) {
     ...operatorPaths(settings),
     isDraining: () => draining,
     diskFault,
-    refusals: createRejections(database),
+    rejections: createRejections(database),
     dashboard,
     log,
     clock,

@@ -337,8 +337,8 @@ t.test('use cases write the audit trail: no page, call or verb of the CLI adds l
 
 t.test('pages use builders.ts, list.ts, filter.ts and csv.ts', async (t) => {
   const OTHER_WAYS: Readonly<Record<string, RegExp>> = {
-    'a page as a literal: get, post, act': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
-    'a form as a literal: press, formOf': /\bmethod: 'post'/,
+    'a page as a literal: get, post, action': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
+    'a form as a literal: button, formOf': /\bmethod: 'post'/,
     'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
     'an empty list in place of nothing: compact': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
     'batches read by hand, or a file of a list: csvOf':
@@ -348,7 +348,7 @@ t.test('pages use builders.ts, list.ts, filter.ts and csv.ts', async (t) => {
     'a filter by hand: defineFilter':
       /kind: 'filter'|\b(?:filled|optionsWithAny|refuseUnknownParams|wordChips|setChips|statusChips)\(/,
     'a hidden field as a literal: hidden': /type: 'hidden', value/,
-    'a transaction as the person by hand: act': /\.transaction\([^)]*\) =>[^;]{0,400}actor: person/,
+    'a transaction as the person by hand: action': /\.transaction\([^)]*\) =>[^;]{0,400}actor: person/,
     'a word that builders.ts needs no help with: as const':
       /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
   }
@@ -413,6 +413,22 @@ t.test('each prepared statement has its own name', async (t) => {
   )
   t.ok(names.length > 20)
   t.equal(names.filter((name, index) => names.indexOf(name) !== index).join(), '')
+})
+
+t.test('npm start needs no package that npm ci --omit=optional leaves out', async (t) => {
+  const tools = JSON.parse(await readFile(join(ROOT, 'test/tools/package.json'), 'utf8')).optionalDependencies
+  const values = new Map([...all, ...(await sources('test'))].map(({ file, values }) => [file, values]))
+  const processes = [
+    'test/start.ts',
+    'test/sandbox/main.ts',
+    'api/main.ts',
+    'workers/main.ts',
+    'db/admin/main.ts',
+  ]
+  const started = new Set(processes.flatMap((file) => [...reachedFrom(file, values)]))
+  const packages = [...started].map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? '')
+  t.ok(packages.includes('smtp-server'))
+  t.equal(packages.filter((name) => name in tools).join(), '')
 })
 
 t.test('a test file imports t from support/tap.ts', async (t) => {
@@ -515,10 +531,13 @@ t.test('views escape everything, and have no inline scripts or styles', async (t
   for (const file of files) {
     const text = await readFile(join(ROOT, 'api', file), 'utf8')
     t.notMatch(text, /\{\{\{|\{\{~?\s*&|\sstyle=|\son\w+=|=\{\{/, file)
-    const own =
-      file === 'docs/views/page.hbs' ? /<(?:style|script)>(?!\{\{\w+\}\}<)/ : /<style|<script(?! src=)/
+    // Pages without assets of their own have a style that contains no value, or nothing but one.
+    const own = file.startsWith('dashboard/')
+      ? /<style|<script(?! src=)/
+      : /<(style|script)>(?!\{\{\w+\}\}<|(?:(?!\{\{)[^<])*<\/\1>)/
     t.notMatch(text, own, file)
   }
+  t.ok(['dashboard/', 'docs/', 'public/'].every((folder) => files.some((file) => file.startsWith(folder))))
   // The style, the script and the guides of the documentation page: none has data of a team.
   const made = all.filter(({ file, text }) => file.startsWith('api/') && /SafeString|triple/.test(text))
   t.equal(made.map(({ file }) => file).join(), 'api/docs/page.ts')
@@ -528,6 +547,25 @@ t.test('views escape everything, and have no inline scripts or styles', async (t
     t.ok(Buffer.byteLength(text) <= most, name)
     t.ok(text.split('\n').length <= 301 || name.endsWith('.css'), name)
   }
+})
+
+t.test('no module puts values into HTML: views and templates do', async (t) => {
+  // They add to a team's own HTML, or to what the Markdown library has escaped. The last one writes programs.
+  const others = [
+    ...['api/dashboard/pages/template-preview.ts', 'api/dashboard/server/guard.ts', 'api/docs/guides.ts'],
+    SAMPLES,
+  ]
+  const tag =
+    /<(?:a|body|button|code|div|form|h\d|hr|html|img|input|label|li|ol|p|pre|script|span|strong|style|t[drh]|table|ul)\b/
+  const isFilled = (literal: string) => literal.includes('${') && tag.test(literal)
+  const files = all
+    .filter(({ text }) =>
+      code(text)
+        .match(/`[^`]*`/g)
+        ?.some(isFilled),
+    )
+    .map(({ file }) => file)
+  t.strictSame(files.sort(), others)
 })
 
 t.test('outgoing HTTP requests and lookups each start in one place', async (t) => {

@@ -122,7 +122,7 @@ t.test('files share a few processes, run once and clean up', async (t) => {
   t.strictSame({ passed, failed }, { passed: 40, failed: 0 })
   t.strictSame(said.map((line) => /[^/]+(?= # time)/.exec(line)?.[0]).sort(), [...names].sort())
   const runs = errors.flatMap((line) => /^(\S+) runs in (\d+)$/.exec(line)?.slice(1) ?? [])
-  t.ok(new Set(runs.filter((_, index) => index % 2)).size <= 6, 'six processes at most')
+  t.ok(new Set(runs.filter((_, index) => index % 2)).size <= 3, 'three processes at most')
   for (const name of names) {
     const begun = errors.findIndex((line) => line.startsWith(`${name} runs in`))
     const process = errors[begun]?.split(' ').at(-1)

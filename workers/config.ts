@@ -25,7 +25,7 @@ import {
 import { createNames } from '../db/process/dns.ts'
 import { byMemory } from '../db/process/memory.ts'
 import { networksOf } from '../db/process/public-address.ts'
-import { JOBS, type JobName } from '../db/queue/jobs.ts'
+import { JOBS, type JobName, PART_OF } from '../db/queue/jobs.ts'
 import { parseMailbox } from '../db/validation/address.ts'
 import { deliversEmail } from './providers/declared.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
@@ -215,9 +215,8 @@ export const queuesOf = (settings: WorkerSettings): JobName[] => {
     if (missing.includes(job)) return false
     // The check needs the email provider, so a process that delivers email runs it.
     if (job === 'check-email') return deliversEmail(WORKER_QUEUES)
-    // A list of an older version doesn't have it.
-    if (job === 'deliver-whatsapp-parts' && named.includes('deliver-whatsapp')) return true
-    return named.length === 0 || named.includes(job)
+    // A list of an older version doesn't have the part.
+    return named.length === 0 || named.includes(job) || named.includes(PART_OF.get(job) ?? '')
   })
 }
 

@@ -18,14 +18,14 @@ import type { WorkerDeps } from './deps.ts'
 import { checkEmail } from './jobs/check-email.ts'
 import { checkWhatsappNumbers } from './jobs/check-whatsapp-numbers.ts'
 import { copySuppressions } from './jobs/copy-suppressions.ts'
-import { countFiguresJob } from './jobs/count-figures.ts'
+import { countStats } from './jobs/count-stats.ts'
 import { expandBroadcasts } from './jobs/expand-broadcast.ts'
-import { forgetMessages } from './jobs/forget-messages.ts'
-import { forgetReports } from './jobs/forget-reports.ts'
-import { forgetSessions } from './jobs/forget-sessions.ts'
-import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { mailOwners } from './jobs/mail-owners.ts'
+import { purgeMessages } from './jobs/purge-messages.ts'
+import { purgeReports } from './jobs/purge-reports.ts'
+import { purgeSessions } from './jobs/purge-sessions.ts'
+import { purgeUpserts } from './jobs/purge-upserts.ts'
 import { purgeWhatsappTexts } from './jobs/purge-whatsapp-texts.ts'
 import { recheckDomainsJob } from './jobs/recheck-domains.ts'
 import { refreshWhatsappTemplates } from './jobs/refresh-whatsapp-templates.ts'
@@ -97,11 +97,11 @@ export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
 export const SCHEDULED_JOBS: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
   'purge-whatsapp-texts': purgeWhatsappTexts,
-  'count-figures': countFiguresJob,
-  'forget-upserts': forgetUpserts,
-  'forget-reports': forgetReports,
-  'forget-sessions': forgetSessions,
-  'forget-messages': forgetMessages,
+  'count-stats': countStats,
+  'purge-upserts': purgeUpserts,
+  'purge-reports': purgeReports,
+  'purge-sessions': purgeSessions,
+  'purge-messages': purgeMessages,
   'review-suppressions': reviewSuppressions,
   'copy-suppressions': copySuppressions,
   'check-whatsapp-numbers': checkWhatsappNumbers,

@@ -3,11 +3,11 @@ import type { Code } from '../../db/errors.ts'
 import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
 import { MAX_BODY_BYTES, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 
-type Explained = { meaning: string; remedy: string }
+type Explanation = { meaning: string; remedy: string }
 
 const again = 'Repeat the call after `Retry-After` seconds, with the same `idempotency_key`.'
 
-export const EXPLAINED: Readonly<Record<Code, Explained>> = {
+export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   bad_request: {
     meaning: 'The body isn’t valid JSON, or a field is missing or invalid.',
     remedy:

@@ -1,13 +1,13 @@
 /** The API's descriptions in the memory of a process. They are rendered once a day. Types only. */
-export type Drawn = { body: string; headers: Record<string, string> }
+export type RenderedDoc = { body: string; headers: Record<string, string> }
 
 export type Docs = {
-  openapi(): Promise<Drawn>
-  page(): Promise<Drawn>
-  postman(): Promise<Drawn>
-  llms(): Promise<Drawn>
+  openapi(): Promise<RenderedDoc>
+  page(): Promise<RenderedDoc>
+  postman(): Promise<RenderedDoc>
+  llms(): Promise<RenderedDoc>
   /** Returns a guide as Markdown, or null for an unknown ID. */
-  guide(id: string): Promise<Drawn | null>
+  guide(id: string): Promise<RenderedDoc | null>
 }
 
 /** The dependencies of their routes. `dashboard` is null if it is disabled. */

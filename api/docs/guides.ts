@@ -51,9 +51,9 @@ const VALUES: Readonly<Record<string, string | number>> = {
   test_recipients: testRecipients,
 }
 
-type Parts = { samples?: readonly Sample[]; examples?: readonly Example[] }
+type GuideParts = { samples?: readonly Sample[]; examples?: readonly Example[] }
 
-function readGuide(id: string, { samples = [], examples = [] }: Parts = {}): Guide {
+function readGuide(id: string, { samples = [], examples = [] }: GuideParts = {}): Guide {
   const file = readFileSync(join(import.meta.dirname, 'guides', `${id}.md`), 'utf8')
   const text = file.replace(/\{\{(\w+)\}\}/g, (name, key: string) => String(VALUES[key] ?? name))
   const [title = '', ...rest] = text.split('\n')

@@ -4,12 +4,12 @@
  * values.
  */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
 import { join } from 'node:path'
 import Handlebars from 'handlebars'
 import { VERSION } from '../../db/process/version.ts'
 import { STATUS } from '../http/errors.ts'
+import { compileViews } from '../http/views.ts'
 import type { About, Described } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS } from './components.ts'
@@ -24,19 +24,7 @@ import { STYLE } from './style.ts'
 
 type Response = About['answers'][number]
 
-function compileViews(): (context: object) => string {
-  const views = Handlebars.create()
-  const folder = join(import.meta.dirname, 'views')
-  const options = { knownHelpersOnly: true, preventIndent: true }
-  for (const file of readdirSync(folder))
-    views.registerPartial(
-      file.replace('.hbs', ''),
-      views.compile(readFileSync(join(folder, file), 'utf8').trimEnd(), options),
-    )
-  return views.compile('{{> page}}', options)
-}
-
-const render = compileViews()
+const render = compileViews(join(import.meta.dirname, 'views'))
 
 /** Splits text into parts, with code in backticks. */
 const inline = (text: string) => text.split('`').map((part, index) => ({ code: index % 2 === 1, text: part }))
@@ -162,7 +150,7 @@ export const policy = (): string =>
   `default-src 'none'; style-src ${digest(STYLE)}; script-src ${digest(SCRIPT)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 export const documentation = (routes: readonly Described[], shown: Shown): string =>
-  render({
+  render('page', {
     style: new Handlebars.SafeString(STYLE),
     script: new Handlebars.SafeString(SCRIPT),
     version: VERSION,

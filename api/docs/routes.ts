@@ -8,15 +8,15 @@ import type { Answer } from '../http/errors.ts'
 import { type PublicRoute, publicRoutes, type Request } from '../http/route.ts'
 import { TEXTS } from '../http/texts.ts'
 import type { Described } from './about.ts'
-import type { Docs, DocsDeps, Drawn } from './drawn.ts'
+import type { Docs, DocsDeps, RenderedDoc } from './drawn.ts'
 import { openApi } from './openapi.ts'
 import type { Shown } from './shown.ts'
 
 const CACHE_MAX_AGE_S = 300
 
 /** Renders once a day, because examples contain future times. */
-function daily(clock: () => Date, render: (now: Date) => Promise<Drawn>): () => Promise<Drawn> {
-  let rendered: (Drawn & { day: string }) | null = null
+function daily(clock: () => Date, render: (now: Date) => Promise<RenderedDoc>): () => Promise<RenderedDoc> {
+  let rendered: (RenderedDoc & { day: string }) | null = null
   return async () => {
     const now = clock()
     const day = now.toISOString().slice(0, 10)
@@ -30,14 +30,14 @@ function daily(clock: () => Date, render: (now: Date) => Promise<Drawn>): () => 
 }
 
 /** `publicUrl` and `port` are the address of the service. `domain` is the sender's domain in examples. */
-type Place = { publicUrl: string | null; port: number; domain: string; clock?: () => Date }
+type ServiceAddress = { publicUrl: string | null; port: number; domain: string; clock?: () => Date }
 
 /**
  * Creates the descriptions. Most modules load with the first request, which saves memory in most processes.
  */
 export function createDocs(
   routes: readonly Described[],
-  { publicUrl, port, domain, clock = () => new Date() }: Place,
+  { publicUrl, port, domain, clock = () => new Date() }: ServiceAddress,
 ): Docs {
   const home = publicUrl?.replace(/\/$/, '') ?? `http://localhost:${port}`
   const rendered = (type: string, render: (shown: Shown) => Promise<string>) =>
@@ -45,7 +45,7 @@ export function createDocs(
       body: await render({ home, domain, now }),
       headers: { 'Content-Type': `${type}; charset=utf-8`, 'Access-Control-Allow-Origin': '*' },
     }))
-  const guides = new Map<string, () => Promise<Drawn>>()
+  const guides = new Map<string, () => Promise<RenderedDoc>>()
   return {
     openapi: rendered('application/json', async (shown) => JSON.stringify(openApi(routes, publicUrl, shown))),
     postman: rendered('application/json', async (shown) => {
@@ -76,7 +76,7 @@ export function createDocs(
 }
 
 /** Returns the rendered text, or 304 if the client has it. */
-function unlessKnown({ headers: asked }: Request, { body, headers }: Drawn): Answer {
+function unlessKnown({ headers: asked }: Request, { body, headers }: RenderedDoc): Answer {
   const tags = (asked['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
   const known = tags.some((tag) => tag === headers.ETag || tag === '*')
   return known ? { status: 304, headers } : { status: 200, body, headers }
@@ -97,7 +97,7 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
       const { dashboard: pages, ...places } = PLACES
       if (isBrowser) {
         const type = { 'Content-Type': 'text/html; charset=utf-8' }
-        const body = `<a href="${PLACES.docs}">${PLACES.docs}</a>\n`
+        const body = '<a href="/docs">/docs</a>\n'
         return { status: 302, body, headers: { ...type, Location: PLACES.docs, Vary: 'Accept' } }
       }
       const body = { name: 'Heliograph', ...places, ...(dashboard ? { dashboard: pages } : {}) }

@@ -85,7 +85,7 @@ type Deps = HookDeps<ReturnType<typeof open>>
 
 const publicRoute = publicRoutes<Deps>()
 
-type Posted = Pick<Request, 'bytes' | 'headers' | 'now'>
+type HookRequest = Pick<Request, 'bytes' | 'headers' | 'now'>
 
 const challenge = (query: URLSearchParams, verifyTokens: readonly string[]): Answer => ({
   status: 200,
@@ -96,7 +96,7 @@ const challenge = (query: URLSearchParams, verifyTokens: readonly string[]): Ans
 /** Stores what remains of a verified post. @param scope the number of the hook, null for any number */
 async function takePost(
   deps: Deps,
-  { bytes, headers, now }: Posted,
+  { bytes, headers, now }: HookRequest,
   { secret, scope }: { secret: string | Buffer | null; scope: HookScope | null },
 ): Promise<Answer> {
   const signature = signatureOf(headers['x-hub-signature-256'])

@@ -60,12 +60,12 @@ const hourOf = (at: Date): Date => new Date(Math.floor(at.getTime() / HOUR) * HO
 const isNewHour = (last: string | null, now: Date): boolean => last === null || new Date(last) < hourOf(now)
 
 /** Looks up one credential. Concurrent look-ups share a statement. Nothing is cached. */
-type LookUp = Batcher<{ hash: string; now: Date }, { found: PrincipalRow | null }>
+type KeyLookup = Batcher<{ hash: string; now: Date }, { found: PrincipalRow | null }>
 
-export type Credentials = Readonly<Record<CredentialKind, LookUp>>
+export type Credentials = Readonly<Record<CredentialKind, KeyLookup>>
 
 export function createCredentials(database: Database): Credentials {
-  const lookUp = (find: typeof principalsByKeys): LookUp =>
+  const lookUp = (find: typeof principalsByKeys): KeyLookup =>
     createBatcher({
       async work(calls) {
         const hashes = [...new Set(calls.map(({ hash }) => hash))]

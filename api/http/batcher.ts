@@ -14,7 +14,7 @@ export type CallEnd<O> = O | RequestError | null
 
 export type Batcher<C, O> = (call: C) => Promise<O>
 
-type Batching<C, O> = {
+type BatchOptions<C, O> = {
   /**
    * Processes a batch, all or nothing. If `alone`, all calls have the same key, and `work` waits for its lock
    * instead of returning null.
@@ -62,7 +62,7 @@ function nextBatch<C, O>(
   return { batch, left }
 }
 
-export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
+export function createBatcher<C, O>(gathering: BatchOptions<C, O>): Batcher<C, O> {
   type Batch = readonly Waiting<C, O>[]
   const { keyOf, weightOf } = gathering
   let pending: Waiting<C, O>[] = []
@@ -121,7 +121,7 @@ const late = () => new Unavailable('busy', TEXTS.tooManyRequests, 1)
 
 /** Processes a batch and settles its calls. @returns the calls to process again */
 async function attempt<C, O>(
-  { work, isSafe }: Batching<C, O>,
+  { work, isSafe }: BatchOptions<C, O>,
   batch: readonly Waiting<C, O>[],
   alone: boolean,
 ): Promise<readonly Waiting<C, O>[]> {

@@ -43,7 +43,7 @@ const DISCARD_WAIT_MS = 2_000
 const MAX_REST_MS = 500
 
 /** The part of a route that describes its body. */
-export type Taking = { method: string; path: string; body?: BodyShape<unknown>; heavy?: true }
+export type BodyRoute = { method: string; path: string; body?: BodyShape<unknown>; heavy?: true }
 
 /** The body of one request. Its bytes count towards the limits until the request ends. */
 export type Body = {
@@ -60,7 +60,7 @@ export type Body = {
    */
   form(limit: number): Promise<URLSearchParams>
   /** Parses the body with the route's shape. Undefined if the route has none. @throws RequestError */
-  parsed(route: Taking): Promise<unknown>
+  parsed(route: BodyRoute): Promise<unknown>
   /**
    * Releases the body's capacity early, for callers that have dropped the bytes and keep waiting for
    * something else.
@@ -154,7 +154,7 @@ function createBudget(budget: Budget) {
 }
 
 /** How to parse a body. `heavy` if that is slow for its length. */
-type Parsing = {
+type ParseOptions = {
   kind: Kind
   heavy?: boolean | undefined
   /** True if the bytes are needed after parsing. */
@@ -162,7 +162,7 @@ type Parsing = {
   here(bytes: Buffer): unknown
 }
 
-const jsonOf = ({ method, path, body, heavy }: Taking): Parsing => ({
+const jsonOf = ({ method, path, body, heavy }: BodyRoute): ParseOptions => ({
   kind: { method, path },
   heavy,
   keeps: body?.withBytes !== undefined,
@@ -170,7 +170,7 @@ const jsonOf = ({ method, path, body, heavy }: Taking): Parsing => ({
 })
 
 /** A part of a multipart form is thirty times slower to parse than a pair. */
-const formOf = (type: string): Parsing => ({
+const formOf = (type: string): ParseOptions => ({
   kind: { form: type },
   heavy: !isUrlencoded(type),
   here: (bytes) => readForm(type, new Uint8Array(bytes)),
@@ -207,7 +207,7 @@ function createParsing(parser: Parser) {
     turns.run(key, turn, PARSE_WAIT_MS).then((done) => done ?? parsed.reject(tooManyLarge()), parsed.reject)
     return parsed.promise
   }
-  return (owner: string, { kind, heavy, keeps, here }: Parsing, bytes: Buffer): Promise<unknown> => {
+  return (owner: string, { kind, heavy, keeps, here }: ParseOptions, bytes: Buffer): Promise<unknown> => {
     const { length } = bytes
     if (length > (heavy ? THREAD_FROM_BYTES_IF_HEAVY : THREAD_FROM_BYTES))
       return inTurn(
@@ -231,7 +231,7 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
   return {
     async during(owner, request, work) {
       const account = budget.open(owner)
-      const read = async (route: Taking): Promise<unknown> => {
+      const read = async (route: BodyRoute): Promise<unknown> => {
         const bytes = await readJsonBytes(request, { ...account, limit: largest })
         const body = await parse(owner.name, jsonOf(route), bytes)
         return route.body?.withBytes ? route.body.withBytes(body, bytes) : body

@@ -86,12 +86,12 @@ async function withinDeadline(answering: Promise<Answer>, raw: IncomingMessage, 
 }
 
 /** A request's route and the parameters of its path, or null if they can't be decoded. */
-type Found<D> = { route: Route<D>; params: Params | null }
+type RouteMatch<D> = { route: Route<D>; params: Params | null }
 
 /** Runs the route and sends its response. @param deadline milliseconds after the last byte of the body */
 export async function answer<D extends HttpDeps>(
   ctx: Context,
-  found: Found<D>,
+  found: RouteMatch<D>,
   deps: D,
   deadline = DEADLINE_MS,
 ): Promise<void> {
@@ -142,7 +142,7 @@ function inTurn(
 }
 
 /** Authenticates the caller, checks the scope and runs the handler (DECISIONS: Order of checks). */
-async function answerOf<D extends HttpDeps>(found: Found<D>, deps: D, ctx: Context): Promise<Answer> {
+async function answerOf<D extends HttpDeps>(found: RouteMatch<D>, deps: D, ctx: Context): Promise<Answer> {
   const { route } = found
   const now = deps.clock()
   const log = deps.log.child({ request_id: ctx.state.id })
@@ -168,7 +168,7 @@ async function answerOf<D extends HttpDeps>(found: Found<D>, deps: D, ctx: Conte
 
 /** Builds the handler's request. Only authorized callers learn that it is malformed. */
 async function requestOf<D>(
-  { route, params }: Found<D>,
+  { route, params }: RouteMatch<D>,
   ctx: Context,
   { body, now }: { body: Body; now: Date },
 ): Promise<Request<unknown, unknown>> {

@@ -30,15 +30,15 @@ export type Parser = {
 export type Question = Kind & { bytes: Uint8Array<ArrayBuffer> }
 
 /** A value serialized by V8, which is deserialized when it is needed. */
-type Packed = Uint8Array<ArrayBuffer>
+type SerializedBytes = Uint8Array<ArrayBuffer>
 
 /**
  * The thread's result: a body, the items of a batch one after another with their errors, or the error of the
  * call.
  */
 export type Reply =
-  | { body: Packed }
-  | { items: ({ bytes: number } | { refused: ErrorData })[]; packed: Packed }
+  | { body: SerializedBytes }
+  | { items: ({ bytes: number } | { refused: ErrorData })[]; packed: SerializedBytes }
   | { refused: ErrorData }
 
 /** The thread's heap: more than a body with the most strings and values (input.ts) needs. */

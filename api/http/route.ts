@@ -12,7 +12,7 @@ import type { Credentials, Principal, PrivateAccess } from './auth.ts'
 import type { Bodies, Body } from './bodies.ts'
 import type { Answer } from './errors.ts'
 import type { BodyShape, QueryShape } from './input.ts'
-import type { Refusals } from './refusals.ts'
+import type { Rejections } from './rejections.ts'
 
 export type HttpDeps = {
   database: Database
@@ -25,7 +25,7 @@ export type HttpDeps = {
   credentials: Credentials
   metrics: Metrics
   /** Stores rejected calls for the dashboard. */
-  refusals: Refusals
+  rejections: Rejections
   log: Log
   /** Returns the current time. Tests can set it. */
   clock: () => Date
@@ -61,7 +61,7 @@ export type Request<B = undefined, Q = undefined> = {
   now: Date
 }
 
-type Declared<B, Q> = {
+type RouteOptions<B, Q> = {
   method: string
   path: string
   /** Without it, the body is only read if the handler does so. */
@@ -78,7 +78,7 @@ type Declared<B, Q> = {
 /**
  * A route without credentials. A hook verifies its caller itself. `D` are the dependencies of the handler.
  */
-export type PublicRoute<D, B = unknown, Q = unknown> = Declared<B, Q> & {
+export type PublicRoute<D, B = unknown, Q = unknown> = RouteOptions<B, Q> & {
   access: 'public'
   /** True if the handler verifies its caller before it reads the body. */
   readsProved?: true
@@ -86,7 +86,7 @@ export type PublicRoute<D, B = unknown, Q = unknown> = Declared<B, Q> & {
 }
 
 /** A route for teams. `access` declares the credentials that it accepts. */
-export type TeamRoute<D, B = unknown, Q = unknown> = Declared<B, Q> & {
+export type TeamRoute<D, B = unknown, Q = unknown> = RouteOptions<B, Q> & {
   access: PrivateAccess
   handle(request: Request<B, Q> & { principal: Principal }, deps: D): Promise<Answer>
 }

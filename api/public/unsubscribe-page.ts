@@ -16,7 +16,6 @@ import { RequestError } from '../../db/errors.ts'
 import { type BroadcastRow, broadcastById } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readBroadcastToken } from '../../db/messages/emails/broadcast-token.ts'
 import { readUnsubscribeToken } from '../../db/messages/emails/unsubscribe-token.ts'
-import { escapeHtml } from '../../db/validation/slots.ts'
 import type { Answer } from '../http/errors.ts'
 import { isUrlencoded } from '../http/forms.ts'
 import type { PublicRoute, Request } from '../http/route.ts'
@@ -33,32 +32,11 @@ const HEADERS = {
   'X-Robots-Tag': 'noindex',
 }
 
-const STYLE = `
-  body { font: 1.125rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 15vh auto; padding: 0 1.5rem; color: #222 }
-  strong { overflow-wrap: anywhere }
-  fieldset { border: 0; padding: 0; margin: 0 0 1rem }
-  label { display: block; padding: .25rem 0; overflow-wrap: anywhere }
-  form { margin: 0 0 1rem }
-  button { font: inherit; padding: .5rem 1.25rem; border: 0; border-radius: .25rem; background: #1a4fa0; color: #fff }`
-
-/** Returns a complete page. @param body is HTML */
-const page = (title: string, body: string): Answer => ({
-  status: 200,
-  headers: HEADERS,
-  body: `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>${title}</title>
-<style>${STYLE}</style>
-</head>
-<body>
-${body}
-</body>
-</html>
-`,
-})
+/** Loads the views with the first page. */
+async function page(view: string, context: object = {}): Promise<Answer> {
+  const { render } = await import('./views.ts')
+  return { status: 200, headers: HEADERS, body: render(view, context) }
+}
 
 /**
  * The recipient of a link. `identity` is null for a test email. `contact` is null if it was deleted.
@@ -73,9 +51,12 @@ type Recipient = {
 }
 
 /** A recipient whose contact hasn't been read yet. */
-type Named = Omit<Recipient, 'contact'>
+type LinkTarget = Omit<Recipient, 'contact'>
 
-async function namedByBroadcast(token: string, { database, secrets }: RecipientDeps): Promise<Named | null> {
+async function namedByBroadcast(
+  token: string,
+  { database, secrets }: RecipientDeps,
+): Promise<LinkTarget | null> {
   const ref = readBroadcastToken(secrets, token)
   if (!ref) return null
   const { team_id, person } = ref
@@ -83,7 +64,7 @@ async function namedByBroadcast(token: string, { database, secrets }: RecipientD
   return { team_id, identity: person || null, broadcast, isBulk: true }
 }
 
-function namedByEmail(token: string, { secrets }: RecipientDeps): Named | null {
+function namedByEmail(token: string, { secrets }: RecipientDeps): LinkTarget | null {
   const ref = readUnsubscribeToken(secrets, token)
   return ref && { team_id: ref.team_id, identity: ref.person || null, broadcast: null, isBulk: false }
 }
@@ -96,47 +77,19 @@ async function recipientOf({ params: { token = '' } }: Request, deps: RecipientD
   return { ...named, contact: identity ? await contactByIdentity(deps.database, team_id, identity) : null }
 }
 
-const shownOf = ({ email }: ContactRow): string => `<strong>${escapeHtml(email)}</strong>`
-
-const button = (words: string, fields: Readonly<Record<string, string>> = {}): string => {
-  const hidden = Object.entries(fields).map(
-    ([name, value]) => `<input type="hidden" name="${name}" value="${value}">`,
-  )
-  return `<form method="post">${hidden.join('')}<button>${words}</button></form>`
-}
-
-const GONE = page('Unsubscribed', '<p>You aren’t subscribed to these emails.</p>')
-
-const ofTopics = ({ topic_ids }: BroadcastRow, topics: readonly TopicRow[]): string => {
-  const names = topics.filter(({ id }) => topic_ids.includes(id)).map(({ name }) => escapeHtml(name))
+const topicNames = ({ topic_ids }: BroadcastRow, topics: readonly TopicRow[]): string => {
+  const names = topics.filter(({ id }) => topic_ids.includes(id)).map(({ name }) => name)
   return names.length === 0 ? 'these emails' : names.join(', ')
 }
 
-/** Returns the page of a broadcast's link: its topics, everything, and a link to all topics. */
-function choicePage(contact: ContactRow, broadcast: BroadcastRow, topics: readonly TopicRow[]): Answer {
-  const names = ofTopics(broadcast, topics)
-  return page(
-    'Unsubscribe',
-    `<p>Stop sending ${names} to ${shownOf(contact)}?</p>
-${button(`Unsubscribe from ${names}`)}
-${button('Unsubscribe from everything', { scope: 'everything' })}
-<p><a href="?preferences=1">Choose topics</a></p>`,
-  )
-}
-
-function preferencePage(contact: ContactRow, topics: readonly TopicRow[], saved: boolean): Answer {
-  const isOn = ({ id }: TopicRow) => contact.status === 'subscribed' && contact.topic_ids.includes(id)
-  const boxes = topics.map(
-    (topic) =>
-      `<label><input type="checkbox" name="topic" value="${topic.id}"${isOn(topic) ? ' checked' : ''}> ${escapeHtml(topic.name)}</label>`,
-  )
-  if (topics.length === 0)
-    return page('Email preferences', `<p>${shownOf(contact)} has no topics to choose from.</p>`)
-  return page(
-    'Email preferences',
-    `<p>${saved ? 'Saved. ' : ''}Topics for ${shownOf(contact)}:</p>
-<form method="post"><input type="hidden" name="scope" value="topics"><fieldset>${boxes.join('\n')}</fieldset><button>Save</button></form>`,
-  )
+function preferencePage(
+  { email, status, topic_ids }: ContactRow,
+  topics: readonly TopicRow[],
+  saved: boolean,
+): Promise<Answer> {
+  const isChecked = (id: string) => status === 'subscribed' && topic_ids.includes(id)
+  const boxes = topics.map(({ id, name }) => ({ id, name, checked: isChecked(id) }))
+  return page('preferences', { email, saved, topics: boxes })
 }
 
 /** The largest form, enough for the IDs of 350 topics. */
@@ -156,15 +109,13 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
     access: 'public',
     async handle(request, deps) {
       const { team_id, identity, contact, broadcast, isBulk } = await recipientOf(request, deps)
-      if (!contact || !identity) return GONE
+      if (!contact || !identity) return page('gone')
       const { database } = deps
       if (isBulk && request.search().has('preferences'))
         return preferencePage(contact, await topicsOffered(database, team_id, identity), false)
-      if (broadcast) return choicePage(contact, broadcast, await topicsOfTeam(database, team_id))
-      return page(
-        'Unsubscribe',
-        `<p>Stop sending emails to ${shownOf(contact)}?</p>\n${button('Unsubscribe')}`,
-      )
+      const { email } = contact
+      if (!broadcast) return page('confirm', { email })
+      return page('choice', { email, topics: topicNames(broadcast, await topicsOfTeam(database, team_id)) })
     },
   }),
   publicRoute({
@@ -175,7 +126,7 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
       // The token is checked first. If it isn't ours, the body isn't read.
       const { team_id, identity, contact, broadcast, isBulk } = await recipientOf(request, deps)
       const form = await formOf(request)
-      if (!identity) return GONE
+      if (!identity) return page('gone')
       const { database, secrets } = deps
       const { now } = request
       const ticked = isBulk && form.get('scope') === 'topics' ? form.getAll('topic') : null
@@ -188,10 +139,9 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
       const ofThese = broadcast !== null && form.get('scope') !== 'everything' && ticked?.length !== 0
       const left = ofThese ? broadcast.topic_ids.filter((id) => !ticked?.includes(id)) : null
       await database.transaction((tx) => leaveByLink({ tx, now, secrets }, team_id, identity, left))
-      if (!contact) return GONE
-      const names =
-        broadcast && left ? ` from ${ofTopics(broadcast, await topicsOfTeam(database, team_id))}` : ''
-      return page('Unsubscribed', `<p>${shownOf(contact)} is unsubscribed${names}.</p>`)
+      if (!contact) return page('gone')
+      const topics = broadcast && left && topicNames(broadcast, await topicsOfTeam(database, team_id))
+      return page('unsubscribed', { email: contact.email, topics })
     },
   }),
 ]

@@ -1,4 +1,4 @@
-/** Counts the results of sends for the metrics. Rejections are counted in http/refusals.ts. */
+/** Counts the results of sends for the metrics. Rejections are counted in http/rejections.ts. */
 import type { ChannelName } from '../../db/channels/list.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 

@@ -21,7 +21,7 @@ const PART_OVERHEAD = 1_000
 export type AttachmentLimits = { message_bytes: number; blocked_extensions: ReadonlySet<string> }
 
 /** A send whose shape is valid. Its attachments are checked first. */
-type Bringing = {
+type Draft = {
   path: string
   attached: readonly Attached[]
   send: { html?: string | undefined; text?: string | undefined }
@@ -65,7 +65,7 @@ export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename
  * Checks the attachments of a send. @returns its files, not loaded. @throws RequestError bad_request,
  * payload_too_large
  */
-function judged({ path, attached, send }: Bringing, uploads: Uploads, limits: AttachmentLimits): ItemFile[] {
+function judged({ path, attached, send }: Draft, uploads: Uploads, limits: AttachmentLimits): ItemFile[] {
   if (attached.length === 0) return []
   const files = attached.map((each) => fileOf(each, uploads))
   for (const [index, file] of files.entries()) {
@@ -83,9 +83,9 @@ function judged({ path, attached, send }: Bringing, uploads: Uploads, limits: At
 }
 
 /** The team that sends, its limits, and where statements run. */
-type Attaching = { tx: Tx; teamId: string; limits: AttachmentLimits }
+type FileOptions = { tx: Tx; teamId: string; limits: AttachmentLimits }
 
-async function uploadsOf({ tx, teamId }: Attaching, drafts: readonly Bringing[]): Promise<Uploads> {
+async function uploadsOf({ tx, teamId }: FileOptions, drafts: readonly Draft[]): Promise<Uploads> {
   const ids = drafts.flatMap(({ attached }) =>
     attached.flatMap((each) => ('attachment_id' in each ? [each.attachment_id] : [])),
   )
@@ -97,7 +97,7 @@ async function uploadsOf({ tx, teamId }: Attaching, drafts: readonly Bringing[])
  * Returns the keys that emails are already stored with. Items with these keys are replays, and store no
  * attachments.
  */
-async function storedKeys({ tx, teamId }: Attaching, items: readonly EmailItem[]): Promise<Set<string>> {
+async function storedKeys({ tx, teamId }: FileOptions, items: readonly EmailItem[]): Promise<Set<string>> {
   const keys = items.flatMap(({ attachments, idempotency_key: key }) =>
     attachments && key !== null ? [{ team_id: teamId, key }] : [],
   )
@@ -109,15 +109,15 @@ async function storedKeys({ tx, teamId }: Attaching, items: readonly EmailItem[]
  * Reads the uploads of drafts. @returns a function that checks a draft's attachments and returns its files
  * @throws RequestError bad_request, payload_too_large from that function
  */
-export async function fileMaker(attaching: Attaching, drafts: readonly Bringing[]) {
+export async function fileMaker(attaching: FileOptions, drafts: readonly Draft[]) {
   const uploads = await uploadsOf(attaching, drafts)
-  return (draft: Bringing): ItemFile[] => judged(draft, uploads, attaching.limits)
+  return (draft: Draft): ItemFile[] => judged(draft, uploads, attaching.limits)
 }
 
 /** Runs `accept` while the contents of the items' attachments are stored. */
 export async function withContents<T>(
-  attaching: Attaching,
-  { drafts, items }: { drafts: readonly Bringing[]; items: readonly EmailItem[] },
+  attaching: FileOptions,
+  { drafts, items }: { drafts: readonly Draft[]; items: readonly EmailItem[] },
   accept: (items: readonly EmailItem[]) => Promise<T>,
 ): Promise<T> {
   const stored = await storedKeys(attaching, items)

@@ -19,7 +19,7 @@ const MAX_ATTACHMENTS = 20
 const CONTENT_ID = /^[A-Za-z0-9._+@-]{1,128}$/
 /** Fields of other services' APIs that we don't support. */
 const NOT_FETCHED = ['path', 'url', 'href']
-type Given = Record<string, unknown>
+type RawAttachment = Record<string, unknown>
 
 /** True for bytes as JSON.stringify writes a Buffer. */
 const isBufferForm = (value: unknown): value is { type: 'Buffer'; data: unknown[] } =>
@@ -77,7 +77,7 @@ function listFault(value: unknown, path: string): FieldError | null {
   for (const [index, given] of value.entries()) {
     const fault = faultOf(given)
     if (fault) return { ...fault, field: `${path}[${index}]${fault.field && `.${fault.field}`}` }
-    const id = (given as Given).content_id ?? null
+    const id = (given as RawAttachment).content_id ?? null
     if (id !== null && ids.has(id))
       return { field: `${path}[${index}].content_id`, problem: 'must be unique within the email' }
     ids.add(id)
@@ -118,7 +118,7 @@ const ATTACHMENT = {
 }
 
 export const attachments = () =>
-  mixed<Given[]>()
+  mixed<RawAttachment[]>()
     .meta({ jsonSchema: { type: 'array', maxItems: MAX_ATTACHMENTS, items: ATTACHMENT } } satisfies Described)
     .test('attachments', '', (value, { path, createError }) => {
       const fault = value === undefined ? null : listFault(value, path)
@@ -132,7 +132,7 @@ export type Attached = { filename: string | null; content_type: string | null; c
 )
 
 /** Decodes a list without errors. */
-export function attachedOf(list: readonly Given[]): Attached[] {
+export function readAttachments(list: readonly RawAttachment[]): Attached[] {
   return list.map((given) => {
     const { filename, content_type, content_id, content, attachment_id } = given
     const named = {

@@ -5,7 +5,7 @@
 import { errorData, RequestError } from '../../db/errors.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import { type Answer, type Trace, tracing } from '../http/errors.ts'
-import { countRejections } from '../http/refusals.ts'
+import { countRejections } from '../http/rejections.ts'
 
 /** The result of an item: the ID it was accepted with, or its error. */
 export type BatchItem = string | RequestError

@@ -31,7 +31,7 @@ import { changeBody, newBody, sendBody, testBody } from './broadcast-bodies.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { paging, readPage } from './paging.ts'
 
-const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
+const toActing = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
 
 /** Checks for headers that the operator reserves. @throws RequestError invalid_headers */
 function assertUnreserved({ reservedHeaders }: V1Deps, { headers }: GivenFields): void {
@@ -51,7 +51,7 @@ const stateRoute = (
     access: keyOnly('broadcasts:send'),
     async handle({ params, principal, now }, deps) {
       const row = await deps.database.transaction((tx) =>
-        act({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? ''),
+        act({ ...deps, tx, now, actor: null }, toActing(principal), params.id ?? ''),
       )
       return { status: 200, body: await broadcastView(deps.database, row) }
     },
@@ -67,7 +67,7 @@ const draftRoutes: readonly V1Route[] = [
     async handle({ body, principal, now }, deps) {
       assertUnreserved(deps, body.fields)
       const { row, isNew } = await deps.database.transaction((tx) =>
-        createBroadcast({ tx, now, actor: null }, actingOf(principal), body),
+        createBroadcast({ tx, now, actor: null }, toActing(principal), body),
       )
       return { status: isNew ? 201 : 200, body: await broadcastView(deps.database, row) }
     },
@@ -104,7 +104,7 @@ const draftRoutes: readonly V1Route[] = [
     async handle({ body, params, principal, now }, deps) {
       assertUnreserved(deps, body)
       const row = await deps.database.transaction((tx) =>
-        changeBroadcast({ tx, now, actor: null }, actingOf(principal), params.id ?? '', body),
+        changeBroadcast({ tx, now, actor: null }, toActing(principal), params.id ?? '', body),
       )
       return { status: 200, body: await broadcastView(deps.database, row) }
     },
@@ -116,7 +116,7 @@ const draftRoutes: readonly V1Route[] = [
     access: keyOnly('broadcasts:write'),
     async handle({ params, principal, now }, { database }) {
       await database.transaction((tx) =>
-        removeBroadcast({ tx, now, actor: null }, actingOf(principal), params.id ?? ''),
+        removeBroadcast({ tx, now, actor: null }, toActing(principal), params.id ?? ''),
       )
       return { status: 204 }
     },
@@ -134,7 +134,7 @@ export const broadcastRoutes: readonly V1Route[] = [
     async handle({ body, params, principal, now }, deps) {
       const { to, contact } = body
       const ids = await deps.database.transaction((tx) =>
-        sendTest({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? '', { to, contact }),
+        sendTest({ ...deps, tx, now, actor: null }, toActing(principal), params.id ?? '', { to, contact }),
       )
       return { status: 200, body: { data: ids.map((id, index) => ({ index, id })) } }
     },
@@ -148,7 +148,7 @@ export const broadcastRoutes: readonly V1Route[] = [
     searches: true,
     async handle({ body, params, principal, now }, deps) {
       const row = await deps.database.transaction((tx) =>
-        sendBroadcast({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? '', body),
+        sendBroadcast({ ...deps, tx, now, actor: null }, toActing(principal), params.id ?? '', body),
       )
       return { status: 202, body: await broadcastView(deps.database, row) }
     },

@@ -16,7 +16,7 @@ import {
 } from '../../db/validation/fields.ts'
 import { LARGEST_PART, MAX_VARIABLES } from '../../db/validation/strings.ts'
 import { batchOf, jsonAs } from '../http/input.ts'
-import { type Attached, attachedOf, attachments } from './attachment-shape.ts'
+import { type Attached, attachments, readAttachments } from './attachment-shape.ts'
 
 const BATCH_LIMIT = 100
 
@@ -67,7 +67,7 @@ function draftOf({ attachments: list = [], ...send }: SendBody, path = ''): Emai
     const problem = `must have at most ${MAX_RECIPIENTS} recipients in total`
     throw new RequestError('bad_request', { field: `${path}to, cc and bcc`, problem })
   }
-  return { path, send, attached: attachedOf(list) }
+  return { path, send, attached: readAttachments(list) }
 }
 
 /** Reads an item of a batch. @throws RequestError bad_request */

@@ -11,7 +11,7 @@ import { rateHeaders } from '../http/rate.ts'
 import { moveBody } from './bodies.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 
-type Of = {
+type ScheduledOptions = {
   channel: ChannelName
   /** The path of its messages. */
   path: string
@@ -19,7 +19,7 @@ type Of = {
   about: { cancel: About; move: About }
 }
 
-export const scheduledRoutes = ({ channel, path, access, about }: Of): readonly V1Route[] => [
+export const scheduledRoutes = ({ channel, path, access, about }: ScheduledOptions): readonly V1Route[] => [
   teamRoute({
     method: 'POST',
     path: `${path}/:id/cancel`,

@@ -51,7 +51,7 @@ function phonesOf(numbers: readonly string[], path: string): Phone[] {
 const MAX_PARAMETERS = 1_000
 
 /** Shortens parameters that are rejected anyway. */
-function enoughOf(parameters: Record<string, string>): Record<string, string> {
+function limitParameters(parameters: Record<string, string>): Record<string, string> {
   const given = Object.entries(parameters)
   return given.length <= MAX_PARAMETERS ? parameters : Object.fromEntries(given.slice(0, MAX_PARAMETERS + 1))
 }
@@ -62,7 +62,7 @@ export function itemOf(send: SendBody, path = ''): WhatsappItem {
     path,
     template_id: send.template_id.toLowerCase(),
     to: phonesOf(send.to, path),
-    parameters: enoughOf(send.parameters ?? {}),
+    parameters: limitParameters(send.parameters ?? {}),
     idempotency_key: send.idempotency_key ?? null,
     ...whenOf(send),
   }

@@ -33,7 +33,7 @@ const isNumber = (identity: string): boolean => identity.startsWith('+') && !ide
 const personVerbs: Verbs = ({ verb, admin }) => {
   verb(
     'export TEAM EMAIL',
-    'Export everything that is stored about a contact, as one JSON value. The export is audited',
+    'Export everything that is stored about a contact, as one JSON value. The audit log records it',
     addressOrNumber,
   )
     .addHelpText(

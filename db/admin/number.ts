@@ -22,7 +22,10 @@ type Set = Further & { token?: boolean }
 
 const withFurther = (command: Command): Command =>
   command
-    .option('--app-secret-file <file>', 'a file with the secret of the app that signs events of this number')
+    .option(
+      '--app-secret-file <file>',
+      'a file with the app secret, if another Meta app receives the events of this number',
+    )
     .option(
       '--messages-per-second <n>',
       'how many messages it may send, 80 unless Meta has raised it',

@@ -5,13 +5,16 @@ import { RequestError } from '../errors.ts'
 import { resumeRestored } from '../maintenance/restore-guard/restored.ts'
 import { seenNow } from '../postgres/snapshot.sql.ts'
 import { deadReasons } from '../queue/dead-letters.sql.ts'
-import type { JobName } from '../queue/jobs.ts'
+import { type JobName, PART_OF } from '../queue/jobs.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { TEXTS } from './texts.ts'
 
 const MAX_REASONS = 100
+
+/** Names the queues that pause and resume together. */
+const TOGETHER = [...PART_OF].map(([part, whole]) => `${whole} and ${part} pause together.`).join(' ')
 
 const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 
@@ -50,7 +53,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
 
   verb(
     'pause QUEUE',
-    'Pause a queue. Workers stop claiming its jobs within a second and finish those in progress',
+    `Pause a queue. Workers stop claiming its jobs within a second and finish those in progress. ${TOGETHER}`,
     QUEUE,
   ).action(
     change(async (by, queue: JobName) => {

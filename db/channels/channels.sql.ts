@@ -21,7 +21,7 @@ export const CHANNEL_QUEUES: readonly Channel[] = [
   ...[TEST_EMAIL, TEST_WHATSAPP],
 ]
 
-/** Every queue that the messages of a channel leave by. */
+/** Every queue that sends the messages of a channel. */
 export const queuesOf = ({ name }: Channel): DeliveryJob[] =>
   CHANNEL_QUEUES.filter((own) => own.name === name).map(({ job }) => job)
 

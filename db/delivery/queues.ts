@@ -8,12 +8,12 @@ import type { DeliveryJob } from '../channels/channel.sql.ts'
 import { DELIVERIES } from '../channels/channels.sql.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import { queueStatus } from '../queue/jobs.sql.ts'
-import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
-import { deletePause, pausedQueues, storePauses } from '../queue/pauses.sql.ts'
+import { JOBS, type JobName, PART_OF, type Payload } from '../queue/jobs.ts'
+import { deletePauses, pausedQueues, storePauses } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
 import { wakeOnCommit } from '../queue/wake.ts'
 import { liveProcesses } from '../stats/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../stats/fleet/fleet.ts'
+import { LISTED_FOR_S, SILENT_AFTER_S } from '../stats/fleet/fleet.ts'
 import { recordRedriven } from './requeue.ts'
 
 export const QUEUES = Object.keys(JOBS) as JobName[]
@@ -25,7 +25,7 @@ export type ShownQueue = Awaited<ReturnType<typeof listQueues>>[number]
 
 /** Lists the queues with their workers and last heartbeats. */
 export async function listQueues(database: Database) {
-  const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
+  const processes = await liveProcesses(database, LISTED_FOR_S)
   const paused = await pausedQueues(database)
   const live = processes.filter(({ silent_seconds }) => silent_seconds <= SILENT_AFTER_S)
   return (await queueStatus(database)).map((queue) => ({
@@ -62,15 +62,22 @@ export async function redriveBatch<J extends JobName>(
   return { moved: payloads.length, more: payloads.length === REDRIVE_BATCH && most !== REDRIVE_BATCH }
 }
 
-/** Pauses a queue. An existing manual pause stays. Replaces an automatic pause. */
+/** Returns the queues that pause together: a queue and its parts. */
+export const withParts = (queue: JobName): JobName[] => {
+  const whole = PART_OF.get(queue) ?? queue
+  return QUEUES.filter((each) => each === whole || PART_OF.get(each) === whole)
+}
+
+/** Pauses a queue and its parts. An existing manual pause stays. Replaces an automatic pause. */
 export async function pauseQueue(by: By, queue: JobName): Promise<void> {
-  await storePauses(by.tx, [queue], { paused_by: by.actor }, by.now)
+  await storePauses(by.tx, withParts(queue), { paused_by: by.actor }, by.now)
   await record(by, { team_id: null, action: 'queue.pause', subject: queue })
 }
 
-/** Resumes a queue immediately. */
+/** Resumes a queue and its parts immediately. */
 export async function resumeQueue(by: By, queue: JobName): Promise<void> {
-  await deletePause(by.tx, queue)
-  await wakeOnCommit(by.tx, queue)
+  const queues = withParts(queue)
+  await deletePauses(by.tx, queues)
+  for (const each of queues) await wakeOnCommit(by.tx, each)
   await record(by, { team_id: null, action: 'queue.resume', subject: queue })
 }

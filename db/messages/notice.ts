@@ -14,7 +14,8 @@ import { KEPT_DAYS } from '../channels/events/webhooks.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Payload } from '../queue/jobs.ts'
 import { type Mailbox, parseMailbox } from '../validation/address.ts'
-import { escapeHtml } from '../validation/slots.ts'
+import { compileHtml } from '../validation/attributes.ts'
+import { fillSlots } from '../validation/slots.ts'
 import { broadcastById } from './broadcasts/broadcasts.sql.ts'
 import { pausedBecause } from './broadcasts/paused-because.ts'
 import { type AcceptDeps, acceptEmails, idsOf } from './emails/accept.ts'
@@ -125,15 +126,17 @@ async function changedCategory(
   }
 }
 
+const WORDS = compileHtml('<p>{{what}}</p><p>{{next}}</p>')
+const WORDS_AND_LINK = compileHtml('<p>{{what}}</p><p>{{next}}</p><p><a href="{{url}}">{{link}}</a></p>')
+
 function noticeEmail(
   { from, to, key }: { from: Mailbox; to: string; key: string },
   { subject, what, next, link }: Stopped,
   url: string | null,
 ): EmailItem {
-  const anchor = url === null ? '' : `<p><a href="${escapeHtml(url)}">${link}</a></p>`
   return emailItem({
     ...{ from, to: [to], subject, idempotency_key: key },
-    html: `<p>${escapeHtml(what)}</p><p>${next}</p>${anchor}`,
+    html: fillSlots(url === null ? WORDS : WORDS_AND_LINK, { what, next, link, url: url ?? '' }, 'html'),
     text: `${what}\n\n${next}\n${url === null ? '' : `\n${url}\n`}`,
   })
 }

@@ -38,7 +38,7 @@ export const TEXTS = {
   notMailbox: 'must be an email address, with or without a name, for example Acme <hello@example.com>',
   missingVariables: 'must contain every variable of the template. Missing: {names}',
   badUnsubscribeUrl: 'must have an http(s) URL in {name}, because the List-Unsubscribe header contains it',
-  partTooLarge: 'must leave the {part} at most {most} bytes',
+  partTooLarge: 'must not make the {part} larger than {most} bytes',
   noAttachment: "must be the ID of an upload in this team. {id} doesn't exist or has expired",
   fromNotVerified:
     "must be at a verified domain. {domain} isn't verified yet. Publish its DNS records, then verify it",

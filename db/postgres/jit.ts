@@ -32,7 +32,7 @@ export async function turnOffJit(client: Client): Promise<JitChange | null> {
   if (statement === undefined) return null
   try {
     await client.query('begin')
-    // Two processes that change the same setting at once would fail each other.
+    // If two processes changed the same setting at once, one would fail.
     await client.query('select pg_advisory_xact_lock($1)', [LOCK])
     const { rowCount } = await client.query(NEEDED)
     if (rowCount) await client.query(statement)

@@ -20,8 +20,10 @@ import {
   JOB_RETENTION_S,
   JOBS,
   type JobName,
+  SCHEDULE_QUEUES,
   SCHEDULES,
   type ScheduleName,
+  scheduleQueue,
 } from './jobs.ts'
 import { indexJobs, isAnyLost, queuesDue, spreadCounts } from './maintenance.sql.ts'
 import { isMigrated, type Run, SCHEMA } from './pgboss.sql.ts'
@@ -183,8 +185,9 @@ export async function openConsumer(
       return claims
     },
     async schedule(name, handler) {
-      await boss.work(name, { pollingIntervalSeconds: 10 }, handler)
-      await boss.schedule(name, SCHEDULES[name].cron)
+      const queue = scheduleQueue(name)
+      await boss.work(queue, { pollingIntervalSeconds: 10 }, handler)
+      await boss.schedule(queue, SCHEDULES[name].cron)
     },
     wake: (job) => opened.get(job)?.wake(),
     close() {
@@ -220,7 +223,7 @@ export async function migrateQueues(url: string): Promise<void> {
       await boss.createQueue(name, { partition, ...changing })
       await boss.updateQueue(name, changing)
     }
-    for (const name of Object.keys(SCHEDULES)) {
+    for (const name of SCHEDULE_QUEUES) {
       await boss.createQueue(name, { policy: 'exclusive' })
       // Without a heartbeat a killed worker's round would keep the next ones away until it expires.
       await boss.updateQueue(name, { retryLimit: 0, heartbeatSeconds: 10, expireInSeconds: 300 })

@@ -7,7 +7,7 @@ import { array, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { countRow, row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/snapshot.sql.ts'
-import { deadLetterQueue, JOBS, type JobName, type Payload, SCHEDULES } from './jobs.ts'
+import { deadLetterQueue, JOBS, type JobName, type Payload, SCHEDULE_QUEUES } from './jobs.ts'
 import { deadReason } from './pgboss.sql.ts'
 
 /**
@@ -29,7 +29,7 @@ export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
 
 const KNOWN = [
   ...(Object.keys(JOBS) as JobName[]).flatMap((job) => [job, deadLetterQueue(job)]),
-  ...Object.keys(SCHEDULES),
+  ...SCHEDULE_QUEUES,
 ]
 
 const queueRow = row({ name: string() })

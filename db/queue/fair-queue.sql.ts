@@ -26,19 +26,21 @@ const FRONT_JOBS = 1_000
  */
 export async function readQueuePosition(tx: Tx, job: SharedJob, given: number, group: string | null = null) {
   const name = `${job.replaceAll('-', '_')}_places`
-  const inGroup = group === null ? sql.fragment`` : sql.fragment` and group_id = ${group}`
-  const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked${inGroup}`
+  const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked`
+  const byDue = group === null ? waiting : sql.fragment`${waiting} and group_id = ${group}`
+  // The expression is the one of the index `lanes` (maintenance.sql.ts).
+  const byLane = group === null ? waiting : sql.fragment`${waiting} and group_id || '' = ${group}`
   // Not prepared: a plan made while the queue was empty would read and sort all waiting jobs until autovacuum
   // analyzes the table.
   return tx.one(sql.type(lineRow)`
-    select case when (select start_after ${waiting} order by start_after limit 1) <= now() then coalesce(
+    select case when (select start_after ${byDue} order by start_after limit 1) <= now() then coalesce(
         (
           select -priority from (
-            select priority, start_after ${waiting} order by priority desc, created_on limit ${FRONT_JOBS}) front
+            select priority, start_after ${byLane} order by priority desc, created_on limit ${FRONT_JOBS}) front
           where start_after <= now() order by priority desc limit 1
         ), (
           select min(-priority) from (
-            select priority ${waiting} and start_after <= now() order by start_after limit ${FRONT_JOBS}) due
+            select priority ${byDue} and start_after <= now() order by start_after limit ${FRONT_JOBS}) due
         )) end as head,
       setval(${name}, greatest(last_value, ${given}::bigint)) as top
     from ${sql.identifier([name])}`)

@@ -18,7 +18,10 @@ export type ClaimedRow = { id: string; data: unknown; retry_count: number }
  * later scan all waiting jobs.
  */
 export async function claimByGroup(run: Run, job: JobName, limit: number, { of, others }: Capacities) {
-  const order = hasLanesByGroup(job) ? 'j.priority desc, j.created_on' : 'j.start_after'
+  // The expression is the one of the index `lanes` (maintenance.sql.ts).
+  const [group, order] = hasLanesByGroup(job)
+    ? ["j.group_id || ''", 'j.priority desc, j.created_on']
+    : ['j.group_id', 'j.start_after']
   const { rows } = await run(
     `with recursive heads (group_id, start_after, priority) as (
       (select group_id, start_after, priority from pgboss.job
@@ -37,7 +40,7 @@ export async function claimByGroup(run: Run, job: JobName, limit: number, { of, 
     ), next as materialized (
       select n.id from open o cross join lateral (
         select j.id from pgboss.job j
-        where j.name = $1 and j.state < 'active' and not j.blocked and j.group_id = o.group_id
+        where j.name = $1 and j.state < 'active' and not j.blocked and ${group} = o.group_id
           and j.start_after <= now()
         order by ${order} limit o.room for update skip locked) n
       limit $5

@@ -230,13 +230,13 @@ export const bringForward = (tx: Tx, job: JobName, ids: FragmentSqlToken) =>
 
 const waitingRow = row({ jobs: number(), teams: number() })
 
-/** Counts the waiting jobs of a queue and their teams, up to `most`. */
+/** Counts the waiting jobs of queues and their teams, up to `most`. */
 export const waitingOfTeams = (
   tx: Tx,
-  job: JobName,
+  jobs: readonly JobName[],
   { most, group = null }: { most: number; group?: string | null },
 ) =>
   tx.one(sql.type(waitingRow)`
     select count(*) as jobs, count(distinct data ->> 'team_id') as teams
-    from (select data from pgboss.job where name = ${job} and state < 'active'
+    from (select data from pgboss.job where name = any(${sql.array(jobs, 'text')}) and state < 'active'
       ${group === null ? sql.fragment`` : sql.fragment`and group_id = ${group}`} limit ${most}) waiting`)

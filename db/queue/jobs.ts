@@ -221,6 +221,9 @@ export const JOBS = {
 
 export type JobName = keyof typeof JOBS
 
+/** Queues that are a part of another one. Workers process both, and an operator pauses both. */
+export const PART_OF: ReadonlyMap<string, JobName> = new Map([['deliver-whatsapp-parts', 'deliver-whatsapp']])
+
 /**
  * How a claimed job ends.
  * - completed: done and deleted. With an `output`, it is kept for some minutes for a caller that waits for
@@ -257,22 +260,34 @@ export type Payload<J extends JobName> = InferType<(typeof JOBS)[J]['payload']>
 /** Returns the dead letter queue of a queue. */
 export const deadLetterQueue = (job: JobName): string => `${job}-dead`
 
-/** Scheduled jobs, in UTC. */
+/**
+ * Scheduled jobs, in UTC. A renamed job keeps its queue of 0.1.0 (`queue`). Workers of both versions then share
+ * it during an upgrade and a rollback, and still run the job in one process at a time.
+ */
 export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
-  'count-figures': { cron: '* * * * *' },
+  'count-stats': { cron: '* * * * *', queue: 'count-figures' },
   'purge-whatsapp-texts': { cron: '* * * * *' },
-  'forget-upserts': { cron: '*/10 * * * *' },
-  'forget-reports': { cron: '7 * * * *' },
-  'forget-sessions': { cron: '37 * * * *' },
-  'forget-messages': { cron: '23 3 * * *' },
+  'purge-upserts': { cron: '*/10 * * * *', queue: 'forget-upserts' },
+  'purge-reports': { cron: '7 * * * *', queue: 'forget-reports' },
+  'purge-sessions': { cron: '37 * * * *', queue: 'forget-sessions' },
+  'purge-messages': { cron: '23 3 * * *', queue: 'forget-messages' },
   'review-suppressions': { cron: '* * * * *' },
   'copy-suppressions': { cron: '* * * * *' },
   'check-whatsapp-numbers': { cron: '17 * * * *' },
   'refresh-whatsapp-templates': { cron: '11 3 * * *' },
   // Nightly, in as many runs as there are domains.
   'recheck-domains': { cron: '*/5 2-4 * * *' },
-} as const
+} as const satisfies Record<string, { cron: string; queue?: string }>
+
+/** Returns the queue of a scheduled job. */
+export const scheduleQueue = (name: ScheduleName): string => {
+  const { queue = name }: { cron: string; queue?: string } = SCHEDULES[name]
+  return queue
+}
+export const SCHEDULE_QUEUES: readonly string[] = (Object.keys(SCHEDULES) as ScheduleName[]).map(
+  scheduleQueue,
+)
 
 /** How long a message is retried before it fails: 24 h (DECISIONS: Temporary failures), in milliseconds. */
 export const DELIVERY_DEADLINE_MS = DAY * 1_000

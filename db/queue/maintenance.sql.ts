@@ -12,8 +12,9 @@ const INDEXES = {
   // Finds whether anything is due. pg-boss's own index would be scanned completely when all jobs are
   // deferred.
   due: `(name, start_after) where state < 'active' and not blocked`,
-  // A row's dead letter is found by it.
-  dead: '(source_id) where source_id is not null',
+  // Finds a row's dead letter. It has both columns so that the planner prefers it even in a table that was never
+  // analyzed, to pg-boss's indexes by name, which read all dead letters of the queue.
+  dlq: '(name, source_id) where source_id is not null',
 }
 
 /**
@@ -24,7 +25,9 @@ const BY_GROUP = {
   due: GROUP,
   place: {
     ...GROUP,
-    place: `(name, group_id, priority desc, created_on) where state < 'active' and not blocked`,
+    // An expression, so that the planner can't use `group` instead, and sort all jobs of the group, before the
+    // table is analyzed.
+    lanes: `(name, (group_id || ''), priority desc, created_on) where state < 'active' and not blocked`,
   },
 }
 

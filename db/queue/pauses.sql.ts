@@ -6,12 +6,12 @@ import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { row } from '../postgres/rows.ts'
-import { JOBS, type JobName } from './jobs.ts'
+import { JOBS, type JobName, PART_OF } from './jobs.ts'
 
 /** The reason for an automatic pause: the database was restored or copied. */
 export const RESTORED = 'restored'
 
-/** The queues that mail, messages and webhooks leave by. */
+/** The queues that send messages and webhooks. */
 export const DELIVERY_QUEUES = (Object.keys(JOBS) as JobName[]).filter((job) => job.startsWith('deliver-'))
 
 const pauseRow = row({
@@ -30,7 +30,13 @@ export async function pausedQueues(tx: Tx): Promise<ReadonlyMap<string, QueuePau
     union all
     select d.queue, null, null, ${RESTORED} from unnest(${sql.array(DELIVERY_QUEUES, 'text')}) d (queue)
     where not is_at_home() and not exists (select from paused_queues p where p.queue = d.queue)`)
-  return new Map(rows.map((row) => [row.queue, row]))
+  const paused = new Map(rows.map((row) => [row.queue, row]))
+  // A pause from the CLI of 0.1.0 has no row for the parts of its queue.
+  for (const [part, whole] of PART_OF) {
+    const pause = paused.get(whole)
+    if (pause && !paused.has(part)) paused.set(part, { ...pause, queue: part })
+  }
+  return paused
 }
 
 /** Who pauses it, or the reason for an automatic pause. */
@@ -47,8 +53,8 @@ export async function storePauses(tx: Tx, queues: readonly JobName[], cause: Pau
     where paused_queues.reason is not null and excluded.reason is null`)
 }
 
-export const deletePause = (tx: Tx, queue: JobName) =>
-  tx.query(sql.type(object())`delete from paused_queues where queue = ${queue}`)
+export const deletePauses = (tx: Tx, queues: readonly JobName[]) =>
+  tx.query(sql.type(object())`delete from paused_queues where queue = any(${sql.array(queues, 'text')})`)
 
 const queueRow = row({ queue: string<JobName>() })
 

@@ -386,5 +386,5 @@ t.test('unsupported forms of the resend package get a helpful error', async (t) 
   const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []
   for (const what of 'to replyTo tags cc bcc scheduledAt emails.cancel contacts.remove'.split(' '))
     t.match(section, `<code>${what}</code>`, 'and the guide says so beforehand')
-  t.match(section, 'const error &#x3D; refused?.error ?? refused')
+  t.match(section, 'const error &#x3D; body?.error ?? body')
 })

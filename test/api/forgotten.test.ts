@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { NIL } from 'uuid'
 import { CHANNELS } from '../../db/channels/channels.sql.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
-import { forgetMessages } from '../../db/maintenance/retention/purge.ts'
+import { purgeMessages } from '../../db/maintenance/retention/purge.ts'
 import { deleteMessages, sharesRequests } from '../../db/maintenance/retention/retention.sql.ts'
 import { firstIdAt } from '../../db/validation/ids.ts'
 import { signedIn } from '../support/dashboard.ts'
@@ -29,13 +29,13 @@ async function refusedLongAgo(t: Test) {
   const templated = (await send('templated', filled)).body.id as string
   await database.query(sql.unsafe`update email_states set status = 'bounced'`)
   await database.query(sql.unsafe`update teams set created_at = now() - interval '1 day'`)
-  const forget = () => forgetMessages(database, { ...KEPT, bodies: 90 }, new Date(Date.now() + 100 * DAY))
-  return { ...made, templated, send: (own: string) => send(own, filled), forget }
+  const purge = () => purgeMessages(database, { ...KEPT, bodies: 90 }, new Date(Date.now() + 100 * DAY))
+  return { ...made, templated, send: (own: string) => send(own, filled), purge }
 }
 
 t.test('after retention, a template email shows its template without variables', async (t) => {
-  const { service, team_id, cli, templated, send, forget } = await refusedLongAgo(t)
-  t.match(await forget(), { bodies: 2 })
+  const { service, team_id, cli, templated, send, purge } = await refusedLongAgo(t)
+  t.match(await purge(), { bodies: 2 })
   const left = { id: templated, html: '<p>Dear , welcome</p>', body_text: 'Dear ' }
   t.match(await send('templated'), { status: 200, body: left })
   t.match(await cli.json(['email', 'show', team_id, templated]), left)
@@ -60,15 +60,15 @@ t.test('a WhatsApp key can be used again after its messages are deleted', async 
   const [channel] = CHANNELS.filter(sharesRequests)
   if (!channel) throw new Error('one channel has requests')
   const until = new Date()
-  const forget = (limit: number) =>
+  const purge = (limit: number) =>
     deleteMessages(database, team_id, channel, {
       after: NIL,
       before: firstIdAt(new Date(Date.now() + DAY)),
       until,
       limit,
     })
-  t.match(await forget(2), { found: 2 })
+  t.match(await purge(2), { found: 2 })
   t.match(await send(), { status: 200, body: { data: [{ status: 'delivered' }] } }, 'one is left')
-  t.match(await forget(2), { found: 1 })
+  t.match(await purge(2), { found: 1 })
   t.equal((await send()).status, 201)
 })

@@ -29,7 +29,7 @@ const settled = ({ database }: Place) => database.query(sql.unsafe`analyze`)
 export async function measureFull(rig: Rig, { accepts, upserts }: Empty): Promise<Figure[]> {
   const [full, empty] = [await rig.full(), await rig.place()]
   const accepted = await measureAccepts(full)
-  await forgetDue(full)
+  await purgeDue(full)
   const [poured = 0, poured_empty = 0] = await pourInTurns(
     [await withTeam(full), await withTeam(empty)],
     QUICK ? 1 : 3,
@@ -76,7 +76,7 @@ export async function measureBacklog(rig: Rig): Promise<Figure[]> {
   const putOff = await backlogged(rig, 'deferred')
   const empty = await withTeam(await rig.place())
   const [accepted = 0, ...beside] = await acceptInTurns([empty.place, waiting.place, putOff.place])
-  await Promise.all([empty.place, putOff.place].map(forgetDue))
+  await Promise.all([empty.place, putOff.place].map(purgeDue))
   const [poured = 0, ...pouredBeside] = await pourInTurns([empty, putOff], QUICK ? 1 : 3)
   const rates = [await drained(waiting.place, upTo(8_000)), ...pouredBeside]
   await Promise.all([empty, waiting, putOff].map(({ place }) => place.close()))
@@ -101,7 +101,7 @@ async function backlogged(rig: Rig, jobs: 'waiting' | 'deferred') {
 }
 
 /** Deletes the jobs of accepted emails, because they would be sent during the next measurement. */
-const forgetDue = ({ database }: Place) =>
+const purgeDue = ({ database }: Place) =>
   database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email' and start_after <= now()`)
 
 /** Measures the emails per second of the backlog itself. */

@@ -684,6 +684,29 @@ t.test('a claim by group only reads the claimed jobs', async (t) => {
   }
 })
 
+t.test('80,000 waiting jobs of four numbers cost a claim no more than 80', async (t) => {
+  const job = 'deliver-whatsapp-number'
+  const store = (each: number) =>
+    database.query(sql.unsafe`
+      insert into pgboss.job (name, data, group_id, priority)
+      select ${job}, '{}', 'whatsapp:' || n % 4, -n from generate_series(1, ${4 * each}::int) n`)
+  const measure = async () => {
+    const claim = await touched(database, async (tx) => {
+      const claimed = await claimByGroup(runOn(tx), job, 32, { of: new Map(), others: 8 })
+      t.equal(claimed.length, 32)
+    })
+    const position = await touched(database, (tx) => readQueuePosition(tx, job, 0, 'whatsapp:1'))
+    return { claim: claim.buffers, position: position.buffers }
+  }
+  await store(20)
+  const few = await measure()
+  // The table has no statistics about these.
+  await store(19_980)
+  const many = await measure()
+  t.ok(many.claim < 2 * few.claim + 200, `${many.claim} buffers for a claim, ${few.claim} with 80 jobs`)
+  t.ok(many.position < few.position + 20, `${many.position} buffers for a position, ${few.position} with 80`)
+})
+
 t.test('30,000 waiting jobs change no buffers or plans of accepts and claims', async (t) => {
   const secrets = createSecrets(SECRET_KEY)
   const team_id = await database.transaction(async (tx) => {

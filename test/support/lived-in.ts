@@ -173,7 +173,7 @@ async function storeService({ database }: Service, { id }: TestTeam) {
       'parked', (array['there is no such message', 'it is no delivery status notification that names a message of ours'])[1 + n % 2]
     from generate_series(1, 60) n`)
   const gauges = idleGauges()
-  const queues = ['deliver-email', 'deliver-whatsapp', 'deliver-webhook', 'ingest-report', 'count-figures']
+  const queues = ['deliver-email', 'deliver-whatsapp', 'deliver-webhook', 'ingest-report', 'count-stats']
   const life = { id: uuidv7(), kind: 'worker', host: 'worker-7d9f8b6c5-x2x9p', pid: 7, queues } as const
   const senders = { 'deliver-email': 'smtp:relay.example.com:587' }
   const signs = { gauges: { ...gauges, busy: 0.4, resident_memory_bytes: 187e6 }, senders, completed: {} }

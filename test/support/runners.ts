@@ -8,8 +8,8 @@ import type { TapStream } from './tap-report.ts'
 
 /** The time limit of a file in seconds, as in .taprc. */
 export const TIMEOUT = 900
-/** Three per core on a machine with two cores. They keep the cores busy, and more would only compete. */
-const RUNNERS = 6
+/** Enough to keep two cores busy. Six need a third more CPU time for the same files. */
+const RUNNERS = 3
 /** More memory for young objects. Test processes are too short-lived for many collections. */
 const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']
 

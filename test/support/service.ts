@@ -16,7 +16,7 @@ import { createSns } from '../../api/hooks/sns.ts'
 import { createCredentials } from '../../api/http/auth.ts'
 import { createBodies } from '../../api/http/bodies.ts'
 import { createParser } from '../../api/http/parser.ts'
-import { createRejections } from '../../api/http/refusals.ts'
+import { createRejections } from '../../api/http/rejections.ts'
 import { createAccepts } from '../../api/sends/accepts.ts'
 import { createCatalog } from '../../api/v1/plan-cache.ts'
 import { PARSER_THREAD, V1_ROUTES } from '../../api/v1/routes.ts'
@@ -203,7 +203,7 @@ export async function startService(
       ...dashboard,
     }),
     diskFault: () => null,
-    refusals: createRejections(database),
+    rejections: createRejections(database),
     dashboard: {
       database,
       texts,

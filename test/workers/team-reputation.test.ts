@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { foldStats } from '../../db/stats/daily/fold.ts'
-import { countFiguresJob } from '../../workers/jobs/count-figures.ts'
+import { countStats } from '../../workers/jobs/count-stats.ts'
 import { adminCli } from '../support/admin.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
@@ -31,7 +31,7 @@ const notices = {
 await startWorker(t, service, { smtp_url: sink.url, notices })
 
 const LIMITS = { bounce_percent: 10, complaint_percent: 0.3, least_emails: 10 }
-const judge = (reputation = LIMITS) => countFiguresJob({ database, queue: deps.queue, reputation })
+const judge = (reputation = LIMITS) => countStats({ database, queue: deps.queue, reputation })
 
 const single = async (team: TestTeam, to: string): Promise<string> => {
   const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })

@@ -1,6 +1,6 @@
 /**
  * Runs jobs that may have crashed their workers one by one, so that they don't affect others. A job is
- * suspect after its worker was lost twice. One loss can be a coincidence; two rarely are.
+ * suspect after its worker was lost twice. One loss can be a coincidence, two rarely are.
  */
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'

@@ -149,7 +149,7 @@ function createFileCache(budget: number, blocks: Blocks) {
   let idle = 0
   /** Bytes in use for small emails. No budget limits them. */
   let unbudgeted = 0
-  const forget = (key: string): void => {
+  const evict = (key: string): void => {
     const entry = entries.get(key)
     if (!entry || entry.holders > 0) return
     entries.delete(key)
@@ -173,7 +173,7 @@ function createFileCache(budget: number, blocks: Blocks) {
     admit(bytes: number): number {
       for (const key of entries.keys()) {
         if (held + idle + bytes <= budget) break
-        forget(key)
+        evict(key)
       }
       held += bytes
       return bytes
@@ -196,7 +196,7 @@ function createFileCache(budget: number, blocks: Blocks) {
       // Moves it to the end, because it is the youngest now.
       entries.delete(key)
       entries.set(key, entry)
-      if (isBroken) forget(key)
+      if (isBroken) evict(key)
     },
   }
 }

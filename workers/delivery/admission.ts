@@ -152,7 +152,7 @@ function createInFlightBySender(breakers: Breakers) {
     return breaker.ahead() * (breaker.isProven() ? (sender.at_once ?? 1) : 1)
   }
   const roomOf = ({ sender, count }: Known): number => Math.max(0, mostOf(sender) - count)
-  const forget = (): void => {
+  const evictIdle = (): void => {
     if (known.size <= MAX_REMEMBERED) return
     const [idle] = [...known].find(([, { count }]) => count === 0) ?? []
     if (idle !== undefined) known.delete(idle)
@@ -193,7 +193,7 @@ function createInFlightBySender(breakers: Breakers) {
       const count = one.count - 1
       known.delete(sender.key)
       if (count > 0 || mostOf(sender) < IN_FLIGHT_PER_SEND.unknown) known.set(sender.key, { sender, count })
-      forget()
+      evictIdle()
       return count <= mostOf(sender) / 2 && missed.delete(sender.key)
     },
   }

@@ -243,8 +243,8 @@ function keptOf({ provider }: KnownReport, body: Buffer): Buffer | null | undefi
 const EARLIEST_PLAUSIBLE = Date.UTC(2000)
 
 /**
- * Adds the report's id, so that operators can find what suppressed a contact. Events dated after the report,
- * or at implausible times, get the time of the report.
+ * Adds the report's ID to an email event, so that operators can find what suppressed a contact. Events dated
+ * after the report, or at implausible times, get the time of the report.
  */
 function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): ReportedEvent {
   const received = new Date(received_at)

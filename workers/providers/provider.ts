@@ -61,7 +61,7 @@ export type OutgoingEmail<T extends boolean = false> = {
   list_unsubscribe: string | null
   /** How often it was deferred before. */
   deferrals: number
-  /** The Date header: when the email was accepted or scheduled. */
+  /** The Date header: when the email was accepted or scheduled, or first claimed if that was much later. */
   date: Date
   dkim: DkimKey | null
   /** The key of a second signature (RFC 8463). */

@@ -4,7 +4,7 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import type { FigureRow, HourRow } from '../../../db/stats/daily/stats.sql.ts'
 import { number, text } from './cell.ts'
 import type { BarTone, Section, Switch } from './section.ts'
-import { typedOf } from './zone.ts'
+import { toLocalTime } from './zone.ts'
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
@@ -96,7 +96,7 @@ export function hoursOf(
   const layers = layersOf(channel)
   const spans = Array.from({ length: hours }, (_, index) => {
     const time = since.getTime() + index * HOUR
-    const at = typedOf(new Date(time).toISOString(), zone).replace('T', ' ')
+    const at = toLocalTime(new Date(time).toISOString(), zone).replace('T', ' ')
     const fromLast = hours - 1 - index
     const mark = fromLast === 0 ? 'now' : fromLast % 4 === 0 ? at.slice(11) : null
     const own = figures.filter(({ hour }) => Date.parse(hour) === time)
@@ -172,7 +172,7 @@ const chartTable = ({ spans, layers, column, title, note }: ChartData): Table =>
   title,
   note,
   columns: [
-    { label: column },
+    { label: column, main: true },
     ...layers.map(({ label }) => ({ label, number: true })),
     { label: 'All', number: true },
   ],

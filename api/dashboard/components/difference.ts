@@ -7,8 +7,8 @@ import { diffArrays, diffWordsWithSpace } from 'diff'
 import { plural } from './cell.ts'
 
 /** The sign `…` marks our own text. `parts` splits the text into changed and unchanged parts. */
-export type DifferenceLine = { sign: '+' | '-' | ' ' | '…'; text: string; parts?: Part[] }
-type Part = { text: string; changed: boolean }
+export type DifferenceLine = { sign: '+' | '-' | ' ' | '…'; text: string; parts?: TextPart[] }
+type TextPart = { text: string; changed: boolean }
 
 /** Maximum number of edits, by line or by word. The time grows quadratically. */
 const MAX_EDITS = 500
@@ -42,8 +42,8 @@ function sameLines(before: readonly string[], after: readonly string[], most: nu
 }
 
 /** Splits the parts of a text by line. */
-function byLines(parts: readonly Part[]): Part[][] {
-  const lines: Part[][] = [[]]
+function byLines(parts: readonly TextPart[]): TextPart[][] {
+  const lines: TextPart[][] = [[]]
   for (const { text, changed } of parts) {
     const [first = '', ...others] = text.split('\n')
     lines.at(-1)?.push({ text: first, changed })

@@ -62,6 +62,6 @@ export function differenceWords(
   const nearest = nearestTo(value, published)
   const words = wordsOf(value, nearest)
   return published.length > 1
-    ? `none of ${published.length} records at ${name} matches, the nearest is ${words}`
+    ? `none of the ${published.length} records at ${name} matches. The closest is ${words}`
     : words
 }

@@ -93,7 +93,7 @@ export const propertyFields = (properties: Properties): Field[] => [
 /** Converts line breaks to CRLF, like browsers. */
 const asSent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
-type Shown = { topics: ReadonlySet<string>; marks: ReadonlyMap<string, string> }
+type KnownFields = { topics: ReadonlySet<string>; marks: ReadonlyMap<string, string> }
 
 /** Returns a hash that shows if a value has been changed. */
 const valueMark = (value: string): string => shortMark(asSent(value))
@@ -110,7 +110,7 @@ const isPair = (pair: unknown): pair is [string, string] =>
   Array.isArray(pair) && pair.length === 2 && pair.every((each) => typeof each === 'string')
 
 /** Reads the hidden field of `shownField`, or returns null if it is missing or invalid. */
-function shownIn(form: URLSearchParams): Shown | null {
+function shownIn(form: URLSearchParams): KnownFields | null {
   const shown = jsonOf(form.get('shown') ?? '')
   const [topics, marks] = Array.isArray(shown) ? shown : []
   if (!Array.isArray(topics) || !Array.isArray(marks)) return null

@@ -118,10 +118,16 @@ type Step = Loose<{ label: string; href?: string; done?: boolean; current?: bool
 export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
 export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
 export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
-/** With `wrap`, long values wrap. Otherwise they are cut and have a tooltip. */
+/**
+ * The `main` column identifies a row. Buttons are named after it, and cards begin with it. Columns that
+ * `grow` share the rest of the width. With `wrap`, long values wrap. Otherwise they are cut and have a
+ * tooltip.
+ */
 export type Column = Loose<{
   label: string
   number?: boolean
+  main?: boolean
+  grow?: boolean
   wrap?: boolean
   href?: string
   sorted?: string
@@ -143,7 +149,7 @@ type Bar = { x: number; y: number; width: number; height: number; tone: BarTone 
  * `noteAt` is a time at the end of the note. `fold` collapses the section under its title. `about` completes
  * the title of a collapsed section for screen readers.
  */
-type Titled = Loose<{
+type Heading = Loose<{
   title?: string
   about?: string
   note?: string
@@ -154,7 +160,7 @@ type Titled = Loose<{
 
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 
-/** Links and buttons on one line. At most two are shown as buttons next to a title (server/acts.ts). */
+/** Links and buttons on one line. At most two are shown as buttons next to a title (server/action-menu.ts). */
 export type Actions = Loose<{
   /** A main button that sends the form of the page with this name. */
   saves?: { form: string; label: string }
@@ -162,7 +168,7 @@ export type Actions = Loose<{
   forms?: readonly Form[]
 }>
 
-export type Section = Titled &
+export type Section = Heading &
   Loose<
     | { kind: 'tiles'; tiles: readonly Tile[]; live?: boolean }
     /** `calm` is shown instead of an empty list. */

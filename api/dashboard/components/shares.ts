@@ -13,13 +13,13 @@ const MIN_SENT_FOR_SHARES = 50
 
 const DELIVERED = ['delivered', 'opened', 'clicked', 'complained']
 
-export type Sums = { sent: number; delivered: number; bounced: number; complained: number }
+export type RateCounts = { sent: number; delivered: number; bounced: number; complained: number }
 
 /**
  * Sums counts by status. Emails are sent unless they are queued or suppressed. Opened, clicked and complained
  * ones are also delivered.
  */
-export function sumsOf(counts: readonly { status: string; count: number }[]): Sums {
+export function toRateCounts(counts: readonly { status: string; count: number }[]): RateCounts {
   const sum = (fits: (status: string) => boolean): number =>
     counts.filter(({ status }) => fits(status)).reduce((all, { count }) => all + count, 0)
   return {
@@ -41,11 +41,11 @@ export const percent = (share: number): string =>
   `${(share * 100).toFixed(share !== 0 && Math.abs(share) < 0.01 ? 2 : 1)} %`
 
 /** Formats the share of sent emails, or a dash if none were sent. */
-export const shareWords = (sums: Sums, kind: Share): string =>
+export const shareWords = (sums: RateCounts, kind: Share): string =>
   sums.sent === 0 ? '–' : percent(sums[kind] / sums.sent)
 
 /** Returns `bad` if a rate is above the limit of mailbox providers, with enough emails. */
-export const toneOf = (sums: Sums, kind: Share): Tone =>
+export const toneOf = (sums: RateCounts, kind: Share): Tone =>
   kind !== 'delivered' && sums.sent >= MIN_SENT_FOR_SHARES && sums[kind] / sums.sent > ALARMING_SHARE[kind]
     ? 'bad'
     : 'plain'

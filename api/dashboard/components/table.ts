@@ -1,6 +1,6 @@
 /**
- * Prepares tables and cells for their views: wide columns, tooltips of cut values, accessible names of
- * buttons, and line breaks in long values. Pure.
+ * Prepares tables and cells for their views: CSS classes, tooltips of cut values, accessible names of buttons,
+ * and line breaks in long values. Pure.
  */
 import type { Cell } from './cell.ts'
 import type { Column, Section } from './section.ts'
@@ -29,55 +29,22 @@ export const cellReady = (cell: Cell, of?: string) => {
   return { ...whole, of, parts, detailed: withBreaks(whole.detail ?? '') }
 }
 
-/** Returns the text that identifies a row: its first plain text, otherwise its first cell. */
-const subjectOf = (cells: readonly Cell[]): string =>
-  cells.find(({ iso, button, tone, number, text }) => !(iso || button || tone || number) && text !== '–')
-    ?.text ??
-  cells[0]?.text ??
-  ''
-
 const isBlank = ({ text, bar, button }: Cell): boolean => text === '' && !bar && !button
 
 const isShort = ({ iso, tone, button, bar }: Cell): boolean => Boolean(iso || tone || button || bar)
 
-/** True for a text column with a value longer than `long`. */
-const isLong = (rows: Table['rows'], { number, wrap }: Column, index: number, long: number): boolean =>
-  !number &&
-  !wrap &&
-  rows.some(({ cells }) => {
-    const cell = cells[index]
-    return (
-      cell !== undefined &&
-      !isShort(cell) &&
-      !cell.copy &&
-      cell.text.length + (cell.detail?.length ?? 0) > long
-    )
-  })
-
-/** Returns the index of the main cell of a row: the first with a link, otherwise the first with text. */
-function mainOf(cells: readonly Cell[]): number {
-  const linked = cells.findIndex(({ href, iso, number }) => href !== undefined && !iso && !number)
-  return linked === -1 ? cells.findIndex((cell) => !isShort(cell) && !cell.number) : linked
-}
-
-type CellPlace = { wide: boolean; clear: boolean; main: boolean; times: number }
-
 /**
- * Returns the CSS classes of a cell.
- * @param wide true if its column fills the remaining width.
- * @param clear true if its values need no label.
- * @param main true for the main cell of the row.
+ * Returns the CSS classes of a cell. One that is `self` needs no label in a card.
  * @param times the number of times in the row.
  */
-function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: CellPlace): string {
-  const isClear = isShort(cell) || (cell.href !== undefined && !cell.number) || clear
-  const isSelf = isClear && !(cell.iso && times > 1)
+function lookOf(cell: Cell, { main, grow, wrap }: Column, times: number): string {
+  const isClear = isShort(cell) || (cell.href !== undefined && !cell.number) || main || grow
   const looks = [
     cell.number && 'number',
     main && 'main',
     wrap && 'wrap',
-    wide && 'wide',
-    isSelf && 'self',
+    grow && 'wide',
+    isClear && !(cell.iso && times > 1) && 'self',
     (cell.text === '–' || isBlank(cell)) && 'none',
   ]
   return looks.filter(Boolean).join(' ')
@@ -100,13 +67,8 @@ export function tableReady(section: Table) {
     columns.length >= NUMBERS_WIDER_THAN_TABLETS ||
     columns.slice(1).some(({ number }) => !number)
   const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
-  const places = columns.map((column, index) => ({
-    wide: isLong(rows, column, index, long),
-    clear: isLong(rows, column, index, LONG_CELL_CHARACTERS),
-  }))
   const shown = rows.map(({ key, cells }) => {
-    const of = subjectOf(cells)
-    const main = mainOf(cells)
+    const of = cells.find((_, index) => columns[index]?.main)?.text
     const times = cells.filter(({ iso }) => iso).length
     return {
       key: key?.slice(-KEY_CHARACTERS),
@@ -114,8 +76,7 @@ export function tableReady(section: Table) {
       of,
       cells: cells.map((cell, index) => {
         const column = columns[index] ?? { label: '' }
-        const { wide = false, clear = false } = places[index] ?? {}
-        const look = lookOf(cell, column, { wide, clear, main: index === main, times })
+        const look = lookOf(cell, column, times)
         const words = cell.tip ?? [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
         const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))
         return {

@@ -13,9 +13,9 @@ import { recipientIdentity } from '../../../db/validation/addressees.ts'
 import { plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
 
-export type Wording = { title: string; tone: Tone }
+export type EventText = { title: string; tone: Tone }
 
-export const WORDING: Record<EmailEventKind, Wording> = {
+export const WORDING: Record<EmailEventKind, EventText> = {
   sent: { title: 'Accepted by mail server', tone: 'busy' },
   delivered: { title: 'Delivered', tone: 'good' },
   opened: { title: 'Opened', tone: 'good' },
@@ -41,8 +41,8 @@ export const WORDING: Record<EmailEventKind, Wording> = {
 }
 
 /** Returns the wording of an event. An unknown event is shown as its kind. */
-export const wordingOf = (kind: string): Wording =>
-  (WORDING as Record<string, Wording>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
+export const eventText = (kind: string): EventText =>
+  (WORDING as Record<string, EventText>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
 
 /** The reader and the current time. */
 export type Viewer = { person: { operator: boolean }; now: Date }
@@ -84,20 +84,20 @@ export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, view
   timelineOf(email, viewer.now, (event) => {
     const link = linkIn(event)
     const detail = link ? `By ${link.by}.` : wordsFor(viewer, event)
-    return { ...wordingOf(event.kind), who: event.recipient ?? undefined, detail }
+    return { ...eventText(event.kind), who: event.recipient ?? undefined, detail }
   })
 
 /** `as` is the field that contains the address. */
-type Addressee = { address: string; as: 'To' | 'Cc' | 'Bcc' }
-type Outcome = Addressee & { outcome: string; words: string }
+type EmailRecipient = { address: string; as: 'To' | 'Cc' | 'Bcc' }
+type RecipientOutcome = EmailRecipient & { outcome: string; words: string }
 
-function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail): Addressee[] {
-  const listed = (as: Addressee['as']) => (address: string) => ({ address, as })
+function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail): EmailRecipient[] {
+  const listed = (as: EmailRecipient['as']) => (address: string) => ({ address, as })
   return [...to_emails.map(listed('To')), ...cc_emails.map(listed('Cc')), ...bcc_emails.map(listed('Bcc'))]
 }
 
 /** Returns the outcome of each recipient, which is the highest status among its events. */
-export function recipientOutcomes(email: ShownEmail, viewer: Viewer): Outcome[] {
+export function recipientOutcomes(email: ShownEmail, viewer: Viewer): RecipientOutcome[] {
   const { events, status } = email
   const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
   const byIdentity = Map.groupBy(events, ({ recipient }) => recipient && recipientIdentity(recipient))
@@ -180,7 +180,7 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
   return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
 }
 
-type Waits = {
+type WaitingMessage = {
   created_at: string
   events: readonly { kind: string; detail: string }[]
   waiting?: Waiting | null
@@ -218,7 +218,7 @@ export function stopsOf(waiting: Waiting, pauses: readonly Alert[]): readonly Al
 }
 
 /** Describes why a message hasn't been sent yet. Returns nothing if it has. */
-export function waitingAlerts({ waiting, events, created_at }: Waits, viewer: Viewer): Alert[] {
+export function waitingAlerts({ waiting, events, created_at }: WaitingMessage, viewer: Viewer): Alert[] {
   if (!waiting) return []
   const { now, person } = viewer
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000

@@ -8,20 +8,20 @@ import {
   ALARMING_SHARE,
   isUnreported,
   percent,
+  type RateCounts,
   type Share,
-  type Sums,
   shareWords,
-  sumsOf,
   toneOf,
+  toRateCounts,
   UNREPORTED,
 } from './shares.ts'
 
 const DAY = 86_400_000
 
-function sumsFrom(figures: readonly FigureRow[], from: Date, days: number): Sums {
+function sumsFrom(figures: readonly FigureRow[], from: Date, days: number): RateCounts {
   const first = from.toISOString().slice(0, 10)
   const after = new Date(from.getTime() + days * DAY).toISOString().slice(0, 10)
-  return sumsOf(figures.filter(({ day }) => day >= first && day < after))
+  return toRateCounts(figures.filter(({ day }) => day >= first && day < after))
 }
 
 /** Describes the change from the days before, or returns '' if these had none. */
@@ -33,14 +33,18 @@ function changeOf(now: number, before: number, days: number): string {
     : `${part > 0 ? '+' : '−'}${Math.abs(part)} % on the ${days} before`
 }
 
-type Stretch = { today: Date; days: number }
+type DayRange = { today: Date; days: number }
 
 /**
  * Builds the tiles.
  * @param today the last day of the period.
  * @param emails the URL of the list of emails, with a query.
  */
-export function periodTiles(figures: readonly FigureRow[], { today, days }: Stretch, emails: string): Tile[] {
+export function periodTiles(
+  figures: readonly FigureRow[],
+  { today, days }: DayRange,
+  emails: string,
+): Tile[] {
   const start = new Date(today.getTime() - (days - 1) * DAY)
   const now = sumsFrom(figures, start, days)
   const before = sumsFrom(figures, new Date(start.getTime() - days * DAY), days)

@@ -3,9 +3,9 @@ import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import type { Moment } from './section.ts'
 import { queuedSentence } from './sentence.ts'
-import { timelineOf, type Viewer, WORDING, type Wording, wordingOf, wordsFor } from './timeline.ts'
+import { type EventText, eventText, timelineOf, type Viewer, WORDING, wordsFor } from './timeline.ts'
 
-const WHATSAPP_WORDING: Record<string, Wording> = {
+const WHATSAPP_WORDING: Record<string, EventText> = {
   ...WORDING,
   sent: { title: 'Sent by provider', tone: 'busy' },
   accepted: { title: 'Accepted by provider', tone: 'busy' },
@@ -26,7 +26,7 @@ export const messageMoments = (
     const { kind, code = null } = event
     const detail = wordsFor(viewer, event)
     const words = [detail !== '' && meaningOf(code), detail].filter(Boolean).join(' · ')
-    return { ...(WHATSAPP_WORDING[kind] ?? wordingOf(kind)), detail: words }
+    return { ...(WHATSAPP_WORDING[kind] ?? eventText(kind)), detail: words }
   })
 
 const MESSAGE_SENTENCES: Readonly<Record<string, string>> = {

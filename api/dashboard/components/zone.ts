@@ -19,7 +19,7 @@ const clockAt = (moment: Date, zone: string): string =>
   moment.toLocaleString('sv-SE', { timeZone: zone }).replace(' ', 'T')
 
 /** Formats a time for a datetime-local field. */
-export const typedOf = (iso: string, zone: string): string => clockAt(new Date(iso), zone).slice(0, 16)
+export const toLocalTime = (iso: string, zone: string): string => clockAt(new Date(iso), zone).slice(0, 16)
 
 /** Returns the UTC offset of a zone in milliseconds. */
 const aheadAt = (time: number, zone: string): number => Date.parse(`${clockAt(new Date(time), zone)}Z`) - time

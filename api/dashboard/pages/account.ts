@@ -6,7 +6,7 @@
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/members/sessions.sql.ts'
 import { idleSince } from '../../../db/accounts/members/sign-in.ts'
 import { plural, status, text, time } from '../components/cell.ts'
-import { compact, get, post, press, tableOf } from '../server/builders.ts'
+import { button, compact, get, post, tableOf } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
 
 /** Adds the team whose navigation the page shows. */
@@ -33,7 +33,7 @@ const account = get('person', '/account', async ({ person, now, around }, { data
       ),
       sessions.length > 1 && {
         kind: 'actions',
-        forms: [press(inTeam('/account/end-others', around), 'End all other sessions', { tone: 'danger' })],
+        forms: [button(inTeam('/account/end-others', around), 'End all other sessions', { tone: 'danger' })],
       },
     ]),
   })

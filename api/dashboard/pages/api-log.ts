@@ -43,7 +43,14 @@ export function rejectedTable(
         copied: http_request_id,
       }),
     }),
-    { id: 'rejected', live: true, ...more, wrap: ['Request', 'Response'], empty: 'No rejected calls.' },
+    {
+      id: 'rejected',
+      live: true,
+      ...more,
+      main: 'Request',
+      wrap: ['Request', 'Response'],
+      empty: 'No rejected calls.',
+    },
   )
 }
 

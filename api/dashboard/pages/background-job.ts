@@ -10,26 +10,31 @@ import type { BackgroundJobRow } from '../../../db/maintenance/background-jobs/b
 import { plural } from '../components/cell.ts'
 import { type Notice, type PageAnswer, redirect, teamPath } from '../server/page.ts'
 
-type Words = { title: string; verb: string; outcome: (result: Record<string, unknown>) => string }
+type JobTexts = { title: string; verb: string; outcome: (result: Record<string, unknown>) => string }
 
-const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>): Words => ({
+const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>): JobTexts => ({
   title: `Send ${noun}s again`,
   verb: 'Checked',
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), noun)} queued to be sent again.`,
 })
 
-const DELETE_WORDS: Words = {
+const DELETE_WORDS: JobTexts = {
   title: 'Delete emails',
   verb: 'Checked',
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
 }
 
 /** Describes the result of re-evaluating stored suppressions, by cause. */
-export const judgedWords = ({ bounce, soft_bounces, complaint, manual }: Record<string, unknown>): string =>
+export const describeReview = ({
+  bounce,
+  soft_bounces,
+  complaint,
+  manual,
+}: Record<string, unknown>): string =>
   `${Number(bounce ?? 0)} bounces, ${Number(soft_bounces ?? 0)} soft bounces, ${Number(complaint ?? 0)} complaints, ${Number(manual ?? 0)} added manually.`
 
 /** Titles and results of each kind of job. */
-const WORDS: Readonly<Record<string, Words>> = {
+const WORDS: Readonly<Record<string, JobTexts>> = {
   'contact.import': {
     title: 'Import contacts',
     verb: 'Imported',
@@ -49,7 +54,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   'suppression.judge': {
     title: 'Re-evaluate suppressions',
     verb: 'Checked',
-    outcome: (result) => judgedWords(result),
+    outcome: (result) => describeReview(result),
   },
   'contact.erase': {
     title: 'Erase personal data',
@@ -58,7 +63,7 @@ const WORDS: Readonly<Record<string, Words>> = {
       `${plural(Number(emails ?? 0), 'email')} rewritten, ${Number(waiting_emails_deleted ?? 0)} deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
   },
   ...Object.fromEntries(
-    [...CHANNELS, WEBHOOK].map((channel): [string, Words] => [
+    [...CHANNELS, WEBHOOK].map((channel): [string, JobTexts] => [
       `${channel.name}.requeue`,
       requeueWords(channel),
     ]),
@@ -85,7 +90,7 @@ const WORDS: Readonly<Record<string, Words>> = {
 }
 
 /** Returns the texts of a job. An unknown kind is shown by its name. */
-export const wordsOf = ({ kind }: Pick<BackgroundJobRow, 'kind'>): Words =>
+export const wordsOf = ({ kind }: Pick<BackgroundJobRow, 'kind'>): JobTexts =>
   WORDS[kind] ?? { title: kind, verb: 'Done', outcome: () => '' }
 
 export const backgroundJobPath = ({ team_id, id }: Pick<BackgroundJobRow, 'team_id' | 'id'>): string =>

@@ -11,7 +11,7 @@ import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
 import { duration, headed, number, plural, time } from '../components/cell.ts'
 import type { Actions, Alert, Field, Section, Tile } from '../components/section.ts'
 import { momentWords, zoneOf } from '../components/zone.ts'
-import { alertsOf, compact, hidden, press } from '../server/builders.ts'
+import { alertsOf, button, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import type { Question, TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
@@ -116,7 +116,7 @@ function aheadSections(
 }
 
 /** Reads the readiness of a broadcast and its warnings. */
-async function aheadOf(row: BroadcastRow, deps: PageDeps) {
+async function readAhead(row: BroadcastRow, deps: PageDeps) {
   const [ready, warnings] = await Promise.all([
     checkReadiness(deps.database, row, deps.publicUrl),
     startWarnings(deps.database, row, deps),
@@ -128,7 +128,7 @@ export const scheduledSections = async (
   row: BroadcastRow,
   request: TeamRequest,
   deps: PageDeps,
-): Promise<Section[]> => aheadSections(row, await aheadOf(row, deps), request)
+): Promise<Section[]> => aheadSections(row, await readAhead(row, deps), request)
 
 const startLabel = ({ send_at }: BroadcastRow): string => (send_at === null ? 'Send now' : 'Schedule')
 
@@ -148,10 +148,10 @@ export async function sendQuestion(request: TeamRequest<'id'>, { database }: Pag
 }
 
 function buttonsOf(row: BroadcastRow, ready: Readiness, request: TeamRequest): Actions {
-  const start = press(broadcastPath(request, 'send'), startLabel(row), {
+  const start = button(broadcastPath(request, 'send'), startLabel(row), {
     fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
   })
-  const remove = press(broadcastPath(request, 'delete'), 'Delete the draft', { tone: 'danger' })
+  const remove = button(broadcastPath(request, 'delete'), 'Delete the draft', { tone: 'danger' })
   const editing = (step: BroadcastStep, label: string, main = false) => ({
     href: stepPath(broadcastPath(request), step),
     label,
@@ -172,7 +172,7 @@ export async function draftParts(
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<{ sections: Section[]; buttons: Actions }> {
-  const ahead = await aheadOf(row, deps)
+  const ahead = await readAhead(row, deps)
   const { ready } = ahead
   const sections = aheadSections(row, ahead, request)
   if (request.team.role === 'viewer') return { sections, buttons: {} }

@@ -8,7 +8,7 @@ import { MAX_CONDITIONS } from '../../../db/messages/broadcasts/fields.ts'
 import { OPERATORS } from '../../../db/messages/broadcasts/operators.ts'
 import { lineOf, pairLine } from '../components/lines.ts'
 import type { Field } from '../components/section.ts'
-import { typedOf } from '../components/zone.ts'
+import { toLocalTime } from '../components/zone.ts'
 import { field, hidden } from '../server/builders.ts'
 
 type Choice = { id: string; name: string }
@@ -89,17 +89,21 @@ const topicField = (
       selected: chosen.includes(id),
     })),
     // Keeps deleted topics, because saving other fields must not change the audience.
-    ...goneOf(topics, chosen).map((id) => ({ value: id, label: `a deleted topic (${id})`, selected: true })),
+    ...missingIds(topics, chosen).map((id) => ({
+      value: id,
+      label: `a deleted topic (${id})`,
+      selected: true,
+    })),
   ],
 })
 
 /** Returns the chosen IDs that aren't among the choices. */
-const goneOf = (choices: readonly Choice[], chosen: readonly string[]): string[] =>
+const missingIds = (choices: readonly Choice[], chosen: readonly string[]): string[] =>
   chosen.filter((each) => choices.every(({ id }) => id !== each))
 
-const chosenOf = (choices: readonly Choice[], chosen: string | undefined) => [
+const toOptions = (choices: readonly Choice[], chosen: string | undefined) => [
   ...choices.map(({ id, name }) => ({ value: id, label: name, selected: id === chosen })),
-  ...goneOf(choices, chosen === undefined ? [] : [chosen]).map((id) => ({
+  ...missingIds(choices, chosen === undefined ? [] : [chosen]).map((id) => ({
     value: id,
     label: `a deleted template (${id})`,
     selected: true,
@@ -121,7 +125,7 @@ const messageFields = ({ templates, from }: Choices, draft: BroadcastDraft | nul
   field('template_id', 'Template', {
     type: 'select',
     required: true,
-    options: chosenOf(templates, draft?.template_id),
+    options: toOptions(templates, draft?.template_id),
   }),
   field('from', 'From', { required: true, value: draft?.from_address ?? from }),
   field('reply_to', 'Reply to (optional)', { value: draft?.reply_to ?? '' }),
@@ -180,4 +184,4 @@ export const draftFields = (
 
 /** Formats the start time of a draft for its field, to the minute. */
 export const timeTyped = (draft: BroadcastDraft | null, zone: string): string =>
-  draft?.send_at ? typedOf(draft.send_at, zone) : ''
+  draft?.send_at ? toLocalTime(draft.send_at, zone) : ''

@@ -68,9 +68,9 @@ function readAll(
   throw all.length === 0 ? read : new RequestError('bad_request', byFields(form, all))
 }
 
-type Sent = (name: string) => string
+type ReadField = (name: string) => string
 
-function messageOf(form: URLSearchParams, sent: Sent, draft: BroadcastDraft | null): GivenFields {
+function messageOf(form: URLSearchParams, sent: ReadField, draft: BroadcastDraft | null): GivenFields {
   const template_id = sent('template_id')
   const given = {
     name: keptOr(sent('name'), draft?.name),
@@ -98,7 +98,7 @@ function audienceOf(form: URLSearchParams, draft: BroadcastDraft | null, isAimed
   return { topic_ids: [], ...readAll(form, given, faults) }
 }
 
-function whenOf(form: URLSearchParams, sent: Sent, draft: BroadcastDraft | null): GivenFields {
+function readStart(form: URLSearchParams, sent: ReadField, draft: BroadcastDraft | null): GivenFields {
   const rate = sent('rate_per_minute').trim()
   const time = sent('send_at').trim()
   const zone = zoneOf(sent('send_at_zone'))
@@ -111,13 +111,13 @@ function whenOf(form: URLSearchParams, sent: Sent, draft: BroadcastDraft | null)
   return { rate_per_minute: null, send_at: null, ...readAll(form, given) }
 }
 
-type Aimed = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
+type AudienceFields = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
 
 /**
  * Reads the audience from a form, which can be incomplete.
  * @throws RequestError bad_request.
  */
-export function aimOf(form: URLSearchParams): Aimed {
+export function readAudience(form: URLSearchParams): AudienceFields {
   const topic_ids = form.getAll('topic_ids')
   const where = conditionsOf(form)
   const exclude_topic_ids = form.getAll('exclude_topic_ids')
@@ -144,7 +144,7 @@ export function draftChanges(
   const said = {
     message: () => messageOf(form, sent, draft),
     audience: () => audienceOf(form, draft, isAimed),
-    when: () => whenOf(form, sent, draft),
+    when: () => readStart(form, sent, draft),
   }[step]()
   if (!draft) return said
   const changed = Object.entries(said).filter(

@@ -40,14 +40,14 @@ async function versionOf(
   return version
 }
 
-type Addressee = { email: string; properties: Readonly<Record<string, string>> }
+type PreviewContact = { email: string; properties: Readonly<Record<string, string>> }
 
 /** Returns the requested contact, otherwise the next one of the audience. */
 async function shownTo(
   row: BroadcastRow,
   { query }: TeamRequest,
   { database }: PageDeps,
-): Promise<(Addressee & { id: string }) | null> {
+): Promise<(PreviewContact & { id: string }) | null> {
   const chosen = queryParam(query, 'contact')
   if (chosen === undefined)
     return memberAfter(database, row, idParam(query, 'follows') ?? null, MAX_LOOKED_AT)
@@ -60,7 +60,7 @@ async function shownTo(
  * Renders the email for a contact.
  * @throws RequestError bad_request if the contact would be skipped.
  */
-async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: PageDeps) {
+async function mailingFor(row: BroadcastRow, contact: PreviewContact | null, deps: PageDeps) {
   const version = await versionOf(row, deps)
   const mailing = toMailing(row, version.slots)
   const names = Object.fromEntries(mailing.slots.map((slot) => [slot, `[${slot}]`]))
@@ -79,10 +79,10 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
   return { subject: item.subject, ...parts }
 }
 
-type Shown = (Addressee & { id: string }) | null
+type ChosenContact = (PreviewContact & { id: string }) | null
 
 /** Returns links to the next contact of the audience and back to the first. */
-function waysOn(contact: Shown, request: TeamRequest<'id'>): Link[] {
+function waysOn(contact: ChosenContact, request: TeamRequest<'id'>): Link[] {
   const path = broadcastPath(request)
   return compact<Link>([
     request.query.has('follows') && { href: `${path}#preview`, label: 'First contact' },
@@ -91,7 +91,7 @@ function waysOn(contact: Shown, request: TeamRequest<'id'>): Link[] {
 }
 
 /** Builds the form that chooses another contact. */
-const choice = (contact: Shown, request: TeamRequest<'id'>): Section => ({
+const choice = (contact: ChosenContact, request: TeamRequest<'id'>): Section => ({
   kind: 'filter',
   title: 'Preview as another contact',
   fold: !request.query.has('contact'),
@@ -108,7 +108,7 @@ const choice = (contact: Shown, request: TeamRequest<'id'>): Section => ({
   reset: null,
 })
 
-const whoseWords = (contact: Shown, request: TeamRequest): string => {
+const describeContact = (contact: ChosenContact, request: TeamRequest): string => {
   if (contact) return `Preview for ${nameOf(contact.properties) ?? contact.email}`
   return `No ${request.query.has('follows') ? 'more contacts' : 'contact'} found in the audience`
 }
@@ -119,7 +119,7 @@ export async function previewSections(
   request: TeamRequest<'id'>,
   deps: PageDeps,
 ): Promise<Section[]> {
-  let contact: Shown = null
+  let contact: ChosenContact = null
   try {
     contact = await shownTo(row, request, deps)
     const { subject, text } = await mailingFor(row, contact, deps)
@@ -128,7 +128,7 @@ export async function previewSections(
       {
         kind: 'inbox',
         id: 'preview',
-        title: whoseWords(contact, request),
+        title: describeContact(contact, request),
         note: contact ? undefined : 'Variables without a default value show their names.',
         from: row.from_address,
         subject,

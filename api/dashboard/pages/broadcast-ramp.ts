@@ -18,7 +18,7 @@ export const rampWords = ({ limit, used }: ShownRamp): string =>
   `${plural(limit, 'broadcast email')} today, ${number(used).text} sent`
 
 /** Describes when the broadcast will be done, if the limit rises every day. */
-function doneWords(ramp: ShownRamp, { audience, stats }: BroadcastView): string {
+function describeProgress(ramp: ShownRamp, { audience, stats }: BroadcastView): string {
   const rest = Math.max(0, (audience ?? 0) - stats.skipped - (stats.made - stats.queued))
   const left = Math.max(0, ramp.limit - ramp.used)
   const days = daysLeft(rest, { ...ramp, left })
@@ -65,5 +65,5 @@ export async function rampSections(
   const ramp = request.team.test ? null : await shownRamp(deps.database, name)
   if (ramp === null) return []
   const title = `${name} starts slowly: ${rampWords(ramp)}`
-  return alertsOf([{ tone: 'busy', title, text: doneWords(ramp, view) }], { id: 'ramp', live: true })
+  return alertsOf([{ tone: 'busy', title, text: describeProgress(ramp, view) }], { id: 'ramp', live: true })
 }

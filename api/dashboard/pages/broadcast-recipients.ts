@@ -21,7 +21,7 @@ import { pageBy, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { broadcastPath } from './broadcast-sections.ts'
 
-const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
+const toKey = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
 /** Returns the statuses that count as having reached this one, like the stats of a broadcast. */
 function statusesOf(reached: EmailStatus | undefined): readonly EmailStatus[] | undefined {
@@ -41,12 +41,12 @@ const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
 const reachedFor =
   (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Reached> =>
   ({ before: after, limit }) =>
-    reachedBy(database, placeOf(request), statusesOf(filter.read(request.query).status), { after, limit })
+    reachedBy(database, toKey(request), statusesOf(filter.read(request.query).status), { after, limit })
 
 const skippedFor =
   (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Skipped> =>
   ({ before: after, limit }) =>
-    skippedBy(database, placeOf(request), { after, limit })
+    skippedBy(database, toKey(request), { after, limit })
 
 const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
   requireBroadcast(database, team.id, params.id)
@@ -73,7 +73,7 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
           Created: time(created_at, now),
           '': text('The email', { href: teamPath(team, 'emails', id) }),
         }),
-        { next: page.next, empty: 'No recipients.' },
+        { main: 'Address', grow: ['Address', 'Last response'], next: page.next, empty: 'No recipients.' },
       ),
     ],
   })
@@ -105,7 +105,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
           Why: text(SKIP_WORDS[reason] ?? reason, { detail }),
           When: time(at, now),
         }),
-        { next: page.next, empty: 'No contacts were skipped.' },
+        { grow: ['Address', 'Why'], next: page.next, empty: 'No contacts were skipped.' },
       ),
     ],
   })

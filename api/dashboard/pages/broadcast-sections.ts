@@ -10,7 +10,7 @@ import { ageOf, bar, headed, number, plural, type Tone, text, time } from '../co
 import { paceWords } from '../components/pace.ts'
 import type { Actions, Link, Section } from '../components/section.ts'
 import { ALARMING_SHARE, isUnreported, percent as percentOf, UNREPORTED } from '../components/shares.ts'
-import { alertsOf, compact, factsOf, field, formOf, press, tableOf } from '../server/builders.ts'
+import { alertsOf, button, compact, factsOf, field, formOf, tableOf } from '../server/builders.ts'
 import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
 import { whatHappened } from './message-sections.ts'
@@ -30,7 +30,7 @@ function outcomeWords({ made, queued, bounced, complained }: BroadcastView['stat
 }
 
 /** Names of a broadcast's topics and template. A null `template` was deleted. */
-type Names = { topics: ReadonlyMap<string, string>; template: string | null }
+type AudienceNames = { topics: ReadonlyMap<string, string>; template: string | null }
 
 /** Lists the names of objects. A deleted one is shown by its ID. */
 export const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
@@ -50,7 +50,7 @@ const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone 
   end: { title: 'Sent to all contacts', tone: 'good' },
 }
 
-function byWords({ by, itself }: HistoryEntry): string {
+function describeActor({ by, itself }: HistoryEntry): string {
   if (itself) return 'by itself'
   if (by === null) return 'through the API'
   return by === 'cli' ? 'on the command line' : `by ${by}`
@@ -61,7 +61,7 @@ export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
     entries.map((entry) => ({
       ...ENTRIES[entry.act],
       at: time(entry.at, now),
-      detail: `${headed(byWords(entry))}.`,
+      detail: `${headed(describeActor(entry))}.`,
     })),
   )
 
@@ -82,7 +82,7 @@ export function broadcastSentence(
   if (state === 'draft') return 'Draft: nothing is sent until you start it.'
   if (state === 'scheduled') return `Starts ${time(send_at, now).age ?? ''}.`
   const stop = entries.find(({ act }) => STOPS[state] === act)
-  const stopped = stop ? ` ${byWords(stop)}, ${ageOf(stop.at, now)}` : ''
+  const stopped = stop ? ` ${describeActor(stop)}, ${ageOf(stop.at, now)}` : ''
   const progress = audience === null ? '' : `: ${progressWords({ audience, stats: counted })}`
   return `${STATE_WORDS[state]}${stopped}${progress}.`
 }
@@ -103,7 +103,7 @@ export const pausedAlert = ({ state_reason: reason, brake }: BroadcastRow): Sect
     live: true,
   })
 
-export const facts = (view: BroadcastView, names: Names, { team, now }: TeamRequest): Section =>
+export const facts = (view: BroadcastView, names: AudienceNames, { team, now }: TeamRequest): Section =>
   factsOf(
     {
       Subject: text(view.subject),
@@ -138,7 +138,7 @@ export function progress(view: BroadcastView, now: Date): Section[] {
   return [{ kind: 'progress', id: 'progress', live: true, label: 'Progress', done, of: audience, words }]
 }
 
-type Outcome = { label: string; count: number; href: string; tone: Tone; note?: string; share?: string }
+type OutcomeRow = { label: string; count: number; href: string; tone: Tone; note?: string; share?: string }
 
 const share = (count: number, of: number): string => (of === 0 ? '' : percentOf(count / of))
 
@@ -150,14 +150,19 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
   const open = sent - arrived - bounced
   const people = (status?: EmailStatus): string =>
     `${broadcastPath(request, 'people')}${status ? `?${new URLSearchParams({ status })}` : ''}`
-  const part = (label: string, status: EmailStatus, count: number, more: Partial<Outcome> = {}): Outcome => ({
+  const part = (
+    label: string,
+    status: EmailStatus,
+    count: number,
+    more: Partial<OutcomeRow> = {},
+  ): OutcomeRow => ({
     ...{ label, count, href: people(status), tone: 'good' },
     share: share(count, sent),
     ...more,
   })
   const unreported = isUnreported(sent, arrived) ? UNREPORTED.detail : ''
   const limit = (of: number): string => `limit ${percentOf(of)}`
-  const rows: Outcome[] = compact<Outcome>([
+  const rows: OutcomeRow[] = compact<OutcomeRow>([
     { label: 'Audience', count: audience ?? made, href: people(), tone: 'plain' },
     queued > 0 && { label: 'Waiting', count: queued, href: people('queued'), tone: 'warn' },
     part('Sent', 'sent', sent, { tone: 'busy', share: share(sent, audience ?? made) }),
@@ -181,7 +186,7 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
         Share: { text: part, number: true },
         Note: note ? text(note, { tone: 'plain' }) : { text: '' },
       }),
-      { empty: '' },
+      { grow: [], empty: '' },
     ),
     id: 'outcomes',
     live: true,
@@ -189,7 +194,7 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
 }
 
 /** Describes the contacts that haven't been sent to yet. */
-function restWords({ stats: counted, audience }: BroadcastView): string {
+function describeRest({ stats: counted, audience }: BroadcastView): string {
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   if (audience === null) return 'its audience'
   return `the ${plural(left, 'remaining contact')}`
@@ -200,15 +205,15 @@ export const STATE_QUESTIONS: Readonly<
   Record<'pause' | 'resume' | 'cancel', (view: BroadcastView) => Question>
 > = {
   pause: (view) => ({
-    question: `Pause “${view.name}” before it is sent to ${restWords(view)}?`,
+    question: `Pause “${view.name}” before it is sent to ${describeRest(view)}?`,
     answer: 'Pause broadcast',
   }),
   resume: (view) => ({
-    question: `Resume “${view.name}” to ${restWords(view)}? So far: ${outcomeWords(view.stats)}.`,
+    question: `Resume “${view.name}” to ${describeRest(view)}? So far: ${outcomeWords(view.stats)}.`,
     answer: 'Resume broadcast',
   }),
   cancel: (view) => ({
-    question: `Cancel “${view.name}” permanently? It won’t be sent to ${restWords(view)}.`,
+    question: `Cancel “${view.name}” permanently? It won’t be sent to ${describeRest(view)}.`,
     answer: 'Cancel broadcast',
     keep: 'Keep broadcast',
     tone: 'danger',
@@ -223,11 +228,11 @@ const LOOK = 'Show the addresses'
 export function actions(view: BroadcastView, request: TeamRequest): Actions {
   if (request.team.role === 'viewer') return {}
   const { state, state_reason: reason, audience } = view
-  const pause = press(broadcastPath(request, 'pause'), 'Pause broadcast')
-  const resume = press(broadcastPath(request, 'resume'), 'Resume broadcast')
-  const unschedule = press(broadcastPath(request, 'unschedule'), 'Back to draft', { tone: 'quiet' })
-  const cancel = press(broadcastPath(request, 'cancel'), 'Cancel broadcast', { tone: 'danger' })
-  const duplicate = press(broadcastPath(request, 'duplicate'), 'Duplicate broadcast')
+  const pause = button(broadcastPath(request, 'pause'), 'Pause broadcast')
+  const resume = button(broadcastPath(request, 'resume'), 'Resume broadcast')
+  const unschedule = button(broadcastPath(request, 'unschedule'), 'Back to draft', { tone: 'quiet' })
+  const cancel = button(broadcastPath(request, 'cancel'), 'Cancel broadcast', { tone: 'danger' })
+  const duplicate = button(broadcastPath(request, 'duplicate'), 'Duplicate broadcast')
   const copy = { ...duplicate, tone: 'quiet', menu: true } as const
   const forms = {
     sending: [pause, copy, cancel],

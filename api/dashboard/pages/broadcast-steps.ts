@@ -21,7 +21,7 @@ import { wordParam } from '../server/list.ts'
 import { type PageAnswer, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { asTextTiles, unfilledSection } from './broadcast-ahead.ts'
 import { type BroadcastStep, type Choices, draftFields, STEPS, stepPath } from './broadcast-fields.ts'
-import { aimOf } from './broadcast-form.ts'
+import { readAudience } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
 
 const TITLES: Readonly<Record<BroadcastStep, string>> = {
@@ -33,7 +33,7 @@ const TITLES: Readonly<Record<BroadcastStep, string>> = {
 /**
  * The draft being edited, with the path of its form and the titles of its pages. Null if it isn't stored yet.
  */
-export type Writing = Pick<View, 'title' | 'back'> & { action: string; draft: BroadcastRow | null }
+export type DraftPage = Pick<View, 'title' | 'back'> & { action: string; draft: BroadcastRow | null }
 
 const isStep = (word: string | null): word is BroadcastStep => STEPS.some((step) => step === word)
 
@@ -50,13 +50,13 @@ async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<
   }
 }
 
-type Aim = ReturnType<typeof aimOf>
+type Aim = ReturnType<typeof readAudience>
 
 const NOBODY: Aim = { topic_ids: [], exclude_topic_ids: [], conditions: [] }
 
 /** Reads the audience from a form, or returns the error with the labels of its fields. */
 function aimSent(form: URLSearchParams, fields: readonly Field[]): Aim | RequestError {
-  const aim = resultOrError(() => aimOf(form))
+  const aim = resultOrError(() => readAudience(form))
   return aim instanceof RequestError ? new RequestError(aim.code, describeByLabels(fields, aim)) : aim
 }
 
@@ -126,7 +126,7 @@ async function besideOf(
  * @param sent the submitted form, to show instead of the stored draft.
  */
 async function stepView(
-  { title, back, action, draft }: Writing,
+  { title, back, action, draft }: DraftPage,
   step: BroadcastStep,
   request: TeamRequest,
   deps: PageDeps,
@@ -156,7 +156,11 @@ async function stepView(
 }
 
 /** Shows the requested step, or the submitted one after an error. */
-export async function stepShown(writing: Writing, request: TeamRequest, deps: PageDeps): Promise<PageAnswer> {
+export async function stepShown(
+  writing: DraftPage,
+  request: TeamRequest,
+  deps: PageDeps,
+): Promise<PageAnswer> {
   const typed = request.form.get('step')
   const asked = isStep(typed) ? typed : wordParam(request.query, 'step', STEPS)
   const step = (writing.draft && asked) || 'message'
@@ -176,7 +180,7 @@ export const stepWanted = ({ form }: Pick<TeamRequest, 'form'>): BroadcastStep |
 
 /** Shows the submitted step again with its audience counted, without saving it. */
 export const stepCounted = async (
-  writing: Writing,
+  writing: DraftPage,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<PageAnswer> => show(await stepView(writing, stepSent(request), request, deps, request.form))

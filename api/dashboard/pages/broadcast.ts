@@ -31,7 +31,7 @@ import { plural } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { partsTyped } from '../components/typed.ts'
 import { asActor } from '../server/action.ts'
-import { act, compact, get, post, press } from '../server/builders.ts'
+import { action, button, compact, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type Question, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
@@ -53,10 +53,10 @@ import {
   STATE_QUESTIONS,
   testForm,
 } from './broadcast-sections.ts'
-import { isBack, stepCounted, stepSent, stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
+import { type DraftPage, isBack, stepCounted, stepSent, stepShown, stepWanted } from './broadcast-steps.ts'
 import { broadcastStateCell } from './broadcasts.ts'
 
-const actingOf = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
+const toActing = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
 const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) => {
   const { team, params } = request
@@ -91,7 +91,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   })
 })
 
-const writing = (request: TeamRequest, draft: BroadcastRow): Writing => ({
+const writing = (request: TeamRequest, draft: BroadcastRow): DraftPage => ({
   title: draft.name,
   back: { href: broadcastPath(request), label: draft.name },
   action: broadcastPath(request, 'edit'),
@@ -113,16 +113,16 @@ const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, 
   const isChanged = Object.keys(fields).length > 0
   const seen = request.form.get('seen') ?? ''
   if (isChanged)
-    await asActor(request, deps, (by) => changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }))
+    await asActor(request, deps, (by) => changeSeenBroadcast(by, toActing(request), row.id, { fields, seen }))
   if (next) return redirect(stepPath(broadcastPath(request), next))
   return redirect(broadcastPath(request), isChanged ? 'The draft is saved.' : 'No changes to save.')
 })
 
-const remove = act(
+const remove = action(
   'editor',
   '/teams/:team/broadcasts/:id/delete',
   async (by, request) => {
-    const { name } = await removeBroadcast(by, actingOf(request), request.params.id)
+    const { name } = await removeBroadcast(by, toActing(request), request.params.id)
     return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} was deleted.`)
   },
   async ({ team, params }, { database }) => ({
@@ -132,8 +132,8 @@ const remove = act(
   }),
 )
 
-const duplicate = act('editor', '/teams/:team/broadcasts/:id/duplicate', async (by, request) => {
-  const { id, name } = await duplicateBroadcast(by, actingOf(request), request.params.id)
+const duplicate = action('editor', '/teams/:team/broadcasts/:id/duplicate', async (by, request) => {
+  const { id, name } = await duplicateBroadcast(by, toActing(request), request.params.id)
   return redirect(teamPath(request.team, 'broadcasts', id), `The draft ${name} was created.`)
 })
 
@@ -143,11 +143,11 @@ const stateButton = (
   change: (by: PageDeps & By, acting: Acting, id: string, seen: Seen) => Promise<BroadcastRow>,
   asks?: (request: TeamRequest<'id'>, deps: PageDeps) => Promise<Question>,
 ): TeamPage =>
-  act(
+  action(
     'editor',
     `/teams/:team/broadcasts/:id/${verb}`,
     async (by, request) => {
-      const row = await change(by, actingOf(request), request.params.id, seenIn(request))
+      const row = await change(by, toActing(request), request.params.id, seenIn(request))
       return redirect(
         broadcastPath(request),
         `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`,
@@ -179,10 +179,10 @@ function addressesOf(typed: string): string[] {
   throw invalidField('to', `must be 1 to ${MAX_TESTS} addresses`)
 }
 
-const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {
+const test = action('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {
   const to = addressesOf(request.form.get('to') ?? '')
   const contact = request.form.get('contact')?.trim() || undefined
-  await sendTest(by, actingOf(request), request.params.id, { to, contact })
+  await sendTest(by, toActing(request), request.params.id, { to, contact })
   return redirect(broadcastPath(request), 'A test is on its way.')
 })
 
@@ -202,7 +202,7 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
       audience > 0 && {
         kind: 'actions',
         forms: [
-          press(broadcastPath(request, 'again'), `Send to ${rest}`, {
+          button(broadcastPath(request, 'again'), `Send to ${rest}`, {
             fields: seenFields({ ...row, audience }),
           }),
         ],

@@ -7,13 +7,13 @@ import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, status, text, time } from '../components/cell.ts'
-import { act, alertsOf, get, tableOf } from '../server/builders.ts'
+import { action, alertsOf, get, tableOf } from '../server/builders.ts'
 import { pageById } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
 import { progressWords } from './broadcast-sections.ts'
-import { stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
+import { type DraftPage, stepShown, stepWanted } from './broadcast-steps.ts'
 
 const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   scheduled: 'busy',
@@ -59,6 +59,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           Start: time(begins(view), now, 'not started'),
         }),
         {
+          main: 'Name',
           id: 'list',
           live: page.first,
           next: page.next,
@@ -70,7 +71,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
   })
 })
 
-const writing = ({ team }: TeamRequest): Writing => ({
+const writing = ({ team }: TeamRequest): DraftPage => ({
   title: 'New broadcast',
   back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
   action: teamPath(team, 'broadcasts', 'new'),
@@ -97,7 +98,7 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps)
 })
 
 /** Stores the first step, the message, as a new draft. */
-const create = act('editor', '/teams/:team/broadcasts/new', async (by, request) => {
+const create = action('editor', '/teams/:team/broadcasts/new', async (by, request) => {
   const { team, form } = request
   const fields = draftChanges(form, null, 'message')
   const acting = { team_id: team.id, domain: null }

@@ -39,8 +39,9 @@ import {
 } from '../components/properties.ts'
 import type { Actions, Section, View } from '../components/section.ts'
 import {
-  act,
+  action,
   alertsOf,
+  button,
   compact,
   factsOf,
   field,
@@ -48,7 +49,6 @@ import {
   get,
   hidden,
   post,
-  press,
   tableOf,
 } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -134,23 +134,23 @@ const EDITING = 'contact'
 
 function actions(contact: ContactDetail, request: TeamRequest): Actions {
   const forms = compact([
-    contact.status === 'subscribed' && press(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
+    contact.status === 'subscribed' && button(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
     contact.status === 'unsubscribed' &&
       contact.suppression === null &&
-      press(here(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
+      button(here(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
     request.team.role === 'owner' &&
-      press(here(request, 'export'), 'Export personal data', {
+      button(here(request, 'export'), 'Export personal data', {
         tone: 'quiet',
         menu: true,
         file: true,
         about: 'All data stored about this contact, as JSON.',
       }),
-    press(here(request, 'delete'), 'Delete contact', {
+    button(here(request, 'delete'), 'Delete contact', {
       tone: 'danger',
       about: 'Removes the contact. Emails already sent are kept.',
     }),
     request.team.role === 'owner' &&
-      press(here(request, 'erase'), 'Erase personal data', {
+      button(here(request, 'erase'), 'Erase personal data', {
         tone: 'danger',
         about: 'Removes the contact, and their data in emails, events, reports and webhooks.',
       }),
@@ -190,6 +190,7 @@ async function sent(
     }),
     {
       title: 'Messages',
+      main: 'Message',
       next:
         emails.length < MESSAGES_SHOWN
           ? []
@@ -205,7 +206,9 @@ async function strangerView(email: string, request: TeamRequest<'email'>, deps: 
   const { team } = request
   const stored = await suppressedAddress(deps.database, team.id, contactIdentity(email))
   const found = stored ? asContact(stored) : { email, suppression: null, suppression_cause: null }
-  const add = press(teamPath(team, 'contacts'), 'Add to contacts', { fields: [hidden('email', email, true)] })
+  const add = button(teamPath(team, 'contacts'), 'Add to contacts', {
+    fields: [hidden('email', email, true)],
+  })
   return {
     title: email,
     state: text('not a contact', { tone: 'plain' }),
@@ -282,7 +285,7 @@ const isSame = (
   ) &&
   new Set(topics).symmetricDifference(new Set(topic_ids)).size === 0
 
-const change = act('editor', '/teams/:team/contacts/:email', async (by, request) => {
+const change = action('editor', '/teams/:team/contacts/:email', async (by, request) => {
   const { team, params, form } = request
   const identity = contactIdentity(params.email)
   const before = await contactToChange(by.tx, team.id, identity, topicsOf(form))
@@ -294,12 +297,12 @@ const change = act('editor', '/teams/:team/contacts/:email', async (by, request)
 })
 
 const subscription = (verb: string, change: typeof resubscribe): TeamPage =>
-  act('editor', `/teams/:team/contacts/:email/${verb}`, async (by, request) => {
+  action('editor', `/teams/:team/contacts/:email/${verb}`, async (by, request) => {
     await change(by, request.team.id, contactIdentity(request.params.email))
     return redirect(here(request), `The contact is ${verb}d.`)
   })
 
-const lift = act(
+const lift = action(
   'editor',
   '/teams/:team/contacts/:email/lift',
   async (by, request) => {
@@ -315,7 +318,7 @@ const lift = act(
   }),
 )
 
-const remove = act(
+const remove = action(
   'editor',
   '/teams/:team/contacts/:email/delete',
   async (by, { team, params }) => {

@@ -17,7 +17,7 @@ import { lineOf, linesOf, textOf } from '../components/lines.ts'
 import { compareProperties } from '../components/names.ts'
 import { contactOf } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
-import { act, compact, field, formOf, fromReplica, get, hidden } from '../server/builders.ts'
+import { action, compact, field, formOf, fromReplica, get, hidden } from '../server/builders.ts'
 import { csvOf } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, defineFilter, idOf, search } from '../server/filter.ts'
@@ -25,7 +25,7 @@ import { fromList, listOf, pageById, type RowReader } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { isAddressPart, wordsIn } from '../server/search.ts'
 
-type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
+type TopicRows = Awaited<ReturnType<typeof topicsOfTeam>>
 
 const importLink = (team: { id: string }) => ({
   href: teamPath(team, 'contacts', 'import'),
@@ -71,7 +71,7 @@ function commonProperties(contacts: readonly ContactRow[]): string[] {
 const columnOf = (name: string): string => (OWN_COLUMNS.includes(name) ? `${name} (property)` : name)
 
 /** Builds checkboxes for topics, with the chosen ones checked. */
-export const topicChoices = (topics: Topics, chosen: readonly string[]): Field[] =>
+export const topicChoices = (topics: TopicRows, chosen: readonly string[]): Field[] =>
   topics.length === 0
     ? []
     : [
@@ -81,7 +81,7 @@ export const topicChoices = (topics: Topics, chosen: readonly string[]): Field[]
         }),
       ]
 
-const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
+const createForm = ({ team }: TeamRequest, topics: TopicRows): Section =>
   formOf(
     teamPath(team, 'contacts'),
     'Add contact',
@@ -136,7 +136,7 @@ async function readerOf(
   }
 }
 
-const namesOf = (topics: Topics) => new Map(topics.map(({ id, name }) => [id, name]))
+const namesOf = (topics: TopicRows) => new Map(topics.map(({ id, name }) => [id, name]))
 
 /** Returns the file name of the import in the filter. */
 async function importChosen({ team, query }: TeamRequest, { database }: PageDeps) {
@@ -185,6 +185,8 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
           ['Added', time(contact.created_at, now)],
         ],
         {
+          main: 'Address',
+          grow: ['Address', ...columns.map(columnOf), 'Topics'],
           filtered: filter.set(query).size > 0,
           nothing: 'No contact matches.',
           none: 'No contacts yet.',
@@ -198,13 +200,13 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
   })
 })
 
-const create = act('editor', '/teams/:team/contacts', async (by, { team, form }) => {
+const create = action('editor', '/teams/:team/contacts', async (by, { team, form }) => {
   const wanted = contactOf(form)
   const { email } = await createContact(by, team.id, wanted)
   return redirect(teamPath(team, 'contacts', email), `${email} was added.`)
 })
 
-const choose = act('editor', '/teams/:team/contacts/columns', async (by, { team, form }) => {
+const choose = action('editor', '/teams/:team/contacts/columns', async (by, { team, form }) => {
   const names = linesOf(form.get('columns') ?? '', 'columns', MAX_COLUMN_LINES).map(textOf)
   const list = teamPath(team, 'contacts')
   // Submitting the default columns unchanged doesn't save them.

@@ -13,7 +13,8 @@ import { status, text, time } from '../components/cell.ts'
 import { cutValue, differenceWords, hostIn } from '../components/dns.ts'
 import type { DnsRecord, Section } from '../components/section.ts'
 import {
-  act,
+  action,
+  button,
   compact,
   factsOf,
   field,
@@ -21,7 +22,6 @@ import {
   get,
   hidden,
   post,
-  press,
   tableOf,
 } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -74,7 +74,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database })
   })
 })
 
-function purposeOf({ name, type, value }: Pick<Line, 'name' | 'type' | 'value'>): string {
+function purposeOf({ name, type, value }: Pick<DnsLine, 'name' | 'type' | 'value'>): string {
   if (value.includes('k=ed25519')) return 'DKIM with Ed25519: a second signature'
   if (name.includes('._domainkey.')) return 'DKIM: signs your email'
   if (type === 'CNAME') return 'Return path: receives bounces and aligns SPF'
@@ -82,13 +82,13 @@ function purposeOf({ name, type, value }: Pick<Line, 'name' | 'type' | 'value'>)
 }
 
 /** A required record with the published values. */
-type Line = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> & Partial<RecordCheck>
+type DnsLine = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> & Partial<RecordCheck>
 
 const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')
 
 /** Builds a record with values to copy, and the published value if it differs. */
 function recordShown(
-  { type, name, value, state, required, published = [] }: Line,
+  { type, name, value, state, required, published = [] }: DnsLine,
   zone: string | null,
 ): DnsRecord {
   const host = hostIn(zone, name)
@@ -119,7 +119,7 @@ function recordShown(
   }
 }
 
-const recordSection = (records: readonly Line[], zone: string | null): Section => ({
+const recordSection = (records: readonly DnsLine[], zone: string | null): Section => ({
   kind: 'records',
   id: 'records',
   records: records.map((record) => recordShown(record, zone)),
@@ -129,7 +129,7 @@ const recordSection = (records: readonly Line[], zone: string | null): Section =
       : `The host is the part before ${zone}, as most DNS panels need it. @ is ${zone} itself.`,
 })
 
-function leadOf(verified: boolean, records: readonly Line[]): string {
+function leadOf(verified: boolean, records: readonly DnsLine[]): string {
   const lacking = records.filter(({ required, state }) => required && state !== 'found')
   if (lacking.some(({ state }) => state === undefined)) return 'DNS does not respond at the moment.'
   const [first] = lacking
@@ -144,7 +144,7 @@ function leadOf(verified: boolean, records: readonly Line[]): string {
 }
 
 /** Checks the records in DNS. Without a response from DNS, returns only the records to publish. */
-async function recordsOf({ team }: TeamRequest, deps: PageDeps, name: string): Promise<readonly Line[]> {
+async function recordsOf({ team }: TeamRequest, deps: PageDeps, name: string): Promise<readonly DnsLine[]> {
   const { database, returnDomain } = deps
   try {
     return (await checkDomain(deps, team.id, name)).records
@@ -197,31 +197,31 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
       forms:
         team.role === 'owner'
           ? compact([
-              press(at('verify'), 'Verify now', isReady ? { tone: 'quiet' } : {}),
+              button(at('verify'), 'Verify now', isReady ? { tone: 'quiet' } : {}),
               ramp &&
-                press(at('ramp'), 'Turn off the ramp-up', {
+                button(at('ramp'), 'Turn off the ramp-up', {
                   fields: [hidden('limit', 'off')],
                   tone: 'quiet',
                 }),
-              press(at('rekey'), 'Rotate the DKIM key', {
+              button(at('rekey'), 'Rotate the DKIM key', {
                 fields: [hidden('seen', domain.next_dkim_selector ?? domain.dkim_selector, true)],
                 tone: 'quiet',
               }),
               returnDomain !== null &&
                 (domain.return_path
-                  ? press(at('return-path'), 'Turn off the return path', {
+                  ? button(at('return-path'), 'Turn off the return path', {
                       fields: [hidden('on', '')],
                       tone: 'quiet',
                     })
-                  : press(at('return-path'), 'Turn on the return path', {
+                  : button(at('return-path'), 'Turn on the return path', {
                       fields: [hidden('on', 'on')],
                       tone: 'quiet',
                     })),
-              press(at('ed25519'), domain.ed25519_selector ? 'Turn off Ed25519' : 'Turn on Ed25519', {
+              button(at('ed25519'), domain.ed25519_selector ? 'Turn off Ed25519' : 'Turn on Ed25519', {
                 fields: [hidden('on', domain.ed25519_selector ? '' : 'on')],
                 tone: 'quiet',
               }),
-              press(at('delete'), 'Remove domain', { tone: 'danger' }),
+              button(at('delete'), 'Remove domain', { tone: 'danger' }),
             ])
           : [],
     },
@@ -238,7 +238,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
   })
 })
 
-const add = act('owner', '/teams/:team/domains', async (by, { team, form }) => {
+const add = action('owner', '/teams/:team/domains', async (by, { team, form }) => {
   const name = (form.get('name') ?? '').trim()
   const row = await addDomain(by, team.id, { name, verified: false })
   return redirect(
@@ -260,7 +260,7 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
 
-const rekey = act(
+const rekey = action(
   'owner',
   '/teams/:team/domains/:name/rekey',
   async (by, { team, params, form }) => {
@@ -288,7 +288,7 @@ const returnPath = post('owner', '/teams/:team/domains/:name/return-path', async
   return redirect(teamPath(team, 'domains', name), words)
 })
 
-const ed25519 = act('owner', '/teams/:team/domains/:name/ed25519', async (by, { team, params, form }) => {
+const ed25519 = action('owner', '/teams/:team/domains/:name/ed25519', async (by, { team, params, form }) => {
   const on = form.get('on') === 'on'
   const { name } = await setEd25519(by, team.id, { name: params.name, on })
   const words = on
@@ -297,7 +297,7 @@ const ed25519 = act('owner', '/teams/:team/domains/:name/ed25519', async (by, { 
   return redirect(teamPath(team, 'domains', name), words)
 })
 
-const remove = act(
+const remove = action(
   'owner',
   '/teams/:team/domains/:name/delete',
   async (by, { team, params: { name } }) => {
@@ -312,7 +312,7 @@ const remove = act(
   }),
 )
 
-const rampUp = act(
+const rampUp = action(
   'owner',
   '/teams/:team/domains/:name/ramp',
   async (by, { team, params: { name }, form }) => {

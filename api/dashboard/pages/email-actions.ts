@@ -10,7 +10,7 @@ import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { asActor } from '../server/action.ts'
-import { act, post } from '../server/builders.ts'
+import { action, post } from '../server/builders.ts'
 import { redirect, teamPath } from '../server/page.ts'
 import { emailOf, emailPath, noteOpened } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
@@ -46,7 +46,7 @@ const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, 
   return redirect(teamPath(team, 'emails', id), `Sent to ${mailbox.address}. This is the new email.`)
 })
 
-const remove = act(
+const remove = action(
   'owner',
   '/teams/:team/emails/:id/delete',
   async (by, { team, params }) => {

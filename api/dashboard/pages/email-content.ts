@@ -16,7 +16,7 @@ const VIEW_LABELS = {
 const VIEWS = Object.keys(VIEW_LABELS) as (keyof typeof VIEW_LABELS)[]
 
 /** An email to show. `emptied` is true if its content was deleted. */
-type Looked = {
+type EmailView = {
   email: ShownEmail
   emptied: boolean
   request: TeamRequest<'id'>
@@ -64,13 +64,13 @@ function previewShown(request: TeamRequest): Section {
 }
 
 /** Shows the text part. If the email has none, it is generated from the HTML. */
-async function textShown({ email, emptied, sentText }: Looked): Promise<Section> {
+async function textShown({ email, emptied, sentText }: EmailView): Promise<Section> {
   const code = email.body_text === '' && !emptied ? await sentText() : email.body_text
   if (code !== '') return { kind: 'code', code }
   return { kind: 'text', paragraphs: [emptied ? GONE : 'It has no plain-text part.'] }
 }
 
-async function viewShown(looked: Looked, view: (typeof VIEWS)[number]): Promise<Section> {
+async function viewShown(looked: EmailView, view: (typeof VIEWS)[number]): Promise<Section> {
   const { email, emptied, request } = looked
   if (view === 'preview') return previewShown(request)
   if (view === 'headers') return headersShown(email, emptied)
@@ -80,7 +80,7 @@ async function viewShown(looked: Looked, view: (typeof VIEWS)[number]): Promise<
   return { kind: 'code', code: JSON.stringify(rest, null, 2) }
 }
 
-export async function content(looked: Looked): Promise<Section[]> {
+export async function content(looked: EmailView): Promise<Section[]> {
   const { email, emptied, request } = looked
   if (email.internal) {
     const words = 'This email contains a sign-in link, so only its recipient can see it.'

@@ -30,7 +30,7 @@ export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamReques
       Size: text(byteWords(size)),
       'Inline as': text(content_id && `cid:${content_id}`),
     }),
-    { title: 'Attachments', note: 'Click a name to download the file.', empty: '' },
+    { title: 'Attachments', grow: ['Name', 'Type'], note: 'Click a name to download the file.', empty: '' },
   )
 
 /**

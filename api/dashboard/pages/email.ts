@@ -16,7 +16,7 @@ import type { Actions, Alert, Section } from '../components/section.ts'
 import { emailSentence } from '../components/sentence.ts'
 import { momentsOf, recipientOutcomes, waitingAlerts } from '../components/timeline.ts'
 import { auditRead } from '../server/action.ts'
-import { alertsOf, compact, factsOf, field, formOf, get, press, tableOf } from '../server/builders.ts'
+import { alertsOf, button, compact, factsOf, field, formOf, get, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { backTo } from '../server/list.ts'
@@ -26,24 +26,24 @@ import { emailActs } from './email-actions.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 import { emailAndState, emailOf, emailPath, noteOpened } from './email-place.ts'
-import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
+import { idsOf, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForm, moveForm, shownState } from './scheduled.ts'
 
 /** An email to show, and the request. `emptied` is true if its content was deleted. */
-type Looked = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'>; deps: PageDeps }
+type EmailView = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'>; deps: PageDeps }
 
 /** Builds the sections with the content of an email. */
-const contentOf = ({ email, state, sent }: Found, request: TeamRequest<'id'>, deps: PageDeps) =>
+const contentOf = ({ email, state, sent }: EmailState, request: TeamRequest<'id'>, deps: PageDeps) =>
   content({
     ...{ email, emptied: state?.emptied === true, request },
     sentText: async () => (await sent(deps.texts)).text,
   })
-type Found = Awaited<ReturnType<typeof emailAndState>>
+type EmailState = Awaited<ReturnType<typeof emailAndState>>
 
 /** Builds the right column: the most important facts, and its IDs collapsed. */
 function facts(
-  { email, request: { team, now } }: Looked,
+  { email, request: { team, now } }: EmailView,
   contacts: Contacts,
   template: Cell | null,
 ): Section[] {
@@ -60,7 +60,7 @@ function facts(
     Cc: email.cc_emails && text(email.cc_emails.join(', ')),
     Bcc: email.bcc_emails && text(email.bcc_emails.join(', ')),
     'Reply to': email.reply_to !== '' && text(email.reply_to),
-    ...timesOf(email, now),
+    ...messageTimes(email, now),
     Template: template,
     Tags: email.tags.length > 0 && text(email.tags.join(', ')),
     Size: text(`${email.size_kb} kB`),
@@ -70,14 +70,14 @@ function facts(
 
 type Contacts = ReadonlyMap<string, RecipientContact>
 
-async function contactsOf({ email, request, deps }: Looked): Promise<Contacts> {
+async function contactsOf({ email, request, deps }: EmailView): Promise<Contacts> {
   const identities = everyone(email).map(recipientIdentity)
   const contacts = await contactsWithIdentities(deps.database, request.team.id, identities)
   return new Map(contacts.map((contact) => [contact.identity, contact]))
 }
 
 /** Builds the cell with the email's template. Null if it has none. */
-async function templateOf({ email, request: { team }, deps }: Looked): Promise<Cell | null> {
+async function templateOf({ email, request: { team }, deps }: EmailView): Promise<Cell | null> {
   const { template_id: id } = email
   if (id === null) return null
   const name = await templateName(deps.database, team.id, id)
@@ -85,7 +85,7 @@ async function templateOf({ email, request: { team }, deps }: Looked): Promise<C
 }
 
 /** Lists suppressed recipients, with links to their contacts. */
-async function suppressed({ email, request: { team }, deps }: Looked): Promise<Section[]> {
+async function suppressed({ email, request: { team }, deps }: EmailView): Promise<Section[]> {
   const refs = everyone(email).map((to) => ({ team_id: team.id, identity: recipientIdentity(to) }))
   const alerts = (await suppressedAmong(deps.database, refs)).map(
     ({ email: address, cause, response }): Alert => ({
@@ -117,22 +117,22 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
       Outcome: status(outcome),
       'Server response': text(words),
     }),
-    { title: 'Recipients', empty: '', wrap: ['Address', 'Server response'] },
+    { title: 'Recipients', empty: '', main: 'Address', wrap: ['Address', 'Server response'] },
   )
 }
 
 /** How it can be requeued. Null if it can't. */
-type Way = Awaited<ReturnType<typeof requeueWay>>
+type RequeueWay = Awaited<ReturnType<typeof requeueWay>>
 
 /** Explains why a bounced email can't be requeued. */
-function takenNote({ email, emptied, request }: Looked, way: Way): Section[] {
+function takenNote({ email, emptied, request }: EmailView, way: RequeueWay): Section[] {
   if (emptied || email.status !== 'bounced' || request.team.role === 'viewer' || way !== null) return []
   const words =
     'A provider has already accepted it, so it is never sent again. Fix the cause, then send a new one.'
   return [{ kind: 'text', paragraphs: [words] }]
 }
 
-function actions({ email, emptied, request }: Looked, way: Way): Actions {
+function actions({ email, emptied, request }: EmailView, way: RequeueWay): Actions {
   const { team } = request
   if (team.role === 'viewer') return {}
   return {
@@ -141,14 +141,14 @@ function actions({ email, emptied, request }: Looked, way: Way): Actions {
       cancelForm(email, 'email', emailPath(request)),
       !email.internal &&
         !emptied &&
-        press(emailPath(request, 'copy'), 'Send a copy to me', { tone: 'quiet', menu: true }),
-      team.role === 'owner' && press(emailPath(request, 'delete'), 'Delete email', { tone: 'danger' }),
+        button(emailPath(request, 'copy'), 'Send a copy to me', { tone: 'quiet', menu: true }),
+      team.role === 'owner' && button(emailPath(request, 'delete'), 'Delete email', { tone: 'danger' }),
     ]),
   }
 }
 
 /** Builds a form that sends the same content to a corrected address. */
-function resending({ email, emptied, request }: Looked): Section | null {
+function resending({ email, emptied, request }: EmailView): Section | null {
   if (request.team.role === 'viewer' || email.internal || emptied || email.broadcast_id !== null) return null
   const all = everyone(email)
   const former = all.length === 1 ? parseMailbox(all[0] ?? '') : null
@@ -172,7 +172,7 @@ const LINKED: Record<LinkKind, { title: string; label: string }> = {
 }
 
 /** Lists emails that were resent or copied from this one, and its original. */
-async function linked({ email, request: { team, now }, deps }: Looked): Promise<Section[]> {
+async function linked({ email, request: { team, now }, deps }: EmailView): Promise<Section[]> {
   const links = await linkedEmails(deps.database, email)
   const alerts = links.map(({ kind, id, by, time: at, to_emails }): Alert => {
     const { title, label } = LINKED[kind]

@@ -20,8 +20,8 @@ import { plural } from '../components/cell.ts'
 import type { Form, Section } from '../components/section.ts'
 import { momentWords, zoneOf } from '../components/zone.ts'
 import { asActor } from '../server/action.ts'
-import { act, compact, field, get, hidden, post, press } from '../server/builders.ts'
-import { type Counted, countedFields, countedOf } from '../server/confirmed-count.ts'
+import { action, button, compact, field, get, hidden, post } from '../server/builders.ts'
+import { type Counted, countedFields, readCounted } from '../server/confirmed-count.ts'
 import { addressWith, idParam } from '../server/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
@@ -35,7 +35,7 @@ const MAX_CHANGED = 10_000
 const MAX_CHOSEN = 50
 
 /** The scope of a bulk action: the number of emails, the range of IDs, and the snapshot of the count. */
-type Bulk = Counted & { many: string; newest: boolean; between: Between }
+type BulkForm = Counted & { many: string; newest: boolean; between: Between }
 
 /**
  * Builds a button for all matching emails, with the filter and the count. The filter is also in the URL, so
@@ -43,11 +43,11 @@ type Bulk = Counted & { many: string; newest: boolean; between: Between }
  */
 const bulkForm = (
   { team, query }: TeamRequest,
-  { between, most, seen, newest }: Bulk,
+  { between, most, seen, newest }: BulkForm,
   verb: 'requeue' | 'delete',
   form: Pick<Form, 'submit'> & Partial<Form>,
 ): Form =>
-  press(
+  button(
     addressWith({ path: teamPath(team, 'emails', 'all', verb), query: filter.set(query) }, {}),
     form.submit,
     {
@@ -64,7 +64,11 @@ const bulkForm = (
 type Requeueable = Awaited<ReturnType<typeof countRequeueable>>
 
 /** Builds the form that sends them again, or says why none can be sent. */
-function requeueing(request: TeamRequest, bulk: Bulk, { waiting, rejected, isAll }: Requeueable): Section {
+function requeueing(
+  request: TeamRequest,
+  bulk: BulkForm,
+  { waiting, rejected, isAll }: Requeueable,
+): Section {
   const title = 'Send again'
   const some = isAll ? '' : 'at least '
   if (isAll && waiting + rejected === 0)
@@ -77,7 +81,7 @@ function requeueing(request: TeamRequest, bulk: Bulk, { waiting, rejected, isAll
     const form = bulkForm(request, bulk, 'requeue', {
       submit: `Send ${plural(rejected, 'rejected email')} again`,
     })
-    const note = 'None of them waits. A server rejected these before it accepted anything.'
+    const note = 'None of them is waiting. A server rejected these, and no provider has accepted them.'
     return { kind: 'form', title, note, ...form, fields: [...form.fields, hidden('force', FORCE)] }
   }
   const form = bulkForm(request, bulk, 'requeue', { submit: `Send ${bulk.many} again` })
@@ -86,13 +90,13 @@ function requeueing(request: TeamRequest, bulk: Bulk, { waiting, rejected, isAll
   return {
     kind: 'form',
     title,
-    note: `No provider has accepted ${some}${waiting.toLocaleString('en-US')} of them. The rest stays as it is.`,
+    note: `No provider has accepted ${some}${waiting.toLocaleString('en-US')} of them yet. Only these are sent again.`,
     ...form,
     fields: compact([form.fields, (rejected > 0 || !isAll) && more]),
   }
 }
 
-const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
+const deletion = (request: TeamRequest, bulk: BulkForm): Section => ({
   kind: 'form',
   title: 'Delete emails',
   note: 'Deletes the emails with their timelines. You can’t undo this.',
@@ -102,7 +106,7 @@ const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
 const HOW_MANY = MAX_CHANGED.toLocaleString('en-US')
 
 /** @param newest true if more emails match than one action changes. */
-const manyWords = (count: number, newest: boolean): string =>
+const describeMany = (count: number, newest: boolean): string =>
   newest ? `the newest ${HOW_MANY} emails` : plural(count, 'email')
 
 function countWords({ count, lookedTo }: CountedEmails): string {
@@ -125,12 +129,12 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     most: Math.min(count, MAX_CHANGED),
     seen,
     newest: count > MAX_CHANGED,
-    many: manyWords(count, count > MAX_CHANGED),
+    many: describeMany(count, count > MAX_CHANGED),
     between,
   }
   const limits = compact([
     ...(bulk
-      ? ['Emails that are accepted or start to match from now on aren’t affected.']
+      ? ['Emails that you send or that start to match from now on aren’t affected.']
       : ['No emails match, so there is nothing to do.']),
     lookedTo !== null &&
       `There are many emails. Those before ${momentWords(lookedTo.toISOString(), zoneOf(request.cookies('zone')))} weren’t searched.`,
@@ -156,7 +160,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
  * Reads the range of IDs that the page counted.
  * @throws RequestError bad_request if it is missing.
  */
-function betweenOf(form: URLSearchParams): Between {
+function readRange(form: URLSearchParams): Between {
   const newest = idParam(form, 'newest')
   const oldest = idParam(form, 'oldest')
   if (newest !== undefined && oldest !== undefined) return { newest, oldest }
@@ -171,11 +175,11 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const force = form.get('force') === FORCE
       const search = decodeURIComponent(filter.set(form).toString())
       const words = force ? `${search} including rejected emails`.trim() : search
-      const counted = countedOf(form)
+      const counted = readCounted(form)
       const most = Math.min(counted.most, MAX_CHANGED)
       const matching = {
         filter: storedTimes(parseEmailFilter(form, zoneOf(cookies('zone')))),
-        between: betweenOf(form),
+        between: readRange(form),
         ...counted,
         most,
       }
@@ -191,8 +195,8 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       return backgroundJobAnswer(job, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
     },
     ({ form }) => {
-      betweenOf(form)
-      const many = manyWords(countedOf(form).most, form.get('newest_only') === 'yes')
+      readRange(form)
+      const many = describeMany(readCounted(form).most, form.get('newest_only') === 'yes')
       return verb === 'delete'
         ? { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
         : { question: `Send ${many} again?`, answer: `Send ${many} again` }
@@ -200,7 +204,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
   )
 
 /** Returns the selected emails. @throws RequestError bad_request if there are none. */
-function chosenOf(form: URLSearchParams): string[] {
+function readSelection(form: URLSearchParams): string[] {
   const ids = form.getAll('ids').filter((id) => isUuid(id))
   if (ids.length === 0) throw new RequestError('bad_request', TEXTS.nothingChosen)
   return ids.slice(0, MAX_CHOSEN)
@@ -213,7 +217,7 @@ const sendChosen = post(
   'editor',
   '/teams/:team/emails/requeue',
   async (request, deps) => {
-    const ids = chosenOf(request.form)
+    const ids = readSelection(request.form)
     const changed = await asActor(request, deps, (by) =>
       requeueChosen({ ...deps, ...by }, request.team.id, ids),
     )
@@ -226,7 +230,7 @@ const sendChosen = post(
     )
   },
   ({ form }) => {
-    const many = plural(chosenOf(form).length, 'email')
+    const many = plural(readSelection(form).length, 'email')
     return {
       question: `Send ${many} again?`,
       answer: `Send ${many} again`,
@@ -235,27 +239,27 @@ const sendChosen = post(
   },
 )
 
-const removeChosen = act(
+const removeChosen = action(
   'owner',
   '/teams/:team/emails/delete',
   async (by, request) => {
-    const deleted = await deleteChosen(by, request.team.id, chosenOf(request.form))
+    const deleted = await deleteChosen(by, request.team.id, readSelection(request.form))
     return redirect(listAddress(request), `${plural(deleted, 'email')} deleted.`)
   },
   ({ form }) => {
-    const many = plural(chosenOf(form).length, 'email')
+    const many = plural(readSelection(form).length, 'email')
     return { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
   },
 )
 
 /** Returns the actions on selected emails. */
-export function picksOf(request: TeamRequest): Form[] | undefined {
+export function bulkActions(request: TeamRequest): Form[] | undefined {
   const { team, query } = request
   if (team.role === 'viewer') return undefined
   const to = (verb: string): string => addressWith({ path: teamPath(team, 'emails', verb), query }, {})
   return compact([
-    press(to('requeue'), 'Send again', { tone: 'quiet' }),
-    team.role === 'owner' && press(to('delete'), 'Delete emails', { tone: 'danger' }),
+    button(to('requeue'), 'Send again', { tone: 'quiet' }),
+    team.role === 'owner' && button(to('delete'), 'Delete emails', { tone: 'danger' }),
   ])
 }
 

@@ -16,19 +16,19 @@ import type { PageDeps } from '../server/deps.ts'
 import { fromList, listOf, pageById, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { recipientsCell } from './email-place.ts'
-import { picksOf } from './emails-bulk.ts'
+import { bulkActions } from './emails-bulk.ts'
 import { ALL_EMAILS, filter, searchOf } from './emails-filter.ts'
 import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
 
-type Names = ReadonlyMap<string, string>
+type TemplateNames = ReadonlyMap<string, string>
 
 /** Builds the cell with the template of an email. */
-const templateCell = (id: string | null, names: Names): Cell =>
+const templateCell = (id: string | null, names: TemplateNames): Cell =>
   text(id === null ? '' : (names.get(id) ?? 'deleted'))
 
 /** @param named true if any email on the page has a template. Otherwise the column is left out. */
-const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: ListedEmail) => ({
+const toCells = (request: TeamRequest, names: TemplateNames, named: boolean) => (email: ListedEmail) => ({
   Status: listedState(email, request.now),
   Recipient: recipientsCell(email),
   Subject: text(email.subject || '(no subject)', {
@@ -47,17 +47,17 @@ function readerOf(request: TeamRequest, deps: PageDeps): RowReader<ListedEmail> 
   }
 }
 
-async function listSection(request: TeamRequest, deps: PageDeps, names: Names): Promise<Section> {
+async function listSection(request: TeamRequest, deps: PageDeps, names: TemplateNames): Promise<Section> {
   try {
     const page = await pageById(request, readerOf(request, deps))
     const named = page.rows.some(({ template_id }) => template_id !== null)
-    return listOf(page, shownOf(request, names, named), {
-      ...{ fresh: true, many: 'emails' },
+    return listOf(page, toCells(request, names, named), {
+      ...{ fresh: true, many: 'emails', main: 'Subject', grow: ['Recipient', 'Subject'] },
       filtered: filter.set(request.query).size > 0,
       nothing: 'No email matches.',
       none: 'No emails yet. Send the first one with the API.',
       start: { href: teamPath(request.team, 'integration'), label: 'How to send' },
-      picks: picksOf(request),
+      picks: bulkActions(request),
     })
   } catch (error) {
     if (!isTooSlow(error)) throw error
@@ -67,7 +67,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
   }
 }
 
-async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps): Promise<Names> {
+async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps): Promise<TemplateNames> {
   const templates = await templatesOfTeam(database, team.id)
   return new Map(templates.map(({ id, name }) => [id, name]))
 }

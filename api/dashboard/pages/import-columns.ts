@@ -52,7 +52,7 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
   ])
 }
 
-function glimpseOf({ table }: Draft, at: number): string {
+function sampleValues({ table }: Draft, at: number): string {
   const values = table.records.map(({ cells }) => cells[at] ?? '').filter((value) => value !== '')
   const few = [...new Set(values)].slice(0, 3)
   if (few.length === 0) return 'empty in the first records'
@@ -69,7 +69,7 @@ export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[]
     const column = options.some(({ value }) => value === choiceOf(chosen)) ? chosen : IGNORED
     const select: Field = field(`column.${at}`, label, {
       type: 'select',
-      hint: glimpseOf(draft, at),
+      hint: sampleValues(draft, at),
       options: options.map((option) => ({ ...option, selected: option.value === choiceOf(column) })),
     })
     const property: Field = field(`name.${at}`, `Property name for ${label}`, {
@@ -138,7 +138,7 @@ export function samples({ table: { header, records } }: Draft): Section {
     title: first.length === 1 ? 'The first record' : `The first ${first.length} records`,
     fold: true,
     columns: [
-      { label: 'Column', wrap: true },
+      { label: 'Column', main: true, wrap: true },
       ...first.map(({ row }) => ({ label: `Row ${row}`, wrap: true })),
     ],
     rows: header.map((name, at) => ({

@@ -17,7 +17,7 @@ import { isSlotName } from '../../../db/validation/slots.ts'
 import { byteWords, plural, text, time } from '../components/cell.ts'
 import type { Actions, Field, Link, Section, View } from '../components/section.ts'
 import { auditRead } from '../server/action.ts'
-import { alertsOf, compact, factsOf, formOf, get, hidden, post, press } from '../server/builders.ts'
+import { alertsOf, button, compact, factsOf, formOf, get, hidden, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
@@ -52,7 +52,7 @@ const facts = (draft: Draft, now: Date): Section =>
   })
 
 const discarding = (request: TeamRequest): Actions => ({
-  forms: [press(here(request, 'discard'), 'Discard upload', { tone: 'danger' })],
+  forms: [button(here(request, 'discard'), 'Discard upload', { tone: 'danger' })],
 })
 
 /**
@@ -90,7 +90,7 @@ const save = post('editor', '/teams/:team/contacts/imports/:id', async (request,
 })
 
 /** Describes the effect on existing contacts. */
-function fateOf({ suppress, columns, merge }: Mapping): string {
+function describeEffect({ suppress, columns, merge }: Mapping): string {
   if (suppress) return 'are suppressed'
   if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'keep status and properties'
   return merge ? 'keep their status, properties are merged' : 'keep their status, properties are replaced'
@@ -103,7 +103,7 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
     {
       kind: 'tiles',
       tiles: [
-        ...madeTiles(made, draft.mapping, { created: of, updated: fateOf(draft.mapping) }),
+        ...madeTiles(made, draft.mapping, { created: of, updated: describeEffect(draft.mapping) }),
         {
           label: 'Rejected',
           value: refusals.length.toLocaleString('en-US'),

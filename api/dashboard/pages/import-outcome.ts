@@ -4,13 +4,13 @@ import type { Made, RecordRefusal } from '../../../db/audience/import/imports.sq
 import type { Mapping } from '../../../db/audience/import/mapping.ts'
 import { headed, number, text } from '../components/cell.ts'
 import type { Section, Tile } from '../components/section.ts'
-import { tableOf } from '../server/builders.ts'
+import { type TableOptions, tableOf } from '../server/builders.ts'
 
 /** Builds the table of rejected records, with their row and the reason. */
 export const refusedTable = (
   refused: readonly (RecordRefusal & { row: number })[],
   { names }: Mapping,
-  more: Parameters<typeof tableOf>[2],
+  more: TableOptions,
 ): Section =>
   tableOf(
     refused,
@@ -20,7 +20,7 @@ export const refusedTable = (
       Value: text(value ?? null),
       Why: text(headed(message)),
     }),
-    { wrap: ['Why'], ...more },
+    { main: 'Column', grow: ['Value'], wrap: ['Why'], ...more },
   )
 
 /**

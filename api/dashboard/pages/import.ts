@@ -13,7 +13,7 @@ import { headed, number, plural, status, text, time } from '../components/cell.t
 import { paceWords } from '../components/pace.ts'
 import type { Link, Section } from '../components/section.ts'
 import { auditRead } from '../server/action.ts'
-import { act, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
+import { action, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
 import { csvFile } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
@@ -77,7 +77,7 @@ const form = (purpose: Purpose): TeamPage =>
 
 /** Stores the uploaded file and redirects to its columns. */
 const upload = (purpose: Purpose): TeamPage =>
-  act(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
+  action(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
     const source = sent.get('file') ?? ''
     if (source.trim() === '') throw new RequestError('bad_request', TEXTS.noFile)
     const name = sent.get('file_name') || 'contacts.csv'

@@ -97,7 +97,12 @@ function testRecipients({ test }: PageTeam): Section {
         Recipient: text(to, { code: true, copy: true }),
         Outcome: text(becomes, { detail: others ? 'and any other recipient' : undefined }),
       }),
-      { id: 'recipients', note: 'At any domain, and any number with these last digits.', empty: '' },
+      {
+        id: 'recipients',
+        grow: ['Outcome'],
+        note: 'At any domain, and any number with these last digits.',
+        empty: '',
+      },
     )
   const names = TEST_ADDRESSES.map(({ to }) => `${to}@`).join(', ')
   return {

@@ -8,7 +8,7 @@ import { RequestError } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { text, time } from '../components/cell.ts'
 import { momentWords, zoneOf } from '../components/zone.ts'
-import { act, compact, factsOf, formOf, get, press } from '../server/builders.ts'
+import { action, button, compact, factsOf, formOf, get } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { rejectedTable } from './api-log.ts'
@@ -32,7 +32,8 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
     state: stateCell(key, team, now),
     back: { href: teamPath(team, 'keys'), label: 'API keys' },
     actions: {
-      forms: team.role === 'owner' && isActive ? [press(at('revoke'), 'Revoke key', { tone: 'danger' })] : [],
+      forms:
+        team.role === 'owner' && isActive ? [button(at('revoke'), 'Revoke key', { tone: 'danger' })] : [],
     },
     sections: compact([
       team.role === 'owner' &&
@@ -62,7 +63,7 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
   })
 })
 
-const rotate = act('owner', '/teams/:team/keys/:id/rotate', async (by, request) => {
+const rotate = action('owner', '/teams/:team/keys/:id/rotate', async (by, request) => {
   const { team, params, cookies } = request
   const { id, key, name, replaces } = await rotateKey(by, team.id, params.id, expiryOf(request))
   const end = replaces.expires_at
@@ -71,7 +72,7 @@ const rotate = act('owner', '/teams/:team/keys/:id/rotate', async (by, request) 
   return redirect(teamPath(team, 'keys', id), { tone: 'good', text: words, secret: key })
 })
 
-const revoke = act(
+const revoke = action(
   'owner',
   '/teams/:team/keys/:id/revoke',
   async (by, { team, params }) => {

@@ -6,7 +6,7 @@ import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { zoneOf } from '../components/zone.ts'
-import { act, compact, field, formOf, get, tableOf } from '../server/builders.ts'
+import { action, compact, field, formOf, get, tableOf } from '../server/builders.ts'
 import { dayLabel } from '../server/filter.ts'
 import { dayOf } from '../server/list.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
@@ -89,6 +89,7 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
           }),
           {
             id: 'keys',
+            grow: ['Name', 'Scopes'],
             live: true,
             empty:
               team.role === 'owner'
@@ -102,7 +103,7 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
   })
 })
 
-const create = act('owner', '/teams/:team/keys', async (by, request) => {
+const create = action('owner', '/teams/:team/keys', async (by, request) => {
   const { team, form } = request
   const name = (form.get('name') ?? '').trim()
   const wanted = {

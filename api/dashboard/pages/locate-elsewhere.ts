@@ -25,7 +25,7 @@ const MAX_COUNTED = 50
 
 /** The number of results of a kind in a team. `more` is true if there can be more. */
 type Count = { team_id: string; kind: string; count: number; more: boolean }
-type Counted = { counts: Count[]; note: Pick<Section, 'note' | 'noteAt'> }
+type TeamCounts = { counts: Count[]; note: Pick<Section, 'note' | 'noteAt'> }
 
 type Search = { typed: string; here: string | null; request: OwnRequest; deps: PageDeps }
 
@@ -57,7 +57,7 @@ async function messagesOfAll(typed: string, { database }: PageDeps): Promise<Cou
 /**
  * Counts in all teams, for an operator. A complete address uses an index. Other searches have a time limit.
  */
-async function countAll({ typed, request: { now }, deps }: Search): Promise<Counted> {
+async function countAll({ typed, request: { now }, deps }: Search): Promise<TeamCounts> {
   const parsed = parseSearch(typed)
   if ('id' in parsed) return { counts: [], note: {} }
   const search = (wanted: Exclude<typeof parsed, { id: string }>) =>
@@ -103,7 +103,7 @@ async function countIn(
 }
 
 /** Counts in a member's other teams, until the time limit. */
-async function countOwn(search: Search): Promise<Counted> {
+async function countOwn(search: Search): Promise<TeamCounts> {
   const { memberships } = search.request.person
   const ids = memberships.map(({ team_id }) => team_id).filter((id) => id !== search.here)
   const end = performance.now() + OTHERS_MS
@@ -123,10 +123,10 @@ const countCell = (count: Count | undefined): Cell =>
   count ? number(count.count, count.more ? { text: `${count.count}+` } : {}) : text('')
 
 /** `words` lists the counts by team. It is '' if nothing was found. */
-type Elsewhere = { words: string; section: Section }
+type OtherTeams = { words: string; section: Section }
 
 /** Searches other teams, or all teams if the page belongs to none. Returns null without results. */
-export async function elsewhere(search: Search): Promise<Elsewhere | null> {
+export async function elsewhere(search: Search): Promise<OtherTeams | null> {
   const { typed, here, request, deps } = search
   const { counts, note } = await (request.person.operator ? countAll(search) : countOwn(search))
   const found = counts.filter(({ team_id }) => team_id !== here)

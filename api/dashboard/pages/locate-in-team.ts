@@ -23,7 +23,7 @@ import { kindOf, thingPath } from './search-results.ts'
 export const SHOWN_OF_EACH_KIND = 10
 
 /** `patience` is the time limit for searches without an index, in milliseconds. */
-type Asked = {
+type TeamSearch = {
   team: TeamRow
   typed: string
   request: OwnRequest
@@ -39,7 +39,7 @@ export const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note
 
 /** Returns links to the list with the same search, and to where an incomplete search continues. */
 function further(
-  { team, typed }: Asked,
+  { team, typed }: TeamSearch,
   { path, title, more = {} }: { path: string; title: string; more?: Record<string, string> },
   reached: string | null = null,
 ): PageLink[] {
@@ -62,7 +62,7 @@ export async function emailsFound({
   request: { now },
   deps,
   patience,
-}: Asked): Promise<Searched> {
+}: TeamSearch): Promise<Searched> {
   const search = (parsed: ParsedSearch & { in_broadcast?: boolean }) =>
     searchEmails(
       { ...deps, tx: deps.database },
@@ -78,7 +78,7 @@ export async function emailsFound({
   return 'recipient' in parsed && found.emails.length === 0 ? search({ text: typed }) : found
 }
 
-async function emailsFor(asked: Asked): Promise<Section> {
+async function emailsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
   const { emails, reached } = await emailsFound(asked)
   return tableOf(
@@ -91,6 +91,8 @@ async function emailsFor(asked: Asked): Promise<Section> {
     }),
     {
       title: 'Emails',
+      main: 'Subject',
+      grow: ['Recipient', 'Subject'],
       ...lookedTo(reached, request.now),
       next: further(asked, { path: 'emails', title: 'emails', more: ALL_EMAILS }, reached),
       empty: 'No email so far.',
@@ -107,7 +109,7 @@ export async function contactsFound({
   typed,
   deps: { database },
   patience,
-}: Asked): Promise<SearchedContacts> {
+}: TeamSearch): Promise<SearchedContacts> {
   const identity = parseAddress(typed)?.identity
   const own = identity === undefined ? null : await contactByIdentity(database, team.id, identity)
   if (own) return { contacts: [own], reached: null }
@@ -125,7 +127,7 @@ export async function contactsFound({
   }
 }
 
-async function contactsFor(asked: Asked): Promise<Section> {
+async function contactsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
   const { contacts, reached } = await contactsFound(asked)
   return tableOf(
@@ -138,6 +140,8 @@ async function contactsFor(asked: Asked): Promise<Section> {
     }),
     {
       title: 'Contacts',
+      main: 'Address',
+      grow: ['Address', 'Properties'],
       ...lookedTo(reached, request.now),
       next: further(asked, { path: 'contacts', title: 'contacts' }, reached),
       empty: 'No contact so far.',
@@ -145,7 +149,7 @@ async function contactsFor(asked: Asked): Promise<Section> {
   )
 }
 
-async function messagesFor(asked: Asked): Promise<Section[]> {
+async function messagesFor(asked: TeamSearch): Promise<Section[]> {
   const { team, request, deps } = asked
   const number = numberIn(asked.typed)
   if (number === null) return []
@@ -159,13 +163,18 @@ async function messagesFor(asked: Asked): Promise<Section[]> {
           Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
           Accepted: time(row.created_at, request.now),
         }),
-        { title, next: further(asked, { path, title }), empty: '' },
+        { title, main: 'Number', next: further(asked, { path, title }), empty: '' },
       ),
   )
 }
 
 /** Finds broadcasts, templates and other objects by part of their name, or by ID. */
-async function thingsFor({ team, typed, request: { around }, deps: { database } }: Asked): Promise<Section> {
+async function thingsFor({
+  team,
+  typed,
+  request: { around },
+  deps: { database },
+}: TeamSearch): Promise<Section> {
   const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
   const things = isUuid(typed)
     ? [...(await namesOfThings(database, [{ team_id: team.id, word: typed }])).values()]
@@ -176,12 +185,12 @@ async function thingsFor({ team, typed, request: { around }, deps: { database } 
       const href = thingPath(seen, thing)
       return { Kind: text(kindOf(thing)), Name: text(thing.name, href === undefined ? {} : { href }) }
     },
-    { title: 'By name or ID', empty: '' },
+    { title: 'By name or ID', main: 'Name', empty: '' },
   )
 }
 
 /** Searches a team. Kinds without results are left out if their search was complete. */
-export async function foundIn(asked: Asked): Promise<Section[]> {
+export async function foundIn(asked: TeamSearch): Promise<Section[]> {
   const all = [
     await contactsFor(asked),
     await emailsFor(asked),

@@ -39,7 +39,7 @@ async function choice(found: readonly MessagePlace[], { database }: PageDeps): P
       Kind: text(headed(channelOf(place)?.noun ?? place.channel)),
       Team: text(teams.get(place.team_id) ?? place.team_id),
     }),
-    { title: 'Messages with this ID', empty: '' },
+    { title: 'Messages with this ID', grow: ['Message', 'Team'], empty: '' },
   )
 }
 

@@ -15,12 +15,12 @@ import {
 import { RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
 import type { Form, Section, View } from '../components/section.ts'
-import { compact, field, get, hidden, post, press } from '../server/builders.ts'
+import { button, compact, field, get, hidden, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { localPath, seal, unseal } from '../server/guard.ts'
 import type { Flow } from '../server/openid.ts'
 import { type Cookie, type PageRequest, redirect, redirectAway, show } from '../server/page.ts'
-import { linkPath, mailLink, placeWords } from './mail-link.ts'
+import { describeTeams, linkPath, mailLink } from './mail-link.ts'
 
 const FLOW_SECONDS = 600
 
@@ -40,7 +40,7 @@ const CLI: Section = {
 }
 
 const mailForm = (returnTo: string): Form =>
-  press('/login', 'Send me a link', {
+  button('/login', 'Send me a link', {
     fields: [
       field('email', 'Your email address', { type: 'email', required: true, autofocus: true }),
       hidden('return_to', returnTo),
@@ -103,11 +103,11 @@ const link = get('open', '/login/:secret', async (request, deps) => {
   const owner = await unlessUsed(ownerOfLink({ tx: deps.database, now }, secret))
   if (!owner) return show(usedLinkView(request, deps), 404)
   const { email, places } = owner
-  const form: Form = press(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')
+  const form: Form = button(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')
   return show({
     title: 'Sign in to Heliograph',
     narrow: true,
-    lead: `You are about to sign in as ${email}${placeWords(places)}.`,
+    lead: `You are about to sign in as ${email}${describeTeams(places)}.`,
     sections: [{ kind: 'form', ...form }],
   })
 })

@@ -9,7 +9,8 @@ import { teamOfDomain } from '../../../db/accounts/domains/domains.sql.ts'
 import type { Place } from '../../../db/accounts/members/sessions.sql.ts'
 import { LINK_LENGTH_MS, requestLink, withdrawLinkRequest } from '../../../db/accounts/members/sign-in.ts'
 import { type Mailbox, parseMailbox } from '../../../db/validation/address.ts'
-import { escapeHtml } from '../../../db/validation/slots.ts'
+import { compileHtml } from '../../../db/validation/attributes.ts'
+import { fillSlots } from '../../../db/validation/slots.ts'
 import { BASE } from '../components/base.ts'
 import { plural } from '../components/cell.ts'
 import { compact } from '../server/builders.ts'
@@ -36,20 +37,22 @@ const MAX_TEAMS_NAMED = 3
  * Lists the teams of a link: `, owner of Northwind and viewer of Contoso`, or '' for an operator without
  * teams.
  */
-export function placeWords(places: readonly Place[]): string {
+export function describeTeams(places: readonly Place[]): string {
   const named = places.slice(0, MAX_TEAMS_NAMED).map(({ name, role }) => `${role} of ${name}`)
   const others = places.length - named.length
   const all = compact([...named, others > 0 && plural(others, 'more team')])
   return all.length === 0 ? '' : `, ${new Intl.ListFormat('en-GB').format(all)}`
 }
 
+const LINK_HTML = compileHtml('<p>{{words}}</p><p><a href="{{url}}">Sign in</a></p><p>{{ignore}}</p>')
+
 /** Writes the email with a link. */
 function linkWords({ to, places }: { to: string; places: readonly Place[] }, url: string) {
-  const words = `Follow this link to sign in to Heliograph as ${to}${placeWords(places)}. It works once, within 15 minutes.`
+  const words = `Follow this link to sign in to Heliograph as ${to}${describeTeams(places)}. It works once, within 15 minutes.`
   const ignore = 'If you didn’t request it, you can ignore this email.'
   return {
     subject: 'Your sign-in link',
-    html: `<p>${escapeHtml(words)}</p><p><a href="${escapeHtml(url)}">Sign in</a></p><p>${ignore}</p>`,
+    html: fillSlots(LINK_HTML, { words, url, ignore }, 'html'),
     text: `${words}\n\n${url}\n\n${ignore}\n`,
   }
 }

@@ -16,7 +16,7 @@ import { invalidField, RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
 import { status, text, time } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
-import { act, compact, field, formOf, get, press, tableOf } from '../server/builders.ts'
+import { action, button, compact, field, formOf, get, tableOf } from '../server/builders.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
@@ -84,18 +84,18 @@ function roleOf(form: URLSearchParams): Role {
 function linkNotice(
   { site, team }: TeamRequest,
   { email, secret }: { email: string; secret: string },
-  what: string,
+  { what, lasts }: { what: string; lasts: string },
 ): Notice {
-  const words = `Give ${email} this ${what}, and only opens ${team.name}.`
+  const words = `Give ${email} this ${what}. It works once, within ${lasts}, and only opens ${team.name}.`
   const others = 'If they sign in another way, they see this team from their next sign-in.'
   return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
 }
 
-const add = act('owner', '/teams/:team/people', async (by, request) => {
+const add = action('owner', '/teams/:team/people', async (by, request) => {
   const { team, form } = request
   const wish = { email: form.get('email') ?? '', role: roleOf(form) }
   const invited = await invite(by, team.id, wish)
-  return redirect(here(team), linkNotice(request, invited, 'invitation: it works once, within 7 days'))
+  return redirect(here(team), linkNotice(request, invited, { what: 'invitation', lasts: '7 days' }))
 })
 
 /** @throws RequestError not_found. */
@@ -116,16 +116,16 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
       {
         kind: 'actions',
         forms: [
-          press(here(team, id, 'link'), 'Create a sign-in link', { tone: 'quiet' }),
-          press(here(team, id, 'end-sessions'), 'Sign out of this team', { tone: 'quiet' }),
-          press(here(team, id, 'remove'), 'Remove from the team', { tone: 'danger' }),
+          button(here(team, id, 'link'), 'Create a sign-in link', { tone: 'quiet' }),
+          button(here(team, id, 'end-sessions'), 'Sign out of this team', { tone: 'quiet' }),
+          button(here(team, id, 'remove'), 'Remove from the team', { tone: 'danger' }),
         ],
       },
     ],
   })
 })
 
-const change = act(
+const change = action(
   'owner',
   '/teams/:team/people/:id/role',
   async (by, request) => {
@@ -145,22 +145,22 @@ const change = act(
   }),
 )
 
-const link = act('owner', '/teams/:team/people/:id/link', async (by, request) => {
+const link = action('owner', '/teams/:team/people/:id/link', async (by, request) => {
   const { team } = request
   const member = await memberOf(request, by.tx)
   const secret = await memberLink(by, team.id, member)
-  const notice = linkNotice(request, { ...member, secret }, 'link: it works once, within 15 minutes')
+  const notice = linkNotice(request, { ...member, secret }, { what: 'link', lasts: '15 minutes' })
   return redirect(here(team, member.user_id), notice)
 })
 
-const endSessions = act('owner', '/teams/:team/people/:id/end-sessions', async (by, request) => {
+const endSessions = action('owner', '/teams/:team/people/:id/end-sessions', async (by, request) => {
   const { team } = request
   const member = await memberOf(request, by.tx)
   await signMemberOut(by, team.id, member)
   return redirect(here(team, member.user_id), `${member.email} was signed out of this team.`)
 })
 
-const remove = act(
+const remove = action(
   'owner',
   '/teams/:team/people/:id/remove',
   async (by, request) => {

@@ -10,7 +10,12 @@ type Message = {
   provider_message_id: string | null
 }
 
-type Times = { created_at: string; scheduled_at?: string; expires_at?: string; requeued_at: string | null }
+type MessageTimes = {
+  created_at: string
+  scheduled_at?: string
+  expires_at?: string
+  requeued_at: string | null
+}
 
 export const whyItWaits = (alerts: readonly Alert[]): Section[] =>
   alertsOf(alerts, { id: 'waiting', live: true, title: 'Why it waits' })
@@ -25,7 +30,7 @@ export const whatHappened = (moments: Moment[]): Section => ({
 })
 
 /** Returns the times of a message. */
-export const timesOf = (message: Times, now: Date) => ({
+export const messageTimes = (message: MessageTimes, now: Date) => ({
   Accepted: time(message.created_at, now),
   'Scheduled for': message.scheduled_at && time(message.scheduled_at, now),
   'Not sent after': message.expires_at && time(message.expires_at, now),

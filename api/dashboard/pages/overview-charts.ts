@@ -29,7 +29,7 @@ const RANGE_NAMES = Object.keys(RANGES) as Range[]
 /** Returns the plural name of a channel's messages, capitalized. */
 export const many = ({ noun }: Channel): string => headed(`${noun}s`)
 
-type Figures = ReadonlyMap<Channel, readonly FigureRow[]>
+type ChannelStats = ReadonlyMap<Channel, readonly FigureRow[]>
 
 /**
  * Reads the channel and period from the URL. The default is the emails of the last 30 days.
@@ -45,7 +45,7 @@ function chartAsked({ query }: Pick<TeamRequest, 'query'>): { channel: Channel; 
 }
 
 /** Returns links to other periods, and to other channels if they have messages. */
-function switches(request: TeamRequest, figures: Figures): Switch[] {
+function switches(request: TeamRequest, figures: ChannelStats): Switch[] {
   const asked = chartAsked(request)
   const used = CHANNELS.filter((channel) => channel === EMAIL || (figures.get(channel) ?? []).length > 0)
   const link = (label: string, name: string, value: string, current: boolean) => ({
@@ -71,7 +71,7 @@ function switches(request: TeamRequest, figures: Figures): Switch[] {
 export async function chartSections(
   request: TeamRequest,
   { database }: PageDeps,
-  figures: Figures,
+  figures: ChannelStats,
 ): Promise<Section[]> {
   const { team, now, cookies } = request
   const { channel, range } = chartAsked(request)

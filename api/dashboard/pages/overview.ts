@@ -17,10 +17,10 @@ import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { type FigureRow, figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { byteWords, dayWords, duration, number, plural, type Tone, time } from '../components/cell.ts'
 import type { Actions, Alert, Section, Tile } from '../components/section.ts'
-import { type Share, shareWords, sumsOf, toneOf } from '../components/shares.ts'
+import { type Share, shareWords, toneOf, toRateCounts } from '../components/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY, SUSPENDED_TEAM } from '../components/timeline.ts'
 import { periodTiles } from '../components/week.ts'
-import { act, compact, get, press } from '../server/builders.ts'
+import { action, button, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { ALL_EMAILS } from './emails-filter.ts'
@@ -57,7 +57,7 @@ function usageTile(
 
 /** Returns alerts if too many emails bounced or were reported as spam. */
 function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
-  const sums = sumsOf(figures)
+  const sums = toRateCounts(figures)
   const alert = (status: Share, words: string): Alert | false =>
     toneOf(sums, status) === 'bad' && {
       tone: 'bad',
@@ -208,7 +208,7 @@ async function alertsOf(
   ])
 }
 
-const calmOf = ({ test }: PageTeam, isNew: boolean): string => {
+const describeCalm = ({ test }: PageTeam, isNew: boolean): string => {
   if (test) return 'Nothing needs attention. This is a test team: nothing of it is sent.'
   return isNew ? 'Nothing needs attention yet.' : 'Nothing needs attention. Everything is going out.'
 }
@@ -236,7 +236,8 @@ async function quotaSection({ team, now }: TeamRequest, shown: Awaited<ReturnTyp
 
 /** Returns the main action: resuming bulk email, or a new broadcast. */
 function nextActs({ team }: TeamRequest, isPaused: boolean, isNew: boolean): Actions {
-  if (isPaused && team.role === 'owner') return { forms: [press(teamPath(team, 'resume-bulk'), RESUME_BULK)] }
+  if (isPaused && team.role === 'owner')
+    return { forms: [button(teamPath(team, 'resume-bulk'), RESUME_BULK)] }
   if (team.role === 'viewer' || isNew) return {}
   return { links: [{ href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast', main: true }] }
 }
@@ -271,7 +272,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         live: true,
         title: 'Needs attention',
         alerts: await alertsOf(request, deps, recent),
-        calm: calmOf(team, isNew),
+        calm: describeCalm(team, isNew),
       },
       ...steps,
     ],
@@ -284,7 +285,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   })
 })
 
-const resume = act('owner', '/teams/:team/resume-bulk', async (by, { team }) => {
+const resume = action('owner', '/teams/:team/resume-bulk', async (by, { team }) => {
   await resumeBulk(by, team.id)
   return redirect(teamPath(team), 'Broadcasts and batches are resumed.')
 })

@@ -16,7 +16,7 @@ import type { PageDeps } from '../server/deps.ts'
 export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[]): string {
   const [outcome] = countSends(metrics, 'email', outcomes)
   if (outcome?.kind === 'refused') throw outcome.refusal
-  if (outcome?.kind !== 'stored') throw new Error('an email of our own has no key, so none is a replay')
+  if (outcome?.kind !== 'stored') throw new Error('our own emails have no key, so they can’t be replays')
   return outcome.row.id
 }
 

@@ -8,7 +8,7 @@ import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/cha
 import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
 import type { Form } from '../components/section.ts'
 import { asActor } from '../server/action.ts'
-import { hidden, press } from '../server/builders.ts'
+import { button, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import type { Question, TeamRequest } from '../server/page.ts'
 
@@ -21,10 +21,10 @@ export const FORCE = 'refused'
  */
 export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
   if (way === null) return []
-  if (way === 'plain') return [press(path, 'Send again')]
+  if (way === 'plain') return [button(path, 'Send again')]
   const fields = [hidden('force', FORCE), hidden('seen', way, true)]
-  if (way === 'scheduled') return [press(path, 'Send now', { fields })]
-  return [press(path, way === 'expired' ? 'Send it anyway' : 'Send again', { fields })]
+  if (way === 'scheduled') return [button(path, 'Send now', { fields })]
+  return [button(path, way === 'expired' ? 'Send it anyway' : 'Send again', { fields })]
 }
 
 /** Returns the question before an expired or rejected message is sent. */

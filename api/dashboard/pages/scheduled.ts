@@ -11,8 +11,8 @@ import type { FigureRow } from '../../../db/stats/daily/stats.sql.ts'
 import { isMoment } from '../../../db/validation/moments.ts'
 import { ageOf, type Cell, status } from '../components/cell.ts'
 import type { Form, Section } from '../components/section.ts'
-import { momentOf, momentWords, typedOf, zoneOf } from '../components/zone.ts'
-import { act, field, formOf, hidden, press } from '../server/builders.ts'
+import { momentOf, momentWords, toLocalTime, zoneOf } from '../components/zone.ts'
+import { action, button, field, formOf, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 
@@ -31,15 +31,15 @@ export const statusFilter = <W extends string>(
 /** Maximum count of a team's scheduled messages. */
 const MAX_COUNTED = 100_000
 
-type Figure = Pick<FigureRow, 'status' | 'count'>
+type StatusCount = Pick<FigureRow, 'status' | 'count'>
 
 /** Splits the count of queued messages into queued and scheduled ones. */
 export async function scheduledApart(
   { team }: TeamRequest,
   { database }: PageDeps,
   channel: Channel,
-  figures: readonly Figure[],
-): Promise<Figure[]> {
+  figures: readonly StatusCount[],
+): Promise<StatusCount[]> {
   const { messages } = await scheduledOfTeam(database, team.id, channel, MAX_COUNTED)
   const queued = figures.reduce((sum, { status: word, count }) => sum + (word === 'queued' ? count : 0), 0)
   return [
@@ -50,11 +50,14 @@ export async function scheduledApart(
 }
 
 /** The number of scheduled messages of a channel, and when the first is due. */
-type Scheduled = { channel: Channel; messages: number; next: string }
+type ScheduledCount = { channel: Channel; messages: number; next: string }
 
 /** Returns the channels with scheduled messages. */
-export async function scheduledMessages(team: { id: string }, { database }: PageDeps): Promise<Scheduled[]> {
-  const all: Scheduled[] = []
+export async function scheduledMessages(
+  team: { id: string },
+  { database }: PageDeps,
+): Promise<ScheduledCount[]> {
+  const all: ScheduledCount[] = []
   for (const channel of CHANNELS) {
     const { messages, next } = await scheduledOfTeam(database, team.id, channel, MAX_COUNTED)
     if (messages > 0 && next !== null) all.push({ channel, messages, next })
@@ -63,17 +66,17 @@ export async function scheduledMessages(team: { id: string }, { database }: Page
 }
 
 /** The fields of a message that show if it is scheduled. */
-type Waits = {
+type ScheduledFields = {
   status: string
   scheduled_at?: string
   waiting?: { state: string; next_attempt_at: string | null }
 }
 
-const dueAt = ({ waiting }: Waits): string | null =>
+const dueAt = ({ waiting }: ScheduledFields): string | null =>
   waiting?.state === 'scheduled' ? waiting.next_attempt_at : null
 
 /** Builds the state next to the title. */
-export const shownState = (message: Waits): Cell =>
+export const shownState = (message: ScheduledFields): Cell =>
   status(dueAt(message) === null ? message.status : 'scheduled')
 
 /** Builds the state in a list. A queued message is scheduled if its time is in the future. */
@@ -91,10 +94,10 @@ export function listedState(
  * @param noun such as `email`.
  * @param path the path of the message's page.
  */
-export const cancelForm = (message: Waits, noun: string, path: string): Form | false =>
-  dueAt(message) !== null && press(`${path}/cancel`, `Cancel this ${noun}`, { tone: 'danger' })
+export const cancelForm = (message: ScheduledFields, noun: string, path: string): Form | false =>
+  dueAt(message) !== null && button(`${path}/cancel`, `Cancel this ${noun}`, { tone: 'danger' })
 
-export function moveForm(message: Waits, path: string, given: string | undefined): Section | null {
+export function moveForm(message: ScheduledFields, path: string, given: string | undefined): Section | null {
   const due = dueAt(message)
   if (due === null) return null
   const zone = zoneOf(given)
@@ -102,7 +105,7 @@ export function moveForm(message: Waits, path: string, given: string | undefined
     field('scheduled_at', `Send at (${zone} time)`, {
       type: 'datetime-local',
       required: true,
-      value: typedOf(due, zone),
+      value: toLocalTime(due, zone),
     }),
     hidden('zone', zone, true),
     hidden('shown', due, true),
@@ -115,7 +118,7 @@ export function moveForm(message: Waits, path: string, given: string | undefined
  * @param noun such as `email`.
  */
 export const scheduledActs = ({ name: channel, path }: Channel, noun: string): TeamPage[] => [
-  act(
+  action(
     'editor',
     `/teams/:team/${path}/:id/cancel`,
     async (by, { team, params }) => {
@@ -128,13 +131,13 @@ export const scheduledActs = ({ name: channel, path }: Channel, noun: string): T
       tone: 'danger',
     }),
   ),
-  act('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
+  action('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
     const zone = zoneOf(form.get('zone') ?? undefined)
     const id = params.id
     const [typed, shown] = [form.get('scheduled_at') ?? '', form.get('shown') ?? '']
     // The field has no seconds and can't tell a repeated hour apart, so an unchanged value must not
     // reschedule.
-    if (isMoment(shown) && typed === typedOf(shown, zone))
+    if (isMoment(shown) && typed === toLocalTime(shown, zone))
       return redirect(teamPath(team, path, id), 'No changes to save.')
     const time = momentOf(typed, zone)
     if (!isMoment(time)) throw invalidField('scheduled_at', 'must be a date and a time')

@@ -3,7 +3,7 @@
 import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials/tokens.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
-import { act, buttonCell, get, press, tableOf } from '../server/builders.ts'
+import { action, button, buttonCell, get, tableOf } from '../server/builders.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { isFrozen } from '../server/read-only.ts'
 import { integrationTabs } from './integration-tabs.ts'
@@ -17,7 +17,7 @@ const revokeButton = (request: TeamRequest, { id }: Token): Cell =>
   buttonCell(tokenPath(request, id, 'revoke'), 'Revoke token', { tone: 'danger' })
 
 /** Lists a token's permissions, which depend on the current role of its user. */
-const mayOf = ({ role }: Token): string => (role === 'viewer' ? 'read' : 'send, unsubscribe')
+const describeRights = ({ role }: Token): string => (role === 'viewer' ? 'read' : 'send, unsubscribe')
 
 const page = get('viewer', '/teams/:team/integration/tokens', async (request, { database }) => {
   const { team, person, now } = request
@@ -26,7 +26,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
   return show({
     title: 'Session tokens',
     lead: 'For single sends and marketing unsubscribes. They have the permissions of their user and expire after 30 days.',
-    actions: { forms: team.member ? [press(tokenPath(request), 'Create a session token')] : [] },
+    actions: { forms: team.member ? [button(tokenPath(request), 'Create a session token')] : [] },
     sections: [
       integrationTabs(team, 'tokens'),
       tableOf(
@@ -34,24 +34,24 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
         (row) => ({
           User: text(row.user ?? 'the team', { detail: row.role ?? 'created by an operator' }),
           State: status(row.revoked_at === null ? 'active' : 'revoked'),
-          May: text(mayOf(row)),
+          May: text(describeRights(row)),
           Created: time(row.created_at, now),
           Expires: time(row.expires_at, now),
           Action: !isReadOnly && (row.revoked_at === null ? revokeButton(request, row) : text('')),
         }),
-        { id: 'tokens', empty: 'No session tokens yet.' },
+        { id: 'tokens', grow: ['User', 'May'], empty: 'No session tokens yet.' },
       ),
     ],
   })
 })
 
-const make = act('viewer', '/teams/:team/integration/tokens', async (by, { team, person }) => {
+const make = action('viewer', '/teams/:team/integration/tokens', async (by, { team, person }) => {
   const { token } = await makeToken(by, team.id, { user_id: person.user_id, role: team.role })
   const words = 'Your session token is valid for 30 days. Copy it now. It isn’t shown again.'
   return redirect(teamPath(team, 'integration', 'tokens'), { tone: 'good', text: words, secret: token })
 })
 
-const revoke = act(
+const revoke = action(
   'viewer',
   '/teams/:team/integration/tokens/:id/revoke',
   async (by, { team, params, person }) => {

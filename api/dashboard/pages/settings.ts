@@ -9,7 +9,7 @@ import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.
 import { countSuppressed } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { plural, text } from '../components/cell.ts'
-import { act, compact, factsOf, field, formOf, get } from '../server/builders.ts'
+import { action, compact, factsOf, field, formOf, get } from '../server/builders.ts'
 import { wordParam } from '../server/list.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 
@@ -56,7 +56,7 @@ const page = get('viewer', '/teams/:team/settings', async ({ team }, { database 
   })
 })
 
-const save = act('owner', '/teams/:team/settings', async (by, { team, form }) => {
+const save = action('owner', '/teams/:team/settings', async (by, { team, form }) => {
   const which = wordParam(form, 'suppress_transactional', SUPPRESS_TRANSACTIONAL)
   if (which === undefined)
     throw invalidField('suppress_transactional', `must be one of ${SUPPRESS_TRANSACTIONAL.join(', ')}`)

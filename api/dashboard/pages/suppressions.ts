@@ -17,8 +17,8 @@ import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/back
 import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
 import { plural, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { act, compact, field, formOf, get, hidden, post } from '../server/builders.ts'
-import { countedFields, countedOf } from '../server/confirmed-count.ts'
+import { action, compact, field, formOf, get, hidden, post } from '../server/builders.ts'
+import { countedFields, readCounted } from '../server/confirmed-count.ts'
 import { csvOf } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, defineFilter, search } from '../server/filter.ts'
@@ -119,6 +119,7 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
           Response: text(response),
         }),
         {
+          grow: ['Address', 'Response'],
           filtered: set.size > 0,
           nothing: 'No suppressed address matches.',
           none: 'No address is suppressed.',
@@ -143,7 +144,7 @@ const csv = csvOf<ListedAddress>(
   }),
 )
 
-const add = act('editor', '/teams/:team/suppressions', async (by, { team, form }) => {
+const add = action('editor', '/teams/:team/suppressions', async (by, { team, form }) => {
   const given = {
     email: form.get('email') ?? '',
     as: wordParam(form, 'as', SUPPRESSIONS) ?? 'bounced',
@@ -157,7 +158,7 @@ const lift = post(
   'editor',
   '/teams/:team/suppressions/lift',
   async ({ team, form, person }, deps) => {
-    const { most, seen } = countedOf(form)
+    const { most, seen } = readCounted(form)
     const set = filter.set(form)
     const given = {
       filter: { ...filter.read(form), seen },
@@ -170,7 +171,7 @@ const lift = post(
     return backgroundJobAnswer(job, `${teamPath(team, 'suppressions')}?${set}`)
   },
   ({ form }) => {
-    const many = addressCount(countedOf(form).most)
+    const many = addressCount(readCounted(form).most)
     reasonOf(form.get('reason') ?? '')
     return {
       question: `Lift the suppression of ${many}?`,

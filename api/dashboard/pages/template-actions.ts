@@ -5,7 +5,7 @@ import { renameTemplate, saveTemplate } from '../../../db/content/templates/save
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { keptOr } from '../components/lines.ts'
 import type { Actions, Form, Section } from '../components/section.ts'
-import { act, compact, field, formOf, press } from '../server/builders.ts'
+import { action, button, compact, field, formOf } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
@@ -26,26 +26,26 @@ export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Secti
 
 /** @param publish the button that publishes the draft, if there is one. It becomes the main button. */
 export const wholeActions = (publish: Form | null, request: TeamRequest): Actions => ({
-  forms: compact([publish, press(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' })]),
+  forms: compact([publish, button(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' })]),
 })
 
 const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()
 
-const rename = act('editor', '/teams/:team/templates/:id/rename', async (by, request) => {
+const rename = action('editor', '/teams/:team/templates/:id/rename', async (by, request) => {
   const before = await templateOf(request, by.tx)
   const name = keptOr(request.form.get('name') ?? '', before.name)
   await renameTemplate(by, request.team.id, request.params.id, name)
   return redirect(templatePath(request), `The template was renamed to ${name}.`)
 })
 
-const duplicate = act('editor', '/teams/:team/templates/:id/duplicate', async (by, request) => {
+const duplicate = action('editor', '/teams/:team/templates/:id/duplicate', async (by, request) => {
   const { html, text, list_unsubscribe } = await templateOf(request, by.tx)
   const copy = { name: named(request.form), html, text, list_unsubscribe }
   const { id, name } = await saveTemplate(by, request.team.id, copy)
   return redirect(teamPath(request.team, 'templates', id), `The template ${name} was created.`)
 })
 
-const remove = act(
+const remove = action(
   'editor',
   '/teams/:team/templates/:id/delete',
   async (by, { team, params }) => {

@@ -7,13 +7,13 @@ import { RequestError } from '../../../db/errors.ts'
 import { ageOf } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import type { Form, Section } from '../components/section.ts'
-import { act, alertsOf, compact, formOf, get, hidden, large, press } from '../server/builders.ts'
+import { action, alertsOf, button, compact, formOf, get, hidden, large } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import {
-  decodedWords,
+  describeDecoded,
   EDITOR,
   partFields,
   partOf,
@@ -28,13 +28,13 @@ const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] => [
 ]
 
 export function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
-  return press(templatePath(request, 'publish'), 'Publish draft', {
+  return button(templatePath(request, 'publish'), 'Publish draft', {
     fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
   })
 }
 
 const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
-  press(templatePath(request, 'discard'), 'Discard the draft', {
+  button(templatePath(request, 'discard'), 'Discard the draft', {
     fields: [hidden('draft', draft.id, true)],
     tone: 'danger',
   })
@@ -108,7 +108,7 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
   })
 })
 
-const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by, request) => {
+const save = action(large('editor'), '/teams/:team/templates/:id/draft', async (by, request) => {
   const { team, form } = request
   const template = await templateOf(request, by.tx)
   const shown = (await draftOf(by.tx, team.id, template.id)) ?? template
@@ -119,10 +119,10 @@ const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by,
   }
   const { draft, decoded } = await saveDraft(by, team.id, template.id, written)
   const done = draft ? 'The draft is saved.' : 'Same as the published version, so there is no draft.'
-  return redirect(templatePath(request), `${done}${decodedWords(decoded)}`)
+  return redirect(templatePath(request), `${done}${describeDecoded(decoded)}`)
 })
 
-const publish = act(
+const publish = action(
   'editor',
   '/teams/:team/templates/:id/publish',
   async (by, request) => {
@@ -146,7 +146,7 @@ const publish = act(
   },
 )
 
-const discard = act(
+const discard = action(
   'editor',
   '/teams/:team/templates/:id/discard',
   async (by, request) => {

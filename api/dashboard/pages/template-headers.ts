@@ -3,7 +3,7 @@
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import type { Section } from '../components/section.ts'
-import { act, compact, hidden, press } from '../server/builders.ts'
+import { action, button, compact, hidden } from '../server/builders.ts'
 import { redirect, type TeamRequest } from '../server/page.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
@@ -20,14 +20,14 @@ export const headersSection = ({ list_unsubscribe: has }: ShownTemplate, request
   note: has ? ON : OFF,
   forms: compact([
     request.team.role !== 'viewer' &&
-      press(templatePath(request, 'list-unsubscribe'), `Turn the headers ${has ? 'off' : 'on'}`, {
+      button(templatePath(request, 'list-unsubscribe'), `Turn the headers ${has ? 'off' : 'on'}`, {
         fields: [hidden('wanted', has ? 'no' : 'yes', true)],
         tone: 'quiet',
       }),
   ]),
 })
 
-const change = act(
+const change = action(
   'editor',
   '/teams/:team/templates/:id/list-unsubscribe',
   async (by, request) => {

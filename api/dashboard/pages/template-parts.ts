@@ -34,7 +34,7 @@ export const slotWords = (slots: readonly string[]): string =>
   (slots.length > MAX_SLOTS_NAMED ? ` and ${slots.length - MAX_SLOTS_NAMED} more` : '')
 
 /** Returns a sentence about the percent-encoded variables in links, or '' without any. */
-export const decodedWords = (decoded: readonly string[]): string =>
+export const describeDecoded = (decoded: readonly string[]): string =>
   decoded.length > 0 ? ` Variables in links were decoded: ${slotWords(decoded)}.` : ''
 
 export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [

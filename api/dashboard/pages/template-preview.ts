@@ -25,7 +25,7 @@ import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 const MAX_FIELDS = 50
 
 /** The draft, otherwise the published version. It is previewed and sent as a test. */
-export type Previewed = Pick<
+export type PreviewTemplate = Pick<
   ShownTemplate,
   'name' | 'html' | 'text' | 'slots' | 'list_unsubscribe' | 'keeps_equals'
 > & { isDraft: boolean }
@@ -34,11 +34,11 @@ export type Previewed = Pick<
  * Returns the draft, or the published version if `of` requests it or no draft exists.
  * @throws RequestError not_found.
  */
-export async function previewedOf(
+export async function readPreview(
   request: TeamRequest,
   { database }: PageDeps,
   given: URLSearchParams,
-): Promise<{ template: ShownTemplate; draft: DraftRow | null; previewed: Previewed }> {
+): Promise<{ template: ShownTemplate; draft: DraftRow | null; previewed: PreviewTemplate }> {
   const template = await templateOf(request, database)
   const draft = await draftOf(database, request.team.id, template.id)
   const isDraft = draft !== null && given.get('of') !== 'published'
@@ -55,7 +55,7 @@ const sampleOf = (slot: string): string =>
   slot === UNSUBSCRIBE_SLOT ? 'https://example.com/unsubscribe' : `[${slot}]`
 
 /** Returns the value of each slot: the given one, otherwise a sample. */
-export const valuesOf = ({ slots }: Previewed, given: URLSearchParams): Record<string, string> =>
+export const valuesOf = ({ slots }: PreviewTemplate, given: URLSearchParams): Record<string, string> =>
   Object.fromEntries(slots.map((slot) => [slot, given.get(`v.${slot}`) ?? sampleOf(slot)]))
 
 /** Builds fields for the first slots. The others have their sample values. */
@@ -68,8 +68,8 @@ export const valueFields = (values: Record<string, string>): Field[] =>
  * Fills a template with values.
  * @throws RequestError bad_request if the result is too large or a value is invalid, like a send.
  */
-export async function filledOf(
-  previewed: Previewed,
+export async function renderPreview(
+  previewed: PreviewTemplate,
   values: Record<string, string>,
   { texts }: Pick<PageDeps, 'texts'>,
 ) {
@@ -84,12 +84,12 @@ export async function filledOf(
 
 /** Builds both parts, or the error. */
 async function parts(
-  previewed: Previewed,
+  previewed: PreviewTemplate,
   values: Record<string, string>,
   { frame, deps }: { frame: Section; deps: PageDeps },
 ): Promise<Section[]> {
   try {
-    const { text: plain } = await filledOf(previewed, values, deps)
+    const { text: plain } = await renderPreview(previewed, values, deps)
     return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
@@ -98,13 +98,13 @@ async function parts(
 }
 
 /** Builds the hidden field that keeps which version is previewed. */
-export const choice = ({ isDraft }: Previewed): Field[] => (isDraft ? [] : [hidden('of', 'published')])
+export const choice = ({ isDraft }: PreviewTemplate): Field[] => (isDraft ? [] : [hidden('of', 'published')])
 
 const FRAME = 'preview'
 
 /** Builds the previews of a template and the form with their values. */
 export async function preview(
-  { draft, previewed }: { draft: DraftRow | null; previewed: Previewed },
+  { draft, previewed }: { draft: DraftRow | null; previewed: PreviewTemplate },
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section[]> {
@@ -144,8 +144,8 @@ export async function preview(
 }
 
 const frame = get('viewer', '/teams/:team/templates/:id/preview', async (request, deps) => {
-  const { previewed } = await previewedOf(request, deps, request.query)
-  const { html } = await filledOf(previewed, valuesOf(previewed, request.query), deps)
+  const { previewed } = await readPreview(request, deps, request.query)
+  const { html } = await renderPreview(previewed, valuesOf(previewed, request.query), deps)
   return raw(frameHeaders(false), framed(html))
 })
 
@@ -159,7 +159,7 @@ async function writtenIn(
   const written = { html: source, text: partOf(form, 'text'), list_unsubscribe }
   try {
     const previewed = { ...written, name, slots: slotsOfParts(written), keeps_equals: true, isDraft: true }
-    const { html, text } = await filledOf(previewed, valuesOf(previewed, form), deps)
+    const { html, text } = await renderPreview(previewed, valuesOf(previewed, form), deps)
     return text === '' ? html : `${html}\n<hr><pre>${escapeHtml(text)}</pre>`
   } catch (error) {
     if (!(error instanceof RequestError)) throw error

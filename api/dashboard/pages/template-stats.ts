@@ -2,7 +2,14 @@
 import { countsOfTemplate } from '../../../db/messages/emails/of-template.sql.ts'
 import { number } from '../components/cell.ts'
 import type { Section, Tile } from '../components/section.ts'
-import { isUnreported, type Share, shareWords, sumsOf, toneOf, UNREPORTED } from '../components/shares.ts'
+import {
+  isUnreported,
+  type Share,
+  shareWords,
+  toneOf,
+  toRateCounts,
+  UNREPORTED,
+} from '../components/shares.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 
@@ -21,7 +28,7 @@ export async function templateFigures(
   const since = new Date(now.getTime() - FIGURE_DAYS * 86_400_000)
   const counts = await countsOfTemplate(database, { team_id: team.id, id }, { since, most: MAX_COUNTED })
   const made = counts.reduce((sum, { count }) => sum + count, 0)
-  const sums = sumsOf(counts)
+  const sums = toRateCounts(counts)
   const emails = `${teamPath(team, 'emails')}?kind=all&template=${id}`
   const share = (label: string, kind: Share): Tile => ({
     label,

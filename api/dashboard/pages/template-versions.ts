@@ -13,14 +13,14 @@ import { RequestError } from '../../../db/errors.ts'
 import { type Cell, text, time } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import type { Section } from '../components/section.ts'
-import { act, buttonCell, compact, get, hidden, press, tableOf } from '../server/builders.ts'
+import { action, button, buttonCell, compact, get, hidden, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { idParam } from '../server/list.ts'
 import { raw, redirect, show, type TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { templateOf, templatePath } from './template-parts.ts'
-import { filledOf, valuesOf } from './template-preview.ts'
+import { renderPreview, valuesOf } from './template-preview.ts'
 
 const MAX_VERSIONS = 50
 
@@ -79,7 +79,7 @@ const versionPreview = get(
     const [row] = await versionsByIds(deps.database, [{ team_id: request.team.id, id: version }])
     if (row?.template_id !== template.id) throw new RequestError('not_found', TEXTS.noVersion)
     const previewed = { ...template, ...row, text: row.body_text, isDraft: false }
-    const { html } = await filledOf(previewed, valuesOf(previewed, request.query), deps)
+    const { html } = await renderPreview(previewed, valuesOf(previewed, request.query), deps)
     return raw(frameHeaders(false), framed(html))
   },
 )
@@ -101,7 +101,7 @@ const compared = get(
       actions: restorable
         ? {
             forms: [
-              press(templatePath(request, 'restore'), `Restore v${older.number}`, {
+              button(templatePath(request, 'restore'), `Restore v${older.number}`, {
                 fields: [hidden('version', older.id)],
                 tone: 'quiet',
               }),
@@ -119,7 +119,7 @@ const compared = get(
   },
 )
 
-const restore = act(
+const restore = action(
   'editor',
   '/teams/:team/templates/:id/restore',
   async (by, request) => {

@@ -15,10 +15,10 @@ import { headersSection, templateHeadersPages } from './template-headers.ts'
 import { slotWords, templatePath } from './template-parts.ts'
 import {
   choice,
-  filledOf,
-  type Previewed,
+  type PreviewTemplate,
   preview,
-  previewedOf,
+  readPreview,
+  renderPreview,
   templatePreviewPages,
   valueFields,
   valuesOf,
@@ -27,7 +27,7 @@ import { templateFigures } from './template-stats.ts'
 import { history, templateVersionsPages } from './template-versions.ts'
 
 async function testForm(
-  previewed: Previewed,
+  previewed: PreviewTemplate,
   request: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section> {
@@ -60,7 +60,7 @@ async function testForm(
 
 const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) => {
   const { team } = request
-  const { template, draft, previewed } = await previewedOf(request, deps, request.query)
+  const { template, draft, previewed } = await readPreview(request, deps, request.query)
   const edits = team.role !== 'viewer'
   const emails = `${teamPath(team, 'emails')}?kind=all&template=${template.id}`
   return show({
@@ -90,13 +90,13 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
 
 const test = post('editor', '/teams/:team/templates/:id/test', async (request, deps) => {
   const { team, form, person } = request
-  const { template, previewed } = await previewedOf(request, deps, form)
+  const { template, previewed } = await readPreview(request, deps, form)
   const from = parseMailbox(form.get('from') ?? '')
   if (!from) throw invalidField('from', 'must be an email address')
   const variables = valuesOf(previewed, form)
   // An email can't refer to a draft, so the test contains the rendered text.
   const content = previewed.isDraft
-    ? { ...(await filledOf(previewed, variables, deps)), variables: {} }
+    ? { ...(await renderPreview(previewed, variables, deps)), variables: {} }
     : { template_id: template.id, variables }
   const mail = { from, to: [person.email], subject: `Test: ${template.name}`, ...content, tags: ['test'] }
   await sendOwn(deps, { team_id: team.id, domain: null }, mail)

@@ -6,10 +6,10 @@ import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { usageOfTemplates } from '../../../db/messages/emails/of-template.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { number, text, time } from '../components/cell.ts'
-import { act, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
+import { action, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
-import { decodedWords, partFields, partOf, slotWords } from './template-parts.ts'
+import { describeDecoded, partFields, partOf, slotWords } from './template-parts.ts'
 
 const USAGE_DAYS = 30
 /** Maximum number of emails per template that are counted. */
@@ -58,7 +58,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
             'Last used': usage.get(id)?.last,
             Changed: time(updated_at, now),
           }),
-          { empty: 'No templates yet. Create one, then send it by its ID.' },
+          { grow: ['Name', 'Variables'], empty: 'No templates yet. Create one, then send it by its ID.' },
         ),
       ),
       team.role !== 'viewer' &&
@@ -76,7 +76,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
   })
 })
 
-const create = act(large('editor'), '/teams/:team/templates', async (by, { team, form }) => {
+const create = action(large('editor'), '/teams/:team/templates', async (by, { team, form }) => {
   const wanted = {
     name: (form.get('name') ?? '').trim(),
     html: partOf(form, 'html'),
@@ -84,7 +84,7 @@ const create = act(large('editor'), '/teams/:team/templates', async (by, { team,
   }
   const { id, decoded } = await saveTemplate(by, team.id, wanted)
   const done = `The template ${wanted.name} was created.`
-  return redirect(teamPath(team, 'templates', id), `${done}${decodedWords(decoded)}`)
+  return redirect(teamPath(team, 'templates', id), `${done}${describeDecoded(decoded)}`)
 })
 
 export const templatesPages = [list, create]

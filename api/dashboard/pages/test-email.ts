@@ -5,6 +5,8 @@ import { invalidField } from '../../../db/errors.ts'
 import { fromOf } from '../../../db/messages/emails/item.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { formatMailbox, parseMailbox } from '../../../db/validation/address.ts'
+import { compileHtml } from '../../../db/validation/attributes.ts'
+import { fillSlots } from '../../../db/validation/slots.ts'
 import type { Section } from '../components/section.ts'
 import { compact, field, formOf, post } from '../server/builders.ts'
 import { queryParam } from '../server/list.ts'
@@ -44,7 +46,13 @@ const send = post('editor', '/teams/:team/integration/test-email', async ({ team
   const mailbox = parseMailbox(queryParam(form, 'to') ?? '')
   if (!mailbox) throw invalidField('to', 'must be an email address')
   const [from, to] = [fromOf(queryParam(form, 'from') ?? ''), formatMailbox(mailbox)]
-  const mail = { from, to: [to], subject: SUBJECT, html: `<p>${TEXT}</p>`, text: TEXT }
+  const mail = {
+    from,
+    to: [to],
+    subject: SUBJECT,
+    html: fillSlots(compileHtml('<p>{{text}}</p>'), { text: TEXT }, 'html'),
+    text: TEXT,
+  }
   const id = await sendOwn(deps, { team_id: team.id, domain: null, rated: false }, mail)
   return redirect(teamPath(team, 'emails', id), `A test email is on its way to ${to}.`)
 })

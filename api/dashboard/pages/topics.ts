@@ -6,7 +6,7 @@ import { createTopic, removeTopic, renameTopic } from '../../../db/audience/cont
 import { RequestError } from '../../../db/errors.ts'
 import { number, plural, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
-import { act, compact, field, formOf, get, press, tableOf } from '../server/builders.ts'
+import { action, button, compact, field, formOf, get, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 
@@ -50,7 +50,7 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
   })
 })
 
-const create = act('editor', '/teams/:team/topics', async (by, { team, form }) => {
+const create = action('editor', '/teams/:team/topics', async (by, { team, form }) => {
   const name = (form.get('name') ?? '').trim()
   await createTopic(by, team.id, { name })
   return redirect(teamPath(team, 'topics'), `The topic ${name} was created.`)
@@ -71,13 +71,13 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
       ]),
       {
         kind: 'actions',
-        forms: [press(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', { tone: 'danger' })],
+        forms: [button(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', { tone: 'danger' })],
       },
     ],
   })
 })
 
-const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team, params, form }) => {
+const rename = action('editor', '/teams/:team/topics/:id/rename', async (by, { team, params, form }) => {
   const id = params.id
   const before = (await topicsOfTeam(by.tx, team.id)).find((topic) => topic.id === id)
   const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
@@ -85,7 +85,7 @@ const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team
   return redirect(teamPath(team, 'topics'), `The topic was renamed to ${wanted.name}.`)
 })
 
-const remove = act(
+const remove = action(
   'editor',
   '/teams/:team/topics/:id/delete',
   async (by, { team, params }) => {

@@ -13,7 +13,7 @@ import { compact, factsOf, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
+import { idsOf, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms, requeueQuestion } from './requeue.ts'
 import { cancelForm, moveForm, scheduledActs, shownState } from './scheduled.ts'
 
@@ -64,7 +64,7 @@ async function facts(
     Country: row.country !== null && text(row.country),
     Template: text(words, { href: template && teamPath(team, 'whatsapp-templates', template.id) }),
     Pricing: row.pricing !== null && text(pricingText(row.pricing)),
-    ...timesOf(row, now),
+    ...messageTimes(row, now),
   }
   return [factsOf(own, { id: 'facts' }), idsOf(row)]
 }

@@ -3,7 +3,7 @@ import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
 import { optInManually, optOutManually } from '../../../db/messages/whatsapp/opt-outs.ts'
 import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { act, compact, field, formOf, get, tableOf } from '../server/builders.ts'
+import { action, compact, field, formOf, get, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 
 const PATH = '/teams/:team/whatsapp-opt-outs'
@@ -33,12 +33,12 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   })
 })
 
-const optOut = act('editor', PATH, async (by, { team, form }) => {
+const optOut = action('editor', PATH, async (by, { team, form }) => {
   const { to } = await optOutManually(by, team.id, form.get('to') ?? '')
   return redirect(teamPath(team, 'whatsapp-opt-outs'), `${to} was opted out of marketing.`)
 })
 
-const optIn = act('editor', `${PATH}/opt-in`, async (by, { team, form }) => {
+const optIn = action('editor', `${PATH}/opt-in`, async (by, { team, form }) => {
   const { to } = await optInManually(by, team.id, form.get('to') ?? '')
   return redirect(teamPath(team, 'whatsapp-opt-outs'), `${to} gets marketing again.`)
 })

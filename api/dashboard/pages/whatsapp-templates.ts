@@ -17,15 +17,15 @@ import { status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { jsonTyped } from '../components/typed.ts'
 import {
-  act,
+  action,
   alertsOf,
+  button,
   buttonCell,
   compact,
   factsOf,
   field,
   formOf,
   get,
-  press,
   tableOf,
 } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
@@ -34,10 +34,10 @@ import { TEXTS } from '../texts.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
 
-type Sync = SyncOutput | 'waiting' | { fault: string }
+type SyncState = SyncOutput | 'waiting' | { fault: string }
 
 /** Returns the result of a sync, or null without an ID. */
-async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<Sync | null> {
+async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<SyncState | null> {
   if (id === null || !isUuid(id)) return null
   try {
     return (await syncFound(tx, teamId, id)) ?? 'waiting'
@@ -49,7 +49,7 @@ async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<Sync |
 
 /** Lists templates of the account that the team doesn't have, from the last sync. */
 function availableSection(
-  sync: Sync,
+  sync: SyncState,
   own: readonly { name: string; language: string }[],
   here: string,
   canAdd: boolean,
@@ -80,7 +80,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
   return show({
     title: 'WhatsApp templates',
     lead: 'Templates are created and approved at the provider. A sync updates their states here.',
-    actions: { forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
+    actions: { forms: team.role === 'viewer' ? [] : [button(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
     sections: compact([
       sortable(
         request,
@@ -96,6 +96,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
             'Last sync': time(template.synced_at, now),
           }),
           {
+            grow: ['Template', 'Variables'],
             empty:
               team.role === 'viewer'
                 ? 'No templates yet.'
@@ -182,7 +183,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
   })
 })
 
-const add = act('editor', PATH, async (by, { team, form }) => {
+const add = action('editor', PATH, async (by, { team, form }) => {
   const definition = jsonTyped(form.get('definition'), 'template')
   const added = await createWhatsappTemplate(by, team.id, definition)
   return redirect(
@@ -191,14 +192,14 @@ const add = act('editor', PATH, async (by, { team, form }) => {
   )
 })
 
-const sync = act('editor', `${PATH}/sync`, async (by, { team }) => {
+const sync = action('editor', `${PATH}/sync`, async (by, { team }) => {
   const asked = await requestSync(by, team.id)
   const said =
     asked === null ? 'Templates of a test team aren’t synced.' : 'A worker is syncing the templates.'
   return redirect(syncPath(team, asked), said)
 })
 
-const addAvailable = act('editor', `${PATH}/available`, async (by, { team, query }) => {
+const addAvailable = action('editor', `${PATH}/available`, async (by, { team, query }) => {
   const wanted = { name: query.get('name') ?? '', language: query.get('language') ?? '' }
   const asked = await requestAdd(by, team.id, wanted)
   return redirect(syncPath(team, asked), `A worker is adding ${wanted.name}.`)

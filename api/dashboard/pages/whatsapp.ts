@@ -3,6 +3,7 @@
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../../db/channels/whatsapp.ts'
 import { invalidField } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import type { WhatsappRow } from '../../../db/messages/whatsapp/messages.sql.ts'
 import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp/search.sql.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
@@ -40,8 +41,9 @@ const filter = defineFilter(
 function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
   const { q, status, recipient, id, template, ...asked } = filter.read(query, zoneOf(cookies('zone')))
   const sought = q === undefined ? null : numberIn(q)
-  if (q !== undefined && (sought === null ? id : recipient) !== undefined)
-    throw invalidField('q', TEXTS.otherMessageInSearch)
+  const twice = sought === null ? 'id' : 'recipient'
+  if (q !== undefined && { id, recipient }[twice] !== undefined)
+    throw invalidField('q', fill(TEXTS.otherInSearch, { thing: twice }))
   const number = sought ?? recipient
   const phone = number === undefined ? null : normalisePhone(number)
   if (number !== undefined && phone === null)
@@ -88,6 +90,8 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
         }),
         {
           fresh: true,
+          main: 'To',
+          grow: ['To', 'Template'],
           filtered: filter.set(query).size > 0 || !page.first,
           nothing: 'No message matches.',
           none: 'No messages yet. Send the first one with the API.',

@@ -19,7 +19,7 @@ import {
 type Access = Page['access']
 
 /** The access that a page needs, with its options if it has any. */
-type For<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'fromReplica' | 'takes'>>)
+type AccessOptions<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'fromReplica' | 'takes'>>)
 
 /** Marks a read-only list that can lag slightly (DECISIONS: Reads from a replica). */
 export const fromReplica = <A extends Access>(access: A) => ({ access, fromReplica: true }) as const
@@ -28,18 +28,18 @@ export const fromReplica = <A extends Access>(access: A) => ({ access, fromRepli
 export const large = <A extends Access>(access: A) => ({ access, takes: MAX_LARGE_FORM_BYTES })
 
 /** Returns the question to confirm before a form is processed. */
-type Asks<A extends Access, P extends string> = (
+type AskFirst<A extends Access, P extends string> = (
   request: RequestOf<A, ParamsOf<P>>,
   deps: PageDeps,
 ) => ReturnType<NonNullable<Page['asks']>>
 
-const made =
+const definePage =
   (method: Page['method']) =>
   <A extends Access, P extends string>(
-    whom: For<A>,
+    whom: AccessOptions<A>,
     path: P,
     handle: (request: RequestOf<A, ParamsOf<P>>, deps: PageDeps) => Promise<PageAnswer>,
-    asks?: Asks<A, P>,
+    asks?: AskFirst<A, P>,
   ): PageOf<A> =>
     ({
       ...(typeof whom === 'string' ? { access: whom } : whom),
@@ -50,17 +50,17 @@ const made =
     }) as Page as PageOf<A>
 
 /** Defines a page or a download. */
-export const get = made('GET')
+export const get = definePage('GET')
 
 /** Defines a form handler that enqueues a background job or needs work outside a transaction. */
-export const post = made('POST')
+export const post = definePage('POST')
 
 /** Defines a form handler that runs in one transaction, as the user. */
-export const act = <A extends Exclude<Access, 'open'>, P extends string>(
-  whom: For<A>,
+export const action = <A extends Exclude<Access, 'open'>, P extends string>(
+  whom: AccessOptions<A>,
   path: P,
   work: (by: PageDeps & By, request: RequestOf<A, ParamsOf<P>>) => Promise<PageAnswer>,
-  asks?: Asks<A, P>,
+  asks?: AskFirst<A, P>,
 ): PageOf<A> =>
   post<A, P>(
     whom,
@@ -76,28 +76,31 @@ export const compact = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
   all.flatMap((each) => (each ? (each as T | readonly T[]) : []))
 
 /** Cells by label. Falsy ones are left out. */
-type Labelled = Readonly<Record<string, Cell | Falsy>>
+type Labelled<L extends string = string> = Readonly<Record<L, Cell | Falsy>>
 /** The same for labels from outside. An object would move a numeric label, such as a year, to the front. */
 type Pairs = Iterable<readonly [label: string, cell: Cell | Falsy]>
 
-const thoseOf = (cells: Labelled | Pairs): { label: string; cell: Cell }[] => {
+const toPairs = (cells: Labelled | Pairs): { label: string; cell: Cell }[] => {
   const pairs = Symbol.iterator in cells ? (cells as Pairs) : Object.entries(cells)
   return compact([...pairs].map(([label, cell]) => cell && { label, cell }))
 }
 
-type More<K extends Section['kind'], Own extends string> = Omit<Extract<Section, { kind: K }>, 'kind' | Own>
+type SectionOptions<K extends Section['kind'], Own extends string> = Omit<
+  Extract<Section, { kind: K }>,
+  'kind' | Own
+>
 
 /** Builds a section of labelled facts. */
-export const factsOf = (facts: Labelled, more: More<'facts', 'facts'> = {}): Section => ({
+export const factsOf = (facts: Labelled, more: SectionOptions<'facts', 'facts'> = {}): Section => ({
   ...more,
   kind: 'facts',
-  facts: thoseOf(facts),
+  facts: toPairs(facts),
 })
 
 /** Builds a section of alerts, or nothing without alerts. */
 export const alertsOf = (
   alerts: readonly (Alert | Falsy)[],
-  more: More<'alerts', 'alerts' | 'calm'> = {},
+  more: SectionOptions<'alerts', 'alerts' | 'calm'> = {},
 ): Section[] => {
   const those = compact(alerts)
   return those.length === 0 ? [] : [{ ...more, kind: 'alerts', alerts: those }]
@@ -105,29 +108,39 @@ export const alertsOf = (
 
 type Table = Extract<Section, { kind: 'table' }>
 
+/** Returns the cells of a row, by label. */
+export type RowCells<R, L extends string> = (row: R, index: number) => Labelled<L> | Pairs
+
+/**
+ * Roles of columns, by label (section.ts). `main` is the first column by default. `grow` is the main column by default,
+ * unless it can wrap.
+ */
+export type Roles<L extends string> = Loose<{ main?: L; grow?: readonly L[]; wrap?: readonly L[] }>
+
+export type TableOptions = SectionOptions<'table', 'columns' | 'rows'>
+
 /**
  * Builds a table from the cells of each row, by label. Without rows it has no columns, only the text for an
  * empty table.
  * @param keyOf identifies a row across refreshes.
- * @param wrap the columns that can wrap.
  */
-export function tableOf<R>(
+export function tableOf<R, L extends string>(
   rows: readonly R[],
-  shown: (row: R, index: number) => Labelled | Pairs,
-  {
-    keyOf,
-    wrap = [],
-    ...more
-  }: More<'table', 'columns' | 'rows'> & Loose<{ keyOf?: (row: R) => string; wrap?: readonly string[] }>,
+  shown: RowCells<R, L>,
+  { keyOf, ...options }: TableOptions & Roles<NoInfer<L>> & Loose<{ keyOf?: (row: R) => string }>,
 ): Table {
-  const lines = rows.map((row, index) => ({ row, cells: thoseOf(shown(row, index)) }))
-  const [first] = lines
+  const lines = rows.map((row, index) => ({ row, cells: toPairs(shown(row, index)) }))
+  const first = lines[0]?.cells ?? []
+  const { main = first[0]?.label, wrap = [], grow = [main], ...more } = options
+  const isIn = (labels: readonly (string | undefined)[], label: string) => labels.includes(label)
   return {
     kind: 'table',
-    columns: (first?.cells ?? []).map(({ label }, at) => ({
+    columns: first.map(({ label }, at) => ({
       label,
       number: lines.some(({ cells }) => cells[at]?.cell.number),
-      wrap: wrap.includes(label),
+      main: label === main,
+      grow: isIn(grow, label) && !isIn(wrap, label),
+      wrap: isIn(wrap, label),
     })),
     rows: lines.map(({ row, cells }) => ({ key: keyOf?.(row), cells: cells.map(({ cell }) => cell) })),
     ...more,
@@ -157,7 +170,7 @@ export const buttonCell = (
 ): Cell => ({ text: '', button: { action, label, ...more } })
 
 /** Builds a form with only a button. */
-export const press = (action: string, submit: string, more: Partial<Form> = {}): Form => ({
+export const button = (action: string, submit: string, more: Partial<Form> = {}): Form => ({
   action,
   method: 'post',
   fields: [],
@@ -173,4 +186,4 @@ export const formOf = (
   submit: string,
   fields: readonly Field[],
   more: Partial<FormSection> = {},
-): FormSection => ({ ...press(action, submit), fields, ...more, kind: 'form' })
+): FormSection => ({ ...button(action, submit), fields, ...more, kind: 'form' })

@@ -85,20 +85,24 @@ export const outlivedView = (request: PageRequest, cancel: string): View =>
 const MAX_IN_ADDRESS = 6_000
 const QUESTION = '/confirm'
 
-type Sealed = { path: string; session: string; form: [name: string, value: string][] }
-type Above = (path: string, query: URLSearchParams) => string
+type SealedForm = { path: string; session: string; form: [name: string, value: string][] }
+type PathAbove = (path: string, query: URLSearchParams) => string
 type Handle = (request: PersonRequest, deps: PageDeps) => Promise<PageAnswer>
 
 /** Returns a handler that redirects to the question, which has a URL so that browsers can go back to it. */
 export const asksFirst =
-  (page: Page, above: Above): Handle =>
+  (page: Page, above: PathAbove): Handle =>
   async (request, deps) => {
     const asked = await (page.asks as NonNullable<TeamPage['asks']>)(request as TeamRequest, deps)
     if (asked === null) return (page.handle as Handle)(request, deps)
     if ('kind' in asked) return asked
     const { path, person } = request
     const form = carried(request.form).map(({ name, value = '' }): [string, string] => [name, value])
-    const sealed = seal(deps.secrets, 'question', { path, session: person.session_id, form } satisfies Sealed)
+    const sealed = seal(deps.secrets, 'question', {
+      path,
+      session: person.session_id,
+      form,
+    } satisfies SealedForm)
     if (sealed.length > MAX_IN_ADDRESS) return show(questionView(asked, request, above(path, request.query)))
     return redirect(
       addressWith({ ...request, path: path + QUESTION }, { form: form.length > 0 ? sealed : undefined }),
@@ -107,13 +111,13 @@ export const asksFirst =
 
 /** Returns the handler of a question's URL. It shows a notice if nothing is left to confirm. */
 const asksAgain =
-  (page: Page, above: Above): Handle =>
+  (page: Page, above: PathAbove): Handle =>
   async (request, deps) => {
     const path = request.path.slice(0, -QUESTION.length)
     const query = new URLSearchParams([...request.query])
     query.delete('form')
     const cancel = above(path, query)
-    const sealed = unseal<Sealed>(deps.secrets, 'question', request.query.get('form') ?? undefined)
+    const sealed = unseal<SealedForm>(deps.secrets, 'question', request.query.get('form') ?? undefined)
     const isOwn = sealed?.path === path && sealed.session === request.person.session_id
     if (!isOwn && request.query.has('form')) return redirect(cancel)
     const sent = { ...request, path, query, form: toSearchParams(sealed?.form ?? []) }
@@ -138,7 +142,7 @@ const asksAgain =
  * Returns the pages with questions. They need the same access as their forms.
  * @param above returns the path of the page that contains a form.
  */
-export const questionPages = (pages: readonly Page[], above: Above): Page[] =>
+export const questionPages = (pages: readonly Page[], above: PathAbove): Page[] =>
   pages
     .filter(({ asks }) => asks !== undefined)
     .map((page) => ({

@@ -10,16 +10,16 @@ import { hidden } from './builders.ts'
 
 export type Counted = { most: number; seen: string }
 
-export const countedWords = ({ most, seen }: Counted) => ({ total: String(most), seen })
+export const countedValues = ({ most, seen }: Counted) => ({ total: String(most), seen })
 
 export const countedFields = (counted: Counted): Field[] =>
-  Object.entries(countedWords(counted)).map(([name, value]) => hidden(name, value))
+  Object.entries(countedValues(counted)).map(([name, value]) => hidden(name, value))
 
 /**
  * Reads the confirmed count from a form.
  * @throws RequestError bad_request if it is missing or invalid.
  */
-export function countedOf(form: URLSearchParams): Counted {
+export function readCounted(form: URLSearchParams): Counted {
   const most = Number(form.get('total') ?? Number.NaN)
   const seen = form.get('seen') ?? ''
   if (Number.isInteger(most) && most > 0 && most < 2 ** 31 && seen !== '') return { most, seen }

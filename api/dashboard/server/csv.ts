@@ -9,7 +9,7 @@ import { Readable } from 'node:stream'
 import { sessionOpens } from '../../../db/accounts/members/sessions.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { guardFormulas } from '../../../db/validation/formulas.ts'
-import { typedOf, zoneOf } from '../components/zone.ts'
+import { toLocalTime, zoneOf } from '../components/zone.ts'
 import { TEXTS } from '../texts.ts'
 import { auditRead } from './action.ts'
 import { fromReplica, get } from './builders.ts'
@@ -48,7 +48,7 @@ export async function csvFile(
     yield csvLine(first.value)
     for await (const row of rows) yield csvLine(row)
   }
-  const time = typedOf(now.toISOString(), zoneOf(cookies('zone')))
+  const time = toLocalTime(now.toISOString(), zoneOf(cookies('zone')))
     .replace('T', '-')
     .replace(':', '')
   const headers = {
@@ -72,7 +72,7 @@ async function* rowsBy<R>(read: RowReader<R>, keyOf: (row: R) => string) {
 }
 
 /** `keyOf` returns a row's key, which the next batch follows. `subject` is for the audit log. */
-type Lines<R> = {
+type CsvSource<R> = {
   read: RowReader<R>
   keyOf: (row: R) => string
   line: (row: R) => readonly Value[]
@@ -104,7 +104,7 @@ export const csvOf = <R>(
     header,
     filter,
   }: { name: string; action: string; header: readonly string[]; filter: Filter },
-  open: (request: TeamRequest, deps: PageDeps) => Lines<R> | Promise<Lines<R>>,
+  open: (request: TeamRequest, deps: PageDeps) => CsvSource<R> | Promise<CsvSource<R>>,
 ): TeamPage =>
   get(fromReplica('viewer'), path, async (request, deps) => {
     filter.only(request.query)

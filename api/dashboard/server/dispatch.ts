@@ -10,6 +10,7 @@
  *   ID.
  */
 
+import { join } from 'node:path'
 import type { Context, Middleware } from 'koa'
 import { type Role, reaches } from '../../../db/accounts/members/roles.ts'
 import { noteUse, type Person, personOfSession } from '../../../db/accounts/members/sign-in.ts'
@@ -17,9 +18,9 @@ import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import type { Body, Owner } from '../../http/bodies.ts'
 import { readQuery } from '../../http/forms.ts'
+import { compileViews } from '../../http/views.ts'
 import { type Assets, readAssets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
-import { compileViews } from '../components/views.ts'
 import { TEXTS } from '../texts.ts'
 import {
   asksFirst,
@@ -171,12 +172,12 @@ function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
   }
 }
 
-type Shown = Extract<PageAnswer, { kind: 'show' }>
+type ShowAnswer = Extract<PageAnswer, { kind: 'show' }>
 
 function sendPage(
   { assets, deps, layout }: Dashboard,
   { ctx, request, person, team }: Visit,
-  { view, status }: Shown,
+  { view, status }: ShowAnswer,
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
   // A refresh by the script must not use up the notice for the next page.
@@ -321,7 +322,7 @@ function sendAsset(ctx: Context, { byPath }: Assets, path: string): boolean {
 
 export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: DashboardDeps): Middleware {
   const assets = readAssets()
-  const layout = createLayout(compileViews(), assets)
+  const layout = createLayout(compileViews(join(import.meta.dirname, '../components/views')), assets)
   const app: Dashboard = {
     assets,
     layout,

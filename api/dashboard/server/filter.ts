@@ -10,24 +10,29 @@ import { dayOf, filled, idParam, optionsWithAny, queryParam, refuseUnknownParams
 import type { PageRequest } from './page.ts'
 
 /** `short` is the label of its chip. `words` are the values that are chosen by chips. */
-type Part<V> = {
+type FilterPart<V> = {
   read: (query: URLSearchParams, name: string, zone: string) => V | undefined
   label: string
   field: Partial<Field>
   short?: string | undefined
   words?: readonly string[]
 }
-type More = Partial<Field> & { short?: string }
+type FieldOptions = Partial<Field> & { short?: string }
 
-const part = <V>(read: Part<V>['read'], label: string, { short, ...field }: More): Part<V> => {
+const part = <V>(
+  read: FilterPart<V>['read'],
+  label: string,
+  { short, ...field }: FieldOptions,
+): FilterPart<V> => {
   return { read, label, field, short }
 }
 
 /** A part with free text. */
-export const search = (label: string, more: More = {}) => part(queryParam, label, { type: 'search', ...more })
+export const search = (label: string, more: FieldOptions = {}) =>
+  part(queryParam, label, { type: 'search', ...more })
 
 /** A part with a fixed set of values, chosen in a select. */
-export const oneOf = <W extends string>(label: string, words: readonly W[], more: More = {}) =>
+export const oneOf = <W extends string>(label: string, words: readonly W[], more: FieldOptions = {}) =>
   part((query, name) => wordParam(query, name, words), label, {
     type: 'select',
     options: optionsWithAny(words),
@@ -41,7 +46,8 @@ export const chips = <W extends string>(words: readonly W[]) => ({
 })
 
 /** A part with the ID of an object. Without choices, only links set it. */
-export const idOf = (label: string, more: More = {}) => part(idParam, label, { type: 'select', ...more })
+export const idOf = (label: string, more: FieldOptions = {}) =>
+  part(idParam, label, { type: 'select', ...more })
 
 /** Returns the label of a date field. Days are in the reader's time zone, or UTC without scripts. */
 export const dayLabel = (label: string, zone: string): string => (zone === 'UTC' ? `${label} (UTC)` : label)
@@ -53,10 +59,12 @@ const day = (short: string, next: boolean) =>
 export const DAY_RANGE = { from: day('From', false), to: day('To', true) }
 
 type Filter = Extract<Section, { kind: 'filter' }>
-type Parts = Readonly<Record<string, Part<unknown>>>
-type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }
+type FilterParts = Readonly<Record<string, FilterPart<unknown>>>
+type ReadOf<P extends FilterParts> = {
+  [N in keyof P]: P[N] extends FilterPart<infer V> ? V | undefined : never
+}
 
-type Around = {
+type FilterOptions = {
   /** Choices of each part: IDs with their labels. */
   choices?: Readonly<Record<string, ReadonlyMap<string, string>>>
   more?: readonly Link[]
@@ -72,9 +80,9 @@ const namedAny = (options: NonNullable<Field['options']>, any: string): NonNulla
 
 /** Builds the fields of a filter. A select without options or choices has none, because only links set it. */
 function filterFields(
-  parts: Parts,
+  parts: FilterParts,
   { query, cookies }: PageRequest,
-  choices: NonNullable<Around['choices']>,
+  choices: NonNullable<FilterOptions['choices']>,
 ): Field[] {
   const fields = Object.entries(parts).flatMap(([name, { label, field }]): Field[] => {
     const named = choices[name]
@@ -97,7 +105,12 @@ function filterFields(
 }
 
 /** Builds the chips of the part that has them. */
-function pressedOf(parts: Parts, request: PageRequest, set: URLSearchParams, { figures }: Around) {
+function activeChips(
+  parts: FilterParts,
+  request: PageRequest,
+  set: URLSearchParams,
+  { figures }: FilterOptions,
+) {
   const [found] = Object.entries(parts).filter(([, { words }]) => words)
   if (found === undefined) return undefined
   const [name, { words = [] }] = found
@@ -105,13 +118,16 @@ function pressedOf(parts: Parts, request: PageRequest, set: URLSearchParams, { f
 }
 
 /** @param further parts in the collapsed area of the form. A chip shows each that is set. */
-export function defineFilter<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
-  const parts: Parts = { ...near, ...further }
+export function defineFilter<P extends FilterParts, F extends FilterParts = Record<never, never>>(
+  near: P,
+  further?: F,
+) {
+  const parts: FilterParts = { ...near, ...further }
   const names = Object.keys(parts)
   const set = (query: URLSearchParams): URLSearchParams =>
     new URLSearchParams([...query].filter(([name, value]) => name in parts && value.trim() !== ''))
 
-  const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Filter => ({
+  const formOf = (request: PageRequest, { choices = {}, more = [] }: FilterOptions): Filter => ({
     ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
     fields: filterFields(near, request, choices),
     further: further && filterFields(further, request, choices),
@@ -137,13 +153,13 @@ export function defineFilter<P extends Parts, F extends Parts = Record<never, ne
     only: (query: URLSearchParams, ...others: string[]): void =>
       refuseUnknownParams(query, [...names, ...others]),
     /** Builds its form, unless all its parts are chips, and its chips. */
-    shown(request: PageRequest, around: Around = {}): Section[] {
+    shown(request: PageRequest, around: FilterOptions = {}): Section[] {
       const isSet = set(request.query)
       const said = (name: string, value: string) => around.choices?.[name]?.get(value) ?? value
       const hidden = (all: URLSearchParams) =>
         new URLSearchParams([...all].filter(([name]) => further !== undefined && name in further))
       const called = (name: string) => parts[name]?.short ?? parts[name]?.label ?? name
-      const pressed = pressedOf(parts, request, isSet, around)
+      const pressed = activeChips(parts, request, isSet, around)
       const isForm = Object.values(parts).some(({ words }) => !words)
       return compact<Section>([
         isForm && { ...formOf(request, around), pressed },

@@ -79,17 +79,17 @@ export const isFormToken = (secrets: Secrets, sessionId: string, token: string |
   (token ?? '').length === 43
 
 /** The purposes of encrypted values: cookies and the forms of questions. */
-type Sealed = Extract<SecretPurpose, 'notice-cookie' | 'openid-cookie' | 'question'>
+type SealedPurpose = Extract<SecretPurpose, 'notice-cookie' | 'openid-cookie' | 'question'>
 
 /** Encrypts and authenticates a value that the browser sends back. */
-export const seal = (secrets: Secrets, purpose: Sealed, value: unknown): string =>
+export const seal = (secrets: Secrets, purpose: SealedPurpose, value: unknown): string =>
   secrets.encrypt(purpose, Buffer.from(JSON.stringify(value))).toString('base64url')
 
 /**
  * Decrypts a value of `seal`.
  * @returns null if it is invalid or was encrypted for another purpose.
  */
-export function unseal<T>(secrets: Secrets, purpose: Sealed, sealed: string | undefined): T | null {
+export function unseal<T>(secrets: Secrets, purpose: SealedPurpose, sealed: string | undefined): T | null {
   if (!sealed) return null
   try {
     return JSON.parse(secrets.decrypt(purpose, Buffer.from(sealed, 'base64url')).toString()) as T

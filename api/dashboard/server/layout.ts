@@ -3,12 +3,13 @@
  * partials.
  */
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
+import type { Render } from '../../http/views.ts'
 import type { Assets } from '../components/assets.ts'
+import { BASE } from '../components/base.ts'
 import { ICONS } from '../components/icons.ts'
 import type { Form, Section, View } from '../components/section.ts'
 import { cellReady, tableReady, withBreaks } from '../components/table.ts'
-import type { Render } from '../components/views.ts'
-import { type Acts, type FoldedForm, splitActs } from './acts.ts'
+import { type ActionGroup, type FoldedForm, splitActions } from './action-menu.ts'
 import { describeOn, formReady, type Rejected } from './form.ts'
 import { navigation, places } from './nav.ts'
 import type { Notice, PageTeam } from './page.ts'
@@ -114,13 +115,13 @@ function prepared(given: Section, id: string, frame: Frame): object {
 }
 
 /** Prepares the buttons next to the title, and the menu. */
-function actsReady(view: View, folded: readonly FoldedForm[], ids: Map<Section, string>, frame: Frame) {
-  const { menu, ...shown } = splitActs(view.actions ?? {}, folded)
+function actionsReady(view: View, folded: readonly FoldedForm[], ids: Map<Section, string>, frame: Frame) {
+  const { menu, ...shown } = splitActions(view.actions ?? {}, folded)
   const hasMain =
     shown.saves !== undefined ||
     shown.links.some(({ main }) => main) ||
     shown.forms.some(({ tone }) => tone === undefined)
-  const ready = (sections: Acts['folded'], look: (place: number) => string) =>
+  const ready = (sections: ActionGroup['folded'], look: (place: number) => string) =>
     sections.map((section, place) => ({
       ...formReady({ ...section, id: ids.get(section) }, ids.get(section) ?? '', frame),
       opener: section.title ?? section.submit,
@@ -162,8 +163,9 @@ export const createLayout =
     const ids = idsOf(all)
     const drawn = (some: readonly Section[]) =>
       some.flatMap((section) => (isOpened(section) ? [] : [prepared(section, ids.get(section) ?? '', frame)]))
-    return render({
+    return render('layout', {
       ...view,
+      base: BASE,
       heading: withBreaks(view.title),
       lead: view.lead && withBreaks(view.lead),
       icons: ICONS,
@@ -185,7 +187,7 @@ export const createLayout =
       // The URL of a page with a rejected form is the form's, which a refresh can't GET.
       live: refused === null && all.some(isLive),
       tag: frame.tag,
-      ...actsReady(view, all.filter(isOpened), ids, frame),
+      ...actionsReady(view, all.filter(isOpened), ids, frame),
       above: drawn(above),
       sections: drawn(sections),
       aside: aside.length === 0 ? null : drawn(aside),

@@ -11,7 +11,7 @@ import { readQuery } from '../../http/forms.ts'
 import type { Field, Form, Link, PageLink, Section } from '../components/section.ts'
 import { momentOf } from '../components/zone.ts'
 import { TEXTS } from '../texts.ts'
-import { compact, tableOf } from './builders.ts'
+import { compact, type Roles, type RowCells, tableOf } from './builders.ts'
 import type { PageRequest } from './page.ts'
 
 /** Rows per page. Queries read one more to detect a next page. */
@@ -56,7 +56,7 @@ export function backTo({ query }: PageRequest, path: string, label: string): Lin
 const MAX_PAGES_BACK = 20
 
 /** The direction of a list: back in time, or forward in another order. */
-type Way = 'back' | 'on'
+type Direction = 'back' | 'on'
 const WAYS = {
   back: { name: 'before', newer: 'Newer', older: 'Older' },
   on: { name: 'after', newer: 'Previous', older: 'Next' },
@@ -69,7 +69,7 @@ export const PLACE_PARAMS = ['before', 'after', 'newer'] as const
  * Builds the links to the first, previous and next page.
  * @param key the last row's key, or null without a next page.
  */
-function pageLinks(request: PageRequest, way: Way, key: string | null, label?: string): PageLink[] {
+function pageLinks(request: PageRequest, way: Direction, key: string | null, label?: string): PageLink[] {
   const { name, newer, older } = WAYS[way]
   const here = request.query.get(name) || undefined
   const back = (request.query.get('newer') ?? '').split(',').filter((part) => isUuid(part))
@@ -124,7 +124,7 @@ export const pageById = <R extends { id: string }>(
 export async function pageBy<R>(
   request: PageRequest,
   read: RowReader<R>,
-  { keyOf, way }: { keyOf: (row: R) => string; way: Way },
+  { keyOf, way }: { keyOf: (row: R) => string; way: Direction },
 ): Promise<Paged<R>> {
   const before = idParam(request.query, WAYS[way].name)
   const { rows, reached } = await readBy(read, { before, limit: PAGE_SIZE + 1 })
@@ -141,22 +141,21 @@ export async function pageBy<R>(
  * Texts and options of a list. An empty list shows `nothing` if it is filtered, otherwise `none` and the link
  * `start`. `many` names the rows in the plural. A list that is `fresh` counts new rows while it is open.
  */
-type Said = {
+type ListTexts = {
   filtered: boolean
   nothing: string
   none: string
   start?: Link | undefined
   many?: string
   fresh?: boolean
-  wrap?: readonly string[]
   picks?: readonly Form[] | undefined
 }
 
 /** Builds the table of a list. */
-export function listOf<R extends { id: string }>(
+export function listOf<R extends { id: string }, L extends string>(
   { rows, next, first, further }: Paged<R>,
-  shown: Parameters<typeof tableOf<R>>[1],
-  { filtered, nothing, none, start, many = '', fresh = false, wrap, picks }: Said,
+  shown: RowCells<R, L>,
+  { filtered, nothing, none, start, many = '', fresh = false, ...more }: ListTexts & Roles<NoInfer<L>>,
 ): Section {
   const empty = further
     ? `No match so far. There are many ${many}, and older ones haven’t been searched yet.`
@@ -164,8 +163,8 @@ export function listOf<R extends { id: string }>(
       ? nothing
       : none
   return tableOf(rows, shown, {
-    ...{ wrap, picks, next, empty, start: further ?? (filtered ? undefined : start) },
-    ...(fresh ? { keyOf: ({ id }) => id, id: 'list', live: first, fresh } : {}),
+    ...{ ...more, next, empty, start: further ?? (filtered ? undefined : start) },
+    ...(fresh ? { keyOf: ({ id }: R) => id, id: 'list', live: first, fresh } : {}),
   })
 }
 

@@ -7,15 +7,15 @@ import { ICONS, type Icon } from '../components/icons.ts'
 import { type PageTeam, teamPath } from './page.ts'
 
 type Entry = { label: string; href: string; current: boolean; icon?: string }
-type Place = readonly [path: string, label: string, icon: Icon, role?: Role]
+type NavItem = readonly [path: string, label: string, icon: Icon, role?: Role]
 
 /** Pages of a team in groups: path in the team, label, icon, and minimum role if it isn't viewer. */
-const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
+const TEAM_PAGES: readonly { label: string; places: readonly NavItem[] }[] = [
   { label: '', places: [['', 'Overview', 'home']] },
   {
     label: 'Messages',
     places: [
-      ...CHANNEL_FACTS.map(({ name, path, quota }): Place => {
+      ...CHANNEL_FACTS.map(({ name, path, quota }): NavItem => {
         return [path, quota.title, name === 'email' ? 'mail' : 'chat']
       }),
       ['broadcasts', 'Broadcasts', 'megaphone'],
@@ -53,7 +53,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
 ]
 
 /** Pages of the operator, with the path after /operator. */
-const OPERATOR_PAGES: readonly Place[] = [
+const OPERATOR_PAGES: readonly NavItem[] = [
   ['', 'Overview', 'home'],
   ['health', 'Health', 'pulse'],
   ['queues', 'Queues', 'layers'],
@@ -70,7 +70,7 @@ const OPERATOR_PAGES: readonly Place[] = [
  * Builds the links of a group for this role.
  * @param home the prefix of their paths.
  */
-function linksOf(path: string, home: string, pages: readonly Place[], sees: Role): Entry[] {
+function linksOf(path: string, home: string, pages: readonly NavItem[], sees: Role): Entry[] {
   const seen = pages.filter(([, , , role = 'viewer']) => reaches(sees, role))
   const hrefOf = (rest: string): string => (rest === '' ? home : `${home}/${rest}`)
   const around = seen

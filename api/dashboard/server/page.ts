@@ -10,11 +10,11 @@
  * 2. A GET returns `show(view)`. A view is a title and a list of sections (section.ts): tiles, facts, tables,
  *    forms, timelines, code, frames. Build them with `factsOf`, `tableOf`, `formOf` and the other builders.
  *    Don't write HTML. All text is escaped. A time, a status or a link in a table is a cell (cell.ts).
- * 3. A change is a form (`press`, `formOf`) and an `act(access, path, …)`, which runs in one transaction as
+ * 3. A change is a form (`button`, `formOf`) and an `action(access, path, …)`, which runs in one transaction as
  *    the user. Use `post` for background jobs and for work that must not run inside a transaction. Token and
  *    origin are checked before the handler runs. Return `redirect(path, notice)`. The next page shows the
  *    notice once. Put a secret that is shown once into the notice's `secret`. If an action is destructive or
- *    affects many rows, pass a question as the last argument of `act` or `post`.
+ *    affects many rows, pass a question as the last argument of `action` or `post`.
  * 4. Throw a RequestError for an error. The nearest GET page above the path of the POST is shown again, with
  *    the message and the submitted values.
  * 5. Rules and queries belong in use cases in db/, which the CLI also uses. A page has no SQL and no rules. A
@@ -145,13 +145,13 @@ export type Question = Loose<{
 }>
 
 /** A question, another response instead, or null to process the form without one. */
-type Asked = Question | PageAnswer | null
+type Confirmation = Question | PageAnswer | null
 
-type Serves<R> = {
+type Handler<R> = {
   method: 'GET' | 'POST'
   path: string
   /** Returns the question to confirm before the form is processed (confirmation.ts). */
-  asks?: ((request: R, deps: PageDeps) => Asked | Promise<Asked>) | undefined
+  asks?: ((request: R, deps: PageDeps) => Confirmation | Promise<Confirmation>) | undefined
   /** Set for the page of a question. It needs the access of its form. */
   isQuestion?: true
   /** Set for a read-only list that can lag slightly (DECISIONS: Reads from a replica). */
@@ -161,10 +161,10 @@ type Serves<R> = {
   handle: (request: R, deps: PageDeps) => Promise<PageAnswer>
 }
 
-type OpenPage = Serves<PageRequest & { person: Person | null }> & { access: 'open' }
-type OwnPage = Serves<OwnRequest> & { access: 'person' }
-type PersonPage = Serves<PersonRequest> & { access: 'person' | 'operator' }
-export type TeamPage = Serves<TeamRequest> & { access: Role }
+type OpenPage = Handler<PageRequest & { person: Person | null }> & { access: 'open' }
+type OwnPage = Handler<OwnRequest> & { access: 'person' }
+type PersonPage = Handler<PersonRequest> & { access: 'person' | 'operator' }
+export type TeamPage = Handler<TeamRequest> & { access: Role }
 export type Page = OpenPage | OwnPage | PersonPage | TeamPage
 
 /** The type of a page with this access. */

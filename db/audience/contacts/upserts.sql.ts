@@ -45,7 +45,7 @@ export const upsertResult = (tx: Tx, teamId: string, id: string) =>
     select result from contact_upserts where team_id = ${teamId} and id = ${id} and finished_at is not null`)
 
 // A result contains up to a thousand IDs. A batch of this size is deleted quickly.
-const FORGET_BATCH = 1_000
+const PURGE_BATCH = 1_000
 
 type Past = { finishedBefore: Date; createdBefore: Date }
 
@@ -55,7 +55,7 @@ const deleteBatch = (tx: Tx, { finishedBefore, createdBefore }: Past) =>
       select team_id, id from contact_upserts
       where created_at < ${sql.timestamp(finishedBefore)}
         and (finished_at < ${sql.timestamp(finishedBefore)} or created_at < ${sql.timestamp(createdBefore)})
-      limit ${FORGET_BATCH}),
+      limit ${PURGE_BATCH}),
     gone as (
       delete from contact_upserts u using old where u.team_id = old.team_id and u.id = old.id returning 1)
     select count(*) as count from gone`)
@@ -69,6 +69,6 @@ export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
   for (;;) {
     const batch = await deleteBatch(tx, past)
     deleted += batch
-    if (batch < FORGET_BATCH) return deleted
+    if (batch < PURGE_BATCH) return deleted
   }
 }

@@ -167,7 +167,7 @@ function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
   return { words: fill(TEXTS.quoteSeparators, { surplus: words }), value: shown(surplus.join(' ')) }
 }
 
-/** Returns whether a consent column contains no. */
+/** Returns whether a consent column contains no. A cell that is neither yes nor no is a fault. */
 function refusalIn(
   cells: Cells,
   { names, no = 'unsubscribed' }: Mapping,

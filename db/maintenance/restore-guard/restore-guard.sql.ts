@@ -54,7 +54,7 @@ export async function writeHeartbeat(tx: Tx, { process, last, next }: Mark) {
 export const deleteHeartbeat = (tx: Tx, process: string) =>
   tx.query(sql.type(object())`delete from process_marks where process = ${process}`)
 
-/** Forgets the marks of processes that were killed days ago. */
+/** Deletes the marks of processes that were killed days ago. */
 export const deleteOldMarks = (tx: Tx, days: number) =>
   tx.query(sql.type(object())`
     delete from process_marks where at < now() - make_interval(days => ${days})`)

@@ -44,7 +44,7 @@ type GuardTimes = {
 const TIMES: GuardTimes = { every: 1_000, hold: 3_000, patience: 30_000 }
 
 /** A missing mark isn't evidence of a copy if it is older than this many days. Marks are stored longer. */
-const FORGETS_AFTER_DAYS = 1
+const MARK_IS_EVIDENCE_DAYS = 1
 const MARKS_KEPT_DAYS = 2
 
 /** A process's memory of the database. */
@@ -76,10 +76,10 @@ export function judgeDatabase(
 ): Verdict {
   if (look.home_id === null) return { kind: 'begins' }
   if (!look.found) {
-    const forgotten = home === null || last === null || days(last.at, look.at) > FORGETS_AFTER_DAYS
+    const isTooOld = home === null || last === null || days(last.at, look.at) > MARK_IS_EVIDENCE_DAYS
     // Another process has paused it since, and it may have been resumed manually.
     const known = look.how === 'restored' && look.home_id !== home
-    return forgotten || known ? { kind: 'stranger' } : { kind: 'copy', why: COPY.lost }
+    return isTooOld || known ? { kind: 'stranger' } : { kind: 'copy', why: COPY.lost }
   }
   if (look.is_home) return { kind: 'home' }
   if (!look.is_same_place) return { kind: 'copy', why: COPY.elsewhere }

@@ -56,8 +56,8 @@ export type Retention = {
 }
 
 const DAY = 86_400_000
-/** Rows of one statement, and the breath after it in milliseconds. */
-const FORGET_BATCH = 1_000
+/** Rows of one statement, and the pause after it in milliseconds. */
+const PURGE_BATCH = 1_000
 const BATCH_PAUSE_MS = 20
 /** How long to look again for bodies that could not be emptied in time (just locked, or still waiting). */
 const SECOND_LOOK = 7 * DAY
@@ -76,10 +76,10 @@ async function sumOf<T>(items: readonly T[], work: (item: T) => Promise<number>)
 async function inBatches(work: (batch: RetentionBatch) => Promise<BatchEnd | Emptied>, span: Span) {
   let total = 0
   for (let after = span.from; ; ) {
-    const batch = await work({ after, before: span.before, until: span.until, limit: FORGET_BATCH })
+    const batch = await work({ after, before: span.before, until: span.until, limit: PURGE_BATCH })
     const { found, last } = batch
     total += 'done' in batch ? batch.done : found
-    if (found < FORGET_BATCH || last === null) return total
+    if (found < PURGE_BATCH || last === null) return total
     after = last
     await sleep(BATCH_PAUSE_MS)
   }
@@ -112,7 +112,7 @@ const allBefore = (until: Date): Span => ({ from: NIL, before: firstIdAt(until),
 type Window = { from: Date; until: Date }
 
 /** How many emails of a page of the table are emptied by each of a batch's statements. */
-const OF_A_PAGE = [1, 4, FORGET_BATCH]
+const OF_A_PAGE = [1, 4, PURGE_BATCH]
 /** How long a stretch of emails is looked through, in milliseconds, and how much time it spans at first. */
 const STRETCH_MS = 300
 const FIRST_STRETCH = 60_000
@@ -143,7 +143,7 @@ async function emptyAllEmails(database: Database, from: Date, until: Date): Prom
 
 /** Scans scheduled messages in the order of their times. Their IDs may be much older. */
 async function emptyScheduled(database: Database, channel: Channel, { from, until }: Window) {
-  const batch = { until, limit: FORGET_BATCH }
+  const batch = { until, limit: PURGE_BATCH }
   let total = 0
   for (let after: SchedulePosition = { at: from.toISOString(), id: NIL }; ; await sleep(BATCH_PAUSE_MS)) {
     const found = await scheduledBefore(database, channel, after, batch)
@@ -221,14 +221,14 @@ async function deleteOldSenderEvents(database: Database, until: Date): Promise<n
 
 async function deleteOldFigures(database: Database, until: Date): Promise<number> {
   for (let total = 0; ; await sleep(BATCH_PAUSE_MS)) {
-    const deleted = await deleteDailyStats(database, until, FORGET_BATCH)
+    const deleted = await deleteDailyStats(database, until, PURGE_BATCH)
     total += deleted
-    if (deleted < FORGET_BATCH) return total
+    if (deleted < PURGE_BATCH) return total
   }
 }
 
-/** One round over all teams. @returns how much was forgotten. */
-export async function forgetMessages(
+/** One round over all teams. @returns how much was deleted. */
+export async function purgeMessages(
   database: Database,
   { events, bodies, messages, senders, files, figures }: Retention,
   now: Date,

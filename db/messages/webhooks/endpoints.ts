@@ -232,7 +232,7 @@ export async function stopNotifying(tx: Tx, teamId: string, endpoint: { id: stri
   return (await failWaiting(tx, teamId, endpoint.id)).length
 }
 
-/** Forgets an endpoint and all messages to it. @throws RequestError not_found. */
+/** Deletes an endpoint and all messages to it. @throws RequestError not_found. */
 export async function removeEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   const endpoint = await requireEndpoint(at.tx, teamId, id)
   await deleteEndpoint(at.tx, teamId, id)

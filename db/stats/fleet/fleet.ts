@@ -17,7 +17,7 @@ const INTERVAL_MS = 5_000
 /** A process without a heartbeat for this many seconds was killed or hangs, and no longer counts. */
 export const SILENT_AFTER_S = 20
 /** When silent processes are deleted, in seconds. Until then, operators can see when they were last alive. */
-export const FORGOTTEN_AFTER_S = 3_600
+export const LISTED_FOR_S = 3_600
 
 /** A worker's report about itself. A web process reports nothing. */
 export type ProcessRole = {

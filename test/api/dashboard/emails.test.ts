@@ -56,6 +56,13 @@ t.test('the page of an email shows its events', async (t) => {
   shows(t, page, 'Accepted by the API')
 })
 
+t.test('a subject has the direction of its own script', async (t) => {
+  const subject = 'فاتورة 42'
+  const id = await send({ subject })
+  t.match((await owner.get(`${list}/${id}`)).html, /<h1 dir="auto">[^<]*فاتورة/)
+  t.match((await owner.get(list)).html, /<div[^>]* dir="auto"[^>]*>(<a[^>]*>)?[^<]*فاتورة/)
+})
+
 t.test('untrusted text is escaped on every page', async (t) => {
   const evil = '<img src=x onerror=alert(1)>"\'{{this}}'
   const id = await send({
@@ -581,6 +588,6 @@ t.test('the search field finds by address, ID or subject and rejects conflicts',
     shows(t, await editor.get(`${list}?q=${encodeURIComponent(q)}`), 'Wholly unheard of')
   const both = await editor.get(`${list}?q=only@example.org&recipient=other@example.org`)
   t.equal(both.status, 400)
-  shows(t, both, /Search contains another recipient than its own field. Clear one of them/)
+  shows(t, both, /Search can't be combined with the recipient field. Clear one of them/)
   t.notMatch(textOf(both.html), /Q names/, 'on top, too')
 })

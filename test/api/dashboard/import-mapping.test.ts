@@ -5,7 +5,7 @@ import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts
 import { createTopic, removeTopic } from '../../../db/audience/contacts/topics.ts'
 import { showContact, showSuppression } from '../../../db/audience/suppressions/lift.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
-import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
+import { purgeUpserts } from '../../../workers/jobs/purge-upserts.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { erasePerson } from '../../support/erase.ts'
@@ -20,7 +20,7 @@ const at = (...rest: string[]) => `/teams/${team.id}/${rest.join('/')}`
 const IMPORT = at('contacts', 'import')
 const news = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'News' }))
 
-const forget = () => forgetUpserts(service.deps as unknown as WorkerDeps)
+const purge = () => purgeUpserts(service.deps as unknown as WorkerDeps)
 const known = (email: string) => contactByIdentity(database, team.id, email)
 const lastDeed = async () => (await auditEntries(database, { team: team.id, limit: 1 }))[0]
 
@@ -187,7 +187,7 @@ t.test('rejects an invalid mapping and keeps the choices', async (t) => {
     ],
     [{ email: 'email', city: `topic:${team.id}`, town: 'ignore' }, /A topic you chose has been deleted/],
     [{ email: 'email', city: 'topic:x', town: 'ignore' }, /A topic you chose has been deleted/],
-    [{ email: 'email', city: 'status=', town: 'everything' }, /Column 3 can't be used like that/],
+    [{ email: 'email', city: 'status=', town: 'everything' }, /Choose what to do with column 3 again/],
   ]
   for (const [columns, words] of cases) {
     const answer = await editor.post(draft, mapping(columns, { merge: 'yes' }))
@@ -222,12 +222,12 @@ t.test('an import older than a week still runs before it is deleted', async (t) 
   const draft = await uploaded('email\nlate@example.com\n')
   await editor.post(`${draft}/start`)
   await age()
-  await forget()
+  await purge()
   const { stop } = await startWorker(t, service)
   await until('it is done', async () => /Done/.test((await editor.get(draft)).html))
   await stop()
   t.ok(await known('late@example.com'))
-  await forget()
+  await purge()
   t.equal((await editor.get(draft)).status, 404)
 })
 
@@ -258,10 +258,10 @@ t.test('a team has up to 5 pending uploads, for a day each', async (t) => {
     database.query(sql.unsafe`
       update contact_imports set created_at = now() - make_interval(hours => ${hours}) where team_id = ${team.id}`)
   await age(23)
-  await forget()
+  await purge()
   t.equal((await editor.get(other)).status, 200)
   await age(25)
-  await forget()
+  await purge()
   t.equal((await editor.get(other)).status, 404)
   t.equal((await editor.get(third)).status, 200, 'what was started stays')
 })

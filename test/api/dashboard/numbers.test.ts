@@ -1,4 +1,5 @@
 /** The operator's pages of WhatsApp numbers, their hourly check, and other pages that show them. */
+import { sql } from 'slonik'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
 import { checkWhatsappNumbers } from '../../../workers/jobs/check-whatsapp-numbers.ts'
 import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
@@ -88,7 +89,14 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
       ['whatsapp:901', 'acme'],
     ],
   )
-  shows(t, await operator.get('/operator/senders'), /whatsapp:901 acme paused/)
+  await service.database.query(sql.unsafe`
+    insert into pgboss.job (name, data, group_id)
+    values ('deliver-whatsapp', '{"team_id": "1"}', null), ('deliver-whatsapp-parts', '{"team_id": "2"}', null),
+      ('deliver-whatsapp-number', '{"team_id": "3"}', 'whatsapp:901'),
+      ('deliver-whatsapp-number', '{"team_id": "4"}', 'whatsapp:902')`)
+  const page = await operator.get('/operator/senders')
+  shows(t, page, /whatsapp:1 default paused .* 2 WhatsApp messages of 2 teams/)
+  shows(t, page, /whatsapp:901 acme paused .* 1 WhatsApp message of 1 team/)
   shows(t, await operator.get('/operator/queues'), /deliver-whatsapp-number waits: whatsapp:901 /)
   shows(t, await operator.get('/operator/queues'), /deliver-whatsapp waits: whatsapp:1 /)
   shows(t, await operator.get('/operator/health'), /acme \+1 555-555-0901 paused RED/)

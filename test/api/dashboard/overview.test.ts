@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { claimAsOriginal } from '../../../db/maintenance/restore-guard/restore-guard.sql.ts'
-import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
+import { deletePauses, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -212,11 +212,11 @@ t.test('a paused queue is shown to the team, on messages and to operators', asyn
   shows(t, waits, 'Its queue is paused by an operator')
   t.notMatch(waits.html, 'Waiting for a worker', 'one reason, the most specific')
   shows(t, await operator.get(first), 'deliver-email is paused by an operator')
-  await deletePause(database, 'deliver-email')
+  await deletePauses(database, ['deliver-email'])
   await storePauses(database, ['deliver-broadcast'], { paused_by: 'cli' }, new Date())
   t.match(await overviewOf(team), 'Mail of broadcasts is paused by an operator')
   t.notMatch(textOf((await viewer.get(message)).html), 'paused by an operator')
-  await deletePause(database, 'deliver-broadcast')
+  await deletePauses(database, ['deliver-broadcast'])
   for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(first)])
     t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
 })
@@ -407,7 +407,7 @@ t.test('alerts are ordered by urgency', async (t) => {
     await database.query(change)
   await storePauses(database, ['deliver-email'], { paused_by: 'cli' }, new Date())
   const { html } = await owner.get(`/teams/${team.id}`)
-  await deletePause(database, 'deliver-email')
+  await deletePauses(database, ['deliver-email'])
   const words = [
     'The broadcast “News” has paused itself',
     'The webhook Broken was disabled',

@@ -6,7 +6,7 @@ import t from '../../support/tap.ts'
 const { service, call, deps, team } = await world(t)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const page = async () => {
-  await deps.refusals.flush()
+  await deps.rejections.flush()
   return viewer.get(`/teams/${team.id}/integration/log`)
 }
 
@@ -49,7 +49,7 @@ t.test('a team only sees its own calls, and none with an invalid key', async (t)
   const other = await makeTeam(service, { domain: 'other.test' })
   const stranger = await signedIn(service, { team: other.id, role: 'owner' })
   await call('GET', '/v1/contacts', { key: `${team.key.slice(0, -1)}x` })
-  await deps.refusals.flush()
+  await deps.rejections.flush()
   shows(t, await stranger.get(`/teams/${other.id}/integration/log`), 'No rejected calls.')
 })
 

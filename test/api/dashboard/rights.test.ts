@@ -169,7 +169,7 @@ t.test("owners can't see if an invited user is known elsewhere", async (t) => {
     return pages
   }
   const stranger = await sees('x-stranger')
-  t.match(stranger[0], /Give WHO this invitation: it works once, within 7 days, .* LINK/)
+  t.match(stranger[0], /Give WHO this invitation. It works once, within 7 days, .* LINK/)
   t.strictSame(await sees('x-known'), stranger)
   t.strictSame(await sees('x-operator'), stranger)
 })
@@ -183,7 +183,7 @@ t.test('an invitation works once within 7 days, a sign-in link 15 minutes', asyn
   const invitation = await invite(owner, people, email, 'viewer')
   const member = await pageOf(owner, people, email)
   const link = await pageAfter(owner, `${member}/link`)
-  shows(t, link, /Give away@example.org this link: it works once, within 15 minutes/)
+  shows(t, link, /Give away@example.org this link. It works once, within 15 minutes/)
   await owner.post(`${member}/role`, { role: 'owner' })
   const late = await invite(owner, people, 'late@example.org', 'viewer')
   now = new Date(now.getTime() + 7 * 86_400_000 - 1_000)

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp, ROUTES } from '../../../api/app.ts'
-import { createBodies, type Taking } from '../../../api/http/bodies.ts'
+import { type BodyRoute, createBodies } from '../../../api/http/bodies.ts'
 import { BODY_BUDGET, budgetFor, LARGE_BODIES_SHARE, largestBody } from '../../../api/http/body-budget.ts'
 import { type BodyShape, parseBody } from '../../../api/http/input.ts'
 import { createParser } from '../../../api/http/parser.ts'
@@ -147,7 +147,7 @@ t.test('only large and heavy bodies are parsed in the thread', async (t) => {
       body: shape,
       ...(request.url === '/heavy' ? { heavy: true } : {}),
     }
-    response.end(await bodies.during(TEAM, request, ({ parsed }) => parsed(route as Taking)))
+    response.end(await bodies.during(TEAM, request, ({ parsed }) => parsed(route as BodyRoute)))
   })
   const url = `http://127.0.0.1:${await portOf(t, server)}`
   const where = async (path: string, bytes: number) => {

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
-import { stopClock } from '../../support/clock.ts'
+import { runClock, stopClock } from '../../support/clock.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
 import { noteRecovery, noteTrouble } from '../../support/senders.ts'
 import { openStore } from '../../support/stored-emails.ts'
@@ -46,6 +46,7 @@ t.test('sender list shows pauses and events, and sender resume ends a pause', as
 })
 
 t.test('an accepted message that started after the failure ends it, once', async (t) => {
+  t.teardown(() => runClock(database))
   await trouble(70)
   await stopClock(database, at(80))
   const recover = (began: number) => database.transaction((tx) => noteRecovery(tx, SENDER, at(began)))
@@ -68,6 +69,24 @@ t.test('queue pause stops a queue, and queue status shows it', async (t) => {
     queue: 'deliver-email',
     paused: false,
   })
+})
+
+t.test('a WhatsApp queue and its parts pause and resume together', async (t) => {
+  const [whole, part] = ['deliver-whatsapp', 'deliver-whatsapp-parts']
+  const paused = async () => {
+    const queues: { queue: string; paused: boolean }[] = await cli.json(['queue', 'status'])
+    return queues.flatMap(({ queue, paused }) => (paused ? [queue] : []))
+  }
+  await cli.json(['queue', 'pause', whole])
+  t.strictSame(await paused(), [whole, part])
+  await database.query(sql.unsafe`delete from paused_queues where queue = ${part}`)
+  t.strictSame(await paused(), [whole, part], 'also if 0.1.0 paused it')
+  await cli.json(['queue', 'resume', part])
+  t.strictSame(await paused(), [])
+  await cli.json(['queue', 'pause', part])
+  t.strictSame(await paused(), [whole, part])
+  await cli.json(['queue', 'resume', whole])
+  t.strictSame(await paused(), [])
 })
 
 t.test('a requeue by filter runs in batches with one audit entry', async (t) => {

@@ -5,7 +5,7 @@ import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { deliveryState } from '../../../db/delivery/requeue.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
-import { forgetMessages } from '../../../db/maintenance/retention/purge.ts'
+import { purgeMessages } from '../../../db/maintenance/retention/purge.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { erasePerson } from '../../support/erase.ts'
 import { anEmail, byCli, world } from '../../support/service.ts'
@@ -17,13 +17,9 @@ const GONE =
   /This (email|WhatsApp message) can't be sent again: its content has been deleted, by retention or by an erasure request./
 
 /** Purges all bodies that retention allows. */
-const forgetBodies = () => {
+const purgeBodies = () => {
   const none = { events: null, messages: null, senders: null, figures: null }
-  return forgetMessages(
-    database,
-    { ...none, reports: 30, bodies: 0, files: 3 },
-    new Date(Date.now() + 60_000),
-  )
+  return purgeMessages(database, { ...none, reports: 30, bodies: 0, files: 3 }, new Date(Date.now() + 60_000))
 }
 
 const templateOf = async (html: string): Promise<string> => {
@@ -48,7 +44,7 @@ t.test("a purged rejected email isn't sent again, even with force", async (t) =>
     await refused({ html: undefined, template_id: slots, variables: { name: 'Ana' } }),
   ]
   const whole = await refused({ html: undefined, template_id: await templateOf('<p>No slots</p>') })
-  await forgetBodies()
+  await purgeBodies()
   for (const id of emptied) {
     t.match(await cli.fault(requeue('email', id)), GONE)
     t.equal(await wayOf(id), null)
@@ -80,7 +76,7 @@ t.test("an expired and purged email isn't sent", async (t) => {
     update email_states set due_at = null, scheduled_at = now(), expires_at = now(), expired_at = now()
     where id = ${body.id}`)
   t.equal(await wayOf(body.id), 'expired')
-  await forgetBodies()
+  await purgeBodies()
   t.match(await cli.fault(requeue('email', body.id)), GONE)
 })
 
@@ -90,7 +86,7 @@ t.test("doesn't resend a WhatsApp message without its parameters", async (t) => 
   const [{ id }] = body.data
   await database.query(sql.unsafe`update whatsapp_messages set status = 'failed' where id = ${id}`)
   t.equal(requeueWay(await deliveryState(database, WHATSAPP, { team_id: team.id, id })), 'forced')
-  await forgetBodies()
+  await purgeBodies()
   t.match(await cli.fault(requeue('whatsapp', id)), GONE)
   t.strictSame((await cli.json(requeue('whatsapp', '--status', 'failed'))).ids, [])
 })
@@ -98,7 +94,7 @@ t.test("doesn't resend a WhatsApp message without its parameters", async (t) => 
 t.test("a purged email can't be copied or resent", async (t) => {
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
   const id = await refused({})
-  await forgetBodies()
+  await purgeBodies()
   for (const [act, form] of [
     ['copy', {}],
     ['resend', { to: 'right@example.org' }],

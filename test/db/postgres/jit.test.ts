@@ -39,13 +39,17 @@ const jitOf = async (url: string) => (await query(url, 'show jit'))[0]?.jit
 const as = (url: string, username: string, database: string): string =>
   Object.assign(new URL(url), { username, pathname: `/${database}` }).href
 
-/** Starts a separate server with a database whose owner isn't a superuser. */
+const { url: admin } = missing === null ? await systemPostgres(t) : { url: '' }
+
+/** Creates an empty database whose owner isn't a superuser. */
 async function ownedDatabase(t: Test) {
-  const { url } = await systemPostgres(t)
-  await query(url, 'create role owner login')
-  await query(url, 'create database messages owner owner')
-  await query(url, 'create database other owner owner')
-  return { admin: url, owner: as(url, 'owner', 'messages'), other: as(url, 'owner', 'other') }
+  await query(admin, 'create role owner login')
+  for (const name of ['messages', 'other']) await query(admin, `create database ${name} owner owner`)
+  t.teardown(async () => {
+    for (const name of ['messages', 'other']) await query(admin, `drop database ${name} with (force)`)
+    await query(admin, 'drop role if exists app; drop role owner')
+  })
+  return { owner: as(admin, 'owner', 'messages'), other: as(admin, 'owner', 'other') }
 }
 
 const migrated = async (url: string): Promise<string[]> => {
@@ -66,7 +70,7 @@ async function started(url: string) {
 const OWNERS = 'alter role owner in database messages set jit = off'
 
 t.test('the release turns JIT off for its role in its database', { skip: missing ?? false }, async (t) => {
-  const { admin, owner, other } = await ownedDatabase(t)
+  const { owner, other } = await ownedDatabase(t)
   t.equal(await jitOf(owner), 'on')
   t.match(await migrated(owner), [new RegExp(OWNERS)])
   t.equal(await jitOf(owner), 'off')
@@ -80,7 +84,7 @@ t.test('the release turns JIT off for its role in its database', { skip: missing
 })
 
 t.test('a start turns JIT off for its role', { skip: missing ?? false }, async (t) => {
-  const { admin, owner } = await ownedDatabase(t)
+  const { owner } = await ownedDatabase(t)
   await migrate(owner)
   await query(admin, 'create role app login in role owner')
   const app = as(admin, 'app', 'messages')
@@ -99,7 +103,7 @@ t.test('a start turns JIT off for its role', { skip: missing ?? false }, async (
 })
 
 t.test('logs the statement for a role without the right', { skip: missing ?? false }, async (t) => {
-  const { admin, owner } = await ownedDatabase(t)
+  const { owner } = await ownedDatabase(t)
   await migrate(owner)
   await query(admin, 'create role app login in role owner; alter role app set role owner')
   const statement = 'alter role app in database messages set jit = off'

@@ -4,6 +4,7 @@ import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
 import { boolean, mixed, number, object, string } from 'yup'
 import { openDatabase } from '../../../db/postgres/pool.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
 import { insertJobs } from '../../../db/queue/insert.sql.ts'
 import { openJob } from '../../../db/queue/jobs.sql.ts'
 import { deadLetterQueue, JOBS, type JobName } from '../../../db/queue/jobs.ts'
@@ -26,7 +27,7 @@ async function begin(t: Test) {
     await boss.stop({ graceful: false })
     await database.end()
   })
-  return { database, boss, faults }
+  return { url, database, boss, faults }
 }
 
 const JOB = 'check-email'
@@ -197,13 +198,31 @@ const tableRow = object({
 t.test('table names leave space for index names', async (t) => {
   const { database } = await begin(t)
   const tables = await database.any(sql.type(tableRow)`
-    select q.name, q.table_name, coalesce(bool_and(i.indisvalid) and count(*) = 2, false) as valid
+    select q.name, q.table_name, coalesce(bool_and(i.indisvalid) and count(*) = 3, false) as valid
     from pgboss.queue q left join pg_index i
-      on i.indexrelid in (to_regclass('pgboss.' || q.table_name || '_busy'), to_regclass('pgboss.' || q.table_name || '_due'))
+      on i.indexrelid = any(array(
+        select to_regclass('pgboss.' || q.table_name || suffix) from unnest(array['_busy', '_due', '_dlq']) suffix))
     group by 1, 2`)
   t.ok(tables.length > Object.keys(JOBS).length)
   for (const { name, table_name, valid } of tables) {
     t.ok(`${table_name}_group`.length <= 63, `${name}: ${table_name}`)
     t.ok(valid, name)
   }
+})
+
+t.test('renamed scheduled jobs share the queues of 0.1.0', async (t) => {
+  const { url, boss, database } = await begin(t)
+  const nameRow = sql.type(object({ name: string().defined() }))
+  const created = await database.anyFirst(nameRow`select name from pgboss.queue`)
+  const of010 = ['count-figures', 'forget-messages', 'forget-reports', 'forget-sessions', 'forget-upserts']
+  t.strictSame(created.filter((name) => /^(count|forget|purge)-(?!whatsapp)/.test(name)).sort(), of010)
+  await boss.send('forget-sessions', {})
+  const consumer = await openConsumer(url, { connections: 2, onError: (error) => t.fail(error.message) })
+  t.teardown(() => consumer.stop(1_000))
+  let runs = 0
+  await consumer.schedule('purge-sessions', async () => {
+    runs += 1
+  })
+  await until('the waiting job has run', () => runs === 1)
+  t.strictSame(await database.anyFirst(nameRow`select name from pgboss.schedule`), ['forget-sessions'])
 })

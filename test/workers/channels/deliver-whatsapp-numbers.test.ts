@@ -278,6 +278,22 @@ const OLD = {
       returning id`),
 }
 
+t.test('a waiting message fails if its template needs media by then', async (t) => {
+  const { cloud, work } = await begin(t, ({ body }) =>
+    body.template?.components?.some(({ type }) => type === 'header') ? answering(132012) : undefined,
+  )
+  const name = 'gains_a_picture'
+  const { team, template, send } = await sender({ own: false, definition: aTemplate({}, { name }) })
+  const [id = ''] = await send()
+  const changed = await makeTemplate(service, team.id, aTemplate({ header: { format: 'IMAGE' } }, { name }))
+  t.equal(changed.id, template.id)
+  t.strictSame(await queuesOf(id), ['deliver-whatsapp'])
+  await work()
+  const show = () => cli.json(['whatsapp', 'show', team.id, id])
+  await until('it failed', async () => (await show()).status === 'failed')
+  t.equal(cloud.messages().length, 1)
+})
+
 t.test('version 0.1.0 gives jobs to messages it can send, and to no others', async (t) => {
   const { from, cloud } = await begin(t)
   const [plain, numbered] = [await sender({ own: false }), await sender()]

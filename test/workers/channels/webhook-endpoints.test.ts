@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { answerWords } from '../../../api/dashboard/pages/webhooks/parts.ts'
-import { forgetMessages } from '../../../db/maintenance/retention/purge.ts'
+import { purgeMessages } from '../../../db/maintenance/retention/purge.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
 import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'
@@ -179,11 +179,11 @@ t.test('erasing a contact deletes their waiting webhooks; past ones expire by ag
   await service.database.query(sql.unsafe`
     update webhook_messages set status = 'delivered' where endpoint_id = ${endpoint.id}`)
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
-  await forgetMessages(service.database, KEPT, inDays(2))
+  await purgeMessages(service.database, KEPT, inDays(2))
   const left = async () =>
     await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
       select count(*) as count from webhook_messages where endpoint_id = ${endpoint.id}`)
   t.equal(await left(), 1)
-  await forgetMessages(service.database, KEPT, inDays(4))
+  await purgeMessages(service.database, KEPT, inDays(4))
   t.equal(await left(), 0)
 })

@@ -8,7 +8,7 @@ import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
 import { messagesToDeliver } from '../../../db/messages/whatsapp/messages.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
-import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
+import { deletePauses, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
 import { runClock, shiftClock, stopClock } from '../../support/clock.ts'
@@ -244,7 +244,7 @@ t.test('a pause of its queue, team or sender doesn’t count towards the 24 h', 
   await storePauses(database, ['deliver-email'], { paused_by: 'cli' }, new Date())
   await shiftClock(database, 10 * 3_600)
   await database.transaction((tx) => suspendTeam({ tx, now: new Date(), actor: 'cli' }, team.id))
-  await deletePause(database, 'deliver-email')
+  await deletePauses(database, ['deliver-email'])
   await shiftClock(database, 20 * 3_600)
   await database.transaction((tx) => pauseSender(tx, sender, 86_400, 'over quota'))
   await database.transaction((tx) => resumeTeam({ tx, now: new Date(), actor: 'cli' }, team.id))

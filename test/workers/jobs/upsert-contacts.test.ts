@@ -10,7 +10,7 @@ import type { FetchedJob } from '../../../db/queue/claims.ts'
 import { openJobsBefore } from '../../../db/queue/jobs.sql.ts'
 import type { Batch } from '../../../workers/batches/batches.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
-import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
+import { purgeUpserts } from '../../../workers/jobs/purge-upserts.ts'
 import { runUpserts } from '../../../workers/jobs/upsert-contacts.ts'
 import { startApi } from '../../support/api-process.ts'
 import { shiftClock } from '../../support/clock.ts'
@@ -207,7 +207,7 @@ t.test('finished upserts are deleted; waiting ones are not', async (t) => {
   await runUpserts(batchOf(old), handlerDeps(service))
   const at = async (hours: number): Promise<number> => {
     await shiftClock(service.database, hours * 3_600)
-    await forgetUpserts(handlerDeps(service))
+    await purgeUpserts(handlerDeps(service))
     return count(service, 'all')
   }
   t.equal(await at(0), 2, 'the answer may still be on its way')

@@ -28,7 +28,7 @@ import { listTemplates } from './listing.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './provider.ts'
 
 export type WhatsappCloudOptions = {
-  /** The Graph API with its version, such as https://graph.facebook.com/v23.0. */
+  /** The Graph API with its version, such as https://graph.facebook.com/v26.0. */
   url: string
   /** The time limits of one send and its connection, in milliseconds. */
   timeout_ms?: number

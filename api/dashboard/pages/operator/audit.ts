@@ -120,6 +120,8 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
             }),
         }),
         {
+          main: 'Action',
+          grow: ['Who', 'Team'],
           wrap: ['Action', 'About'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',

@@ -16,10 +16,10 @@ import { blamedSenders } from '../../../../db/stats/fleet/sender-reports.sql.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { status, text, time } from '../../components/cell.ts'
 import type { Section } from '../../components/section.ts'
-import { act, compact, factsOf, get, press, tableOf } from '../../server/builders.ts'
+import { action, button, compact, factsOf, get, tableOf } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { redirect, show } from '../../server/page.ts'
-import { judgedWords } from '../background-job.ts'
+import { describeReview } from '../background-job.ts'
 import { type DatabaseState, databaseAlerts, databaseState, SAFETY_SETTINGS } from './database-state.ts'
 import { numbersTable } from './whatsapp-numbers.ts'
 
@@ -85,7 +85,7 @@ async function judgedFacts(tx: Tx, now: Date): Promise<Section | false> {
     job !== null &&
     factsOf(
       {
-        Checked: text(judgedWords(job.result)),
+        Checked: text(describeReview(job.result)),
         Finished: job.finished_at === null ? text('not yet') : time(job.finished_at, now),
       },
       { title: 'Suppressions from before the upgrade' },
@@ -109,7 +109,7 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
           Detail: text(detail),
           When: time(occurred_at, now),
         }),
-        { title: 'WhatsApp accounts and numbers', empty: '' },
+        { title: 'WhatsApp accounts and numbers', grow: ['Detail'], empty: '' },
       ),
   ])
 }
@@ -157,7 +157,7 @@ async function returnPathSections(
   ])
 }
 
-const check = act('operator', `${PATH}/check`, async (by) => {
+const check = action('operator', `${PATH}/check`, async (by) => {
   const id = await requestCheck(by)
   return redirect(`${PATH}?check=${id}`)
 })
@@ -177,7 +177,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     actions: {
       forms: [
         { action: PATH, method: 'get', fields: [], submit: 'Refresh', tone: 'quiet' },
-        press(`${PATH}/check`, 'Check email now', { tone: 'quiet' }),
+        button(`${PATH}/check`, 'Check email now', { tone: 'quiet' }),
       ],
     },
     sections: [

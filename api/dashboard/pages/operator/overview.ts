@@ -4,13 +4,14 @@ import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/auto-pause.sql.ts'
+import { PART_OF } from '../../../../db/queue/jobs.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
+import { LISTED_FOR_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, duration, number, plural, status, text, time } from '../../components/cell.ts'
 import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
-import { compact, get, press, tableOf } from '../../server/builders.ts'
+import { button, compact, get, tableOf } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
 import { groupAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { healthChecks } from './health-checks.ts'
@@ -63,10 +64,11 @@ const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
 /** Returns alerts for paused queues. Those paused because the database is a copy share one alert. */
 function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   const all = [...paused.values()]
-  const others = all.filter(({ reason }) => reason !== RESTORED)
+  const byHand = all.filter(({ reason }) => reason !== RESTORED)
+  const others = byHand.filter(({ queue }) => !paused.has(PART_OF.get(queue) ?? ''))
   const link = { href: '/operator/queues', label: 'Resume it' }
   return compact([
-    others.length < all.length && { ...RESTORED_COPY, link },
+    byHand.length < all.length && { ...RESTORED_COPY, link },
     ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
   ])
 }
@@ -170,7 +172,7 @@ const checksSection = (checks: readonly Check[]): Section => ({
 
 const overview = get('operator', PATH, async ({ now }, deps) => {
   const { database } = deps
-  const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
+  const processes = await liveProcesses(database, LISTED_FOR_S)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
   const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
@@ -188,7 +190,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
       alerts.length === 0
         ? status('yes', { tone: 'good' })
         : status(plural(alerts.length, 'alert'), { tone: 'bad' }),
-    actions: { forms: [press('/operator/health/check', 'Check the relay', { tone: 'quiet' })] },
+    actions: { forms: [button('/operator/health/check', 'Check the relay', { tone: 'quiet' })] },
     sections: [
       { kind: 'alerts', id: 'alerts', live: true, alerts, calm: 'Nothing is stuck.' },
       { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },

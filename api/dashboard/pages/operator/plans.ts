@@ -6,7 +6,7 @@ import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { markOf } from '../../../../db/validation/mark.ts'
 import { number, plural, text } from '../../components/cell.ts'
 import { jsonTyped } from '../../components/typed.ts'
-import { act, field, formOf, get, hidden, tableOf } from '../../server/builders.ts'
+import { action, field, formOf, get, hidden, tableOf } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/plans'
@@ -54,7 +54,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   })
 })
 
-const replace = act(
+const replace = action(
   'operator',
   PATH,
   async (by, { form }) => {

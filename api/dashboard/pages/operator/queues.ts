@@ -10,6 +10,7 @@ import {
   QUEUES,
   resumeQueue,
   type ShownQueue,
+  withParts,
 } from '../../../../db/delivery/queues.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { RequestError } from '../../../../db/errors.ts'
@@ -25,17 +26,17 @@ import { type Cell, countdown, duration, number, plural, status, text, time } fr
 import type { Alert, Form, Section } from '../../components/section.ts'
 import { RESTORED_COPY } from '../../components/timeline.ts'
 import {
-  act,
+  action,
   alertsOf,
+  button,
   buttonCell,
   compact,
   factsOf,
   get,
   post,
-  press,
   tableOf,
 } from '../../server/builders.ts'
-import { countedFields, countedOf, countedWords } from '../../server/confirmed-count.ts'
+import { countedFields, countedValues, readCounted } from '../../server/confirmed-count.ts'
 import { redirect, show } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { backgroundJobAnswer } from '../background-job.ts'
@@ -44,7 +45,7 @@ import { queueName } from './queue-names.ts'
 
 const PATH = '/operator/queues'
 
-const button = ({ queue, paused }: ShownQueue): Cell =>
+const pauseCell = ({ queue, paused }: ShownQueue): Cell =>
   paused
     ? buttonCell(`${PATH}/${queue}/resume`, 'Resume queue')
     : buttonCell(`${PATH}/${queue}/pause`, 'Pause queue', { tone: 'quiet' })
@@ -63,7 +64,7 @@ export function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: 
   return status(`${name}, paused`, { tone: 'warn', href, detail })
 }
 
-const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all')
+const RESUME_ALL: Form = button(`${PATH}/restored`, 'Resume all')
 
 /** Maximum number of reasons on a page. */
 const MAX_REASONS = 50
@@ -114,7 +115,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
           ),
           Done: text(rate(queue.completed_per_second), { number: true }),
           Workers: number(queue.workers.length),
-          Pause: button(queue),
+          Pause: pauseCell(queue),
         }),
         { id: 'queues', live: true, empty: '' },
       ),
@@ -162,8 +163,8 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
     actions: {
       forms: [
         shown?.paused
-          ? press(`${PATH}/${queue}/resume`, 'Resume queue')
-          : press(`${PATH}/${queue}/pause`, 'Pause queue', { tone: 'quiet' }),
+          ? button(`${PATH}/${queue}/resume`, 'Resume queue')
+          : button(`${PATH}/${queue}/pause`, 'Pause queue', { tone: 'quiet' }),
       ],
     },
     sections: compact([
@@ -178,20 +179,20 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
           Last: time(last_at, now),
           'The newest': text(samples.join(' '), { code: true }),
           Retry: buttonCell(action, `Retry ${plural(count, 'job')}`, {
-            sends: { reason, ...countedWords({ most: count, seen }) },
+            sends: { reason, ...countedValues({ most: count, seen }) },
           }),
         }),
         { title: 'Failed jobs', wrap: ['Reason', 'The newest'], empty: 'No failed jobs.' },
       ),
       rows.length >= 2 && {
         kind: 'actions',
-        forms: [press(action, 'Retry all', { fields: countedFields({ most: all, seen }), tone: 'quiet' })],
+        forms: [button(action, 'Retry all', { fields: countedFields({ most: all, seen }), tone: 'quiet' })],
       },
     ]),
   })
 })
 
-const pause = act(
+const pause = action(
   'operator',
   `${PATH}/:queue/pause`,
   async (by, { params }) => {
@@ -200,24 +201,24 @@ const pause = act(
     return redirect(PATH, `The queue ${queue} is paused. Jobs already in progress will finish.`)
   },
   async ({ params }, { database }) => {
-    const queue = queueOf(params)
-    const { ready = 0, deferred = 0 } = (await listQueues(database)).find((one) => one.queue === queue) ?? {}
-    const waiting = counted(ready + deferred).text
+    const queues = withParts(queueOf(params))
+    const shown = (await listQueues(database)).filter((one) => queues.some((queue) => queue === one.queue))
+    const waiting = counted(shown.reduce((sum, { ready, deferred }) => sum + ready + deferred, 0)).text
     return {
-      question: `Pause ${queueName(queue)}? Its jobs wait until you resume it.`,
+      question: `Pause ${queues.map(queueName).join(' and ')}? The jobs wait until you resume.`,
       warning: `Waiting now: ${waiting}.`,
       answer: 'Pause queue',
     }
   },
 )
 
-const resume = act('operator', `${PATH}/:queue/resume`, async (by, request) => {
+const resume = action('operator', `${PATH}/:queue/resume`, async (by, request) => {
   const queue = queueOf(request.params)
   await resumeQueue(by, queue)
   return redirect(PATH, `The queue ${queue} is resumed.`)
 })
 
-const resumeCopy = act(
+const resumeCopy = action(
   'operator',
   `${PATH}/restored`,
   async (by) => {
@@ -239,7 +240,7 @@ const redrive = post(
   `${PATH}/:queue/redrive`,
   async (request, deps) => {
     const queue = queueOf(request.params)
-    const counted = countedOf(request.form)
+    const counted = readCounted(request.form)
     const job = await beginBackgroundJob(deps, {
       kind: 'queue.redrive',
       given: { queue, reason: request.form.get('reason'), ...counted },
@@ -250,7 +251,7 @@ const redrive = post(
     return backgroundJobAnswer(job, PATH, `${plural(job.done, 'job')} of ${queue} will be retried.`)
   },
   ({ params, form }) => {
-    const many = plural(countedOf(form).most, 'failed job')
+    const many = plural(readCounted(form).most, 'failed job')
     return { question: `Retry ${many} of ${queueName(queueOf(params))}?`, answer: `Retry ${many}` }
   },
 )

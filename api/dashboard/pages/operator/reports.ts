@@ -11,8 +11,8 @@ import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
 import { number, plural, status, text, time } from '../../components/cell.ts'
 import type { Form } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
-import { act, compact, factsOf, get, hidden, press, tableOf } from '../../server/builders.ts'
-import { type Counted, countedFields, countedOf } from '../../server/confirmed-count.ts'
+import { action, button, compact, factsOf, get, hidden, tableOf } from '../../server/builders.ts'
+import { type Counted, countedFields, readCounted } from '../../server/confirmed-count.ts'
 import { defineFilter, oneOf, search } from '../../server/filter.ts'
 import { addressWith, idParam, pageById, queryParam } from '../../server/list.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
@@ -29,7 +29,7 @@ const countWords = ({ most }: Counted): string => (most === 1 ? '1 report' : `al
 function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
   const many = countWords(counted)
   const action = addressWith({ path: `${PATH}/${verb}`, query: filter.set(query) }, {})
-  return press(action, verb === 'replay' ? `Replay ${many}` : `Drop ${many}`, {
+  return button(action, verb === 'replay' ? `Replay ${many}` : `Drop ${many}`, {
     fields: [
       ...filter.names.map((name) => hidden(name, queryParam(query, name) ?? '')),
       ...countedFields(counted),
@@ -73,7 +73,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
             Reason: text(reason),
             Bytes: number(bytes),
           }),
-          { title: 'Reports', empty: '', next: page.next },
+          { title: 'Reports', main: 'Reason', empty: '', next: page.next },
         ),
     ]),
   })
@@ -84,7 +84,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const found = await asActor(request, deps, (by) => readReport(by, params.report_id))
   const { id, provider, received_at, state, reason, body } = found
   const one = (verb: 'replay' | 'drop'): Form =>
-    press(`${PATH}/${verb}`, verb === 'replay' ? 'Replay report' : 'Drop report', {
+    button(`${PATH}/${verb}`, verb === 'replay' ? 'Replay report' : 'Drop report', {
       fields: [hidden('id', id)],
       tone: verb === 'drop' ? 'danger' : undefined,
     })
@@ -106,10 +106,10 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
 function parseReportFilter(form: URLSearchParams): ParkedFilter {
   const id = idParam(form, 'id')
   if (id !== undefined) return { ids: [id] }
-  return { ...filter.read(form), ...countedOf(form) }
+  return { ...filter.read(form), ...readCounted(form) }
 }
 
-const replay = act(
+const replay = action(
   'operator',
   `${PATH}/replay`,
   async (by, request) => {
@@ -119,12 +119,12 @@ const replay = act(
   },
   ({ form }) => {
     if (form.has('id')) return null
-    const many = countWords(countedOf(form))
+    const many = countWords(readCounted(form))
     return { question: `Replay ${many}?`, answer: `Replay ${many}` }
   },
 )
 
-const drop = act(
+const drop = action(
   'operator',
   `${PATH}/drop`,
   async (by, request) => {
@@ -134,7 +134,7 @@ const drop = act(
   },
   ({ form }) => {
     if (form.has('id')) return { question: 'Drop this report?', answer: 'Drop report', tone: 'danger' }
-    const many = countWords(countedOf(form))
+    const many = countWords(readCounted(form))
     return { question: `Drop ${many}?`, answer: `Drop ${many}`, tone: 'danger' }
   },
 )

@@ -1,13 +1,14 @@
 /** Lists senders (relays, accounts and numbers) with their state and history, and resumes them. */
 
 import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
+import { withParts } from '../../../../db/delivery/queues.ts'
 import { listSenders, resumeSender, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { type Cell, countdown, plural, status, text, time } from '../../components/cell.ts'
 import type { Section } from '../../components/section.ts'
-import { act, buttonCell, compact, get, tableOf } from '../../server/builders.ts'
+import { action, buttonCell, compact, get, tableOf } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 
 const PATH = '/operator/senders'
@@ -53,7 +54,8 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
     {
       id: 'webhooks',
       title: 'Paused webhooks',
-      note: `Servers of teams that asked us to wait. Nothing else waits for them. Up to ${WEBHOOKS_SHOWN} are listed.`,
+      grow: ['Webhook', 'Why'],
+      note: `Servers of teams that asked us to wait. Other webhooks aren’t affected. Up to ${WEBHOOKS_SHOWN} are listed.`,
       live: true,
       empty: '',
     },
@@ -68,7 +70,7 @@ async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMa
   for (const { key, name, state } of rows) {
     const { channel, group } = deliveryOfSender(key, name)
     if (state === 'sending' || state === 'slowed') continue
-    const { jobs, teams } = await waitingOfTeams(tx, channel.job, { group, most: MAX_COUNTED })
+    const { jobs, teams } = await waitingOfTeams(tx, withParts(channel.job), { group, most: MAX_COUNTED })
     const atLeast = jobs < MAX_COUNTED ? '' : 'at least '
     words.set(key, `${atLeast}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`)
   }
@@ -106,7 +108,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
   })
 })
 
-const resume = act('operator', `${PATH}/resume`, async (by, request) => {
+const resume = action('operator', `${PATH}/resume`, async (by, request) => {
   const key = request.query.get('key') ?? ''
   await resumeSender(by, key)
   return redirect(PATH, `${key} is resumed.`)

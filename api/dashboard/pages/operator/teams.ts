@@ -32,15 +32,15 @@ import {
 } from '../../components/cell.ts'
 import type { Field, Form, Section } from '../../components/section.ts'
 import {
-  act,
+  action,
   alertsOf,
+  button,
   compact,
   factsOf,
   field,
   formOf,
   get,
   hidden,
-  press,
   tableOf,
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
@@ -75,10 +75,10 @@ const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
 
 const filter = defineFilter({ name: search('Name'), sort: chips(TEAM_SORTS) })
 
-type Listed = Awaited<ReturnType<typeof teamsOfIds>>[number]
+type TeamItem = Awaited<ReturnType<typeof teamsOfIds>>[number]
 
 /** Describes the plan of a team, and if it is suspended, paused or a test team. */
-const planWords = ({ plan, test, suspended_at, bulk_paused_at }: Listed): string =>
+const planWords = ({ plan, test, suspended_at, bulk_paused_at }: TeamItem): string =>
   compact<string>([
     suspended_at !== null && 'suspended',
     suspended_at === null && bulk_paused_at !== null && 'broadcasts and batches are paused',
@@ -134,7 +134,7 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
   })
 })
 
-const create = act('operator', PATH, async (by, { form }) => {
+const create = action('operator', PATH, async (by, { form }) => {
   const test = form.get('test') === 'yes'
   const wanted = { name: form.get('name') ?? '', plan: form.get('plan') ?? by.defaultPlan, test }
   const team = await createTeam(by, wanted)
@@ -151,8 +151,8 @@ const FIGURES = [
 
 const suspension = (id: string, suspendedAt: string | null): Form =>
   suspendedAt === null
-    ? press(`${PATH}/${id}/suspend`, 'Suspend team', { tone: 'danger' })
-    : press(`${PATH}/${id}/resume`, 'Resume team')
+    ? button(`${PATH}/${id}/suspend`, 'Suspend team', { tone: 'danger' })
+    : button(`${PATH}/${id}/resume`, 'Resume team')
 
 /** Builds the form with the plan and the team's own limits. An empty field means the plan's limit. */
 async function planForm(team: TeamView, tx: Tx): Promise<Section> {
@@ -199,7 +199,7 @@ async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
   )
 }
 
-const changeNumber = act('operator', `${PATH}/:id/number`, async (by, { params: { id }, form }) => {
+const changeNumber = action('operator', `${PATH}/:id/number`, async (by, { params: { id }, form }) => {
   const { number: name, waiting } = await changeTeamNumber(by, id, form.get('number') ?? '')
   const words = waiting === 0 ? '' : ` ${plural(waiting, 'message')} wait for another number.`
   return redirect(pageOfTeam(id), `The team sends from the number ${name}.${words}`)
@@ -232,7 +232,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
     actions: {
       links: [{ href: teamPath(team), label: 'Open its dashboard' }],
       forms: compact([
-        bulk_paused !== null && press(`${PATH}/${team.id}/resume-bulk`, RESUME_BULK),
+        bulk_paused !== null && button(`${PATH}/${team.id}/resume-bulk`, RESUME_BULK),
         suspension(team.id, suspended_at),
       ]),
     },
@@ -288,7 +288,7 @@ function leftIn(form: URLSearchParams): (name: string) => boolean {
   return (name) => Object.hasOwn(shown, name) && shown[name] === form.get(name)
 }
 
-const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params: { id }, form }) => {
+const changePlan = action('operator', `${PATH}/:id/plan`, async (by, { params: { id }, form }) => {
   const isLeft = leftIn(form)
   const figures = FIGURES.flatMap(({ name }) => {
     const value = isLeft(name) ? undefined : figureOf(form, name)
@@ -300,12 +300,12 @@ const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params: { id
   return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
 })
 
-const resumeBulkEmail = act('operator', `${PATH}/:id/resume-bulk`, async (by, { params: { id } }) => {
+const resumeBulkEmail = action('operator', `${PATH}/:id/resume-bulk`, async (by, { params: { id } }) => {
   const team = await resumeBulk(by, id)
   return redirect(pageOfTeam(id), `Broadcasts and batches of ${team.name} are resumed.`)
 })
 
-const suspend = act(
+const suspend = action(
   'operator',
   `${PATH}/:id/suspend`,
   async (by, { params: { id } }) => {
@@ -320,7 +320,7 @@ const suspend = act(
   }),
 )
 
-const resume = act('operator', `${PATH}/:id/resume`, async (by, { params: { id } }) => {
+const resume = action('operator', `${PATH}/:id/resume`, async (by, { params: { id } }) => {
   const team = await resumeTeam(by, id)
   return redirect(pageOfTeam(id), `${team.name} is resumed. Queued messages are sent.`)
 })

@@ -21,8 +21,9 @@ import { type Cell, number, plural, status, text, time } from '../../components/
 import type { Field, Section } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import {
-  act,
+  action,
   alertsOf,
+  button,
   compact,
   factsOf,
   field,
@@ -30,7 +31,6 @@ import {
   get,
   hidden,
   post,
-  press,
   tableOf,
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
@@ -50,7 +50,7 @@ const stateOf = ({ paused }: WhatsappNumber): Cell =>
   paused ? status('paused', { tone: 'warn' }) : status('active')
 
 /** Returns the dependencies of number use cases, with the user of the request. */
-const toolsOf = (request: PersonRequest, deps: PageDeps): NumberTools => ({
+const createTools = (request: PersonRequest, deps: PageDeps): NumberTools => ({
   run: (work) => asActor(request, deps, work),
   secrets: deps.secrets,
   url: deps.graphApi,
@@ -130,17 +130,19 @@ const add = post('operator', PATH, async (request, deps) => {
     ...{ account_id: form.get('account_id')?.trim() ?? '', token: form.get('token')?.trim() ?? '' },
     ...{ app_secret: typed(form, 'app_secret'), messages_per_second: rateOf(form) },
   }
-  const added = await addNumber(toolsOf(request, deps), given, { subscribe: form.get('subscribe') === 'yes' })
+  const added = await addNumber(createTools(request, deps), given, {
+    subscribe: form.get('subscribe') === 'yes',
+  })
   return redirect(pageOf(added.name), `The number ${added.name} was added. ${missingWords(added)}`)
 })
 
 const missingWords = ({ missing }: Pick<WhatsappNumber, 'missing'>): string =>
   missing.length === 0 ? 'Nothing is missing.' : `${plural(missing.length, 'step')} to do.`
 
-type Shown = Awaited<ReturnType<typeof showNumber>>
+type NumberDetail = Awaited<ReturnType<typeof showNumber>>
 
 const metaFacts = (
-  shown: Shown,
+  shown: NumberDetail,
   { teams, waiting, now }: { teams: number; waiting: number; now: Date },
 ): Section =>
   factsOf(
@@ -156,7 +158,7 @@ const metaFacts = (
     { title: 'Data from Meta' },
   )
 
-const hookFacts = (shown: Shown): Section =>
+const hookFacts = (shown: NumberDetail): Section =>
   factsOf(
     {
       'Callback path': text(shown.hook ?? '/hooks/whatsapp', { code: true, copy: true }),
@@ -171,7 +173,7 @@ const hookFacts = (shown: Shown): Section =>
     },
   )
 
-const changeForm = (shown: Shown): Section =>
+const changeForm = (shown: NumberDetail): Section =>
   formOf(
     `${pageOf(shown.name)}/set`,
     'Save number',
@@ -198,12 +200,12 @@ const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, {
     actions: {
       forms: [
         ...(shown.subscribed === false
-          ? [press(`${here}/check`, 'Subscribe app', { fields: [hidden('subscribe', 'yes')] })]
+          ? [button(`${here}/check`, 'Subscribe app', { fields: [hidden('subscribe', 'yes')] })]
           : []),
-        press(`${here}/check`, 'Check now', { tone: 'quiet' }),
-        press(`${here}/resume`, 'Resume number', { tone: 'quiet' }),
-        press(`${here}/pause`, 'Pause number', { tone: 'quiet' }),
-        press(`${here}/remove`, 'Remove number', { tone: 'danger' }),
+        button(`${here}/check`, 'Check now', { tone: 'quiet' }),
+        button(`${here}/resume`, 'Resume number', { tone: 'quiet' }),
+        button(`${here}/pause`, 'Pause number', { tone: 'quiet' }),
+        button(`${here}/remove`, 'Remove number', { tone: 'danger' }),
       ].filter(({ submit }) => submit !== (shown.paused ? 'Pause number' : 'Resume number')),
     },
     sections: [
@@ -227,19 +229,19 @@ const set = post('operator', `${PATH}/:name/set`, async (request, deps) => {
     ...{ token: typed(form, 'token'), app_secret: typed(form, 'app_secret') },
     messages_per_second: rateOf(form),
   }
-  await setNumber(toolsOf(request, deps), params.name, change)
+  await setNumber(createTools(request, deps), params.name, change)
   return redirect(pageOf(params.name), 'The number was saved.')
 })
 
 const check = post('operator', `${PATH}/:name/check`, async (request, deps) => {
   const subscribe = request.form.get('subscribe') === 'yes'
-  const checked = await checkNumber(toolsOf(request, deps), request.params.name, { subscribe })
+  const checked = await checkNumber(createTools(request, deps), request.params.name, { subscribe })
   return redirect(pageOf(checked.name), `Checked with Meta. ${missingWords(checked)}`)
 })
 
 /** Defines an action on a number. */
 const doing = (verb: string, work: (by: By, name: string) => Promise<unknown>, words: string) =>
-  act('operator', `${PATH}/:name/${verb}`, async (by, { params: { name } }) => {
+  action('operator', `${PATH}/:name/${verb}`, async (by, { params: { name } }) => {
     await work(by, name)
     return redirect(pageOf(name), words)
   })
@@ -247,7 +249,7 @@ const doing = (verb: string, work: (by: By, name: string) => Promise<unknown>, w
 const pause = doing('pause', pauseNumber, 'The number is paused. Its messages wait.')
 const resume = doing('resume', resumeNumber, 'The number is resumed.')
 
-const remove = act(
+const remove = action(
   'operator',
   `${PATH}/:name/remove`,
   async (by, { params: { name } }) => {

@@ -17,8 +17,8 @@ import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
 import { plural } from '../../components/cell.ts'
 import { zoneOf } from '../../components/zone.ts'
-import { act, post } from '../../server/builders.ts'
-import { countedOf, countedWords } from '../../server/confirmed-count.ts'
+import { action, post } from '../../server/builders.ts'
+import { countedValues, readCounted } from '../../server/confirmed-count.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { dayOf, wordParam } from '../../server/list.ts'
 import { type PageAnswer, type Question, redirect, type TeamRequest, teamPath } from '../../server/page.ts'
@@ -31,7 +31,7 @@ const MAX_REPLAYED = 100_000
 
 const one = ({ team, params }: TeamRequest<'id'>): string => teamPath(team, 'webhooks', params.id)
 
-const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
+const set = action('owner', `${PATH}/:id/set`, async (by, request) => {
   const { team, params, form } = request
   const before = await requireEndpoint(by.tx, team.id, params.id)
   await changeEndpoint(
@@ -50,7 +50,7 @@ const doing = (
   words: string,
   asks?: ReturnType<typeof asking>,
 ) =>
-  act(
+  action(
     'owner',
     `${PATH}/:id/${verb}`,
     async (by, request) => {
@@ -110,7 +110,7 @@ async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<
     question: `Send ${which} to ${name} again?`,
     warning: `Which: ${REPLAY_LABELS[replay.what]}.`,
     answer: 'Send again',
-    fields: countedWords({ most, seen: replay.seen }),
+    fields: countedValues({ most, seen: replay.seen }),
   }
 }
 
@@ -121,7 +121,7 @@ const replay = post(
     const { form, team, params, person } = request
     const id = params.id
     const replay = await replayWanted(request, deps)
-    const counted = countedOf(form)
+    const counted = readCounted(form)
     const given = { ...replay, ...counted }
     const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
     const job = await beginBackgroundJob(deps, { kind: 'webhook.replay', ...shared })
@@ -137,7 +137,7 @@ const replay = post(
   askToReplay,
 )
 
-const rotate = act(
+const rotate = action(
   'owner',
   `${PATH}/:id/rotate`,
   async (by, request) => {
@@ -152,7 +152,7 @@ const rotate = act(
   }),
 )
 
-const remove = act(
+const remove = action(
   'owner',
   `${PATH}/:id/remove`,
   async (by, request) => {

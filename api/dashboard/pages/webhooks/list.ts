@@ -3,7 +3,7 @@
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
 import { number, text, time } from '../../components/cell.ts'
-import { act, compact, formOf, get, tableOf } from '../../server/builders.ts'
+import { action, compact, formOf, get, tableOf } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 import { sortable } from '../../server/sort.ts'
 import { endpointFields, endpointStateCell, fieldsFor, PATH, typeWords } from './parts.ts'
@@ -38,6 +38,8 @@ const list = get('viewer', PATH, async (request, { database }) => {
           }),
           {
             id: 'webhooks',
+            main: 'Name',
+            grow: ['Name', 'Events'],
             live: true,
             empty:
               team.role === 'owner'
@@ -55,7 +57,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
   })
 })
 
-const create = act('owner', PATH, async (by, request) => {
+const create = action('owner', PATH, async (by, request) => {
   const { secret, id, name } = await addEndpoint(
     { ...by, allowed: by.webhookNetworks },
     request.team.id,

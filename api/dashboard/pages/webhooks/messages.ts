@@ -20,7 +20,7 @@ import type { Alert, Moment, Section } from '../../components/section.ts'
 import { webhookSentence } from '../../components/sentence.ts'
 import { mainReason, stateAlert, stopsOf } from '../../components/timeline.ts'
 import { asActor, auditRead } from '../../server/action.ts'
-import { factsOf, get, post, press } from '../../server/builders.ts'
+import { button, factsOf, get, post } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { chips, defineFilter, oneOf } from '../../server/filter.ts'
 import { listOf, PLACE_PARAMS, pageById } from '../../server/list.ts'
@@ -63,6 +63,7 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
         },
         {
           fresh: true,
+          main: 'Type',
           filtered: filter.set(query).size > 0,
           many: 'messages',
           nothing: 'No message matches.',
@@ -88,6 +89,7 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
       ...filter.shown(request),
       listOf(page, (each) => listed(request, endpoint.id, each), {
         fresh: true,
+        main: 'Type',
         filtered: filter.set(query).size > 0,
         nothing: 'No message matches.',
         none: 'Nothing has been sent to it yet.',
@@ -129,12 +131,12 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
     }))
 }
 
-type OfEvent = TeamRequest<'id' | 'event_id'>
+type EventRequest = TeamRequest<'id' | 'event_id'>
 
-const eventPath = ({ team, params: { id, event_id } }: OfEvent, ...rest: string[]): string =>
+const eventPath = ({ team, params: { id, event_id } }: EventRequest, ...rest: string[]): string =>
   teamPath(team, 'webhooks', id, 'events', event_id, ...rest)
 
-const webhookOf = ({ team, params, now }: OfEvent, { database }: PageDeps): Promise<ShownWebhook> =>
+const webhookOf = ({ team, params, now }: EventRequest, { database }: PageDeps): Promise<ShownWebhook> =>
   showWebhook({ tx: database, now }, team.id, { endpoint_id: params.id, event_id: params.event_id })
 
 const body = (found: ShownWebhook): Section => ({
@@ -147,7 +149,7 @@ const body = (found: ShownWebhook): Section => ({
  * An operator who isn't a member opens the body on a separate page, because this page refreshes
  * automatically.
  */
-const bodyFor = (found: ShownWebhook, request: OfEvent): Section =>
+const bodyFor = (found: ShownWebhook, request: EventRequest): Section =>
   request.team.member
     ? body(found)
     : {
@@ -168,7 +170,7 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
   const { team, params, now } = request
   const { id: endpoint_id, event_id } = params
   const found = await webhookOf(request, deps)
-  const again = press(eventPath(request, 'requeue'), 'Send again')
+  const again = button(eventPath(request, 'requeue'), 'Send again')
   const canRetry = team.role === 'owner' && found.status !== 'delivered'
   return show({
     title: found.type,

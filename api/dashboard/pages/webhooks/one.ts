@@ -10,13 +10,13 @@ import type { Actions, Alert, Section } from '../../components/section.ts'
 import { zoneOf } from '../../components/zone.ts'
 import {
   alertsOf,
+  button,
   compact,
   factsOf,
   field,
   formOf,
   get,
   hidden,
-  press,
   tableOf,
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
@@ -46,17 +46,17 @@ async function actionsFor(
   const at = (verb: string): string => teamPath(team, 'webhooks', id, verb)
   const forms =
     state === 'enabled'
-      ? [press(at('test'), 'Send a test'), press(at('disable'), 'Disable webhook', { tone: 'danger' })]
-      : [press(at('enable'), 'Enable webhook')]
+      ? [button(at('test'), 'Send a test'), button(at('disable'), 'Disable webhook', { tone: 'danger' })]
+      : [button(at('enable'), 'Enable webhook')]
   return {
     forms: [
       ...forms,
-      press(at('rotate'), 'Create a new secret', {
+      button(at('rotate'), 'Create a new secret', {
         fields: [hidden('seen', seen, true)],
         tone: 'quiet',
         menu: true,
       }),
-      press(at('remove'), 'Remove webhook', { tone: 'danger' }),
+      button(at('remove'), 'Remove webhook', { tone: 'danger' }),
     ],
   }
 }
@@ -84,7 +84,7 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
     },
   )
 
-const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section =>
+const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section =>
   tableOf(
     attempts.slice(0, TRIES_SHOWN),
     (each) => ({
@@ -95,6 +95,8 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
     }),
     {
       title: 'Recent attempts',
+      main: 'Type',
+      grow: ['Details'],
       id: 'tries',
       live: true,
       empty: 'Nothing has been sent yet.',
@@ -150,7 +152,7 @@ const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
     actions: await actionsFor(request, deps, endpoint),
     above: troubles(endpoint, now),
     sections: compact([
-      triesOf(request, endpoint),
+      attemptsTable(request, endpoint),
       isOwner && endpoint.state === 'enabled' && replayForm(request, endpoint),
       isOwner &&
         formOf(teamPath(team, 'webhooks', endpoint.id, 'set'), 'Save webhook', fieldsFor(domains, endpoint), {

@@ -72,7 +72,7 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
   // Keeps a removed domain, because saving other fields must not widen the endpoint to all domains.
   const choices = new Set(compact([...domains, endpoint?.domain && endpoint.domain]))
   return compact([
-    endpoint && hidden('shown', JSON.stringify(shownOf(endpoint))),
+    endpoint && hidden('shown', JSON.stringify(toValues(endpoint))),
     field('url', 'URL', {
       required: true,
       value: endpoint?.url ?? '',
@@ -102,9 +102,9 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
   ])
 }
 
-type Shown = Pick<EndpointRow, 'url' | 'name' | 'types' | 'domain'>
+type EndpointValues = Pick<EndpointRow, 'url' | 'name' | 'types' | 'domain'>
 
-const shownOf = ({ url, name, types, domain }: EndpointRow): Shown => ({ url, name, types, domain })
+const toValues = ({ url, name, types, domain }: EndpointRow): EndpointValues => ({ url, name, types, domain })
 
 const shape = object({
   url: string().defined(),
@@ -115,7 +115,7 @@ const shape = object({
 }).required()
 
 /** Reads the values that the form was shown with, or null if they are missing or invalid. */
-function shownIn(form: URLSearchParams): Shown | null {
+function shownIn(form: URLSearchParams): EndpointValues | null {
   const shown = jsonOf(form.get('shown') ?? '')
   return shape.isValidSync(shown, { strict: true }) ? shown : null
 }
@@ -125,10 +125,10 @@ function shownIn(form: URLSearchParams): Shown | null {
  * undo the changes of another owner.
  */
 export function changedFields(form: URLSearchParams, before: EndpointRow): EndpointFields {
-  const shown = shownIn(form) ?? shownOf(before)
+  const shown = shownIn(form) ?? toValues(before)
   const sent = Object.entries(endpointFields(form, shown))
   return Object.fromEntries(
-    sent.filter(([name, value]) => !isDeepStrictEqual(value, shown[name as keyof Shown])),
+    sent.filter(([name, value]) => !isDeepStrictEqual(value, shown[name as keyof EndpointValues])),
   )
 }
 
@@ -138,7 +138,7 @@ export function changedFields(form: URLSearchParams, before: EndpointRow): Endpo
  */
 export function endpointFields(
   form: URLSearchParams,
-  before: Shown | null = null,
+  before: EndpointValues | null = null,
 ): EndpointFields & { url: string } {
   const name = keptOr(form.get('name') ?? '', before?.name)
   const domain = form.get('domain') || null

@@ -208,10 +208,13 @@ t.test('manual pauses stay after a restore', async (t) => {
       'deliver-test',
       'deliver-test-whatsapp',
       'deliver-whatsapp-number',
-      'deliver-whatsapp-parts',
     ],
   ])
   const paused = (await queuesOf(url)).filter((each) => each.paused)
-  t.strictSame(paused.map(({ queue }) => queue).sort(), ['deliver-webhook', 'deliver-whatsapp'])
+  t.strictSame(paused.map(({ queue }) => queue).sort(), [
+    'deliver-webhook',
+    'deliver-whatsapp',
+    'deliver-whatsapp-parts',
+  ])
   for (const each of paused) t.match(each, { paused_at: /^2/, paused_by: 'cli', pause_reason: null })
 })

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { array, number, object, string } from 'yup'
 import { saveTemplate } from '../../../../db/content/templates/save.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
-import { forgetMessages, type Retention } from '../../../../db/maintenance/retention/purge.ts'
+import { purgeMessages, type Retention } from '../../../../db/maintenance/retention/purge.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
 import { firstIdAt } from '../../../../db/validation/ids.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
@@ -46,14 +46,14 @@ async function start(t: Test, make?: typeof ownServer) {
   return {
     store,
     teamId,
-    forget: (days: Partial<Retention>) => forgetMessages(store.database, { ...KEPT, ...days }, now),
+    purge: (days: Partial<Retention>) => purgeMessages(store.database, { ...KEPT, ...days }, now),
   }
 }
 
 t.test('keeps everything without a retention setting', async (t) => {
-  const { store, teamId, forget } = await start(t)
+  const { store, teamId, purge } = await start(t)
   await delivered(store, teamId, 450)
-  t.strictSame(await forget({}), {
+  t.strictSame(await purge({}), {
     messages: 0,
     events: 0,
     bodies: 0,
@@ -66,30 +66,30 @@ t.test('keeps everything without a retention setting', async (t) => {
 })
 
 t.test("events are deleted by their message's age, in batches", async (t) => {
-  const { store, teamId, forget } = await start(t)
+  const { store, teamId, purge } = await start(t)
   await delivered(store, teamId, 100, 2_500)
   await delivered(store, teamId, 99, 600)
   const young = await delivered(store, teamId, 80, 3)
-  t.match(await forget({ events: 90 }), { events: 3_100 })
+  t.match(await purge({ events: 90 }), { events: 3_100 })
   t.match(await left(store), { emails: { length: 3 }, events: 3 }, `those of ${young} stay`)
 })
 
 t.test('deletes messages with their events, except undelivered and current ones', async (t) => {
-  const { store, teamId, forget } = await start(t)
+  const { store, teamId, purge } = await start(t)
   await delivered(store, teamId, 100)
   const { id: queued } = await store.email(teamId, daysAgo(100))
   const young = await delivered(store, teamId, 80)
   const today = await delivered(store, teamId, 0)
-  t.match(await forget({ messages: 90 }), { messages: 1 })
+  t.match(await purge({ messages: 90 }), { messages: 1 })
   t.same((await left(store)).emails, [queued, young, today].sort())
   t.equal((await left(store)).events, 2)
   const later = new Date(now.getTime() + 200 * DAY)
-  await forgetMessages(store.database, { ...KEPT, messages: 90 }, later)
+  await purgeMessages(store.database, { ...KEPT, messages: 90 }, later)
   t.same((await left(store)).emails, [queued, today].sort(), 'what the quota counts stays always')
 })
 
 t.test('keeps events of unfinished messages', async (t) => {
-  const { store, teamId, forget } = await start(t)
+  const { store, teamId, purge } = await start(t)
   const { database } = store
   const { id } = await store.email(teamId, daysAgo(400))
   await addEvents(store, teamId, id, 3)
@@ -100,15 +100,15 @@ t.test('keeps events of unfinished messages', async (t) => {
   await database.query(sql.unsafe`
     insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
     values (${teamId}, ${message}, decode(md5(''), 'hex'), 'gave_up', now(), '')`)
-  t.match(await forget({ events: 90 }), { events: 0 })
+  t.match(await purge({ events: 90 }), { events: 0 })
   await database.query(sql.unsafe`update email_states set provider_message_id = 'taken' where id = ${id}`)
   await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now()`)
-  t.match(await forget({ events: 90 }), { events: 4 }, 'what was taken is finished, though it says queued')
-  t.match(await forget({ messages: 90 }), { messages: 2 })
+  t.match(await purge({ events: 90 }), { events: 4 }, 'what was taken is finished, though it says queued')
+  t.match(await purge({ messages: 90 }), { messages: 2 })
 })
 
 t.test('scheduled messages age from their scheduled time', async (t) => {
-  const { store, teamId, forget } = await start(t)
+  const { store, teamId, purge } = await start(t)
   const { database } = store
   const message = '0190a000-0000-7000-8000-000000000002'
   const accepted = sql.timestamp(daysAgo(150))
@@ -127,20 +127,20 @@ t.test('scheduled messages age from their scheduled time', async (t) => {
   }
   const days = { messages: 90, events: 90, bodies: 90 }
   await going(-1, true)
-  t.match(await forget(days), { messages: 0, events: 0, bodies: 0 }, 'it waits for its time')
+  t.match(await purge(days), { messages: 0, events: 0, bodies: 0 }, 'it waits for its time')
   await going(1, false)
-  t.match(await forget(days), { messages: 0, events: 0, bodies: 0 }, 'it has just gone')
+  t.match(await purge(days), { messages: 0, events: 0, bodies: 0 }, 'it has just gone')
   t.match(await emailById(database, teamId, id), { html: '<p>Hello</p>' })
   await going(91, false)
-  t.match(await forget({ bodies: 90 }), { bodies: 2 }, 'a look at what was accepted lately would not find it')
+  t.match(await purge({ bodies: 90 }), { bodies: 2 }, 'a look at what was accepted lately would not find it')
   t.match(await emailById(database, teamId, id), { html: /^$/ })
-  t.match(await forget({ bodies: 90 }), { bodies: 0 })
-  t.match(await forget({ events: 90 }), { events: 3 })
-  t.match(await forget({ messages: 90 }), { messages: 2 })
+  t.match(await purge({ bodies: 90 }), { bodies: 0 })
+  t.match(await purge({ events: 90 }), { events: 3 })
+  t.match(await purge({ messages: 90 }), { messages: 2 })
 })
 
 t.test('deletes sender events after their own retention period', async (t) => {
-  const { store, forget } = await start(t)
+  const { store, purge } = await start(t)
   const { database } = store
   const sender = { key: 'smtp:relay.test', ceiling: 10 }
   await database.transaction((tx) => pauseSender(tx, sender, 60, 'said just now'))
@@ -149,14 +149,14 @@ t.test('deletes sender events after their own retention period', async (t) => {
     select 'smtp:relay.test', ${firstIdAt(daysAgo(100))}::uuid, 'paused', now(), '' union all
     select 'smtp:other.test', overlay(${firstIdAt(daysAgo(91))} placing lpad(n::text, 12, '0') from 25)::uuid,
       'recovered', now(), '' from generate_series(1, 2500) n`)
-  t.match(await forget({ senders: 101 }), { senders: 0 })
-  t.match(await forget({ senders: 90 }), { senders: 2_501 })
+  t.match(await purge({ senders: 101 }), { senders: 0 })
+  t.match(await purge({ senders: 90 }), { senders: 2_501 })
   const [shown] = await listSenders(database)
   t.match(shown?.events, [{ detail: 'said just now' }])
 })
 
 t.test('bodies are purged in place, and one row moves off a full page', async (t) => {
-  const { store, teamId, forget } = await start(t, ownServer)
+  const { store, teamId, purge } = await start(t, ownServer)
   const { database } = store
   const other = await store.team('pro', daysAgo(500))
   for (const table of ['accepted_emails', 'email_states'])
@@ -182,9 +182,9 @@ t.test('bodies are purged in place, and one row moves off a full page', async (t
         from generate_series(1, 600) n`,
     )
     const before = await places(days)
-    t.match(await forget({ bodies: 90 }), { bodies: 600 })
+    t.match(await purge({ bodies: 90 }), { bodies: 600 })
     const after = await places(days)
-    t.match(await forget({ bodies: 90 }), { bodies: 0 })
+    t.match(await purge({ bodies: 90 }), { bodies: 0 })
     return [...before].flatMap(([id, page]) => (after.get(id) === page ? [] : [page]))
   }
   t.strictSame(
@@ -198,7 +198,7 @@ t.test('bodies are purged in place, and one row moves off a full page', async (t
 })
 
 t.test('deletes daily stats in batches', async (t) => {
-  const { store, teamId, forget } = await start(t)
+  const { store, teamId, purge } = await start(t)
   const other = await store.team('free')
   await store.database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)
@@ -209,25 +209,25 @@ t.test('deletes daily stats in batches', async (t) => {
   const left = () =>
     store.database.one(sql.type(days)`
       select current_date - min(day) as oldest, count(*) as rows from daily_figures`)
-  t.match(await forget({}), { figures: 0 })
-  t.match(await forget({ figures: 400 }), { figures: 8 * 299 })
+  t.match(await purge({}), { figures: 0 })
+  t.match(await purge({ figures: 400 }), { figures: 8 * 299 })
   t.strictSame(await left(), { oldest: 400, rows: 8 * 401 })
-  t.match(await forget({ figures: 400 }), { figures: 0 })
+  t.match(await purge({ figures: 400 }), { figures: 0 })
 })
 
 t.test('skips a locked row, and deletes it in the next round', async (t) => {
-  const { store, teamId, forget } = await start(t)
+  const { store, teamId, purge } = await start(t)
   const id = await delivered(store, teamId, 100)
   const commit = await hold(t, store.database, (tx) =>
     tx.query(sql.unsafe`select from email_states where id = ${id} for update`),
   )
-  t.match(await forget({ messages: 90, bodies: 90 }), { messages: 0, bodies: 0 })
+  t.match(await purge({ messages: 90, bodies: 90 }), { messages: 0, bodies: 0 })
   await commit()
-  t.match(await forget({ messages: 90, bodies: 90 }), { messages: 1 })
+  t.match(await purge({ messages: 90, bodies: 90 }), { messages: 1 })
 })
 
 t.test('purges bodies once, and keeps rows, subjects and timelines', async (t) => {
-  const { store, teamId, forget } = await start(t)
+  const { store, teamId, purge } = await start(t)
   const raw = await delivered(store, teamId, 100)
   const { id: template_id } = await store.database.transaction((tx) =>
     saveTemplate({ tx, now, actor: 'cli' }, teamId, { name: 'Welcome', html: '<p>{{name}}</p>', text: '' }),
@@ -239,7 +239,7 @@ t.test('purges bodies once, and keeps rows, subjects and timelines', async (t) =
   })
   await store.database.query(sql.unsafe`update email_states set status = 'sent' where id = ${filled.id}`)
   const young = await delivered(store, teamId, 80)
-  t.match(await forget({ bodies: 90 }), { bodies: 2 })
+  t.match(await purge({ bodies: 90 }), { bodies: 2 })
   t.match(await emailById(store.database, teamId, raw), {
     html: /^$/,
     body_text: /^$/,
@@ -249,5 +249,5 @@ t.test('purges bodies once, and keeps rows, subjects and timelines', async (t) =
   })
   t.match(await emailById(store.database, teamId, filled.id), { html: null, variables: EMPTY })
   t.match(await emailById(store.database, teamId, young), { html: '<p>Hello</p>' })
-  t.match(await forget({ bodies: 90 }), { bodies: 0 })
+  t.match(await purge({ bodies: 90 }), { bodies: 0 })
 })

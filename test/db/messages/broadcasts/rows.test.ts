@@ -6,7 +6,7 @@ import { number, object, string } from 'yup'
 import { EMAIL } from '../../../../db/channels/email.sql.ts'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { requeueMessages } from '../../../../db/delivery/requeue.ts'
-import { forgetMessages } from '../../../../db/maintenance/retention/purge.ts'
+import { purgeMessages } from '../../../../db/maintenance/retention/purge.ts'
 import { broadcastById } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { checkBeforeSend } from '../../../../db/messages/broadcasts/consent.ts'
 import { insertSkips } from '../../../../db/messages/broadcasts/skips.sql.ts'
@@ -165,7 +165,7 @@ t.test('broadcast stats keep emails that retention has deleted', async (t) => {
   await database.query(sql.unsafe`
     update allowances set period_start = now() + interval '1 day', period_end = now() + interval '2 days'`)
   const never = { reports: 30, events: null, bodies: null, senders: null, files: 3, figures: null }
-  const { messages } = await forgetMessages(
+  const { messages } = await purgeMessages(
     database,
     { ...never, messages: 0 },
     new Date(Date.now() + 86_400_000),

@@ -1,7 +1,7 @@
 /** Single webhooks in the CLI and on pages: search, waiting state, attempts and resends. */
 import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
-import { forgetMessages } from '../../../../db/maintenance/retention/purge.ts'
+import { purgeMessages } from '../../../../db/maintenance/retention/purge.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { createNames } from '../../../../db/process/dns.ts'
 import { idNow } from '../../../../db/process/ids.ts'
@@ -295,7 +295,7 @@ t.test('keeps delivered messages for 3 days and failed ones for 30', async (t) =
       update webhook_messages set status = ${status} where subject_id = ${email_id}`)
   }
   const left = async (days: number) => {
-    await forgetMessages(service.database, KEPT, new Date(Date.now() + days * 86_400_000))
+    await purgeMessages(service.database, KEPT, new Date(Date.now() + days * 86_400_000))
     const messages = await cli.json(['webhook', 'messages', team.id, endpoint.id])
     return messages.map(({ status }: { status: string }) => status)
   }

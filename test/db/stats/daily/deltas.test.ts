@@ -6,7 +6,7 @@ import { CHANNELS } from '../../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../../db/channels/email.sql.ts'
 import { WHATSAPP } from '../../../../db/channels/whatsapp.sql.ts'
 import { requeueMessages } from '../../../../db/delivery/requeue.ts'
-import { forgetMessages } from '../../../../db/maintenance/retention/purge.ts'
+import { purgeMessages } from '../../../../db/maintenance/retention/purge.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
 import { acceptWhatsapp } from '../../../../db/messages/whatsapp/accept.ts'
@@ -206,7 +206,7 @@ t.test('deleted messages are subtracted from stats', async (t) => {
     update allowances set period_start = now() + interval '1 day', period_end = now() + interval '2 days'
     where team_id = ${team}`)
   const never = { reports: 30, events: null, bodies: null, senders: null, files: 3, figures: null }
-  const { messages } = await forgetMessages(database, { ...never, messages: 0 }, new Date(Date.now() + DAY))
+  const { messages } = await purgeMessages(database, { ...never, messages: 0 }, new Date(Date.now() + DAY))
   t.equal(messages, 1)
   await agrees(t, 'after forgetting')
   t.strictSame(await figuresSince(database, team, EMAIL, EVER), [])

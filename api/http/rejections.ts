@@ -21,12 +21,12 @@ type Caller = { team_id: string; key?: string }
 
 type Call = { method: string; route: string; http_request_id: string; now: Date }
 
-export type Refusals = {
+export type Rejections = {
   note(caller: Caller, call: Call, refusal: RequestError): void
   flush(): Promise<void>
 }
 
-export function createRejections(database: Pick<Database, 'transaction'>): Refusals {
+export function createRejections(database: Pick<Database, 'transaction'>): Rejections {
   const gathered = new Map<string, Parameters<typeof insertRejectedCalls>[1][number][]>()
   let timer: NodeJS.Timeout | null = null
 

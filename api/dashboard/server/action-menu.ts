@@ -6,7 +6,7 @@ import type { Actions, Form, Link, Section } from '../components/section.ts'
 
 export type FoldedForm = Extract<Section, { kind: 'form' }>
 
-type Act =
+type PageAction =
   | { kind: 'link'; link: Link }
   | { kind: 'form'; form: Form }
   | { kind: 'folded'; section: FoldedForm }
@@ -14,44 +14,46 @@ type Act =
 /** Maximum number of buttons outside the menu. */
 const MAX_BUTTONS = 2
 
-export type Acts = { links: readonly Link[]; forms: readonly Form[]; folded: readonly FoldedForm[] }
+export type ActionGroup = { links: readonly Link[]; forms: readonly Form[]; folded: readonly FoldedForm[] }
 
 /** `last` contains the destructive actions. */
-type SplitActs = Acts & { saves: Actions['saves']; menu: Acts & { last: readonly Form[] } }
+type SplitActions = ActionGroup & { saves: Actions['saves']; menu: ActionGroup & { last: readonly Form[] } }
 
-const isMain = (act: Act): boolean =>
-  act.kind === 'link' ? act.link.main === true : act.kind === 'form' && act.form.tone === undefined
+const isMain = (action: PageAction): boolean =>
+  action.kind === 'link'
+    ? action.link.main === true
+    : action.kind === 'form' && action.form.tone === undefined
 
-const isInMenu = (act: Act): boolean => {
-  if (act.kind === 'link') return act.link.menu === true
-  return act.kind === 'form' ? act.form.menu === true : act.section.folded === 'menu'
+const isInMenu = (action: PageAction): boolean => {
+  if (action.kind === 'link') return action.link.menu === true
+  return action.kind === 'form' ? action.form.menu === true : action.section.folded === 'menu'
 }
 
-const grouped = (acts: readonly Act[]): Acts => ({
-  links: acts.flatMap((act) => (act.kind === 'link' ? [act.link] : [])),
-  forms: acts.flatMap((act) => (act.kind === 'form' ? [act.form] : [])),
-  folded: acts.flatMap((act) => (act.kind === 'folded' ? [act.section] : [])),
+const grouped = (actions: readonly PageAction[]): ActionGroup => ({
+  links: actions.flatMap((action) => (action.kind === 'link' ? [action.link] : [])),
+  forms: actions.flatMap((action) => (action.kind === 'form' ? [action.form] : [])),
+  folded: actions.flatMap((action) => (action.kind === 'folded' ? [action.section] : [])),
 })
 
 const quiet = (form: Form): Form => ({ ...form, tone: 'quiet' })
 
 /** Chooses the actions that are buttons. At most one is the main action. */
-export function splitActs(
+export function splitActions(
   { saves, links = [], forms = [] }: Actions,
   folded: readonly FoldedForm[],
-): SplitActs {
-  const acts: Act[] = [
+): SplitActions {
+  const actions: PageAction[] = [
     ...links.map((link) => ({ kind: 'link' as const, link })),
     ...forms.flatMap((form) => (form.tone === 'danger' ? [] : [{ kind: 'form' as const, form }])),
     ...folded.map((section) => ({ kind: 'folded' as const, section })),
   ]
-  const open = acts.filter((act) => !isInMenu(act))
+  const open = actions.filter((action) => !isInMenu(action))
   const main = saves ? undefined : (open.find(isMain) ?? open.find(({ kind }) => kind === 'folded'))
   const first = main ? [main] : []
   const most = saves ? MAX_BUTTONS - 1 : MAX_BUTTONS
-  const buttons = [...first, ...open.filter((act) => act !== main)].slice(0, most)
+  const buttons = [...first, ...open.filter((action) => action !== main)].slice(0, most)
   const shown = grouped(buttons)
-  const menu = grouped(acts.filter((act) => !buttons.includes(act)))
+  const menu = grouped(actions.filter((action) => !buttons.includes(action)))
   const others = (form: Form): Form => (main?.kind === 'form' && main.form === form ? form : quiet(form))
   return {
     saves,

@@ -4,7 +4,7 @@ import { foldStats } from '../../db/stats/daily/fold.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** Runs every minute. */
-export async function countFiguresJob({
+export async function countStats({
   database,
   queue,
   reputation,

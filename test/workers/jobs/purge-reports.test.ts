@@ -3,7 +3,7 @@ import { claimTokens } from '../../../db/delivery/reports/relay-tokens.sql.ts'
 import { endReports, pendingReports, reportsByState } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
-import { forgetReports } from '../../../workers/jobs/forget-reports.ts'
+import { purgeReports } from '../../../workers/jobs/purge-reports.ts'
 import { stopClock } from '../../support/clock.ts'
 import { startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -20,7 +20,7 @@ t.test('a post’s token is deleted once it is valid nowhere', async (t) => {
     [2.1, false],
   ] as const) {
     await stopClock(database, new Date(now.getTime() + hours * 3_600_000))
-    await forgetReports({ ...deps, retention: { reports: 30 } } as unknown as WorkerDeps)
+    await purgeReports({ ...deps, retention: { reports: 30 } } as unknown as WorkerDeps)
     t.equal(await used('another'), known, `after ${hours} h`)
   }
 })
@@ -42,12 +42,12 @@ t.test('reports are deleted after 30 days, also parked ones; pending ones stay',
     { id: idOf('done'), state: 'done', reason: null },
     { id: idOf('parked'), state: 'parked', reason: 'x' },
   ])
-  const forget = async (days: number) => {
+  const purge = async (days: number) => {
     await stopClock(database, new Date(now.getTime() + days * day))
-    await forgetReports({ ...deps, retention: { reports: 30 } } as unknown as WorkerDeps)
+    await purgeReports({ ...deps, retention: { reports: 30 } } as unknown as WorkerDeps)
     return (await reportsByState(database, { limit: 10 })).map(({ event_key }) => event_key).sort()
   }
-  t.strictSame(await forget(29), ['done', 'parked', 'pending'])
-  t.strictSame(await forget(31), ['pending'])
+  t.strictSame(await purge(29), ['done', 'parked', 'pending'])
+  t.strictSame(await purge(31), ['pending'])
   t.equal((await pendingReports(database, [idOf('pending')])).length, 1)
 })

@@ -16,7 +16,7 @@ const UPSERTS_KEPT_MS = 3_600_000
 const IMPORTS_KEPT_MS = 7 * 24 * UPSERTS_KEPT_MS
 const DRAFTS_KEPT_MS = 24 * UPSERTS_KEPT_MS
 
-export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void> {
+export async function purgeUpserts({ database, log }: WorkerDeps): Promise<void> {
   const now = (await serviceTime(database)).getTime()
   const deleted = await deleteUpserts(database, {
     finishedBefore: new Date(now - UPSERTS_KEPT_MS),

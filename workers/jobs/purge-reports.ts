@@ -13,7 +13,7 @@ const DAY = 86_400_000
 /** For web processes whose clock is behind the database's. */
 const TOKENS_KEPT_MS = 3_600_000
 
-export async function forgetReports({ database, retention, log }: WorkerDeps): Promise<void> {
+export async function purgeReports({ database, retention, log }: WorkerDeps): Promise<void> {
   const now = (await serviceTime(database)).getTime()
   await deleteInBatches(1_000, (most) => deleteOldTokens(database, new Date(now - TOKENS_KEPT_MS), most))
   const before = new Date(now - retention.reports * DAY)

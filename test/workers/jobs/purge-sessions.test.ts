@@ -2,7 +2,7 @@
 import { sessionsOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueSession } from '../../../db/accounts/credentials/issue.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
-import { forgetSessions } from '../../../workers/jobs/forget-sessions.ts'
+import { purgeSessions } from '../../../workers/jobs/purge-sessions.ts'
 import { stopClock } from '../../support/clock.ts'
 import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -14,12 +14,12 @@ t.test('expired sessions are deleted, others stay', async (t) => {
   const later = (days: number) => new Date(now.getTime() + days * day)
   const old = await issueSession({ tx: database, now, actor: 'cli' }, team.id, null)
   const young = await issueSession({ tx: database, now: later(10), actor: 'cli' }, team.id, null)
-  const forget = async (days: number) => {
+  const purge = async (days: number) => {
     await stopClock(database, later(days))
-    await forgetSessions(deps as unknown as WorkerDeps)
+    await purgeSessions(deps as unknown as WorkerDeps)
     return (await sessionsOfTeam(database, team.id, now)).map(({ id }) => id)
   }
-  t.strictSame(await forget(29), [old.id, young.id])
-  t.strictSame(await forget(31), [young.id])
-  t.strictSame(await forget(41), [])
+  t.strictSame(await purge(29), [old.id, young.id])
+  t.strictSame(await purge(31), [young.id])
+  t.strictSame(await purge(41), [])
 })
