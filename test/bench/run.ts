@@ -3,13 +3,14 @@
  * writes it to RESULTS.md. Only ratios within one run are comparable. It asserts nothing. Rows can be chosen:
  * `npm run bench -- 1 4`, and `--minutes N` sets how long row 14 watches memory (default 3). Row 12 keeps its
  * database of ten million emails (18 GB) between runs in `--store DIR` (default /var/tmp/heliograph-bench);
- * `--drop` deletes it.
+ * `--drop` deletes it. `--server URL` measures on a running server, such as Debian's, and writes nothing.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { acceptFigures, measureAccepts, measureQuiet } from './accepts.ts'
+import { measureBareLoop } from './bare-loop.ts'
 import { measureBodies } from './bodies.ts'
 import { measureBeside, measureNeedle, measureWalk } from './broadcasts.ts'
 import { measureUpserts, upsertFigure } from './contacts.ts'
@@ -32,13 +33,14 @@ import { measureHanging, measureNotifying, measureWebhooks } from './webhooks.ts
 import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory } from './weight.ts'
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
-const ROWS = Array.from({ length: 24 }, (_, index) => index + 1)
+const ROWS = Array.from({ length: 25 }, (_, index) => index + 1)
 
 const OPTIONS = {
   minutes: { type: 'string', default: '3' },
   store: { type: 'string', default: STORE },
   drop: { type: 'boolean', default: false },
   quick: { type: 'boolean', default: false },
+  server: { type: 'string' },
 } as const
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -95,6 +97,7 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
     22: () => measureFiles(rig),
     23: () => measureBodies(rig),
     24: () => measureDistance(rig),
+    25: () => measureBareLoop(rig),
   }
 }
 
@@ -152,13 +155,13 @@ async function machine(postgres: string): Promise<string> {
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true })
-  const { minutes, store } = values
+  const { minutes, store, server } = values
   if (values.drop) {
     await dropTenMillion(store)
     return 0
   }
   const chosen = positionals.map(Number)
-  const rig = await startRig({ store, say })
+  const rig = await startRig({ store, say, url: server })
   const figures: Figure[] = []
   const failures: string[] = []
   try {
@@ -180,7 +183,7 @@ async function main(): Promise<number> {
     const about = `${await machine(rig.version)}; ${date} UTC`
     const text = [about, '', ...HEAD, ...figures.map(line), '', ...failures].join('\n')
     say(`\n${text}`)
-    if (chosen.length === 0) {
+    if (chosen.length === 0 && server === undefined) {
       const intro =
         '# Benchmark results\n\nOnly the ratios count, because both values of a row come from one run. [README.md](README.md) explains how to read them.\n\n'
       await writeFile(RESULTS, `${intro}${text.trimEnd()}\n`)
