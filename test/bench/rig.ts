@@ -13,7 +13,7 @@ import { migrate } from '../../db/migrate.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import type { Up } from '../../db/process/shutdown.ts'
-import { createTemplate, databaseUrl } from '../support/database.ts'
+import { createTemplate, databaseUrl, dropDatabases } from '../support/database.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import { procfileOptions } from '../support/procfile.ts'
 import { makeTeam, type Service, type TestTeam } from '../support/service.ts'
@@ -153,6 +153,8 @@ export async function startRig({ store, say, url }: Kept): Promise<Rig> {
     },
     async stop() {
       await admin.end()
+      // An embedded server goes with its databases.
+      if (url) await dropDatabases(server)
       await postgres.stop()
       await rm(directory, { recursive: true, force: true })
     },
