@@ -131,7 +131,7 @@ t.test('compiled code is cached in the installation or NODE_COMPILE_CACHE', asyn
 t.test('processes load version 3 of zod', (t) => {
   const script = "console.log(import.meta.resolve('zod'))"
   const argv = ['--import', join(PROCESS, 'preload.js'), '--input-type=module', '-e', script]
-  t.match(execFileSync(process.execPath, argv, { encoding: 'utf8' }), /\/zod\/v3\//)
+  t.match(execFileSync(process.execPath, argv, { env: {}, encoding: 'utf8' }), /\/zod\/v3\//)
   t.end()
 })
 
