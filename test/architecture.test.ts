@@ -429,6 +429,8 @@ t.test('npm start needs no package that npm ci --omit=optional leaves out', asyn
   const packages = [...started].map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? '')
   t.ok(packages.includes('smtp-server'))
   t.equal(packages.filter((name) => name in tools).join(), '')
+  const lock = await readFile(join(ROOT, 'package-lock.json'), 'utf8')
+  t.notMatch(lock, '"test/tools/node_modules', 'the tests find each tool')
 })
 
 t.test('a test file imports t from support/tap.ts', async (t) => {
@@ -524,20 +526,22 @@ t.test('HTTP responses are read within the limits of limited-response.ts', async
 })
 
 t.test('views escape everything, and have no inline scripts or styles', async (t) => {
-  const files = (await readdir(join(ROOT, 'api'), { recursive: true })).filter((file) =>
+  const under = async (folder: string) =>
+    (await readdir(join(ROOT, folder), { recursive: true })).map((file) => `${folder}/${file}`)
+  const files = [...(await under('api')), ...(await under('test/sandbox'))].filter((file) =>
     file.endsWith('.hbs'),
   )
-  t.ok(files.length > 15)
+  const folders = ['api/dashboard/', 'api/docs/', 'api/public/', 'test/sandbox/']
+  t.ok(folders.every((folder) => files.some((file) => file.startsWith(folder))))
   for (const file of files) {
-    const text = await readFile(join(ROOT, 'api', file), 'utf8')
+    const text = await readFile(join(ROOT, file), 'utf8')
     t.notMatch(text, /\{\{\{|\{\{~?\s*&|\sstyle=|\son\w+=|=\{\{/, file)
-    // Pages without assets of their own have a style that contains no value, or nothing but one.
-    const own = file.startsWith('dashboard/')
-      ? /<style|<script(?! src=)/
-      : /<(style|script)>(?!\{\{\w+\}\}<|(?:(?!\{\{)[^<])*<\/\1>)/
+    // A style or script in these pages contains no value, or nothing but one.
+    const own = /^api\/(docs|public)\//.test(file)
+      ? /<(style|script)>(?!\{\{\w+\}\}<|(?:(?!\{\{)[^<])*<\/\1>)/
+      : /<style|<script(?! src=)/
     t.notMatch(text, own, file)
   }
-  t.ok(['dashboard/', 'docs/', 'public/'].every((folder) => files.some((file) => file.startsWith(folder))))
   // The style, the script and the guides of the documentation page: none has data of a team.
   const made = all.filter(({ file, text }) => file.startsWith('api/') && /SafeString|triple/.test(text))
   t.equal(made.map(({ file }) => file).join(), 'api/docs/page.ts')

@@ -33,7 +33,7 @@ export function guideMarkdown(guide: Guide, shown: Shown): string {
 /** The first sentence of a guide's text, which may follow a heading or a table. */
 function summaryOf({ markdown }: Guide): string {
   const paragraph = markdown.split(/\n{2,}|^\n/).find((block) => /^[A-Z`]/.test(block)) ?? ''
-  const [sentence = ''] = paragraph.replaceAll('\n', ' ').split(/(?<=[.:]) /)
+  const [sentence = ''] = /^(?:`[^`]*`|[^`])*?[.:](?= |$)/.exec(paragraph.replaceAll('\n', ' ')) ?? []
   return sentence.replace(/:$/, '.')
 }
 

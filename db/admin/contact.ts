@@ -83,14 +83,13 @@ export const verbs: Verbs = (noun) => {
     }),
   )
 
-  verb('lift TEAM EMAIL', 'Remove the suppression of a contact. The contact returns to its previous status')
+  verb('lift TEAM EMAIL', 'Remove the suppression of an address. Its contact returns to the previous status')
     .requiredOption('--reason <text>', 'the reason, for the audit log')
     .action(
-      change(
-        (by, team: string, identity: string, { reason }: { reason: string }) =>
-          liftSuppression(by, team, { identity, reason }),
-        'secrets',
-      ),
+      change(async (by, team: string, identity: string, { reason }: { reason: string }) => {
+        await requireTeam(by.tx, team)
+        return liftSuppression(by, team, { identity, reason })
+      }, 'secrets'),
     )
 
   const asGiven = { EMAIL: ['its address'] } as const

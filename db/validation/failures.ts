@@ -69,7 +69,8 @@ export function classifyFailure({ reply, status = '', text = '' }: FailureReport
     return failure('address')
   const byText = subjectOfText(words) ?? subjectOfText(normalized(text.slice(0, MAX_TEXT_CHARACTERS)))
   const byCode = subjectOfCode(code)
-  if (byText === 'domain') return failure(isOther(byCode, 'address') ? byCode : 'address')
+  // A missing domain is evidence with any code. With a code about the sender it is the sender's.
+  if (byText === 'domain') return failure(byCode === 'sender' ? 'sender' : 'address')
   // The code is temporary, so the provider retried until the time was up and no reply was final.
   if (isLate)
     return failure(byText === 'mailbox_full' || byCode === 'mailbox_full' ? 'mailbox_full' : 'expired')

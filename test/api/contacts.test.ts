@@ -1,6 +1,7 @@
 /** Single contacts over HTTP: create, read, change, delete, and the email in the path. */
 import fc from 'fast-check'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
+import { showContact } from '../../db/audience/suppressions/lift.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
 import { makeKey, makeSession, makeTeam, type Reply, world } from '../support/service.ts'
 import t from '../support/tap.ts'
@@ -234,7 +235,7 @@ t.test('PATCH replaces properties and topics, and ignores absent ones', async (t
   }
 })
 
-t.test('DELETE also deletes the suppression', async (t) => {
+t.test('DELETE deletes the contact, and keeps the suppression of its address', async (t) => {
   await create({ email: 'gone@example.org' })
   await report(service, team, 'gone@example.org', 'complained')
   const used = await contactsUsed(service, team)
@@ -245,6 +246,14 @@ t.test('DELETE also deletes the suppression', async (t) => {
   t.equal(await contactsUsed(service, team), used - 1)
   t.equal((await create({ email: 'gone@example.org' })).body.status, 'subscribed')
   t.equal((await call('POST', `${path('gone@example.org')}/resubscribe`, { key })).status, 200)
+  t.match(await showContact(service.database, team.id, 'gone@example.org'), {
+    status: 'subscribed',
+    suppression: 'complained',
+  })
+  await call('POST', `${path('gone@example.org')}/unsubscribe`, { key })
+  t.strictSame(refused(await call('POST', `${path('gone@example.org')}/resubscribe`, { key })), [
+    ...[409, 'contact_suppressed'],
+  ])
 })
 
 t.test('contacts need an API key with the scope', async (t) => {

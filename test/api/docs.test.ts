@@ -217,7 +217,7 @@ t.test('GET /llms.txt lists each guide, and GET /docs/GUIDE.md returns it as Mar
   t.match(list, /^# Heliograph API\n\n> .+\n/)
   for (const { id, title } of GUIDES) t.match(list, `- [${title}](${home}/docs/${id}.md): `)
   for (const line of list.split('\n').filter((each: string) => each.startsWith('- [')))
-    t.match(line, /\): [^|#]+\.$/)
+    t.match(line, /\): (?:[^|#`]|`[^`]*`)+\.$/)
   const { body: page } = await call('GET', '/docs')
   const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
   const texts = [list]

@@ -75,6 +75,11 @@ async function storeHistory({ database }: Service, team: TestTeam, count: number
     await insertEmailRows({ database }, row)
   }
   await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+    select team_id, id, uuid_send(gen_random_uuid()), 'bounced', created_at,
+      (array['550 5.1.1 No such user', '550 5.1.1 User unknown', '552 5.2.2 Over quota'])[1 + row_number() over () % 3]
+    from email_states where team_id = ${team.id} and status = 'bounced'`)
+  await database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)
     select ${team.id}, 'email', (now() - make_interval(days => d))::date, s, 
       (case s when 'delivered' then 4000 + 900 * sin(d) when 'sent' then 120 when 'bounced' then 90 + 10 * d

@@ -33,7 +33,7 @@ const README: Readonly<Record<string, string>> = {
 }
 
 async function readmePicture(page: Page, name: string): Promise<void> {
-  await page.setViewportSize({ width: 1_040, height: 520 })
+  await page.setViewportSize({ width: 1_280, height: 720 })
   await page.screenshot({ path: join(FOLDER ?? '', `${name}.png`) })
 }
 

@@ -67,7 +67,6 @@ t.test('the default API is Meta’s, with its version, at 80 messages a second',
     WHATSAPP_API_URL: 'https://graph.facebook.com',
     WHATSAPP_API_VERSION: /^v\d+\.\d+$/,
     WHATSAPP_MESSAGES_PER_SECOND: 80,
-    WHATSAPP_UNKNOWN_WAIT_SECONDS: 600,
   })
 })
 

@@ -114,22 +114,42 @@ t.test('the next day the limit has doubled, and a worse day keeps it', async (t)
 })
 
 t.test('DOMAIN_RAMP limits a domain without history until its ramp is off', async (t) => {
-  const { cli, team, received, start, state } = await begin(t, { ramp: { limit: 1, factor: 2 } })
+  const { service, cli, team, received, start, state } = await begin(t, { ramp: { limit: 1, factor: 2 } })
   const first = await start('ann', 'ben')
   await until('one has gone', () => received() === 1)
   t.equal(await state(first), 'sending')
+  const other = await makeTeam(service)
+  const casting = await broadcastingOf(service, other)
+  await casting.contacts(['zoe'])
+  const theirs = await casting.create()
+  await casting.post(theirs, 'send')
+  await until('another team’s email waits for the same limit', async () => {
+    const waiting = await service.database.anyFirst(sql.type(object({ id: string().defined() }))`
+      select id from email_states where broadcast_id = ${theirs} and unfinished`)
+    const [shown] = await Promise.all(waiting.map((id) => cli.json(['email', 'show', other.id, id])))
+    return /limit of 1 /.test(shown?.waiting.reason ?? '')
+  })
   await cli.json(['domain', 'ramp', team.id, 'example.com', 'off'])
   await until('it is done', async () => (await state(first)) === 'sent')
   const next = await start('cleo')
   await until('the next is done', async () => (await state(next)) === 'sent')
-  t.equal(received(), 5, 'all three contacts got the second one')
+  await until('all three contacts got it, and the other team’s its own', () => received() === 6)
 })
 
 t.test('test teams are not ramped, and skip names suppressed by the simulator', async (t) => {
-  const { casting, start, state, received } = await begin(t, { ramp: { limit: 1, factor: 2 }, test: true })
+  const { service, cli, team, casting, start, state, received } = await begin(t, {
+    ...{ ramp: { limit: 1, factor: 2 }, test: true },
+  })
   const id = await start('ann', 'ben', 'suppressed')
   await until('it is done', async () => (await state(id)) === 'sent')
   t.match((await casting.get(id)).body.stats, { made: 2, skipped: 1 })
+  t.match(await cli.json(['domain', 'list', team.id]), [{ ramp: null }])
+  await cli.json(['domain', 'ramp', team.id, 'example.com', '1'])
+  const next = await start('bounced')
+  await until('one bounced', async () => (await casting.get(next)).body.stats.bounced === 1)
+  t.match(await cli.json(['domain', 'list', team.id]), [{ ramp: { limit: 1, used: 0 } }])
+  const reports = await service.database.any(sql.unsafe`select kind from domain_ramp_reports`)
+  t.equal(reports.length, 0, 'their bounces don’t count for the ramp of live teams')
   t.equal(received(), 0)
 })
 

@@ -138,7 +138,9 @@ t.test('a worker sends it on time, and its latency counts from there', async (t)
   const [sent] = await events()
   t.ok(Date.parse(sent?.occurred_at ?? '') >= at, 'not early')
   t.ok(now)
-  t.equal(sink.messages().length, 2)
+  const dates = sink.messages().map(({ raw }) => Date.parse(/^Date: (.*)$/m.exec(String(raw))?.[1] ?? ''))
+  t.equal(dates.length, 2)
+  t.ok(dates.includes(Math.floor(at / 1_000) * 1_000), 'its Date is the scheduled time')
 })
 
 t.test('a scheduled email is dated by its time, not its request', async (t) => {

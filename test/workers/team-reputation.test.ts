@@ -11,7 +11,7 @@ import { adminCli } from '../support/admin.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
 import { startReceiver } from '../support/receiver.ts'
-import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import { anEmail, METRICS_TOKEN, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
@@ -31,6 +31,7 @@ const notices = {
 await startWorker(t, service, { smtp_url: sink.url, notices })
 
 const LIMITS = { bounce_percent: 10, complaint_percent: 0.3, least_emails: 10 }
+deps.least = LIMITS.least_emails
 const judge = (reputation = LIMITS) => countStats({ database, queue: deps.queue, reputation })
 
 const single = async (team: TestTeam, to: string): Promise<string> => {
@@ -132,6 +133,10 @@ t.test('owners and webhooks get a warning once in 24 hours', async (t) => {
   const announced = await database.anyFirst(sql.type(object({ status: string().defined() }))`
     select status from webhook_messages where team_id = ${team.id}`)
   t.equal(announced.length, 2)
+  await send(team, 0, 2)
+  await judge()
+  await until('a pause is announced in spite of the warning', () => receiver.received.length === 3)
+  t.match(receiver.received[2]?.body.data, { paused: true })
 })
 
 t.test('a pause stops batch items and broadcasts until a resume, not single emails', async (t) => {
@@ -239,6 +244,10 @@ t.test('the operator sees teams by their shares, and resumes them', async (t) =>
   await send(good, 10)
   await send(bad, 5, 5)
   await judge()
+  const { body: metrics } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
+  t.match(metrics, /^heliograph_team_bounce_percent\{rank="1"\} [1-9]/m)
+  t.match(metrics, /^heliograph_team_complaint_percent\{rank="1"\} \d/m)
+  t.notMatch(metrics, new RegExp(`percent\\{.*(${bad.id}|rank="11")`), 'without names, ten at most')
   const operator = await signedIn(service, { operator: true })
   const { html } = await operator.get('/operator/teams')
   t.ok(html.indexOf(bad.id) < html.indexOf(good.id), 'the worst first')

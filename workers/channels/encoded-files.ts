@@ -187,7 +187,7 @@ function createFileCache(budget: number, blocks: Blocks) {
       entries.set(key, entry)
       return entry
     },
-    letGo(key: string, entry: Entry, { isSent, isBroken }: { isSent: boolean; isBroken: boolean }): void {
+    release(key: string, entry: Entry, { isSent, isBroken }: { isSent: boolean; isBroken: boolean }): void {
       entry.isSent &&= isSent
       entry.holders -= 1
       if (entry.holders > 0) return
@@ -280,7 +280,7 @@ export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
       const release = (isSent: boolean, isBroken = false): void => {
         cache.addUnbudgeted(-unbudgeted)
         cache.reserve(-extra)
-        for (const { key, entry } of taken) cache.letGo(key, entry, { isSent, isBroken })
+        for (const { key, entry } of taken) cache.release(key, entry, { isSent, isBroken })
         roomQueue.serve()
       }
       try {

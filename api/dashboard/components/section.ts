@@ -222,7 +222,7 @@ export type Section = Heading &
         /** The name for forms that show their response in it. */
         name?: string
         links?: readonly (Link & { current?: boolean })[]
-        width?: 'phone' | 'tablet'
+        width?: 'phone' | 'tablet' | 'thumb'
       }
     | {
         kind: 'chart'

@@ -25,7 +25,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 }
 
 /** Returns the meaning of the enhanced status code in a rejection, or '' if it is missing or unknown. */
-function meaningIn(detail: string): string {
+export function meaningIn(detail: string): string {
   const code = /\b[45]\.(\d{1,3}\.\d{1,3})\b/.exec(detail)?.[1]
   return (code !== undefined && MEANINGS[code]) || ''
 }

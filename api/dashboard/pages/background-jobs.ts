@@ -6,7 +6,7 @@ import {
   backgroundJobById,
   latestBackgroundJobs,
 } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
-import { number, status, text, time } from '../components/cell.ts'
+import { bar, type Cell, headed, number, status, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
 import type { Section, View } from '../components/section.ts'
 import { factsOf, get, tableOf } from '../server/builders.ts'
@@ -36,6 +36,16 @@ const paceOf = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: D
 const doneWords = ({ done, total }: BackgroundJobRow): string =>
   total === null ? number(done).text : `${number(done).text} of ${number(total).text}`
 
+/** Shows the progress of a running job as a bar if its total is known, otherwise the state. */
+function stateCell(job: BackgroundJobRow): Cell {
+  const state = stateOf(job)
+  return state === 'running' && job.total !== null ? bar(job.done, job.total, 'busy') : status(state)
+}
+
+/** Describes the result of a job, why it failed, or how long it still takes. */
+const outcomeOf = (job: BackgroundJobRow, now: Date): string =>
+  job.fault ?? (job.finished_at === null ? headed(paceOf(job, now)) : wordsOf(job).outcome(job.result))
+
 function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
   return {
     title: 'Background jobs',
@@ -44,17 +54,17 @@ function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
       tableOf(
         jobs,
         (job) => ({
-          What: text(wordsOf(job).title, { href: backgroundJobPath(job) }),
-          State: status(stateOf(job), { detail: paceOf(job, now) }),
+          What: text(wordsOf(job).title, { href: backgroundJobPath(job), detail: job.begun_by }),
+          State: stateCell(job),
           Done: text(doneWords(job), { number: true }),
-          By: text(job.begun_by),
+          Outcome: text(outcomeOf(job, now)),
           Started: time(job.begun_at, now),
         }),
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
+          grow: ['What', 'Outcome'],
           empty: 'No recent jobs.',
-          wrap: ['State'],
         },
       ),
     ],

@@ -26,7 +26,9 @@ import {
   unscheduleBroadcast,
 } from '../../../db/messages/broadcasts/start.ts'
 import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
+import { bouncesOfBroadcast } from '../../../db/messages/emails/bounces.sql.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
+import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
 import { plural } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { partsTyped } from '../components/typed.ts'
@@ -87,7 +89,11 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
       edits && testForm(request),
       history(entries, request.now),
     ]),
-    aside: [...(await previewSections(row, request, deps)), facts(view, { topics, template }, request)],
+    aside: [
+      ...(await previewSections(row, request, deps)),
+      ...bounceSection(await bouncesOfBroadcast(deps.database, row, { most: MAX_BOUNCES })),
+      facts(view, { topics, template }, request),
+    ],
   })
 })
 

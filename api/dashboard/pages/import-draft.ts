@@ -15,7 +15,7 @@ import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/back
 import { markOf } from '../../../db/validation/mark.ts'
 import { isSlotName } from '../../../db/validation/slots.ts'
 import { byteWords, plural, text, time } from '../components/cell.ts'
-import type { Actions, Field, Link, Section, View } from '../components/section.ts'
+import type { Actions, Alert, Field, Link, Section, View } from '../components/section.ts'
 import { auditRead } from '../server/action.ts'
 import { alertsOf, button, compact, factsOf, formOf, get, hidden, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -71,7 +71,7 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
     back: uploads(team, purposeOf(draft.mapping)),
     actions: discarding(request),
     sections: [
-      ...withoutTopic(draft),
+      ...alertsOf([withoutTopic(draft)]),
       formOf(here(request), 'Continue', [...columnFields(draft, topics), ...settingFields(draft, topics)], {
         title: 'Columns',
         pairs: draft.mapping.suppress === null,
@@ -125,31 +125,29 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
 }
 
 /** Warns about properties whose names can't be variables of a template. */
-function unusable({ mapping: { columns } }: Draft): Section[] {
+function unusable({ mapping: { columns } }: Draft): Alert | false {
   const names = columns.flatMap((column) =>
     column.to === 'property' && !isSlotName(column.name) ? [`“${column.name}”`] : [],
   )
-  return alertsOf([
+  return (
     names.length > 0 && {
       tone: 'warn',
       title: `No template can use ${names.join(', ')}`,
       text: 'Names of variables can only contain letters, digits, _, - and periods. Change the name in the columns.',
-    },
-  ])
+    }
+  )
 }
 
 /** Warns that broadcasts won't reach the new contacts. */
-const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path?: string): Section[] =>
-  alertsOf([
-    suppress === null &&
-      topic_ids.length === 0 &&
-      !columns.some(({ to }) => to === 'topic') && {
-        tone: 'warn',
-        title: 'No contact gets a topic',
-        text: 'Broadcasts go to topics, so they won’t reach the new contacts.',
-        link: path === undefined ? undefined : { href: path, label: 'Choose topics' },
-      },
-  ])
+const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path?: string): Alert | false =>
+  suppress === null &&
+  topic_ids.length === 0 &&
+  !columns.some(({ to }) => to === 'topic') && {
+    tone: 'warn',
+    title: 'No contact gets a topic',
+    text: 'Broadcasts go to topics, so they won’t reach the new contacts.',
+    link: path === undefined ? undefined : { href: path, label: 'Choose topics' },
+  }
 
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
   const named = (wanted: (column: Becomes) => boolean): string =>
@@ -192,16 +190,14 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
       ? 'Every record would be rejected.'
       : 'Nothing is imported yet. This is a preview of the result. You can’t undo an import.',
     back: { href: here(request), label: 'Columns' },
-    actions: discarding(request),
-    sections: compact([
-      ...trialSections(draft, trial),
-      unusable(draft),
-      !none && withoutTopic(draft, here(request)),
-      !none &&
-        formOf(here(request, 'start'), `Import ${about(draft)}`, [seenField(draft)], {
-          reset: { href: here(request), label: 'Change the columns' },
-        }),
-    ]),
+    actions: {
+      forms: compact([
+        !none && button(here(request, 'start'), `Import ${about(draft)}`, { fields: [seenField(draft)] }),
+        discarding(request).forms,
+      ]),
+    },
+    above: alertsOf([unusable(draft), !none && withoutTopic(draft, here(request))]),
+    sections: trialSections(draft, trial),
     aside: [choiceFacts(draft, topics)],
   })
 })

@@ -39,6 +39,9 @@ const importState = ({ draft, fault, reading, done, records }: ImportRow): strin
   return reading || done < records ? 'running' : 'done'
 }
 
+/** Formats the progress of an import. */
+const doneWords = ({ done, records }: ImportRow): string => `${number(done).text} of ${number(records).text}`
+
 const form = (purpose: Purpose): TeamPage =>
   get('editor', `/teams/:team/${purpose}/import`, async ({ team, now }, { database }) => {
     const { href, label } = uploads(team, purpose)
@@ -59,13 +62,14 @@ const form = (purpose: Purpose): TeamPage =>
           ],
           { note: NOTES[purpose], multipart: true },
         ),
+      ],
+      aside: [
         tableOf(
           imports,
           (one) => ({
             File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
             State: status(importState(one)),
-            Records: one.draft ? text(null, { number: true }) : number(one.records),
-            Done: one.draft ? text(null, { number: true }) : number(one.done),
+            Done: text(one.draft ? null : doneWords(one)),
             By: text(one.created_by),
             When: time(one.created_at, now),
           }),
@@ -123,9 +127,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       tiles: [
         {
           label: fault !== null ? 'Failed' : finished ? 'Done' : reading ? 'Being read' : 'Being imported',
-          value: reading
-            ? `${plural(records, 'record')} so far`
-            : `${number(done).text} of ${number(records).text}`,
+          value: reading ? `${plural(records, 'record')} so far` : doneWords(shown),
           filled: records === 0 ? 0 : Math.round((done / records) * 100),
           detail: headed(pace),
           tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',

@@ -10,15 +10,18 @@ import { listSenders, type ShownSender } from '../../../db/delivery/senders/show
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { resumeBulk } from '../../../db/messages/bulk-pause.ts'
+import { bouncesOfTeam } from '../../../db/messages/emails/bounces.sql.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { type FigureRow, figuresSince } from '../../../db/stats/daily/stats.sql.ts'
-import { byteWords, dayWords, duration, number, plural, type Tone, time } from '../components/cell.ts'
-import type { Actions, Alert, Section, Tile } from '../components/section.ts'
+import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
+import { byteWords, dayWords, duration, plural, type Tone, time } from '../components/cell.ts'
+import type { Actions, Alert, Section } from '../components/section.ts'
 import { type Share, shareWords, toneOf, toRateCounts } from '../components/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY, SUSPENDED_TEAM } from '../components/timeline.ts'
+import { usageTile } from '../components/usage.ts'
 import { periodTiles } from '../components/week.ts'
 import { action, button, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -41,19 +44,6 @@ import { testEmailForm } from './test-email.ts'
 const LONG_WAIT_MS = 5 * 60_000
 /** Maximum count of waiting messages, because counting a large backlog is slow. */
 const MAX_COUNTED = 1_000
-
-function usageTile(
-  label: string,
-  { used, limit }: { used: number; limit: number | null },
-  { href, words = (count) => number(count).text }: { href?: string; words?(count: number): string },
-): Tile {
-  const value = words(used)
-  if (limit === null) return { label, value, detail: 'no limit', href }
-  const percent = limit === 0 ? 100 : Math.min(100, Math.round((used / limit) * 100))
-  const tone = percent >= 100 ? 'bad' : percent >= 80 ? 'warn' : 'plain'
-  const detail = `of ${words(limit)}`
-  return { label, value, detail, filled: percent, tone, href }
-}
 
 /** Returns alerts if too many emails bounced or were reported as spam. */
 function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
@@ -216,8 +206,8 @@ const describeCalm = ({ test }: PageTeam, isNew: boolean): string => {
 /** Builds the section with the quotas of this period. */
 async function quotaSection({ team, now }: TeamRequest, shown: Awaited<ReturnType<typeof showTeam>>) {
   const { plan, limits, used, period } = shown
-  const tile = (label: string, of: keyof typeof used, how: Parameters<typeof usageTile>[2]) =>
-    usageTile(label, { used: used[of], limit: limits[of] }, how)
+  const tile = (label: string, of: keyof typeof used, how: Parameters<typeof usageTile>[3]) =>
+    usageTile(label, used[of], limits[of], how)
   const left = duration((Date.parse(period.end) - now.getTime()) / 1_000)
   const section: Section = {
     kind: 'tiles',
@@ -281,7 +271,16 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
       ...(await aheadSection(request, deps)),
       ...(await testEmailForm(request, deps.database)),
     ]),
-    aside: [await quotaSection(request, shown)],
+    aside: [
+      await quotaSection(request, shown),
+      ...bounceSection(
+        await bouncesOfTeam(deps.database, team.id, {
+          since: dayBefore(now, CHART_DAYS - 1),
+          most: MAX_BOUNCES,
+        }),
+        'In the last 30 days.',
+      ),
+    ],
   })
 })
 

@@ -145,8 +145,8 @@ export async function preview(
 
 const frame = get('viewer', '/teams/:team/templates/:id/preview', async (request, deps) => {
   const { previewed } = await readPreview(request, deps, request.query)
-  const { html } = await renderPreview(previewed, valuesOf(previewed, request.query), deps)
-  return raw(frameHeaders(false), framed(html))
+  const { html, text } = await renderPreview(previewed, valuesOf(previewed, request.query), deps)
+  return raw(frameHeaders(false), framed(html || `<pre>${escapeHtml(text)}</pre>`))
 })
 
 /** Renders the HTML of the editor with its plain text below, or the error. */

@@ -5,15 +5,21 @@ import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { usageOfTemplates } from '../../../db/messages/emails/of-template.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
-import { number, text, time } from '../components/cell.ts'
+import { type Cell, number, text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
 import { action, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
-import { redirect, show, teamPath } from '../server/page.ts'
+import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
-import { describeDecoded, partFields, partOf, slotWords } from './template-parts.ts'
+import { describeDecoded, partFields, partOf } from './template-parts.ts'
 
 const USAGE_DAYS = 30
 /** Maximum number of emails per template that are counted. */
 const MAX_COUNTED = 1_000
+
+/** Maximum number of templates shown as pictures. */
+const PICTURES = 3
+
+type Usage = Awaited<ReturnType<typeof usageCells>>
 
 /** Builds cells with the recent use of each template and its last use. */
 async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: Date) {
@@ -28,6 +34,29 @@ async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: D
       },
     ]),
   )
+}
+
+const usageWords = (count: Cell | undefined): string =>
+  count?.text === '1' ? '1 email' : `${count?.text ?? 0} emails`
+
+/** Shows the templates that were used last as pictures, with the number of their emails. */
+function pictures(
+  templates: readonly { id: string; name: string }[],
+  usage: Usage,
+  team: PageTeam,
+): Section[] {
+  const lastUse = ({ id }: { id: string }): string => usage.get(id)?.last.iso ?? ''
+  return [...templates]
+    .sort((one, other) => lastUse(other).localeCompare(lastUse(one)))
+    .slice(0, PICTURES)
+    .map(({ id, name }) => ({
+      kind: 'frame',
+      title: name,
+      src: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
+      note: `${usageWords(usage.get(id)?.count)} in ${USAGE_DAYS} days.`,
+      links: [{ href: teamPath(team, 'templates', id), label: `Open ${name}` }],
+      width: 'thumb',
+    }))
 }
 
 const list = get('viewer', '/teams/:team/templates', async (request, { database }) => {
@@ -48,17 +77,15 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
         request,
         tableOf(
           templates,
-          ({ id, name, slots, updated_at }) => ({
+          ({ id, name }) => ({
             Name: text(name, {
               href: teamPath(team, 'templates', id),
               detail: drafted.includes(id) ? 'draft' : '',
             }),
-            Variables: text(slotWords(slots)),
             [`Emails in ${USAGE_DAYS} days`]: usage.get(id)?.count,
             'Last used': usage.get(id)?.last,
-            Changed: time(updated_at, now),
           }),
-          { grow: ['Name', 'Variables'], empty: 'No templates yet. Create one, then send it by its ID.' },
+          { empty: 'No templates yet. Create one, then send it by its ID.' },
         ),
       ),
       team.role !== 'viewer' &&
@@ -73,6 +100,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
           },
         ),
     ]),
+    aside: templates.length === 0 ? undefined : pictures(templates, usage, team),
   })
 })
 

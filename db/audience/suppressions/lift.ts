@@ -76,8 +76,8 @@ export async function showSuppression(tx: Tx, teamId: string, identity: string):
 }
 
 /**
- * Returns a contact, or the suppression of an address without a contact. @throws RequestError
- * contact_not_found.
+ * Returns a contact, or the suppression of an address without a contact. @throws RequestError bad_request if
+ * the address is neither.
  */
 export async function showAddress(
   tx: Tx,
@@ -85,9 +85,7 @@ export async function showAddress(
   identity: string,
 ): Promise<ContactDetail | ShownSuppression> {
   if (await contactByIdentity(tx, teamId, identity)) return showContact(tx, teamId, identity)
-  const found = await suppressedAddress(tx, teamId, identity)
-  if (!found) throw noContact()
-  return shownSuppression(found)
+  return showSuppression(tx, teamId, identity)
 }
 
 /** Identifies a suppression, to detect that it changed after a page showed it. */
@@ -126,8 +124,8 @@ async function liftIdentities(
 /**
  * Lifts the suppression of an address. @param seen the mark of the suppression that a page showed, if any.
  * @returns the contact, or the previous suppression if the address isn't a contact.
- * @throws RequestError contact_not_found; bad_request if it isn't suppressed or the reason is invalid;
- * invalid_state if the suppression has changed, so that lifting a bounce doesn't also lift a later complaint.
+ * @throws RequestError bad_request if it isn't suppressed or the reason is invalid; invalid_state if the
+ * suppression has changed, so that lifting a bounce doesn't also lift a later complaint.
  */
 export async function liftSuppression(
   by: Lifting,

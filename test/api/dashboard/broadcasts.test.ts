@@ -509,6 +509,7 @@ t.test('requeues the failed emails of one broadcast only', async (t) => {
   isRefusing = false
   const page = await editor.get(at(`broadcasts/${broadcast.id}`))
   shows(t, page, 'Send failed emails again')
+  shows(t, page, /Why emails bounced The message is too large for the server 1/)
   const found = await cli.json([
     ...['email', 'requeue', team.id, '--broadcast', broadcast.id, '--force', '--dry-run'],
   ])

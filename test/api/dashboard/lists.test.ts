@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { sortable } from '../../../api/dashboard/server/sort.ts'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
@@ -61,6 +62,20 @@ t.test('a list that is shown whole is sorted by a column, both ways', async (t) 
   shows(t, { html: await sorted('-Name') }, /Offers .*News 10 .*News 9 /)
   t.match(await sorted('Name'), /aria-sort="ascending"><a href="[^"]*topics\?sort&#x3D;-Name">Name/)
   t.notMatch(await sorted('nothing'), 'aria-sort')
+})
+
+t.test('numbers are sorted by value, and missing ones come last', (t) => {
+  const rows = ['1,000', '', '9', '20'].map((text) => ({ cells: [{ text, number: true }] }))
+  const table = { kind: 'table', columns: [{ label: 'Count', number: true }], rows, empty: '' } as const
+  const sorted = (sort: string) => {
+    const request = { path: '/topics', query: new URLSearchParams({ sort }) } as Parameters<
+      typeof sortable
+    >[0]
+    return sortable(request, table).rows.map(({ cells }) => cells[0]?.text)
+  }
+  t.strictSame(sorted('Count'), ['9', '20', '1,000', ''])
+  t.strictSame(sorted('-Count'), ['1,000', '20', '9', ''])
+  t.end()
 })
 
 t.test('a live tab gets 304, or after a change a compressed fragment without forms', async (t) => {

@@ -1,6 +1,7 @@
 /** The operator's pages: health, parked reports, teams, plans, audit. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { databaseChecks } from '../../../api/dashboard/pages/operator/health-checks.ts'
 import { insertAuditEntry } from '../../../db/accounts/audit/audit.sql.ts'
 import { loadCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
@@ -61,11 +62,27 @@ async function giveUp(reasons: readonly string[]): Promise<void> {
   await consumer.stop(5_000)
 }
 
-t.test('Health shows the database, hooks and settings', async (t) => {
+t.test('Health lists checks with problems first', async (t) => {
   const page = await operator.get('/operator/health')
-  shows(t, page, /PostgreSQL \d+/)
-  shows(t, page, /smtp never/)
-  shows(t, page, /METRICS_TOKEN set/)
+  shows(t, page, /Delivery reports .*No reports yet .*smtp.* Database .*PostgreSQL \d+.* METRICS_TOKEN set/)
+  const state = { version: '18', drift_s: 0, isDrifting: false, fault: null }
+  const settings = {
+    fsync: 'on',
+    full_page_writes: 'off',
+    synchronous_commit: 'on',
+    transaction_read_only: 'off',
+  }
+  const checks = databaseChecks({ ...state, off: ['full_page_writes'], settings })
+  t.strictSame(
+    checks.map(({ label, tone }) => `${label} ${tone}`),
+    [
+      'full_page_writes bad',
+      'PostgreSQL 18 good',
+      'Clocks agree good',
+      'fsync good',
+      'synchronous_commit good',
+    ],
+  )
 })
 
 t.test('the overview shows the state of queues, senders and workers', async (t) => {
@@ -463,5 +480,5 @@ t.test("shows a team's attachment storage and its limit", async (t) => {
   await service.database.query(
     sql.unsafe`update subscriptions set storage_gb = 2 where team_id = ${stored.id}`,
   )
-  shows(t, await operator.get(`/operator/teams/${stored.id}`), /Storage of attachments 1\.5 MB of 2 GB/)
+  shows(t, await operator.get(`/operator/teams/${stored.id}`), /Attachments 1\.5 MB .*of 2 GB/)
 })

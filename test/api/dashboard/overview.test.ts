@@ -360,6 +360,29 @@ t.test('compares four counts with the 30 days before and the limits', async (t) 
   t.match(page, 'Complaints 0.0 % limit 0.10 %')
 })
 
+t.test('counts why emails bounced, most common reason first', async (t) => {
+  const team = await makeTeam(service)
+  t.notMatch(await overviewOf(team), 'Why emails bounced')
+  const bounce = async (kind: 'bounced' | 'suppressed', detail: string) => {
+    const id = await send(team)
+    await database.query(
+      sql.unsafe`update email_states set status = 'bounced', unfinished = false where id = ${id}`,
+    )
+    await database.query(sql.unsafe`
+      insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+      values (${team.id}, ${id}, uuid_send(gen_random_uuid()), ${kind}, now(), ${detail})`)
+  }
+  await bounce('suppressed', 'a@example.com')
+  await bounce('bounced', '552 5.2.2 Over quota')
+  await bounce('bounced', '550 5.1.1 <a@example.com> rejected')
+  await bounce('bounced', '550 No such user here')
+  await bounce('bounced', '550 5.1.1 <b@example.com> rejected')
+  t.match(
+    await overviewOf(team),
+    'Why emails bounced In the last 30 days. The mailbox does not exist 2 Other reasons 1 The address is suppressed 1 The mailbox is full 1',
+  )
+})
+
 t.test('only shows broadcasts that paused themselves, with the reason', async (t) => {
   const team = await makeTeam(service, { domain: 'stopped.test' })
   const become = async (reason: string | null) => {

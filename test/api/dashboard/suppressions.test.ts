@@ -6,6 +6,7 @@ import { after, shows, signedIn } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
+import { until } from '../../support/worker.ts'
 
 const { service, call, database, team } = await world(t)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -103,6 +104,29 @@ t.test('lists suppressed addresses with their causes, also as CSV', async (t) =>
   t.notMatch((await viewer.get(at('suppressions?cause=complaint'))).html, /gone@example\.net/)
   const { html: file } = await viewer.get(at('suppressions.csv?cause=bounce'))
   t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)
+})
+
+t.test('lifts all that match the filter by response, after a confirmation with their count', async (t) => {
+  for (const name of ['listed1', 'listed2', 'closed'])
+    await editor.post(at('suppressions'), {
+      ...{ email: `${name}@blocked.test`, as: 'bounced' },
+      reason: name === 'closed' ? 'mailbox closed' : '550 Listed by Blocklist.example',
+    })
+  t.notMatch((await editor.get(at('suppressions'))).html, 'suppressions/lift', 'only a filtered list')
+  const page = at('suppressions?response=blocklist')
+  const shown = await editor.get(page)
+  shows(t, shown, /Lift 2 addresses/)
+  t.notMatch(shown.html, 'closed@blocked.test')
+  t.notMatch((await viewer.get(page)).html, 'suppressions/lift')
+  const path = at('suppressions/lift')
+  const form = { ...formTo(shown.html, path), reason: 'delisted' }
+  shows(t, await editor.ask(path, form), /Lift the suppression of 2 addresses\?/)
+  t.equal((await editor.post(path, form)).status, 303)
+  await until('it is audited', async () => (await lastDeed())?.action === 'suppression.lift')
+  const { html } = await viewer.get(at('suppressions?email=blocked.test'))
+  t.match(html, 'closed@blocked.test')
+  t.notMatch(html, /listed\d@blocked\.test/)
+  t.match(await lastDeed(), { actor: editor.email, subject: /\b2\b/, detail: /delisted/ })
 })
 
 t.test('adds a suppression manually with a reason, and lifts it', async (t) => {

@@ -77,7 +77,7 @@ t.test('sends only use a draft after it is published', async (t) => {
   const saved = await draft(editor, path, '<p>Dear {{name}}</p>', 'Dear {{name}}')
   shows(t, saved, /The draft is saved\..*Offer unpublished draft/)
   shows(t, await viewer.get(path), new RegExp(`Saved by ${editor.email}, just now`))
-  shows(t, await viewer.get(at('templates')), /Welcome name .*Offer draft name /)
+  shows(t, await viewer.get(at('templates')), /Welcome 1 .*Offer draft 0 never/)
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Dear Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana&of=published`)), '<p>Hi Ana</p>')
@@ -96,7 +96,20 @@ t.test('sends only use a draft after it is published', async (t) => {
   shows(t, published, /The draft is published\. Variables: name\..*Offer published/)
   shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
-  shows(t, await viewer.get(at('templates')), /Welcome name 1 (just now|\d+ \w+ ago) .*Offer name 2 just now/)
+  const templates = await viewer.get(at('templates'))
+  shows(
+    t,
+    templates,
+    /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 .*Offer 2 emails in 30 days\. Open Offer Welcome 1 email in 30 days\./,
+  )
+  const pictures = [...templates.html.matchAll(/<iframe sandbox src="\/dashboard([^"]*)" title="(\w+)"/g)]
+  t.strictSame(
+    pictures.map(([, , name]) => name),
+    ['Offer', 'Welcome'],
+    'the last used first',
+  )
+  const [, source = ''] = pictures[0] ?? []
+  t.equal(framedIn(await viewer.get(source.replaceAll('&#x3D;', '='))), '<p>Dear [name]</p>')
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
   const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
   const changed = await viewer.get(`/teams/${team.id}${compare}`)

@@ -28,7 +28,8 @@ t.test('contact list and show print a suppression, and lift removes it', async (
     status: 'subscribed',
     suppression: null,
   })
-  t.match(await cli.fault([...lift, '--reason', 'again']), /isn't suppressed/)
+  for (const email of ['ana@example.org', 'bob@example.org', 'unknown@example.org'])
+    t.match(await cli.fault(['contact', 'lift', team, email, '--reason', 'again']), /isn't suppressed/, email)
   t.match(await cli.fault(['contact', 'show', team, 'eve@example.org']), /No contact/)
   const suppress = ['contact', 'suppress', team, 'eve@example.org', '--as', 'complained']
   t.match(await cli.fault(suppress), /--reason/)

@@ -37,6 +37,13 @@ t.test("a domain that doesn't exist is evidence with any code", async (t) => {
     ['address', 'hard', { reply: '550 5.4.310 DNS domain example.org does not exist', status: '5.4.310' }],
     ['address', 'hard', { reply: 'Domain example.org does not accept mail (nullMX)', status: '5.1.10' }],
     ['address', 'hard', { reply: 'DNS lookup: NXDOMAIN', status: '4.4.4' }],
+    ['address', 'hard', '550 5.7.1 NXDOMAIN'],
+    ['address', 'hard', '551 5.7.1 Domain not found'],
+    ['address', 'hard', { reply: 'Host or domain name not found', status: '5.2.2' }],
+    ['address', 'hard', '550 5.3.4 Recipient domain has null MX'],
+    ['policy', 'none', '554 5.7.1 Helo command rejected: domain not found'],
+    ['sender', 'none', '550 5.7.1 Sender address rejected: Domain not found'],
+    ['sender', 'none', '550 5.1.8 Domain does not exist'],
     [
       'expired',
       'soft',
@@ -126,7 +133,6 @@ t.test('the server’s own reply outranks the status of a report', async (t) => 
 t.test('code and text about different subjects are never evidence', async (t) => {
   check(t, [
     ['policy', 'none', '550 5.7.1 No such user'],
-    ['policy', 'none', '551 5.7.1 Domain not found'],
     ['policy', 'none', { status: '5.1.1', reply: 'blocked using a list' }],
     ['mailbox_full', 'soft', '552 5.1.1 Recipient overquota'],
     ['route', 'soft', { status: '5.1.1', reply: 'connection timed out' }],

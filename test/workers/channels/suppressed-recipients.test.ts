@@ -3,7 +3,7 @@
  * anyway.
  */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { number, object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
 import { report } from '../../support/contacts.ts'
 import { EMPTY } from '../../support/empty.ts'
@@ -57,7 +57,12 @@ t.test('email to an address with a hard bounce is not sent, and ends as bounced'
   const receiver = await startReceiver(t)
   await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', '*'])
   await report(service, team, 'Gone@example.org', 'bounced')
+  const used = async () =>
+    service.database.oneFirst(sql.type(object({ used: number().defined() }))`
+      select emails_used as used from allowances where team_id = ${team.id}`)
+  const before = await used()
   const id = await send(team, ['gone@EXAMPLE.org'])
+  t.equal(await used(), before + 1, 'it is charged')
   const email = await done(team, id)
   t.equal(email.status, 'bounced')
   t.equal(email.provider_message_id, null)

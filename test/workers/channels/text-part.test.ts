@@ -4,6 +4,7 @@ import PostalMime from 'postal-mime'
 import { sql } from 'slonik'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
 import { ageEmailRows } from '../../support/email-rows.ts'
 import { jobStates, setJobsDue } from '../../support/rows.ts'
 import { sendEmail } from '../../support/send-email.ts'
@@ -38,6 +39,9 @@ t.test('an email with only HTML gets a text part', async (t) => {
   for (const parts of await partsOf(sink))
     t.strictSame(parts, { text: 'Grüße, zum Shop (https://shop.example/?a=1&b=2)', html })
   t.equal(body.body_text, '')
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const page = await viewer.get(`/teams/${team.id}/emails/${body.id}?view=text`)
+  shows(t, page, 'Grüße, zum Shop (https://shop.example/?a=1&b=2)')
 })
 
 t.test('an email of a template without text gets one with its values', async (t) => {

@@ -4,6 +4,7 @@ import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
 import { createWorkerStats } from '../../../workers/monitoring/stats.ts'
+import { deliveryStatus } from '../../sandbox/reports.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { pauseSender } from '../../support/senders.ts'
 import {
@@ -32,7 +33,7 @@ async function start(t: Test, smtp_url?: string) {
 const shows = ({ call }: Service, line: string): Promise<void> =>
   until(line, async () => (await call('GET', '/metrics', { key: METRICS_TOKEN })).body.includes(`${line}\n`))
 
-t.test('a delivered email changes attempts, sends and jobs; a report changes reports', async (t) => {
+t.test('a delivered email changes attempts, sends and jobs; a report its outcome', async (t) => {
   const sink = await startSmtpSink(t)
   const { service, team, send, figures } = await start(t, sink.url)
   const id = await send()
@@ -46,14 +47,25 @@ t.test('a delivered email changes attempts, sends and jobs; a report changes rep
 
   const row = await emailById(service.database, team.id, id)
   if (!row) throw new Error('the email is gone')
-  const path = returnPath(service.deps.secrets, row, 'example.com')
+  const mail_from = returnPath(service.deps.secrets, row, 'example.com') ?? ''
   const headers = { Authorization: `Bearer ${SMTP_REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' }
-  const raw = `Return-Path: <${path}>\r\nTo: ${path}\r\nSubject: hello\r\n\r\nnothing that can be read as a report\r\n`
-  t.equal((await service.call('POST', '/hooks/smtp', { headers, raw })).status, 200)
-  await until('the report is counted', async () => {
-    const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
-    return /^heliograph_reports_total\{provider="smtp",outcome="(ignored|parked)"\} 1$/m.test(body)
-  })
+  const bounce = () => {
+    const failed = { recipient: 'ana@example.org', action: 'failed', status: '5.2.2' } as const
+    return deliveryStatus({ mail_from, raw: Buffer.from('') }, [failed])
+  }
+  const mail = (sender: string, subject: string) =>
+    Buffer.from(`Return-Path: <${sender}>\r\nTo: ${mail_from}\r\nSubject: ${subject}\r\n\r\nHello\r\n`)
+  const reports = {
+    applied: bounce(),
+    repeated: bounce(),
+    ignored: mail('bo@example.net', 'Re: Hello'),
+    auto_reply: mail('bo@example.net', 'Automatic reply: Hello'),
+    parked: mail('', 'failure notice'),
+  }
+  for (const [outcome, raw] of Object.entries(reports)) {
+    t.equal((await service.call('POST', '/hooks/smtp', { headers, raw })).status, 200)
+    await shows(service, `heliograph_reports_total{provider="smtp",outcome="${outcome}"} 1`)
+  }
 })
 
 t.test('a relay outage changes a metric within half a minute', async (t) => {

@@ -23,6 +23,7 @@ const LINES: readonly (readonly [about: string, effect: string, reply: string])[
   ['address', 'hard', '550 5.2.1 The mailbox is disabled'],
   ['address', 'hard', '550 No such user'],
   ['address', 'hard', '550 5.4.1 Recipient address rejected: Access denied'],
+  ['address', 'hard', '550 5.7.1 NXDOMAIN'],
   ['address', 'hard', '550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302)'],
   ['mailbox_full', 'soft', '552 5.2.2 x'],
   ['mailbox_full', 'soft', '550 The user is over quota'],

@@ -214,6 +214,7 @@ function blameOf(
   // At MAIL the server only knows the sender.
   if (stage === 'MAIL') return reply.startsWith('552') ? null : 'identity'
   if (SEND_AS_DENIED.has(enhanced)) return 'identity'
+  if (about === 'address') return null
   if (stage === 'DATA') return about === 'sender' || SES_SET_UP.test(reply) ? 'identity' : null
   if (enhanced.startsWith('5.7.') || NO_RELAYING.test(reply)) return 'recipient'
   return about === 'sender' ? 'identity' : null

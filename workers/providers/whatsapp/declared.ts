@@ -56,11 +56,12 @@ const settings = {
   WHATSAPP_BUSINESS_ACCOUNT_ID: string().matches(/^[\w-]{1,64}$/, '${path} must be the id of the account'),
   /** The sending number's limit: 80 at first, up to 1,000 once the provider has raised it. */
   WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 10_000).default(80),
-  /** How long a retry waits for a report after a lost response, in seconds. */
-  WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
 }
 
 type Settings = SettingsOf<typeof settings>
+
+/** How long a retry waits for a report after a lost response. */
+const UNKNOWN_WAIT_S = 600
 
 /** Returns a warning if the version of the Graph API ends soon, or null. */
 function versionWarning(given: Settings, now: Date): string | null {
@@ -77,7 +78,7 @@ function open(given: Settings): WhatsappDelivery {
   const isSet = access_token !== undefined && phone_number_id !== undefined
   return {
     provider: createWhatsappProvider({ url: graphApiUrl(given) }),
-    unknown_wait: given.WHATSAPP_UNKNOWN_WAIT_SECONDS,
+    unknown_wait: UNKNOWN_WAIT_S,
     number: isSet
       ? {
           ...{ access_token, phone_number_id, account_id },

@@ -24,15 +24,12 @@ import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
 
 const OF_TEAM = {
-  actor: search('User', { placeholder: 'a part of an email address' }),
-  action: search('Action', { placeholder: 'Deleted emails, or email' }),
+  actor: search('User', { placeholder: 'User, such as max' }),
+  action: search('Action', { placeholder: 'Action, such as email' }),
   ...DAY_RANGE,
 }
 const ofOne = defineFilter(OF_TEAM)
-const ofAll = defineFilter({
-  ...OF_TEAM,
-  team: search('Team', { placeholder: 'a part of its name, or its ID' }),
-})
+const ofAll = defineFilter({ ...OF_TEAM, team: search('Team', { placeholder: 'Team or its ID' }) })
 
 /** Maximum number of teams that part of a name can match. */
 const MAX_TEAMS = 50
@@ -121,8 +118,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
         }),
         {
           main: 'Action',
-          grow: ['Who', 'Team'],
-          wrap: ['Action', 'About'],
+          grow: ['Who', 'Action', 'About', 'Team'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',

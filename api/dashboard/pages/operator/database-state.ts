@@ -20,9 +20,8 @@ export async function databaseState(tx: Tx) {
   const settings = await serverSettings(tx)
   const drift_s = Math.round(Math.abs(Date.parse(at) - now.getTime()) / 1_000)
   return {
-    version,
-    at,
-    now,
+    // Without the distribution's own version.
+    version: version.split(' ', 1)[0] ?? '',
     settings,
     drift_s,
     isDrifting: drift_s > MAX_CLOCK_DRIFT_S,

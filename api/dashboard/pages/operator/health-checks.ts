@@ -1,34 +1,114 @@
-/** Checks on the operator's overview, one line each. The page Health has the details. */
+/**
+ * Checks of the service, one line each, with problems first. The page Health has all of them, the operator's
+ * overview a summary. Pure.
+ */
 
-import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
-import { text, time } from '../../components/cell.ts'
+import type { ReturnPathCheck } from '../../../../db/accounts/domains/return-path.ts'
+import type { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
+import type { Check as SenderCheck } from '../../../../db/delivery/senders/check.ts'
+import { number, text, time } from '../../components/cell.ts'
 import type { Check } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
-import { databaseState } from './database-state.ts'
+import { type DatabaseState, SAFETY_SETTINGS } from './database-state.ts'
 
-/** Checks the database, its clock, the providers' reports and the settings. Contacts no other server. */
-export async function healthChecks(
-  { database, returnDomain, switches }: PageDeps,
-  now: Date,
-): Promise<Check[]> {
-  const { version, off, fault, drift_s, isDrifting } = await databaseState(database)
-  const reports = await lastReports(database)
-  const unset = switches.filter(({ isSet }) => !isSet).map(({ name }) => name)
-  return compact<Check>([
-    off.length === 0 && fault === null
-      ? { label: `PostgreSQL ${version}`, detail: 'crash-safe settings', tone: 'good' }
-      : { label: `PostgreSQL ${version}`, detail: fault ?? `${off.join(', ')} off`, tone: 'bad' },
-    isDrifting
-      ? { label: 'Clocks differ', cell: text(`${drift_s} s`), tone: 'bad' }
-      : { label: 'Clocks agree', tone: 'good' },
-    ...reports.map(
-      ({ provider, last_at }): Check | false =>
-        last_at !== null && { label: `Reports from ${provider}`, cell: time(last_at, now), tone: 'good' },
+type Reports = Awaited<ReturnType<typeof lastReports>>
+
+const ORDER: readonly Check['tone'][] = ['bad', 'good', 'plain']
+
+const problemsFirst = (checks: readonly Check[]): Check[] =>
+  [...checks].sort((one, other) => ORDER.indexOf(one.tone) - ORDER.indexOf(other.tone))
+
+const clockCheck = ({ isDrifting, drift_s }: DatabaseState): Check =>
+  isDrifting
+    ? { label: 'Clocks differ', cell: text(`${number(drift_s).text} s`), tone: 'bad' }
+    : { label: 'Clocks agree', tone: 'good' }
+
+export const databaseChecks = (state: DatabaseState): Check[] =>
+  problemsFirst([
+    { label: `PostgreSQL ${state.version}`, tone: state.fault === null ? 'good' : 'bad' },
+    clockCheck(state),
+    ...SAFETY_SETTINGS.map(
+      (name): Check => ({
+        label: name,
+        cell: text(state.settings[name]),
+        tone: state.off.includes(name) ? 'bad' : 'good',
+      }),
     ),
-    returnDomain === null
-      ? { label: 'No return path', detail: 'RETURN_PATH_DOMAIN', tone: 'plain' }
-      : { label: 'Return path', detail: returnDomain, tone: 'good' },
-    unset.length > 0 && { label: 'Optional settings not set', detail: unset.join(', '), tone: 'plain' },
   ])
+
+/** @param found the result of a check, null if no worker has checked yet, and undefined without a check. */
+export function relayCheck(found: SenderCheck | null | undefined): Check {
+  if (!found)
+    return {
+      label: 'Relay',
+      detail: found === null ? 'no worker has checked it yet' : 'not checked yet',
+      tone: 'plain',
+    }
+  const { sender, fault } = found
+  return fault === null
+    ? { label: sender, detail: 'accepts email', tone: 'good' }
+    : { label: sender, detail: 'rejects email', tone: 'bad' }
+}
+
+export const returnPathChecks = ({ domain, mx, spf, last_report_at }: ReturnPathCheck, now: Date): Check[] =>
+  problemsFirst(
+    compact<Check>([
+      domain === null
+        ? { label: 'Return path', detail: 'RETURN_PATH_DOMAIN is not set', tone: 'plain' }
+        : { label: 'Return path', detail: domain, tone: mx && spf ? 'good' : 'bad' },
+      domain !== null && { label: 'MX', detail: mx?.join(', ') ?? 'missing', tone: mx ? 'good' : 'bad' },
+      domain !== null && { label: 'SPF', detail: spf ?? 'missing', tone: spf ? 'good' : 'bad' },
+      {
+        label: 'Last bounce report',
+        cell: time(last_report_at, now, 'none yet'),
+        tone: last_report_at === null ? 'plain' : 'good',
+      },
+    ]),
+  )
+
+const heardChecks = (reports: Reports, now: Date): Check[] =>
+  reports.flatMap(({ provider, last_at }): Check[] =>
+    last_at === null ? [] : [{ label: `Reports from ${provider}`, cell: time(last_at, now), tone: 'good' }],
+  )
+
+export function reportChecks(reports: Reports, now: Date): Check[] {
+  const silent = reports.filter(({ last_at }) => last_at === null).map(({ provider }) => provider)
+  return compact<Check>([
+    ...heardChecks(reports, now),
+    silent.length > 0 && { label: 'No reports yet', detail: silent.join(', '), tone: 'plain' },
+  ])
+}
+
+export const settingChecks = (switches: PageDeps['switches']): Check[] =>
+  problemsFirst(
+    switches.map(({ name, isSet }) => ({
+      label: name,
+      cell: text(isSet ? 'set' : 'not set'),
+      tone: isSet ? 'good' : 'plain',
+    })),
+  )
+
+/** Summarizes the checks for the overview. */
+export function summaryChecks(
+  { returnDomain, switches }: PageDeps,
+  state: DatabaseState,
+  reports: Reports,
+  now: Date,
+): Check[] {
+  const { version, off, fault } = state
+  const unset = switches.filter(({ isSet }) => !isSet).map(({ name }) => name)
+  return problemsFirst(
+    compact<Check>([
+      off.length === 0 && fault === null
+        ? { label: `PostgreSQL ${version}`, detail: 'crash-safe settings', tone: 'good' }
+        : { label: `PostgreSQL ${version}`, detail: fault ?? `${off.join(', ')} off`, tone: 'bad' },
+      clockCheck(state),
+      ...heardChecks(reports, now),
+      returnDomain === null
+        ? { label: 'No return path', detail: 'RETURN_PATH_DOMAIN', tone: 'plain' }
+        : { label: 'Return path', detail: returnDomain, tone: 'good' },
+      unset.length > 0 && { label: 'Optional settings not set', detail: unset.join(', '), tone: 'plain' },
+    ]),
+  )
 }

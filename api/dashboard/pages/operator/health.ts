@@ -1,6 +1,6 @@
 /**
- * Shows the health of the database, the email provider, bounces, WhatsApp and settings. Checks again on each
- * request.
+ * Shows the health of the database, the relay, bounces, WhatsApp and settings as checklists. Checks again on
+ * each request.
  */
 
 import { rejectedReturnPaths } from '../../../../db/accounts/domains/domains.sql.ts'
@@ -14,47 +14,17 @@ import { allNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { blamedSenders } from '../../../../db/stats/fleet/sender-reports.sql.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
-import { status, text, time } from '../../components/cell.ts'
-import type { Section } from '../../components/section.ts'
-import { action, button, compact, factsOf, get, tableOf } from '../../server/builders.ts'
-import type { PageDeps } from '../../server/deps.ts'
+import { text, time } from '../../components/cell.ts'
+import type { Check, Section } from '../../components/section.ts'
+import { action, button, compact, get, tableOf } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
 import { describeReview } from '../background-job.ts'
-import { type DatabaseState, databaseAlerts, databaseState, SAFETY_SETTINGS } from './database-state.ts'
+import { databaseAlerts, databaseState } from './database-state.ts'
+import { databaseChecks, relayCheck, reportChecks, returnPathChecks, settingChecks } from './health-checks.ts'
 import { numbersTable } from './whatsapp-numbers.ts'
 
 const PATH = '/operator/health'
 const MAX_REJECTED_SHOWN = 50
-
-function databaseFacts({ version, at, now, drift_s, settings, off }: DatabaseState): Section {
-  const safe = SAFETY_SETTINGS.map((name) => [
-    name,
-    status(settings[name], { tone: off.includes(name) ? 'bad' : 'good' }),
-  ])
-  return factsOf(
-    {
-      PostgreSQL: text(version),
-      'Its clock': time(at, now),
-      'Difference to this process’s clock': text(`${drift_s} s`),
-      ...Object.fromEntries(safe),
-    },
-    { title: 'Database' },
-  )
-}
-
-/** Shows the result of a worker's check of the email provider. */
-async function checkSection(tx: Tx, id: string | null): Promise<Section> {
-  const found = id !== null && isUuid(id) ? await checkFound(tx, id) : null
-  const unknown = text(id === null ? 'not checked yet' : 'no worker has checked it yet')
-  const answer = found?.fault
-    ? status('rejects email', { tone: 'bad', detail: found.fault })
-    : status('accepts email', { tone: 'good' })
-  return factsOf(found ? { [found.sender]: answer } : { Provider: unknown }, {
-    title: 'Relay',
-    id: 'check',
-    live: id !== null && !found,
-  })
-}
 
 /** Lists senders that bounces blame for their set-up. */
 async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
@@ -78,18 +48,16 @@ async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
   ]
 }
 
-/** Shows the result of re-evaluating suppressions from before the upgrade. */
-async function judgedFacts(tx: Tx, now: Date): Promise<Section | false> {
+/** Returns the result of re-evaluating suppressions from before the upgrade, if that was necessary. */
+async function judgedCheck(tx: Tx, now: Date): Promise<Check | false> {
   const job = await latestOfKind(tx, 'suppression.judge')
   return (
-    job !== null &&
-    factsOf(
-      {
-        Checked: text(describeReview(job.result)),
-        Finished: job.finished_at === null ? text('not yet') : time(job.finished_at, now),
-      },
-      { title: 'Suppressions from before the upgrade' },
-    )
+    job !== null && {
+      label: 'Suppressions from before the upgrade',
+      detail: `Checked: ${describeReview(job.result)}`,
+      cell: time(job.finished_at, now, 'not finished'),
+      tone: job.finished_at === null ? 'plain' : 'good',
+    }
   )
 }
 
@@ -114,47 +82,26 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
   ])
 }
 
-/** Shows the state of RETURN_PATH_DOMAIN, and the return paths of teams that the relay rejects. */
-async function returnPathSections(
-  { database, returnDomain, ...looks }: PageDeps,
-  now: Date,
-): Promise<Section[]> {
-  const { domain, mx, spf, last_report_at, fault } = await returnPathCheck(database, returnDomain, looks)
-  const rejected = await rejectedReturnPaths(database, MAX_REJECTED_SHOWN)
-  return compact<Section>([
-    factsOf(
+/** Lists the return paths of teams that the relay rejects. */
+async function rejectedSection(tx: Tx, now: Date): Promise<Section[]> {
+  const rejected = await rejectedReturnPaths(tx, MAX_REJECTED_SHOWN)
+  if (rejected.length === 0) return []
+  return [
+    tableOf(
+      rejected,
+      ({ team_id, name, at, response }) => ({
+        Domain: text(ownReturnPath(name), { href: `/teams/${team_id}/domains/${name}` }),
+        Rejected: time(at, now),
+        Response: text(response),
+      }),
       {
-        RETURN_PATH_DOMAIN:
-          domain === null ? status('not set', { tone: 'warn' }) : text(domain, { code: true }),
-        MX:
-          domain !== null &&
-          (mx === null ? status('missing', { tone: 'bad' }) : text(mx.join(', '), { code: true })),
-        SPF:
-          domain !== null && (spf === null ? status('missing', { tone: 'bad' }) : text(spf, { code: true })),
-        'Last report': time(last_report_at, now, 'none yet'),
-        Problem: fault !== null && text(fault),
+        title: 'Return paths that the relay rejects',
+        note: 'Their emails go out with RETURN_PATH_DOMAIN. Have the relay accept the domain as a sender, then turn its return path on again.',
+        empty: '',
+        wrap: ['Response'],
       },
-      { title: 'Return path' },
     ),
-    ...(rejected.length === 0
-      ? []
-      : [
-          tableOf(
-            rejected,
-            ({ team_id, name, at, response }) => ({
-              Domain: text(ownReturnPath(name), { href: `/teams/${team_id}/domains/${name}` }),
-              Rejected: time(at, now),
-              Response: text(response),
-            }),
-            {
-              title: 'Return paths that the relay rejects',
-              note: 'Their emails go out with RETURN_PATH_DOMAIN. Have the relay accept the domain as a sender, then turn its return path on again.',
-              empty: '',
-              wrap: ['Response'],
-            },
-          ),
-        ]),
-  ])
+  ]
 }
 
 const check = action('operator', `${PATH}/check`, async (by) => {
@@ -162,37 +109,60 @@ const check = action('operator', `${PATH}/check`, async (by) => {
   return redirect(`${PATH}?check=${id}`)
 })
 
+const listOf = (
+  title: string,
+  checks: readonly Check[],
+  more: { id?: string; live?: boolean } = {},
+): Section => ({ kind: 'checklist', title, ...more, checks, empty: '' })
+
+/** Returns the result of the requested check, null until a worker has done it, and undefined without one. */
+const relayFound = async (tx: Tx, id: string | null) =>
+  id === null ? undefined : isUuid(id) ? checkFound(tx, id) : null
+
 const health = get('operator', PATH, async ({ now, query }, deps) => {
-  const { database, switches } = deps
+  const { database, switches, returnDomain, ...looks } = deps
   const state = await databaseState(database)
-  const last = await lastReports(database)
-  const heard = last.map(({ provider, last_at }) => [provider, time(last_at, now)])
-  const settings = switches.map(({ name, isSet }) => [
-    name,
-    status(isSet ? 'set' : 'not set', { tone: isSet ? 'good' : 'plain' }),
-  ])
+  const path = await returnPathCheck(database, returnDomain, looks)
+  const found = await relayFound(database, query.get('check'))
   return show({
     title: 'Health',
     back: { href: '/operator', label: 'Operator' },
     actions: {
       forms: [
         { action: PATH, method: 'get', fields: [], submit: 'Refresh', tone: 'quiet' },
-        button(`${PATH}/check`, 'Check email now', { tone: 'quiet' }),
+        button(`${PATH}/check`, 'Check the relay', { tone: 'quiet' }),
       ],
     },
-    sections: [
-      { kind: 'alerts', alerts: databaseAlerts(state), calm: 'No problems with the database.' },
-      await checkSection(database, query.get('check')),
-      ...(await blamedSection(database, now)),
-      ...(await whatsappSection(database, now)),
-      ...(await returnPathSections(deps, now)),
+    above: [
+      {
+        kind: 'alerts',
+        id: 'problems',
+        live: found === null,
+        alerts: compact([
+          ...databaseAlerts(state),
+          found?.fault && { tone: 'bad', title: `${found.sender} rejects email`, text: found.fault },
+          path.fault !== null && { tone: 'warn', title: 'Bounces may not come back', text: `${path.fault}.` },
+        ]),
+        calm: 'No problems found.',
+      },
     ],
-    aside: compact([
-      await judgedFacts(database, now),
-      databaseFacts(state),
-      factsOf(Object.fromEntries(heard), { title: 'Last delivery reports' }),
-      factsOf(Object.fromEntries(settings), { title: 'Settings of this web process' }),
-    ]),
+    even: true,
+    sections: [
+      listOf('Email', [relayCheck(found), ...returnPathChecks(path, now)], {
+        id: 'check',
+        live: found === null,
+      }),
+      listOf('Delivery reports', reportChecks(await lastReports(database), now)),
+    ],
+    aside: [
+      listOf('Database', compact([...databaseChecks(state), await judgedCheck(database, now)])),
+      listOf('Settings of this web process', settingChecks(switches)),
+    ],
+    below: [
+      ...(await blamedSection(database, now)),
+      ...(await rejectedSection(database, now)),
+      ...(await whatsappSection(database, now)),
+    ],
   })
 })
 

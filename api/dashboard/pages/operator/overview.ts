@@ -2,6 +2,7 @@
 
 import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
+import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { PART_OF } from '../../../../db/queue/jobs.ts'
@@ -14,7 +15,8 @@ import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { button, compact, get, tableOf } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
 import { groupAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
-import { healthChecks } from './health-checks.ts'
+import { databaseState } from './database-state.ts'
+import { summaryChecks } from './health-checks.ts'
 import { WATCHED } from './queue-names.ts'
 import { counted, failedCell, nameCell, rate } from './queues.ts'
 
@@ -191,8 +193,8 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
         ? status('yes', { tone: 'good' })
         : status(plural(alerts.length, 'alert'), { tone: 'bad' }),
     actions: { forms: [button('/operator/health/check', 'Check the relay', { tone: 'quiet' })] },
+    above: [{ kind: 'alerts', id: 'needs', live: true, alerts, calm: 'Nothing is stuck.' }],
     sections: [
-      { kind: 'alerts', id: 'alerts', live: true, alerts, calm: 'Nothing is stuck.' },
       { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
       tableOf(shown, queueShown(now), {
         title: 'Queues',
@@ -212,7 +214,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
     ],
     aside: [
       sendersSection(senderChecks(processes, senders, now)),
-      checksSection(await healthChecks(deps, now)),
+      checksSection(summaryChecks(deps, await databaseState(database), await lastReports(database), now)),
     ],
   })
 })

@@ -31,6 +31,7 @@ import {
   time,
 } from '../../components/cell.ts'
 import type { Field, Form, Section } from '../../components/section.ts'
+import { usageTile } from '../../components/usage.ts'
 import {
   action,
   alertsOf,
@@ -55,8 +56,8 @@ const pageOfTeam = (id: string): string => `${PATH}/${id}`
 const planPath = (id: string): string => `${PATH}/${id}/plan`
 
 /** Builds the cell with the usage and its limit. */
-const usage = (used: number, limit: number | null, words = (count: number) => number(count).text): Cell =>
-  text(words(used), { number: true, detail: limit === null ? 'no limit' : `of ${words(limit)}` })
+const usage = (used: number, limit: number | null): Cell =>
+  number(used, { detail: limit === null ? 'no limit' : `of ${number(limit).text}` })
 
 const TEST_FIELD: Field = field('test', 'Kind', {
   type: 'checks',
@@ -164,14 +165,14 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
   const figures = FIGURES.map(({ name, label }) => {
     const [value, limit] = own[name]
     const placeholder = limit?.toLocaleString('en-US')
-    return field(name, label, { value: value === null ? '' : String(value), placeholder })
+    return field(name, label, { value: value === null ? '' : String(value), placeholder, beside: true })
   })
   const shown = Object.fromEntries(figures.map(({ name, value }) => [name, value]))
   return formOf(
     planPath(team.id),
     'Save plan and limits',
     [
-      await planField(tx, team.plan),
+      { ...(await planField(tx, team.plan)), beside: true },
       ...figures,
       hidden('shown', JSON.stringify({ plan: team.plan, ...shown })),
     ],
@@ -242,22 +243,22 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
         : `Suspended ${ageOf(suspended_at, now)}: its credentials are rejected, and queued messages wait.`,
     sections: [
       ...alertsOf([bulk && bulkPausedAlert(bulk, now)]),
-      factsOf(
-        {
-          ...Object.fromEntries(
-            QUOTAS.map(({ name, noun }) => [headed(noun), usage(used[name], limits[name])]),
-          ),
-          'Storage of attachments': usage(used.storage, limits.storage, byteWords),
-          'Emails per second': number(limits.rate),
-          ID: text(team.id, { code: true, copy: true }),
-        },
-        { title: 'Usage' },
-      ),
       ...compact([
+        await membersTable(team.id, deps, now),
         await planForm(team, database),
         await numberForm(team.id, database),
-        await membersTable(team.id, deps, now),
       ]),
+    ],
+    aside: [
+      {
+        kind: 'tiles',
+        title: 'Usage',
+        tiles: [
+          ...QUOTAS.map(({ name, noun }) => usageTile(headed(noun), used[name], limits[name])),
+          usageTile('Attachments', used.storage, limits.storage, { words: byteWords }),
+        ],
+      },
+      factsOf({ 'Emails per second': number(limits.rate), ID: text(team.id, { code: true, copy: true }) }),
     ],
   })
 })

@@ -88,13 +88,12 @@ const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
   tableOf(
     attempts.slice(0, TRIES_SHOWN),
     (each) => ({
-      At: time(each.at, now),
+      'Recent attempts': time(each.at, now),
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
       Response: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
       Details: text(answerWords(each), { code: each.status !== null }),
     }),
     {
-      title: 'Recent attempts',
       main: 'Type',
       grow: ['Details'],
       id: 'tries',
@@ -122,7 +121,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     tone: 'warn',
     title: 'Nothing has been delivered to it since',
     at: time(failing_since, now),
-    text: 'Messages are retried with increasing delays. The attempts below show its responses.',
+    text: 'Messages are retried.',
   })
 }
 

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { daysLeft, parseRampStart, rampToday } from '../../../../db/accounts/domains/ramp.ts'
 import { readRamp } from '../../../../db/accounts/domains/ramps.sql.ts'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
-import { startRamp } from '../../../../db/messages/broadcasts/ramp.ts'
+import { reserveRampPlaces, startRamp } from '../../../../db/messages/broadcasts/ramp.ts'
 import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
 import { anItem, openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
@@ -60,5 +60,9 @@ t.test('a domain with 1,000 accepted emails has a history', async (t) => {
     return (await readRamp(database, 'demo.test'))?.state
   }
   t.equal(await stateAfter(999), 'on')
+  await database.query(sql.unsafe`
+    update domain_ramps set day_limit = 50000, used = 25000, day = day - 1 where name = 'demo.test'`)
+  t.equal(await reserveRampPlaces(database, 'demo.test', 1), null)
+  t.equal((await readRamp(database, 'demo.test'))?.state, 'ended', 'the limit has reached 100,000')
   t.equal(await stateAfter(1_000), 'off')
 })

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import type { ContactEffect } from '../../../../db/audience/contacts/effect.ts'
 import { unsubscribe } from '../../../../db/audience/subscription/subscription.ts'
+import { suppressedAddress } from '../../../../db/audience/suppressions/addresses.sql.ts'
 import { CAUSE_AS, suppressAddresses } from '../../../../db/audience/suppressions/by-hand.ts'
 import { liftSuppression, showContact } from '../../../../db/audience/suppressions/lift.ts'
 import { reviewSoftSuppressions } from '../../../../db/audience/suppressions/suppress.ts'
@@ -106,6 +107,23 @@ t.test('five soft bounces in a row suppress, and a delivery resets the count', a
   t.match(await shown(), { suppression_cause: null })
   await softBounces(4, 7)
   t.same(await state(), FREE, 'they count from zero again')
+})
+
+t.test('soft bounces of an address without a contact count too', async (t) => {
+  const team = await storeTeam(service)
+  const happen = async (kind: 'bounced' | 'delivered', effect: ContactEffect, at: Date) => {
+    const [email_id = ''] = await storeEmails(service, team, [['stranger@example.org']])
+    const event = { team_id: team, email_id, kind, effect, recipient: 'stranger@example.org' } as const
+    const said = { occurred_at: at, event_key: kind, detail: '452 4.2.2 full' }
+    await database.transaction((tx) => applyEmailEvents(tx, [{ ...event, ...said }], at))
+  }
+  const cause = async () => (await suppressedAddress(database, team, 'stranger@example.org'))?.cause
+  for (const at of [1, 2, 3, 4]) await happen('bounced', 'soft', hour(at))
+  t.equal(await cause(), undefined)
+  await happen('bounced', 'soft', hour(5))
+  t.equal(await cause(), 'soft_bounces')
+  await happen('delivered', 'delivered', hour(6))
+  t.equal(await cause(), undefined)
 })
 
 t.test("a delivery doesn't end a suppression by a bounce or complaint", async (t) => {
@@ -228,7 +246,7 @@ t.test('lifting restores the previous status and resets soft bounces', async (t)
         reason: 'x',
       }),
     ),
-    { code: 'contact_not_found' },
+    { code: 'bad_request' },
   )
 })
 

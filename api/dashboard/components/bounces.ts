@@ -1,0 +1,28 @@
+/** Counts why emails bounced, by the status codes of responses. Pure. */
+import type { Bounce } from '../../../db/messages/emails/bounces.sql.ts'
+import { headed, number } from './cell.ts'
+import type { Section } from './section.ts'
+import { meaningIn } from './sentence.ts'
+
+/** Maximum number of bounced emails that are counted. */
+export const MAX_BOUNCES = 500
+
+/** Returns the meaning of a response's status code. */
+const reasonOf = ({ kind, detail }: Bounce): string =>
+  kind === 'suppressed' ? 'the address is suppressed' : meaningIn(detail) || 'other reasons'
+
+/** Builds the section, most common reason first. Empty without bounces. */
+export function bounceSection(bounces: readonly Bounce[], note?: string): Section[] {
+  const counts = new Map<string, number>()
+  for (const bounce of bounces) {
+    const reason = reasonOf(bounce)
+    counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  }
+  const tiles = [...counts]
+    .sort(([reason, one], [other, more]) => more - one || reason.localeCompare(other))
+    .map(([reason, count]) => ({ label: headed(reason), value: number(count).text }))
+  const counted = bounces.length < MAX_BOUNCES ? note : `Of ${number(MAX_BOUNCES).text} bounced emails.`
+  return tiles.length === 0
+    ? []
+    : [{ kind: 'tiles', id: 'bounces', live: true, title: 'Why emails bounced', note: counted, tiles }]
+}
