@@ -132,7 +132,7 @@ const insertStates = sql.fragment`
   from item`
 
 /** The parts of the statement that charge for new emails (limits.ts) and store their jobs. */
-export type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
+type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
 
 /** `due`: the number of jobs. `last`: the statement also commits its transaction. */
 export type Stores = With & { due: number; last: boolean }
