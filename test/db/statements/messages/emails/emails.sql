@@ -72,5 +72,5 @@ with charged as (
   on conflict do nothing
   returning id
 )
-select count(*)::int as jobs
+select 1 / (count(*) = $52)::int
 from job
