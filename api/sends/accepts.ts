@@ -38,7 +38,7 @@ export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps)
   email: createBatcher({
     work: (calls, alone) =>
       database.transaction((tx) =>
-        acceptEmailCalls({ tx, queue, versions, links }, calls, alone ? 'wait' : 'skip'),
+        acceptEmailCalls({ tx, queue, versions, links, last: true }, calls, alone ? 'wait' : 'skip'),
       ),
     keyOf: ({ sender }) => sender.team_id,
     weightOf: ({ items }) =>

@@ -107,7 +107,7 @@ function withFiles<T>(
 async function acceptBatch(deps: V1Deps, sender: EmailSender, items: readonly EmailItem[]) {
   const { database, queue, versions, links } = deps
   const outcomes = await database.transaction((tx) =>
-    acceptEmails({ tx, queue, versions, links }, sender, items),
+    acceptEmails({ tx, queue, versions, links, last: true }, sender, items),
   )
   return countSends(deps.metrics, 'email', outcomes)
 }

@@ -14,9 +14,10 @@ import type { Producer } from '../queue/producer.ts'
 import { wakeOnCommit } from '../queue/wake.ts'
 import { liveProcesses } from '../stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S, SILENT_AFTER_S } from '../stats/fleet/fleet.ts'
+import { keysOf } from '../validation/keys.ts'
 import { recordRedriven } from './requeue.ts'
 
-export const QUEUES = Object.keys(JOBS) as JobName[]
+export const QUEUES = keysOf(JOBS)
 
 /** How many dead letters move back at once. */
 const REDRIVE_BATCH = 500

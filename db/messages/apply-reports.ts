@@ -7,6 +7,7 @@ import { type EventResult, ignored } from '../delivery/reports/event-result.ts'
 import { applyReportedPauses } from '../delivery/senders/reported-pauses.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
+import { keysOf } from '../validation/keys.ts'
 import { type ApplyOptions, applyReportedEmails } from './emails/apply-events.ts'
 import { applySenderBlames } from './emails/sender-reports.ts'
 import { followWhatsappReports, WHATSAPP_APPLIERS } from './whatsapp/apply-reports.ts'
@@ -59,7 +60,7 @@ export async function applyEvents(
   options: ApplyOptions = {},
 ): Promise<ReadonlyMap<ReportedEvent, EventResult>> {
   const results = new Map<ReportedEvent, EventResult>()
-  for (const kind of Object.keys(APPLIERS) as Kind[]) {
+  for (const kind of keysOf(APPLIERS)) {
     for (const [event, result] of await applyKind(kind, tx, events, now, options)) results.set(event, result)
   }
   return results

@@ -14,6 +14,7 @@ import {
 import { readDatabaseUrl } from './address.ts'
 import { isPooled, setSession, wayTo } from './connect.ts'
 import { copyOut, isCopy } from './copy.ts'
+import { BEGIN, joining, type Statement } from './joined.ts'
 
 /** In milliseconds. 0: none. `idle`: how long a transaction can be idle. */
 type Limits = { statement: number; lock: number; idle: number }
@@ -77,14 +78,10 @@ async function answered<T>(answer: Promise<T>, limit: number, giveUp: (fault: Er
   }
 }
 
-const BEGIN = 'START TRANSACTION'
-
 /** Starts a transaction behind a pooler, with its limits in the same round trip. */
 const beginWithin = ({ statement, lock, idle }: Limits): string =>
   `${BEGIN}; set local statement_timeout = ${statement}; set local lock_timeout = ${lock};
    set local idle_in_transaction_session_timeout = ${idle}`
-
-type Result = pg.QueryResult & { command: never }
 
 async function runCopy(client: pg.Client, text: string) {
   const rows = (await copyOut(client, text)).map((bytes) => ({ bytes }))
@@ -92,22 +89,33 @@ async function runCopy(client: pg.Client, text: string) {
   return { command: 'COPY' as never, fields, rowCount: rows.length, rows }
 }
 
-/**
- * Runs one query of slonik. Unnamed behind a pooler, because the next backend lacks the prepared statement.
- */
-async function run(client: pg.Client, text: string, values: unknown[] | undefined, name: string | undefined) {
+/** Converts pg's result to slonik's. */
+const toResult = ({ command, fields, rowCount, rows }: pg.QueryResult) => ({
+  command: command as never,
+  fields: fields.map(({ dataTypeID, name }) => ({ dataTypeId: dataTypeID, name })),
+  rowCount,
+  rows,
+})
+
+/** Runs one query of slonik. */
+async function run(client: pg.Client, { text, values, name }: Statement) {
+  if (isCopy(text)) return runCopy(client, text)
   const result = (await client.query({
     text,
     ...(values === undefined ? {} : { values }),
     ...(name === undefined ? {} : { name }),
-  })) as Result | Result[]
-  const { command, fields, rowCount, rows } = Array.isArray(result) ? (result[0] as Result) : result
-  return {
-    command,
-    fields: fields.map(({ dataTypeID, name: column }) => ({ dataTypeId: dataTypeID, name: column })),
-    rowCount,
-    rows,
-  }
+  })) as pg.QueryResult | pg.QueryResult[]
+  return toResult(Array.isArray(result) ? (result[0] as pg.QueryResult) : result)
+}
+
+/**
+ * Returns how a connection runs its statements. Behind a pooler unnamed, because the next backend lacks the
+ * prepared statement.
+ */
+function runnerOf(client: pg.Client, pooled: boolean, limits: Limits) {
+  const send = (statement: Statement) => run(client, statement)
+  if (!pooled) return joining(client, { send, read: toResult })
+  return ({ text, values }: Statement) => send({ text: text === BEGIN ? beginWithin(limits) : text, values })
 }
 
 /** Creates slonik's driver for the database at `url`. Connects once to detect a pooler. */
@@ -128,6 +136,7 @@ export const createDriver = (url: string, limits: Limits): DriverFactory =>
         const onError = (error: unknown) => clientEventEmitter.emit('error', toldToSlonik(error) as Error)
         client.on('error', onError)
         client.on('notice', ({ message = '' }) => clientEventEmitter.emit('notice', { message }))
+        const runNext = runnerOf(client, pooled, limits)
         return {
           connect: async () => {
             await client.connect()
@@ -137,13 +146,10 @@ export const createDriver = (url: string, limits: Limits): DriverFactory =>
             })
           },
           end: () => client.end(),
-          query: async (sql, values, options) => {
-            const text = pooled && sql === BEGIN ? beginWithin(limits) : sql
-            const answer = isCopy(text)
-              ? runCopy(client, text)
-              : run(client, text, values, pooled ? undefined : options?.name)
-            return answered(answer, patience, onError).catch((error) => Promise.reject(toldToSlonik(error)))
-          },
+          query: (text, values, options) =>
+            answered(runNext({ text, values, name: options?.name }), patience, onError).catch((error) =>
+              Promise.reject(toldToSlonik(error)),
+            ),
           stream: () => {
             throw new Error('streaming is not supported')
           },

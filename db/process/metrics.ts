@@ -67,7 +67,7 @@ export const FIGURES = {
 } as const satisfies Record<string, Figure>
 
 type Figures = typeof FIGURES
-export type FigureName = keyof Figures
+type FigureName = keyof Figures
 type OptionalLabel<F extends FigureName> = Figures[F] extends {
   optional: readonly (infer Name extends string)[]
 }

@@ -26,6 +26,7 @@
  * - parked: a report that can't be parsed or matched, and needs manual action.
  */
 import { boolean, type InferType, object, string } from 'yup'
+import { keysOf } from '../validation/keys.ts'
 
 const DAY = 86_400
 
@@ -243,7 +244,7 @@ export type SharedJob = {
   [J in JobName]: (typeof JOBS)[J] extends { shared: true } ? J : never
 }[JobName]
 export const isSharedJob = (job: JobName): job is SharedJob => 'shared' in JOBS[job]
-export const SHARED_JOBS = (Object.keys(JOBS) as JobName[]).filter(isSharedJob)
+export const SHARED_JOBS = keysOf(JOBS).filter(isSharedJob)
 /** Queues that are claimed by group, and the order within a group. */
 export const BY_GROUP: ReadonlyMap<string, 'due' | 'place'> = new Map(
   Object.entries(JOBS).flatMap(([job, given]) => ('by_group' in given ? [[job, given.by_group]] : [])),
@@ -285,9 +286,7 @@ export const scheduleQueue = (name: ScheduleName): string => {
   const { queue = name }: { cron: string; queue?: string } = SCHEDULES[name]
   return queue
 }
-export const SCHEDULE_QUEUES: readonly string[] = (Object.keys(SCHEDULES) as ScheduleName[]).map(
-  scheduleQueue,
-)
+export const SCHEDULE_QUEUES: readonly string[] = keysOf(SCHEDULES).map(scheduleQueue)
 
 /** How long a message is retried before it fails: 24 h (DECISIONS: Temporary failures), in milliseconds. */
 export const DELIVERY_DEADLINE_MS = DAY * 1_000

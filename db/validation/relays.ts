@@ -2,6 +2,7 @@
  * The hosted relays whose reports we accept, and the header that each relay copies into its reports. A worker
  * adds the header, and the API rejects it in requests. Pure.
  */
+import { keysOf } from './keys.ts'
 export const RELAY_HEADERS = {
   mailgun: 'X-Mailgun-Variables',
   sendgrid: 'X-SMTPAPI',
@@ -11,4 +12,4 @@ export const RELAY_HEADERS = {
 
 export type Relay = keyof typeof RELAY_HEADERS
 
-export const RELAYS = Object.keys(RELAY_HEADERS) as Relay[]
+export const RELAYS = keysOf(RELAY_HEADERS)

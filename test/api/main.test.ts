@@ -128,6 +128,13 @@ t.test('compiled code is cached in the installation or NODE_COMPILE_CACHE', asyn
   t.equal(cacheOf(join(directory, 'db/process/preload.js')), 'undefined')
 })
 
+t.test('processes load version 3 of zod', (t) => {
+  const script = "console.log(import.meta.resolve('zod'))"
+  const argv = ['--import', join(PROCESS, 'preload.js'), '--input-type=module', '-e', script]
+  t.match(execFileSync(process.execPath, argv, { env: {}, encoding: 'utf8' }), /\/zod\/v3\//)
+  t.end()
+})
+
 t.test('connections are named after their process unless the URL names them', async (t) => {
   const { url } = await testDatabase(t)
   const client = await connectTo(url)

@@ -62,7 +62,9 @@ async function loops(
         const batch = Array.from({ length: rows }, () => rowOf(team))
         const jobs = batch.map(({ id, team_id }) => ({ id, data: { team_id, email_id: id } }))
         await place.database.transaction(async (tx) => {
-          await insertEmails(tx, batch, { charge: sql.fragment`select 1`, jobs: sql.fragment`select 1` })
+          await insertEmails(tx, batch, {
+            ...{ charge: sql.fragment`select 1`, jobs: sql.fragment`select 1`, due: 1, last: false },
+          })
           const [only] = jobs
           if (rows === 1 && only) await boss.send('deliver-email', only.data, { id: only.id, ...on(tx) })
           else await boss.insert('deliver-email', jobs, on(tx))

@@ -25,7 +25,7 @@ function passLater(from: Socket, to: Socket): void {
 }
 
 /** Returns a database's URL through a proxy with a delay. */
-async function away(url: string): Promise<{ url: string; stop(): void }> {
+export async function away(url: string): Promise<{ url: string; stop(): void }> {
   const { port, hostname } = new URL(url)
   const open = new Set<Socket>()
   const proxy = createServer((near) => {

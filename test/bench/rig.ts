@@ -13,7 +13,7 @@ import { migrate } from '../../db/migrate.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import type { Up } from '../../db/process/shutdown.ts'
-import { createTemplate, databaseUrl } from '../support/database.ts'
+import { createTemplate, databaseUrl, dropDatabases } from '../support/database.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import { procfileOptions } from '../support/procfile.ts'
 import { makeTeam, type Service, type TestTeam } from '../support/service.ts'
@@ -57,7 +57,8 @@ export type Rig = {
 }
 
 /** The directory of the ten million emails, and the function that prints the progress of loading them. */
-export type Kept = { store: string; say: (line: string) => void }
+/** `url`: the server to use instead of the embedded one. Its settings stay as they are. */
+export type Kept = { store: string; say: (line: string) => void; url?: string | undefined }
 
 async function megabytes(pid: number, of: 'VmRSS' | 'VmHWM'): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8')
@@ -121,11 +122,13 @@ async function openPlace(url: string): Promise<Place> {
 }
 
 /** Starts the server and migrates the template of the rows' databases. */
-export async function startRig({ store, say }: Kept): Promise<Rig> {
+export async function startRig({ store, say, url }: Kept): Promise<Rig> {
   const directory = await mkdtemp(join(tmpdir(), 'heliograph-bench-'))
-  const postgres = await startPostgres({ directory, settings: { max_connections: '200' } })
+  const postgres = url
+    ? { url, stop: async () => {} }
+    : await startPostgres({ directory, settings: { max_connections: '200' } })
   const server = { url: postgres.url, prefix: 'bench' }
-  await createTemplate(server, (url) => migrate(url))
+  await createTemplate(server, (template) => migrate(template))
   const admin = await openDatabase(postgres.url, { size: 1 })
   const { sql } = await import('slonik')
   const version = String(await admin.oneFirst(sql.unsafe`show server_version`))
@@ -140,16 +143,18 @@ export async function startRig({ store, say }: Kept): Promise<Rig> {
       return openPlace(databaseUrl(postgres.url, name))
     },
     async full() {
-      const { url, server } = await startTenMillion(store, say)
-      const place = await openPlace(url)
+      const full = await startTenMillion(store, say)
+      const place = await openPlace(full.url)
       const close = async () => {
         await place.close()
-        await server.stop()
+        await full.server.stop()
       }
       return { ...place, close }
     },
     async stop() {
       await admin.end()
+      // An embedded server goes with its databases.
+      if (url) await dropDatabases(server)
       await postgres.stop()
       await rm(directory, { recursive: true, force: true })
     },

@@ -142,8 +142,8 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     [`${SAME}nothing is stored or written then`]: [
       'ConditionalExpression: events.length === 0 → false in if (events.length === 0) return []',
       'ConditionalExpression: placed.length === 0 → false in if (placed.length === 0) return results',
-      'ConditionalExpression: changes.length > 0 → true in if (changes.length > 0) await changeEmails(tx, changes)',
-      'EqualityOperator: changes.length > 0 → changes.length >= 0 in if (changes.length > 0) await changeEmails(tx, changes)',
+      'ConditionalExpression: changes.length > 0 → true in if (changes.length > 0) await changeEmails(tx, changes, rows)',
+      'EqualityOperator: changes.length > 0 → changes.length >= 0 in if (changes.length > 0) await changeEmails(tx, changes, rows)',
     ],
     [`${SAME}what is not on the ladder is below all of it`]: [
       "StringLiteral: 'queued' → \"\" in changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending })",

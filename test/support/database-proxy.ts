@@ -1,18 +1,18 @@
 /**
- * A TCP proxy for PostgreSQL. It counts the statements that pass (Query and Execute of the frontend
- * protocol), collects the server's notices, and can cut connections. It doesn't change the data.
+ * A TCP proxy for PostgreSQL. It counts the round trips (Query and Sync of the frontend protocol),
+ * collects the server's notices, and can cut connections. It doesn't change the data.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
 const HEADER = 5
 const QUERY = 'Q'.charCodeAt(0)
-const EXECUTE = 'E'.charCodeAt(0)
+const SYNC = 'S'.charCodeAt(0)
 const PARSE = 'P'.charCodeAt(0)
 const BIND = 'B'.charCodeAt(0)
 const NOTICE = 'N'.charCodeAt(0)
 
-type Reader = { onStatement: () => void; onText: (text: string) => void; onBind: (name: string) => void }
+type Reader = { onTrip: () => void; onText: (text: string) => void; onBind: (name: string) => void }
 
 /** Returns the text of the statement in a message, if any. In a Parse, the statement's name comes first. */
 function textOf(type: number | undefined, body: Buffer): string | null {
@@ -50,11 +50,11 @@ function framed(
   }
 }
 
-/** Reads one connection's frontend messages and reports each statement, and each text. */
-const messageReader = ({ onStatement, onText, onBind }: Reader): ((chunk: Buffer) => void) =>
+/** Reads one connection's frontend messages and reports each round trip, and each text. */
+const messageReader = ({ onTrip, onText, onBind }: Reader): ((chunk: Buffer) => void) =>
   // Only the startup message has no type byte.
   framed(false, (type, body) => {
-    if (type === QUERY || type === EXECUTE) onStatement()
+    if (type === QUERY || type === SYNC) onTrip()
     const text = textOf(type, body)
     if (text !== null) onText(text)
     if (type === BIND) onBind(boundIn(body))
@@ -70,7 +70,7 @@ const noticeIn = (body: Buffer): string =>
 
 type DatabaseProxy = {
   url: string
-  /** Returns how many statements passed during `work`. */
+  /** Returns the number of round trips during `work`. A statement joined with BEGIN or COMMIT is one. */
   during(work: () => Promise<unknown>): Promise<number>
   /** Returns how often each prepared statement ran during `work`, by name. */
   preparedDuring(work: () => Promise<unknown>): Promise<ReadonlyMap<string, number>>
@@ -107,7 +107,7 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
     client.on(
       'data',
       messageReader({
-        onStatement: () => {
+        onTrip: () => {
           count += 1
         },
         onText: (text) => void texts.push(text),

@@ -120,7 +120,9 @@ export async function storeEmails(
   changes: Partial<EmailRow> = {},
 ): Promise<string[]> {
   const rows = recipients.map((to) => anEmailRow({ team_id: teamId, to_emails: [...to], ...changes }))
-  await insertEmails(database, rows, { charge: sql.fragment`select 1`, jobs: sql.fragment`select 1` })
+  await insertEmails(database, rows, {
+    ...{ charge: sql.fragment`select 1`, jobs: sql.fragment`select 1`, due: 1, last: false },
+  })
   return rows.map(({ id }) => id)
 }
 

@@ -4,6 +4,7 @@ import { mixed, object } from 'yup'
 import { type FieldError, REQUIRED } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { address, type Described, stringMap } from '../../validation/fields.ts'
+import { keysOf } from '../../validation/keys.ts'
 import { codePoints, memberPath } from '../../validation/strings.ts'
 import { TEXTS } from '../texts.ts'
 import type { ContactStatus } from './contacts.sql.ts'
@@ -55,7 +56,7 @@ const STATUS_NAMES = {
   emailBlacklisted: (status: ContactStatus) => status !== 'subscribed',
 }
 type StatusName = keyof typeof STATUS_NAMES
-const NAMES = Object.keys(STATUS_NAMES) as StatusName[]
+const NAMES = keysOf(STATUS_NAMES)
 
 /**
  * Status fields in a body. Clients send back the fields of a response, so these are accepted if they match

@@ -1,9 +1,10 @@
 /**
  * Accepts emails: checks them, charges each team's quota, stores rows and enqueues delivery, all or nothing.
- * Single sends, batches and combined single sends of many teams use the same six round trips for any number
- * of items: BEGIN, references, locks, replays, rows with charges and jobs, COMMIT. A new template version, a
- * check of the lane and attachments need one more each. Quota and rate limit are never exceeded, and a key
- * never creates a second row. Never contacts a provider. DECISIONS: Order of errors, Quota.
+ * Single sends, batches and combined single sends of many teams use the same round trips for any number of
+ * items: BEGIN and references, locks, replays if there are keys, and rows with charges, jobs and COMMIT. A new
+ * template version and a check of the lane need one more each. Attachments need two, because COMMIT is separate
+ * then. Quota and rate limit are never exceeded, and a key never creates a second row. Never contacts a
+ * provider. DECISIONS: Order of errors, Quota.
  */
 
 import { type Account, left, lockAccounts, storageError } from '../../accounts/teams/limits.ts'
@@ -26,7 +27,13 @@ import { findOriginal, readKeys, type StoredKeys } from '../idempotency.ts'
 import { TEXTS } from '../texts.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
-import { emailsByKeys, insertEmails, insertEmailsWithFiles, type NewEmail, type With } from './emails.sql.ts'
+import {
+  emailsByKeys,
+  insertEmails,
+  insertEmailsWithFiles,
+  type NewEmail,
+  type Stores,
+} from './emails.sql.ts'
 import {
   domainNotAllowed,
   findReferences,
@@ -49,6 +56,8 @@ export type AcceptDeps = {
   versions: Versions
   /** Creates unsubscribe links. Without it, links can only come with the variables. */
   links?: UnsubscribeLinks | null
+  /** True if the transaction has no further statement, so that the last one can commit it. */
+  last?: boolean
 }
 
 /** The calls of one team that are accepted together. Its account is locked. */
@@ -120,7 +129,7 @@ function rowFilesOf(item: EmailItem): EmailFile[] | null {
 }
 
 async function openTeamBatches(
-  { tx, versions, links }: Omit<AcceptDeps, 'queue'>,
+  { tx, versions, links }: Pick<AcceptDeps, 'tx' | 'versions' | 'links'>,
   calls: readonly EmailCall[],
   lock: 'wait' | 'skip',
 ): Promise<Map<string, TeamBatch>> {
@@ -246,15 +255,14 @@ const saidOf = (job: SharedJob, { attachments }: NewEmail) => ({
 async function insert(
   tx: Tx,
   rows: readonly NewEmail[],
-  { charge, jobs, due, newFiles }: With & { due: number; newFiles: TeamBatch['newFiles'] },
+  { newFiles, ...stores }: Stores & { newFiles: TeamBatch['newFiles'] },
 ): Promise<void> {
   const needs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
     (attachments ?? []).map(({ sha256 }) => ({ team_id, email_id, sha256 })),
   )
-  const stored =
-    needs.length === 0
-      ? { jobs: await insertEmails(tx, rows, { charge, jobs }), published: 0 }
-      : await insertEmailsWithFiles(tx, rows, { charge, jobs, files: { newFiles, needs } })
+  if (needs.length === 0) return insertEmails(tx, rows, stores)
+  const { charge, jobs, due } = stores
+  const stored = await insertEmailsWithFiles(tx, rows, { charge, jobs, files: { newFiles, needs } })
   if (stored.jobs !== due) throw new Error(`stored ${due} emails that are due but ${stored.jobs} jobs`)
   if (stored.published !== newFiles.length) throw new Error('the bytes of an attachment are not there')
 }
@@ -280,7 +288,7 @@ export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCa
       const parts = await chargesAndJobs(deps, made, batches, saidOf)
       const newFiles = [...batches.values()].flatMap((batch) => batch.newFiles)
       const rows = made.flatMap(({ messages }) => messages)
-      await insert(deps.tx, rows, { ...parts, newFiles })
+      await insert(deps.tx, rows, { ...parts, newFiles, last: deps.last ?? false })
     },
   })
 }

@@ -1,31 +1,49 @@
 /** Queries for applying events to emails: find, lock and update rows. */
-import { type FragmentSqlToken, sql } from 'slonik'
-import { array, boolean, type InferType, object, string } from 'yup'
+import { isDeepStrictEqual } from 'node:util'
+import { sql } from 'slonik'
+import { array, boolean, type InferType, number, object, string } from 'yup'
 import { rampedName } from '../../accounts/domains/ramps.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { EMAIL_REF, type EmailRef } from './emails.sql.ts'
-import type { EmailStatus } from './status.ts'
+import { countedAfter, type EmailChange, needsEvents, stateAfter } from './state-changes.ts'
 
 const recipientsRow = row({ team_id: string(), email_id: string(), to_emails: array(string()) })
 
-const lockedRow = recipientsRow.concat(row({ is_late: boolean() }))
+const lockedRow = recipientsRow.concat(
+  row({
+    is_late: boolean(),
+    status: string().oneOf(EMAIL_LADDER),
+    provider_message_id: string().nullable(),
+    size_kb: number().nullable(),
+    pending_recipients: array(string()).nullable(),
+    suppression: string().nullable(),
+    hard_bounced: boolean(),
+  }),
+)
+/** An email with its locked state. */
+type LockedEmail = InferType<typeof lockedRow>
 
 /**
- * Locks the states of emails in one order, so that concurrent transactions can't deadlock, and returns their
- * recipients. After waiting for a lock, the statement sees the current state but the old email. If an erasure
- * changed the email, it is read again.
+ * Locks the states of emails in one order, so that concurrent transactions can't deadlock, and returns them
+ * with the recipients. After waiting for a lock, the statement sees the current state but the old email. If
+ * an erasure changed the email, it is read again.
  */
-export async function lockEmails(tx: Tx, refs: readonly EmailRef[]) {
+export async function lockEmails(tx: Tx, refs: readonly EmailRef[]): Promise<readonly LockedEmail[]> {
   const rows = await tx.any(sql.prepared('lock_emails', lockedRow)`
-    select s.team_id, s.id as email_id, e.to_emails, s.rewrites <> e.rewrites as is_late
+    select s.team_id, s.id as email_id, e.to_emails, s.rewrites <> e.rewrites as is_late, s.status,
+      s.provider_message_id, s.size_kb, s.pending_recipients, s.suppression, s.hard_bounced
     from email_states s join accepted_emails e on e.team_id = s.team_id and e.id = s.id
     where (s.team_id, s.id) in (select * from ${rowsOf('ref', EMAIL_REF, refs)})
     order by s.team_id, s.id for no key update of s`)
   const late = rows.filter((row) => row.is_late)
   if (late.length === 0) return rows
-  return [...rows.filter((row) => !row.is_late), ...(await recipientsOf(tx, late))]
+  const current = new Map((await recipientsOf(tx, late)).map((row) => [row.email_id, row.to_emails]))
+  return rows.flatMap((row) => {
+    const to_emails = row.is_late ? current.get(row.email_id) : row.to_emails
+    return to_emails ? [{ ...row, to_emails }] : []
+  })
 }
 
 const reportedSenderRow = recipientsRow.concat(row({ is_broadcast: boolean() }))
@@ -52,88 +70,37 @@ export async function emailsByProviderIds(tx: Tx, ids: readonly string[]): Promi
   return new Map(rows.map(({ provider_message_id, ...ref }) => [provider_message_id, ref]))
 }
 
-/** A change of an email's state. */
-export type EmailChange = EmailRef & {
-  /** The new status, if it is higher than the current one. */
-  status: EmailStatus
-  /** One that is stored already stays. */
-  provider_message_id: string | null
-  size_kb: number | null
-  pending: Pending
-  /** True if a new event is a hard bounce, or reports that a recipient was skipped as suppressed. */
-  hard_bounced?: boolean
-  left_out?: boolean
-}
+const storedEventRow = row({
+  email_id: string(),
+  kind: string(),
+  recipient: string().nullable(),
+  occurred_at: string(),
+  is_since: boolean(),
+})
 
-/** The new value of the recipients still to be attempted. */
-type Pending =
-  | 'as they were'
-  | 'none left'
-  /** All are suppressed. The email is bounced unless it has another result. */
-  | 'suppressed'
-  /** The result of an attempt, unless another transaction has changed the row since the attempt read it. */
-  | AttemptEnded
-  /** Recipients without a report, if no attempt has stored its result. */
-  | { reported: true; undecided: readonly string[] }
-
-/**
- * `left`: recipients still to be attempted, null for none or all. `undecided`: recipients without a result.
- */
-type AttemptEnded = { left: readonly string[] | null; undecided: readonly string[]; seen: AttemptBegan }
-
-export type AttemptBegan = {
-  provider_message_id: string | null
-  pending_recipients: readonly string[] | null
-}
+/** Returns all events of emails. */
+const storedEvents = (tx: Tx, refs: readonly EmailRef[]) =>
+  tx.any(sql.type(storedEventRow)`
+    select v.email_id, v.kind, v.recipient, v.occurred_at, coalesce(v.occurred_at >= s.tries_from, true) as is_since
+    from ${rowsOf('ref', EMAIL_REF, refs)}
+      join email_states s on s.team_id = ref.team_id and s.id = ref.email_id
+      join email_events v on v.team_id = ref.team_id and v.email_id = ref.email_id`)
 
 const CHANGE = {
   ...{ team_id: 'uuid', email_id: 'uuid', status: 'text', provider_message_id: 'text', size_kb: 'float8' },
-  ...{ kind: 'text', pending: 'json', undecided: 'json', seen_id: 'text' },
-  ...{ hard_bounced: 'bool', left_out: 'bool' },
+  ...{
+    pending_recipients: 'json',
+    suppression: 'text',
+    hard_bounced: 'bool',
+    was: 'text',
+    is_changed: 'bool',
+  },
+  ...{ is_sent: 'bool', is_hard: 'bool', is_complaint: 'bool', is_bounce: 'bool', left_out: 'bool' },
 }
-
-function changeOf({ pending, hard_bounced = false, left_out = false, ...about }: EmailChange) {
-  const change = { ...about, hard_bounced, left_out }
-  if (typeof pending === 'string') return { ...change, kind: pending }
-  const { undecided } = pending
-  if ('reported' in pending) return { ...change, kind: 'a report', undecided }
-  const { left, seen } = pending
-  // `left` applies to an attempt for all recipients, `undecided` to any other.
-  const pendingNow = seen.pending_recipients === null ? left : null
-  return { ...change, kind: 'an attempt', pending: pendingNow, undecided, seen_id: seen.provider_message_id }
-}
-
-const list = (column: FragmentSqlToken) =>
-  sql.fragment`case when ${column} is null then null else array(select json_array_elements_text(${column})) end`
-
-/** Those of some recipients that are undecided. */
-const undecidedOf = (recipients: FragmentSqlToken) => sql.fragment`
-  array(select r from unnest(${recipients}) r where r in (select json_array_elements_text(c.undecided)))`
-
-/** After a lost response, a report about one recipient proves that the server accepted all of them. */
-const lostAnswer = sql.fragment`
-  exists (select from email_events v where v.team_id = e.team_id and v.email_id = e.id and v.kind = 'unknown')`
-
-/**
- * Aggregates an email's events by recipient: the attempts whose response was lost, the attempts that may have
- * been accepted, and whether a report has decided the recipient since the email was accepted or requeued. A
- * rejection during an attempt isn't a report.
- */
-const said = sql.fragment`
-  select v.recipient,
-    array_agg(v.occurred_at) filter (where v.kind = 'unknown') as lost,
-    array_agg(v.occurred_at) filter (where v.kind in ('unknown', 'sent')) as handed,
-    bool_or(
-      v.kind = any(${sql.array(EMAIL_LADDER, 'text')}) and (e.tries_from is null or v.occurred_at >= e.tries_from)
-      and not (v.kind = 'bounced' and v.occurred_at = any(array(
-        select t.occurred_at from email_events t
-        where t.team_id = e.team_id and t.email_id = e.id and t.kind in ('deferred', 'held', 'unknown'))))
-    ) as is_reported
-  from email_events v where v.team_id = e.team_id and v.email_id = e.id group by v.recipient`
 
 /**
  * Counts changed rows `c` for their team's reputation (stats/daily/sending.sql.ts), in the hour in which the
- * email was sent. An email is sent when the relay accepts or rejects it. It has at most one hard bounce.
+ * email was sent.
  */
 const countSending = sql.fragment`
   insert into figure_deltas (team_id, channel, hour, status, count)
@@ -167,57 +134,38 @@ const countRamped = sql.fragment`
 
 /**
  * Changes locked states in one statement that writes each at most once and skips unchanged ones. Store the
- * events first: a recipient whose response was lost isn't retried once there is a report, earlier or later,
- * about that recipient or about one that can only have been accepted together with it.
+ * events first, because they decide which recipients are still pending (state-changes.ts).
  */
-export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Promise<void> {
-  const ladder = sql.array(EMAIL_LADDER, 'text')
-  // A recipient that a report decided during an attempt stays decided. An erased recipient stays erased.
-  const pending = sql.fragment`
-    case
-      when c.kind in ('none left', 'suppressed') then null
-      when c.kind = 'a report' and e.provider_message_id is null
-        and (e.pending_recipients is not null or e.status = 'queued') and not ${lostAnswer}
-        then ${undecidedOf(sql.fragment`coalesce(e.pending_recipients, ${list(sql.fragment`c.undecided`)})`)}
-      when c.kind = 'an attempt' and e.pending_recipients is not null
-        then ${undecidedOf(sql.fragment`e.pending_recipients`)}
-      when c.kind = 'an attempt' and e.provider_message_id is not distinct from c.seen_id
-        then ${list(sql.fragment`c.pending`)}
-      else e.pending_recipients
-    end`
-  const untried = sql.fragment`
-    with said as (${said})
-    select array_agg(p.recipient order by p.place)
-    from unnest(b.pending) with ordinality as p (recipient, place)
-    where not exists (
-      select from said own join said r on r.recipient = own.recipient or r.handed <@ own.lost
-      where own.recipient = p.recipient and own.lost is not null and r.is_reported)`
+export async function changeEmails(
+  tx: Tx,
+  changes: readonly (EmailRef & EmailChange)[],
+  locked: readonly LockedEmail[],
+): Promise<void> {
+  const states = new Map(locked.map((state) => [state.email_id, state]))
+  const known = changes.flatMap((change) => {
+    const state = states.get(change.email_id)
+    return state ? [{ change, state }] : []
+  })
+  const open = known.filter(({ state, change }) => needsEvents(state, change)).map(({ change }) => change)
+  const stored = open.length === 0 ? [] : await storedEvents(tx, open)
+  const events = Map.groupBy(stored, ({ email_id }) => email_id)
+  const changed = known.flatMap(({ change, state: { team_id, email_id, to_emails, is_late, ...before } }) => {
+    const after = stateAfter(before, change, events.get(email_id) ?? [])
+    const counted = countedAfter(before, after, change)
+    const is_changed = !isDeepStrictEqual(after, before)
+    if (!is_changed && !Object.values(counted).includes(true)) return []
+    return [{ team_id, email_id, ...after, ...counted, was: before.status, is_changed }]
+  })
+  if (changed.length === 0) return
   await tx.query(sql.prepared('change_emails', object())`
-    with raised as (
-      select e.team_id, e.id, e.created_at, e.broadcast_id, e.internal, e.status as was, c.left_out,
-        c.hard_bounced and (e.status = 'queued' or not e.hard_bounced) as is_hard,
-        c.hard_bounced or e.hard_bounced as hard_bounced,
-        case when c.kind = 'suppressed' and e.status = 'queued' then 'bounced'
-          when array_position(${ladder}, c.status) > array_position(${ladder}, e.status)
-          then c.status else e.status end as status,
-        coalesce(e.provider_message_id, c.provider_message_id) as provider_message_id,
-        coalesce(e.size_kb, c.size_kb) as size_kb,
-        case when c.kind = 'suppressed' and e.status = 'queued' then 'applied' else e.suppression end as suppression,
-        case when b.pending is not null then (${untried}) end as pending_recipients
-      from email_states e join ${rowsOf('c', CHANGE, changes.map(changeOf))}
-        on e.team_id = c.team_id and e.id = c.email_id
-        cross join lateral (select ${pending} as pending) b
-    ), change as (
-      select *, was = 'queued' and status <> 'queued' and suppression is distinct from 'applied' as is_sent,
-        was <> 'complained' and status = 'complained' as is_complaint,
-        was <> 'bounced' and status = 'bounced' and suppression is distinct from 'applied' as is_bounce
-      from raised
+    with change as (
+      select c.*, e.id, e.created_at, e.broadcast_id, e.internal
+      from email_states e join ${rowsOf('c', CHANGE, changed)} on e.team_id = c.team_id and e.id = c.email_id
     ), counted as (${countSending}), ramped as (${countRamped})
     update email_states e set
       status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
-      pending_recipients = c.pending_recipients, suppression = c.suppression, hard_bounced = c.hard_bounced
-    from change c
-    where e.team_id = c.team_id and e.id = c.id
-      and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients, e.suppression, e.hard_bounced)
-        is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients, c.suppression, c.hard_bounced)`)
+      pending_recipients = case when c.pending_recipients is not null
+        then array(select json_array_elements_text(c.pending_recipients)) end,
+      suppression = c.suppression, hard_bounced = c.hard_bounced
+    from change c where e.team_id = c.team_id and e.id = c.id and c.is_changed`)
 }

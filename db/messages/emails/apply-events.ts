@@ -19,16 +19,11 @@ import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { ERASED, recipientIdentity } from '../../validation/addressees.ts'
-import {
-  type AttemptBegan,
-  changeEmails,
-  type EmailChange,
-  emailsByProviderIds,
-  lockEmails,
-} from './apply-events.sql.ts'
+import { changeEmails, emailsByProviderIds, lockEmails } from './apply-events.sql.ts'
 import type { EmailRef } from './emails.sql.ts'
 import { type EmailEvent, storeEmailEvents } from './events.sql.ts'
 import { bareRecipients } from './recipients.ts'
+import type { AttemptBegan, EmailChange } from './state-changes.ts'
 import { type EmailEventKind, higherStatus, isOutcome, statusOfEvent } from './status.ts'
 
 /** An event, and the provider's ID of the message if known. The ID proves that the provider accepted it. */
@@ -123,7 +118,7 @@ export async function applyEmailEvents(
   }
   const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
   const changes = changesOf(news, left, recipients)
-  if (changes.length > 0) await changeEmails(tx, changes)
+  if (changes.length > 0) await changeEmails(tx, changes, rows)
   await applyContactEffects(tx, addressFor, news, now, sentCountsMs)
   await unsubscribeReported({ tx, now, secrets }, leavers(news, addressFor))
   return results
@@ -179,15 +174,15 @@ function changesOf(
   events: readonly AppliedEvent[],
   attempts: readonly AttemptRecord[],
   recipients: Recipients,
-): EmailChange[] {
-  const changes = new Map<string, EmailChange>()
+): (EmailRef & EmailChange)[] {
+  const changes = new Map<string, EmailRef & EmailChange>()
   for (const { pending_recipients: left, undecided, is_suppressed, seen, ...attempt } of attempts) {
     const pending = is_suppressed ? 'suppressed' : { left, undecided, seen }
     changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending })
   }
   for (const event of events) {
     const { team_id, email_id, provider_message_id } = event
-    const change: EmailChange = changes.get(keyOf(event)) ?? {
+    const change: EmailRef & EmailChange = changes.get(keyOf(event)) ?? {
       ...{ team_id, email_id, status: 'queued', provider_message_id: null, size_kb: null },
       pending: 'as they were',
     }

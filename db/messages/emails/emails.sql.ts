@@ -4,9 +4,10 @@
  * only changed behind that lock (DECISIONS: Rows of emails).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, boolean, type InferType, mixed, number, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { type AttachedFiles, attaching } from '../../content/files/files.sql.ts'
+import { lastOf } from '../../postgres/joined.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { columnsOf, row, rowsOf } from '../../postgres/rows.ts'
 import type { EmailFile } from './call.ts'
@@ -131,17 +132,25 @@ const insertStates = sql.fragment`
   from item`
 
 /** The parts of the statement that charge for new emails (limits.ts) and store their jobs. */
-export type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
+type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
 
-const jobsRow = row({ jobs: number() })
+/** `due`: the number of jobs. `last`: the statement also commits its transaction. */
+export type Stores = With & { due: number; last: boolean }
 
-/** Stores new emails that carry no files, in one statement. @returns how many jobs it stored. */
-export const insertEmails = async (tx: Tx, rows: readonly NewEmail[], { charge, jobs }: With) =>
-  tx.oneFirst(sql.prepared('insert_emails', jobsRow)`
+/**
+ * Stores new emails that carry no files, in one statement. It fails with a division by zero if it doesn't store
+ * `due` jobs.
+ */
+export const insertEmails = async (
+  tx: Tx,
+  rows: readonly NewEmail[],
+  { charge, jobs, due, last }: Stores,
+): Promise<void> =>
+  void (await tx.query(sql.prepared(last ? lastOf('insert_emails') : 'insert_emails', object())`
     with ${accepting(rows, charge)}, stored as (${insertStates}), job as (${jobs})
-    select count(*)::int as jobs from job`)
+    select 1 / (count(*) = ${due})::int from job`))
 
-const countsRow = jobsRow.concat(row({ published: number() }))
+const countsRow = row({ jobs: number(), published: number() })
 
 /**
  * Does the same for emails of which some have attachments, in one statement.

@@ -7,9 +7,10 @@ import { countBulkPaused } from '../../accounts/teams/reputation.sql.ts'
 import { percentOf } from '../../accounts/teams/reputation.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { NO_REPLICA, type Replica } from '../../postgres/replica.ts'
-import { FIGURES, type FigureName } from '../../process/metrics.ts'
+import { FIGURES } from '../../process/metrics.ts'
 import { MAX_COUNTED, type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
+import { keysOf } from '../../validation/keys.ts'
 import { type SendingOfTeam, sendingOfLastDay } from '../daily/sending.sql.ts'
 import {
   broadcastStates,
@@ -245,7 +246,7 @@ function histogramLines(name: string, buckets: readonly number[], { labels, valu
 
 function counterLines(rows: readonly CounterRow[]): string[] {
   const byFigure: Map<string, Labelled[]> = Map.groupBy(rows, ({ figure }) => figure)
-  return (Object.keys(FIGURES) as FigureName[]).flatMap((name) => {
+  return keysOf(FIGURES).flatMap((name) => {
     const figure = FIGURES[name]
     const own = byFigure.get(name) ?? []
     if (!('buckets' in figure)) {
@@ -271,7 +272,7 @@ export async function exposition(
 ): Promise<string> {
   const counters = counterLines(await fleetCounters(database))
   const samples = await gaugeSamples(database, { status, replica, least, returnPath })
-  const gauges = (Object.keys(GAUGES) as (keyof typeof GAUGES)[]).flatMap((name) => [
+  const gauges = keysOf(GAUGES).flatMap((name) => [
     ...head(name, GAUGES[name], 'gauge'),
     ...samples[name].map(([labels, value]) => line(name, labels, value)),
   ])

@@ -1,7 +1,7 @@
 /** The verbs of stored emails. */
 import { sql } from 'slonik'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
-import { changeEmails } from '../../../db/messages/emails/apply-events.sql.ts'
+import { changeEmails, lockEmails } from '../../../db/messages/emails/apply-events.sql.ts'
 import { storeEmailEvents } from '../../../db/messages/emails/events.sql.ts'
 import { readUnsubscribeToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
@@ -26,9 +26,13 @@ async function start(t: Test) {
   /** Records that the provider accepted an email. */
   const take = async (emailId: string) => {
     const ref = { team_id: id, email_id: emailId }
-    await changeEmails(store.database, [
-      { ...ref, status: 'sent', provider_message_id: 'p-1', size_kb: 1, pending: 'as they were' },
-    ])
+    const change = {
+      status: 'sent',
+      provider_message_id: 'p-1',
+      size_kb: 1,
+      pending: 'as they were',
+    } as const
+    await changeEmails(store.database, [{ ...ref, ...change }], await lockEmails(store.database, [ref]))
   }
   const event = async (emailId: string, kind: 'sent' | 'deferred', detail: string, at: string) =>
     await storeEmailEvents(store.database, [

@@ -1,13 +1,15 @@
 /** The pool during outages: with errors, without a response, and on a standby. */
+import assert from 'node:assert/strict'
 import pg from 'pg'
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { poolConfig } from '../../../db/postgres/connect.ts'
-import { isDatabaseUnavailable, openDatabase } from '../../../db/postgres/pool.ts'
+import { lastOf } from '../../../db/postgres/joined.ts'
+import { isDatabaseUnavailable, openDatabase, type Tx } from '../../../db/postgres/pool.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { openPool } from '../../support/pool.ts'
-import t from '../../support/tap.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 const ONE = sql.type(object({ n: number().defined() }))`select 1::int as n`
@@ -95,4 +97,76 @@ t.test('a rejected transaction keeps its connection', async (t) => {
   )
   await t.rejects(lost)
   t.not((await database.transaction((tx) => tx.one(PID))).pid, pid, 'a lost one is replaced')
+})
+
+/** Opens a pool with one connection through a proxy. A transaction has prepared BEGIN and COMMIT on it. */
+async function openJoining(t: Test) {
+  const proxy = await startDatabaseProxy(t, url)
+  const database = await openPool(t, proxy.url, { size: 1 })
+  await database.query(sql.unsafe`create table if not exists joined (n int primary key)`)
+  await database.query(sql.unsafe`truncate joined`)
+  await database.transaction((tx) => tx.one(ONE))
+  return { proxy, database, stored: () => database.anyFirst(sql.type(N)`select n from joined order by n`) }
+}
+const N = object({ n: number().defined() })
+const insert = (n: number, name = 'insert_joined') =>
+  sql.prepared(name, N)`insert into joined values (${n}) returning n`
+const insertLast = (n: number) => insert(n, lastOf('insert_joined'))
+
+t.test('BEGIN and COMMIT need no round trip of their own', async (t) => {
+  const { proxy, database, stored } = await openJoining(t)
+  const trips = (work: (tx: Tx) => Promise<unknown>) => proxy.during(() => database.transaction(work))
+  t.equal(await trips((tx) => tx.one(insert(1))), 2, 'BEGIN')
+  t.equal(await trips(async (tx) => [await tx.one(insert(2)), await tx.one(insertLast(3))]), 2, 'both')
+  t.equal(await trips(async () => {}), 0, 'nothing to do')
+  t.equal(await trips((tx) => tx.query(sql.unsafe`select 1; select 2`)), 3, 'two statements at once')
+  t.same(await stored(), [1, 2, 3])
+})
+
+t.test('a failed first or last statement changes nothing and keeps its connection', async (t) => {
+  const { database, stored } = await openJoining(t)
+  await database.query(insert(1))
+  const duplicate = { code: '23505' }
+  const fails = (work: (tx: Tx) => Promise<unknown>) =>
+    database.transaction(work).catch((error) => error.cause ?? error)
+  t.match(await fails((tx) => tx.one(insert(1))), duplicate)
+  t.match(await fails(async (tx) => [await tx.one(insert(2)), await tx.one(insertLast(1))]), duplicate)
+  const unsent = {
+    ...insertLast(3),
+    values: [{ toPostgres: () => assert.fail('not encoded') }],
+  } as unknown as ReturnType<typeof insertLast>
+  t.match(await fails(async (tx) => [await tx.one(insert(2)), await tx.one(unsent)]), {
+    message: 'not encoded',
+  })
+  const PID = sql.type(N)`select pg_backend_pid() as n where pg_current_xact_id_if_assigned() is null`
+  t.ok(await database.oneFirst(PID))
+  await database.query(insert(4))
+  t.same(await stored(), [1, 4])
+})
+
+// It would be committed by itself.
+t.test('no statement runs if its BEGIN fails', async (t) => {
+  const { database, stored } = await openJoining(t)
+  await database.query(sql.unsafe`deallocate all`)
+  await t.rejects(
+    database.transaction((tx) => tx.one(sql.unsafe`insert into joined values (${1}) returning n`)),
+  )
+  t.same(await stored(), [])
+})
+
+t.test('a transaction fails if it continues after its last statement', async (t) => {
+  const { database, stored } = await openJoining(t)
+  const late = database.transaction(async (tx) => [
+    await tx.one(ONE),
+    await tx.one(insertLast(1)),
+    await tx.one(insert(2)),
+  ])
+  await t.rejects(late, /committed before/)
+  const thrown = database.transaction(async (tx) => {
+    await tx.one(insert(2))
+    await tx.one(insertLast(3))
+    throw new Error('too late')
+  })
+  await t.rejects(thrown, /committed before/)
+  t.same(await stored(), [1, 2, 3])
 })

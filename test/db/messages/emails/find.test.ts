@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
-import { changeEmails } from '../../../../db/messages/emails/apply-events.sql.ts'
+import { changeEmails, lockEmails } from '../../../../db/messages/emails/apply-events.sql.ts'
 import { type EmailFilter, searchEmails } from '../../../../db/messages/emails/search.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { adminCli } from '../../../support/admin.ts'
@@ -70,9 +70,12 @@ t.test('finds an email by its IDs, keys and Message-ID', async (t) => {
   await store.database.query(sql.unsafe`
     update accepted_emails set http_request_id = ${`call-${team}`} where team_id = ${team} and id = ${first}`)
   const ref = { team_id: team, email_id: first }
-  await changeEmails(store.database, [
-    { ...ref, status: 'sent', provider_message_id: `p-${team}`, size_kb: 1, pending: 'as they were' },
-  ])
+  const change = { status: 'sent', size_kb: 1, pending: 'as they were' } as const
+  await changeEmails(
+    store.database,
+    [{ ...ref, ...change, provider_message_id: `p-${team}` }],
+    await lockEmails(store.database, [ref]),
+  )
   for (const team_id of [team, undefined]) {
     t.strictSame(await find({ team_id, id: first.toUpperCase() }), [first])
     for (const id of [`p-${team}`, `<p-${team}@relay.test>`, `call-${team}`, `<${first}@demo.test>`])

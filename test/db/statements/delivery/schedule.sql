@@ -1,3 +1,4 @@
+-- releaseDue
 with recursive clock as materialized (
   select service_time() as now
   where is_at_home()

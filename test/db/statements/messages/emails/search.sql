@@ -1,3 +1,4 @@
+-- emailsFound
 select e.team_id, e.id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address,
   e.to_emails, e.first_cc, e.first_bcc, e.subject, case when e.size_kb is null then e.html end as html,
   e.size_kb, e.tags, e.status, e.idempotency_key, e.created_at, e.requeued_at, e.provider_message_id,

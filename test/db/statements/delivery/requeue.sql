@@ -1,3 +1,4 @@
+-- markRequeued
 with held (held_team, held_id) as materialized (
   select team_id, id
   from email_states m

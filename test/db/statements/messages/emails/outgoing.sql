@@ -1,3 +1,4 @@
+-- emailsToDeliver
 select team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, first_cc, first_bcc,
   subject, size_kb, tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id,
   contact_id, headers, reply_to, http_request_id, pending_recipients, attachments, scheduled_at, expires_at,

@@ -1,3 +1,4 @@
+-- lostMessages
 with m as materialized (
   select team_id, id, created_at, requeued_at, tries_from
   from email_states

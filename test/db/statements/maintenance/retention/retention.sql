@@ -1,3 +1,4 @@
+-- emptyEmails
 with candidate as materialized (
   select team_id, id,
     row_number() over (partition by (ctid::text::point)[0] order by coalesce(pg_column_size(html),

@@ -1,3 +1,9 @@
+-- deleteEmails
+delete from email_events
+where team_id = $1
+  and email_id = any($2::uuid[])
+
+-- deleteEmails
 with held as materialized (
   select id
   from email_states

@@ -1,3 +1,4 @@
+-- softFacts
 select r.team_id, r.identity, (extract(epoch from s.since) * 1000)::float8 as since, coalesce(s.cause, case
   when c.suppressed_softly then 'soft_bounces' when c.suppression is not null then 'manual' end) as cause,
   coalesce(t.softs[1:$1::int], '{}') as softs,

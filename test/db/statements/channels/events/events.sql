@@ -1,3 +1,4 @@
+-- insertEvents
 insert into email_events as stored (team_id, email_id, event_key, kind, occurred_at, detail, recipient,
   contact_id, effect)
 select team_id, id, decode(event_key, 'hex'), kind, occurred_at, detail, recipient, contact_id, effect

@@ -1,0 +1,96 @@
+/** How a state changes by attempts and reports, without a database. Orders and splits: applied-events.test.ts. */
+import {
+  countedAfter,
+  type EmailChange,
+  needsEvents,
+  type StoredEvent,
+  type StoredState,
+  stateAfter,
+} from '../../../../db/messages/emails/state-changes.ts'
+import t from '../../../support/tap.ts'
+
+const QUEUED: StoredState = {
+  ...{ status: 'queued', provider_message_id: null, size_kb: null, pending_recipients: null },
+  ...{ suppression: null, hard_bounced: false },
+}
+const DEFERRED: EmailChange = {
+  ...{ status: 'queued', provider_message_id: null, size_kb: null },
+  pending: {
+    left: ['b', 'c'],
+    undecided: ['b', 'c'],
+    seen: { provider_message_id: null, pending_recipients: null },
+  },
+}
+const at = (kind: string, recipient: string, occurred_at: string, is_since = true): StoredEvent => ({
+  kind,
+  recipient,
+  occurred_at,
+  is_since,
+})
+const pendingAfter = (
+  state: Partial<StoredState>,
+  pending: EmailChange['pending'],
+  ...events: StoredEvent[]
+) => stateAfter({ ...QUEUED, ...state }, { ...DEFERRED, pending }, events).pending_recipients
+
+t.test('an attempt leaves recipients unless the row has changed since', (t) => {
+  t.strictSame(pendingAfter({}, DEFERRED.pending), ['b', 'c'])
+  t.strictSame(pendingAfter({ provider_message_id: 'p' }, DEFERRED.pending), null)
+  t.strictSame(pendingAfter({ pending_recipients: ['a', 'b'] }, DEFERRED.pending), ['b'])
+  t.strictSame(pendingAfter({ pending_recipients: ['a'] }, 'none left'), null)
+  t.strictSame(pendingAfter({ pending_recipients: ['a'] }, 'as they were'), ['a'])
+  t.end()
+})
+
+t.test('a report decides its recipient until the email is accepted', (t) => {
+  const reported = { reported: true, undecided: ['b'] } as const
+  t.strictSame(pendingAfter({}, reported), ['b'])
+  t.strictSame(pendingAfter({ pending_recipients: ['a', 'b'] }, reported), ['b'])
+  t.strictSame(pendingAfter({ provider_message_id: 'p' }, reported), null)
+  t.strictSame(pendingAfter({ status: 'sent' }, reported), null)
+  t.strictSame(pendingAfter({}, reported, at('unknown', 'a', '1')), null, 'all were accepted together')
+  t.end()
+})
+
+t.test('a recipient whose response was lost is not retried after a report', (t) => {
+  const pending = (...events: StoredEvent[]) =>
+    pendingAfter({ pending_recipients: ['b', 'c'] }, 'as they were', ...events)
+  const lost = [at('unknown', 'b', '1'), at('unknown', 'c', '1')]
+  t.strictSame(pending(...lost), ['b', 'c'])
+  t.strictSame(pending(...lost, at('delivered', 'b', '2')), null, 'both were accepted together')
+  t.strictSame(pending(...lost, at('unknown', 'b', '3'), at('delivered', 'b', '4')), ['c'])
+  t.strictSame(pending(...lost, at('delivered', 'b', '2', false)), ['b', 'c'], 'before it was requeued')
+  t.strictSame(pending(...lost, at('bounced', 'b', '1')), ['b', 'c'], 'a rejection by the attempt')
+  t.strictSame(pending(at('unknown', 'b', '1'), at('delivered', 'c', '2')), ['b', 'c'])
+  t.end()
+})
+
+t.test('events are only needed while recipients are pending', (t) => {
+  t.equal(needsEvents(QUEUED, { ...DEFERRED, pending: 'as they were' }), false)
+  t.equal(needsEvents({ ...QUEUED, pending_recipients: ['a'] }, { ...DEFERRED, pending: 'none left' }), false)
+  t.equal(needsEvents(QUEUED, DEFERRED), true)
+  t.equal(needsEvents(QUEUED, { ...DEFERRED, pending: { reported: true, undecided: [] } }), true)
+  t.end()
+})
+
+t.test('an email that is only for suppressed recipients bounces and is not sent', (t) => {
+  const change: EmailChange = { ...DEFERRED, pending: 'suppressed', left_out: true }
+  const after = stateAfter(QUEUED, change, [])
+  t.match(after, { status: 'bounced', suppression: 'applied' })
+  t.match(countedAfter(QUEUED, after, change), { is_sent: false, is_bounce: false, left_out: true })
+  const sent: StoredState = { ...QUEUED, status: 'sent' }
+  t.match(stateAfter(sent, change, []), { status: 'sent', suppression: null })
+  t.end()
+})
+
+t.test('counts one hard bounce of an email, and another after a requeue', (t) => {
+  const change: EmailChange = { ...DEFERRED, status: 'bounced', pending: 'none left', hard_bounced: true }
+  const isHard = (state: Partial<StoredState>) => {
+    const before = { ...QUEUED, ...state }
+    return countedAfter(before, stateAfter(before, change, []), change).is_hard
+  }
+  t.equal(isHard({ status: 'sent' }), true)
+  t.equal(isHard({ status: 'sent', hard_bounced: true }), false)
+  t.equal(isHard({ status: 'queued', hard_bounced: true }), true)
+  t.end()
+})

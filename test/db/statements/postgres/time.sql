@@ -1,0 +1,2 @@
+-- serviceTime
+select service_time() as now
