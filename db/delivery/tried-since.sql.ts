@@ -7,6 +7,7 @@ import { object, string } from 'yup'
 import type { DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { row, rowsOf } from '../postgres/rows.ts'
+import { PART_OF } from '../queue/jobs.ts'
 
 const TRIED = {
   id: 'uuid',
@@ -49,7 +50,7 @@ export async function triedSince<M extends Tried>(
         from (
           select range_agg(tstzrange(greatest(s.began_at, t.since), least(s.ended_at, clock.now))) as pieces
           from pause_history s
-          where s.subject in (${`queue:${job}`}, 'sender:' || t.sender, 'team:' || t.team_id,
+          where s.subject in (${`queue:${PART_OF.get(job) ?? job}`}, ${`queue:${job}`}, 'sender:' || t.sender, 'team:' || t.team_id,
               'broadcast:' || t.broadcast, 'bulk:' || t.team_id, 'number:' || t.sender,
               'template:' || t.template)
             and (s.subject <> 'bulk:' || t.team_id or exists (

@@ -72,6 +72,7 @@ export function joining<R>(
     const { text, values = [], name } = statement
     const isFirst = begins
     begins = text === BEGIN
+    if (begins) committed = false
     if (committed) {
       committed = false
       if (text !== COMMIT) throw new Error(`the transaction has been committed before: ${text}`)

@@ -57,6 +57,12 @@ export const DISABLED_MAILBOX = { status: '5.2.1', phrases: ['disabled', 'inacti
 
 type Phrases = readonly (readonly [source: string, ...phrases: string[]])[]
 
+/** The missing domain is our own: the sender's or that of the greeting. */
+export const OWN_DOMAIN: Phrases = [
+  ['qmail', 'envelope sender domain', 'sender domain', "sender's domain"],
+  ['Sendmail, Postfix', 'mail from', 'helo', 'ehlo', 'your domain', 'return path', 'return-path'],
+]
+
 /** The domain doesn't exist or accepts no mail. The address is wrong, whatever the code. */
 export const NO_DOMAIN: Phrases = [
   ['Postfix, RFC 3463 X.1.2', 'host or domain name not found', 'domain not found', 'no such domain'],

@@ -15,6 +15,7 @@ import {
   MICROSOFT_NO_RECIPIENT,
   NETWORK,
   NO_DOMAIN,
+  OWN_DOMAIN,
   POLICY,
   RATE,
   ROUTE,
@@ -135,6 +136,7 @@ const BY_TEXT = [
 function subjectOfText(words: string): FailureSubject | 'domain' | undefined {
   if (words === '') return undefined
   const found = BY_TEXT.find(([, phrases]) => holdsAny(words, phrases))?.[0]
+  if (found === 'domain' && holdsAny(words, OWN_DOMAIN)) return 'sender'
   return found === 'domain' && holdsAny(words, LOOKUP_FAILED) ? 'route' : found
 }
 

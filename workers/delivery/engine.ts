@@ -140,12 +140,8 @@ async function admit<J extends DeliveryJob, A>(
   inFlight: InFlightBuffer,
 ): Promise<ClaimLimits> {
   const most = slots.yielding.claimable()
-  if (most < 1 || recorder.isStuck()) return BARRED
-  const [isPaused, claimLimits] = await Promise.all([
-    deps.pauses(delivery.channel.job),
-    admission.admit(Math.min(most, inFlight.room())),
-  ])
-  if (isPaused) return BARRED
+  if (most < 1 || recorder.isStuck() || (await deps.pauses(delivery.channel.job))) return BARRED
+  const claimLimits = await admission.admit(Math.min(most, inFlight.room()))
   return inFlight.takesLarge() ? claimLimits : { ...claimLimits, except: [...claimLimits.except, LARGE] }
 }
 

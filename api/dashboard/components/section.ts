@@ -223,6 +223,8 @@ export type Section = Heading &
         name?: string
         links?: readonly (Link & { current?: boolean })[]
         width?: 'phone' | 'tablet' | 'thumb'
+        /** True for a picture: nothing in it can be focused. */
+        inert?: boolean
       }
     | {
         kind: 'chart'
@@ -255,8 +257,8 @@ export type View = Loose<{
   aside?: readonly Section[]
   /** Sections below both columns. */
   below?: readonly Section[]
-  /** True if both columns have the same width. */
-  even?: boolean
+  /** Gives both columns the same width. The text names the right one. */
+  even?: string
   /** True for a single narrow column without navigation, such as before sign-in. */
   narrow?: boolean
 }>

@@ -24,9 +24,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '7.26': 'it failed SPF, DKIM or DMARC',
 }
 
-/** Returns the meaning of the enhanced status code in a rejection, or '' if it is missing or unknown. */
+/**
+ * Returns the meaning of the enhanced status code in a rejection, or '' if it is missing or unknown. Ignores
+ * IP addresses.
+ */
 export function meaningIn(detail: string): string {
-  const code = /\b[45]\.(\d{1,3}\.\d{1,3})\b/.exec(detail)?.[1]
+  const code = /(?<![\d.])[45]\.(\d{1,3}\.\d{1,3})(?!\.?\d)/.exec(detail)?.[1]
   return (code !== undefined && MEANINGS[code]) || ''
 }
 

@@ -39,7 +39,7 @@ const doneWords = ({ done, total }: BackgroundJobRow): string =>
 /** Shows the progress of a running job as a bar if its total is known, otherwise the state. */
 function stateCell(job: BackgroundJobRow): Cell {
   const state = stateOf(job)
-  return state === 'running' && job.total !== null ? bar(job.done, job.total, 'busy') : status(state)
+  return state === 'running' && job.total ? bar(job.done, job.total, 'busy', state) : status(state)
 }
 
 /** Describes the result of a job, why it failed, or how long it still takes. */

@@ -278,7 +278,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
           since: dayBefore(now, CHART_DAYS - 1),
           most: MAX_BOUNCES,
         }),
-        'In the last 30 days.',
+        'Bounces of the last 30 days.',
       ),
     ],
   })

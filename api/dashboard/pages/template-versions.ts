@@ -108,7 +108,7 @@ const compared = get(
             ],
           }
         : undefined,
-      even: true,
+      even: 'Newer version',
       sections: [rendered(older, request)],
       aside: [rendered(newer, request)],
       below: [

@@ -68,7 +68,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
     state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
     actions: edits ? wholeActions(draft && publishForm(template, draft, request), request) : undefined,
-    even: true,
+    even: 'Preview',
     sections: compact([
       edits && (await testForm(previewed, request, deps)),
       edits && wholeForms(template, request),

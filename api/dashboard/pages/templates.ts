@@ -56,6 +56,7 @@ function pictures(
       note: `${usageWords(usage.get(id)?.count)} in ${USAGE_DAYS} days.`,
       links: [{ href: teamPath(team, 'templates', id), label: `Open ${name}` }],
       width: 'thumb',
+      inert: true,
     }))
 }
 

@@ -44,6 +44,10 @@ t.test("a domain that doesn't exist is evidence with any code", async (t) => {
     ['policy', 'none', '554 5.7.1 Helo command rejected: domain not found'],
     ['sender', 'none', '550 5.7.1 Sender address rejected: Domain not found'],
     ['sender', 'none', '550 5.1.8 Domain does not exist'],
+    ['sender', 'none', '553 5.7.1 sorry, your envelope sender domain must exist'],
+    ['sender', 'none', '550 5.7.1 MAIL FROM domain does not exist'],
+    ['sender', 'none', '550 EHLO domain does not exist'],
+    ['sender', 'none', '550 5.7.1 Your domain does not exist or has no MX'],
     [
       'expired',
       'soft',

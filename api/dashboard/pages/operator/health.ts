@@ -54,9 +54,9 @@ async function judgedCheck(tx: Tx, now: Date): Promise<Check | false> {
   return (
     job !== null && {
       label: 'Suppressions from before the upgrade',
-      detail: `Checked: ${describeReview(job.result)}`,
+      detail: job.fault ?? `Checked: ${describeReview(job.result)}`,
       cell: time(job.finished_at, now, 'not finished'),
-      tone: job.finished_at === null ? 'plain' : 'good',
+      tone: job.fault !== null ? 'bad' : job.finished_at === null ? 'plain' : 'good',
     }
   )
 }
@@ -141,12 +141,17 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         alerts: compact([
           ...databaseAlerts(state),
           found?.fault && { tone: 'bad', title: `${found.sender} rejects email`, text: found.fault },
-          path.fault !== null && { tone: 'warn', title: 'Bounces may not come back', text: `${path.fault}.` },
+          path.domain !== null &&
+            path.fault !== null && {
+              tone: 'warn',
+              title: 'Bounces may not come back',
+              text: `${path.fault}.`,
+            },
         ]),
-        calm: 'No problems found.',
+        calm: 'No problems with the database or the return path.',
       },
     ],
-    even: true,
+    even: 'Database and settings',
     sections: [
       listOf('Email', [relayCheck(found), ...returnPathChecks(path, now)], {
         id: 'check',
