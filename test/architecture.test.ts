@@ -554,7 +554,7 @@ t.test('views escape everything, and have no inline scripts or styles', async (t
 })
 
 t.test('no module puts values into HTML: views and templates do', async (t) => {
-  // They add to a team's own HTML, or to what the Markdown library has escaped. The last one writes programs.
+  // They add to a team's own HTML, or to the output of the Markdown library. The last one writes programs.
   const others = [
     ...['api/dashboard/pages/template-preview.ts', 'api/dashboard/server/guard.ts', 'api/docs/guides.ts'],
     SAMPLES,

@@ -10,7 +10,7 @@ import Handlebars from 'handlebars'
 /** Renders the view with this name. */
 export type Render = (name: string, context: object) => string
 
-/** Compiles the views of a folder and of its subfolders. A view can include the others by their names. */
+/** Compiles the views of a folder and its subfolders. A view can include the others by their names. */
 export function compileViews(folder: string): Render {
   const handlebars = Handlebars.create()
   const options = { knownHelpersOnly: true, preventIndent: true }
@@ -26,7 +26,7 @@ export function compileViews(folder: string): Render {
   for (const [name, view] of views) handlebars.registerPartial(name, view)
   return (name, context) => {
     const view = views.get(name)
-    if (!view) throw new Error(`there is no view ${name}`)
+    if (!view) throw new Error(`unknown view ${name}`)
     return view(context)
   }
 }

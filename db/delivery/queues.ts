@@ -63,7 +63,7 @@ export async function redriveBatch<J extends JobName>(
   return { moved: payloads.length, more: payloads.length === REDRIVE_BATCH && most !== REDRIVE_BATCH }
 }
 
-/** Returns the queues that pause together: a queue and its parts. */
+/** Returns a queue and its parts, which pause together. */
 export const withParts = (queue: JobName): JobName[] => {
   const whole = PART_OF.get(queue) ?? queue
   return QUEUES.filter((each) => each === whole || PART_OF.get(each) === whole)

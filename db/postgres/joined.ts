@@ -59,7 +59,7 @@ export function joining<R>(
   client: pg.Client,
   { send, read }: { send: (statement: Statement) => Promise<R>; read: (result: pg.QueryResult) => R },
 ) {
-  /** The borders that this connection has prepared. */
+  /** The prepared borders of this connection. */
   const prepared = new Set<Border>()
   let begins = false
   let committed = false

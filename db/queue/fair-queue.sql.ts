@@ -28,7 +28,7 @@ export async function readQueuePosition(tx: Tx, job: SharedJob, given: number, g
   const name = `${job.replaceAll('-', '_')}_places`
   const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked`
   const byDue = group === null ? waiting : sql.fragment`${waiting} and group_id = ${group}`
-  // The expression is the one of the index `lanes` (maintenance.sql.ts).
+  // The same expression as in the index `lanes` (maintenance.sql.ts).
   const byLane = group === null ? waiting : sql.fragment`${waiting} and group_id || '' = ${group}`
   // Not prepared: a plan made while the queue was empty would read and sort all waiting jobs until autovacuum
   // analyzes the table.

@@ -18,7 +18,7 @@ export type ClaimedRow = { id: string; data: unknown; retry_count: number }
  * later scan all waiting jobs.
  */
 export async function claimByGroup(run: Run, job: JobName, limit: number, { of, others }: Capacities) {
-  // The expression is the one of the index `lanes` (maintenance.sql.ts).
+  // The same expression as in the index `lanes` (maintenance.sql.ts).
   const [group, order] = hasLanesByGroup(job)
     ? ["j.group_id || ''", 'j.priority desc, j.created_on']
     : ['j.group_id', 'j.start_after']

@@ -12,8 +12,8 @@ const INDEXES = {
   // Finds whether anything is due. pg-boss's own index would be scanned completely when all jobs are
   // deferred.
   due: `(name, start_after) where state < 'active' and not blocked`,
-  // Finds a row's dead letter. It has both columns so that the planner prefers it even in a table that was never
-  // analyzed, to pg-boss's indexes by name, which read all dead letters of the queue.
+  // Finds a row's dead letter. Its two columns make the planner prefer it, even before the first analyze, to
+  // pg-boss's indexes by name, which read all dead letters of the queue.
   dlq: '(name, source_id) where source_id is not null',
 }
 

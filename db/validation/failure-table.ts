@@ -57,7 +57,7 @@ export const DISABLED_MAILBOX = { status: '5.2.1', phrases: ['disabled', 'inacti
 
 type Phrases = readonly (readonly [source: string, ...phrases: string[]])[]
 
-/** The missing domain is our own: the sender's or that of the greeting. */
+/** The missing domain is the sender's or the greeting's. */
 export const OWN_DOMAIN: Phrases = [
   ['qmail', 'envelope sender domain', 'sender domain', "sender's domain"],
   ['Sendmail, Postfix', 'mail from', 'helo', 'ehlo', 'your domain', 'return path', 'return-path'],

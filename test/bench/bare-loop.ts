@@ -1,7 +1,7 @@
 /**
- * Row 25: accepted emails per second compared with a bare loop, with a local database and one that is 1 ms away
- * each way. The loop has as many clients as the API and the same pool size. Each client runs begin, an insert of
- * an email with the same bytes, an insert of its job and commit, through pg with prepared statements.
+ * Row 25 compares accepted emails per second with a bare loop, next to the database and 1 ms away from it
+ * each way. The loop has as many clients as the API and the same pool size. Each client opens a transaction,
+ * inserts an email with the same bytes and its job, and commits, through pg with prepared statements.
  */
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'

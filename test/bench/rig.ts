@@ -57,7 +57,7 @@ export type Rig = {
 }
 
 /** The directory of the ten million emails, and the function that prints the progress of loading them. */
-/** `url`: the server to use instead of the embedded one. Its settings stay as they are. */
+/** `url` is a server to use instead of the embedded one, with its own settings. */
 export type Kept = { store: string; say: (line: string) => void; url?: string | undefined }
 
 async function megabytes(pid: number, of: 'VmRSS' | 'VmHWM'): Promise<number> {

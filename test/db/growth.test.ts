@@ -684,7 +684,7 @@ t.test('a claim by group only reads the claimed jobs', async (t) => {
   }
 })
 
-t.test('80,000 waiting jobs of four numbers cost a claim no more than 80', async (t) => {
+t.test('a claim among 80,000 jobs of four numbers reads no more than among 80', async (t) => {
   const job = 'deliver-whatsapp-number'
   const store = (each: number) =>
     database.query(sql.unsafe`

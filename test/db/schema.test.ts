@@ -15,7 +15,7 @@ t.test('migrations have consecutive numbers and a reason in line one', async (t)
     t.match(await readFile(join(ROOT, 'db/migrations', file), 'utf8'), /^-- \w/, file)
 })
 
-/** The migrations of all releases, written by .ci/release. They never change, so each change needs a new file. */
+/** The migrations of all releases, from .ci/release. They never change, so each change needs a new file. */
 const RELEASED = join(import.meta.dirname, 'released.sha256')
 
 t.test('a released migration never changes', async (t) => {

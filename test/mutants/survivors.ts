@@ -150,7 +150,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "StringLiteral: 'queued' → \"\" in ...{ team_id, email_id, status: 'queued', provider_message_id: null, size_kb: null },",
     ],
     [`${SAME}what is neither of the others leaves them as they were`]: [
-      "StringLiteral: 'as they were' → \"\" in pending: 'as they were',",
+      "StringLiteral: 'unchanged' → \"\" in pending: 'unchanged',",
     ],
   },
   'workers/delivery/breaker.ts': {

@@ -1,7 +1,7 @@
 /**
  * Records the texts of statements by the function that builds them, and compares them with the files in
  * test/db/statements. There is a file for each module, and a section for each function with its texts. To
- * write new texts: UPDATE_STATEMENTS=1. To remove old ones: delete the folder first.
+ * write new texts: UPDATE_STATEMENTS=1. Delete the folder first to remove old ones.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -118,9 +118,9 @@ export const number = (value: number | null, more: Partial<Cell> = {}): Cell => 
   ...more,
 })
 
-/** Builds a cell with a bar. @param words its text for screen readers. */
-export const bar = (part: number, of: number, tone: Tone, words = ''): Cell => ({
-  text: words,
+/** Builds a cell with a bar. @param label the text for screen readers. */
+export const bar = (part: number, of: number, tone: Tone, label = ''): Cell => ({
+  text: label,
   bar: { filled: of === 0 ? 0 : Math.max(part > 0 ? 1 : 0, Math.round((part * 100) / of)), tone },
 })
 

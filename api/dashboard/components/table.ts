@@ -67,7 +67,7 @@ export function tableReady(section: Table) {
     columns.length >= NUMBERS_WIDER_THAN_TABLETS ||
     columns.slice(1).some(({ number }) => !number)
   const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
-  // One column is not enough: the emails of a broadcast have the same subject.
+  // One column is not enough, because the emails of a broadcast have the same subject.
   const picked = columns.flatMap(({ main, grow }, index) => (main || grow ? [index] : []))
   const shown = rows.map(({ key, cells }) => {
     const of = cells.find((_, index) => columns[index]?.main)?.text

@@ -1,4 +1,4 @@
-/** Builds the tile with a quota: how much is used, of how much, and a bar. Pure. */
+/** Builds the tile with the use of a quota, its limit and a bar. Pure. */
 import { number } from './cell.ts'
 import type { Tile } from './section.ts'
 

@@ -134,7 +134,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   }
   const limits = compact([
     ...(bulk
-      ? ['Emails that you send or that start to match from now on aren’t affected.']
+      ? ['New emails, and emails that start to match later, aren’t affected.']
       : ['No emails match, so there is nothing to do.']),
     lookedTo !== null &&
       `There are many emails. Those before ${momentWords(lookedTo.toISOString(), zoneOf(request.cookies('zone')))} weren’t searched.`,

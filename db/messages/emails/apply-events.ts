@@ -184,7 +184,7 @@ function changesOf(
     const { team_id, email_id, provider_message_id } = event
     const change: EmailRef & EmailChange = changes.get(keyOf(event)) ?? {
       ...{ team_id, email_id, status: 'queued', provider_message_id: null, size_kb: null },
-      pending: 'as they were',
+      pending: 'unchanged',
     }
     change.status = higherStatus(change.status, statusOfEvent(event.kind))
     change.hard_bounced ||= event.kind === 'bounced' && event.effect === 'hard'
@@ -194,7 +194,7 @@ function changesOf(
       // all pending recipients, so that a fully accepted message leaves none.
       change.provider_message_id = provider_message_id
       change.pending = 'none left'
-    } else if (change.pending === 'as they were' || isReported(change.pending)) {
+    } else if (change.pending === 'unchanged' || isReported(change.pending)) {
       change.pending = withoutDecided(change.pending, event, recipients.get(keyOf(event)))
     }
     changes.set(keyOf(event), change)
@@ -213,13 +213,13 @@ const isReported = (pending: EmailChange['pending']): pending is Reported =>
  * never be retried.
  */
 function withoutDecided(
-  pending: 'as they were' | Reported,
+  pending: 'unchanged' | Reported,
   { kind, recipient }: AppliedEvent,
   own: ReadonlyMap<string, string> = new Map(),
-): 'as they were' | Reported {
+): 'unchanged' | Reported {
   const others = [...own.values()].filter((each) => each !== ERASED)
   if (recipient === null || others.length < 2 || !isOutcome(kind)) return pending
-  const before = pending === 'as they were' ? others : pending.undecided
+  const before = pending === 'unchanged' ? others : pending.undecided
   return { reported: true, undecided: before.filter((each) => each !== recipient) }
 }
 

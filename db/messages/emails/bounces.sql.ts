@@ -33,7 +33,7 @@ export const bouncesOfTeam = (tx: Tx, teamId: string, { since, most }: { since: 
       order by id desc limit ${most}`,
   )
 
-/** Returns the causes of at most `most` bounced emails of a broadcast. */
+/** Returns the causes of bounced emails of a broadcast, up to `most`. */
 export const bouncesOfBroadcast = (
   tx: Tx,
   { team_id, id }: { team_id: string; id: string },

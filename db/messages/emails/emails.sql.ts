@@ -134,7 +134,7 @@ const insertStates = sql.fragment`
 /** The parts of the statement that charge for new emails (limits.ts) and store their jobs. */
 type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
 
-/** `due`: the number of jobs. `last`: the statement also commits its transaction. */
+/** `due` is the number of jobs. With `last`, the statement also commits its transaction. */
 export type Stores = With & { due: number; last: boolean }
 
 /**

@@ -35,7 +35,7 @@ export type EmailChange = {
 
 /** The new value of the recipients still to be attempted. */
 type Pending =
-  | 'as they were'
+  | 'unchanged'
   | 'none left'
   /** All are suppressed. The email is bounced unless it has another result. */
   | 'suppressed'
@@ -49,7 +49,7 @@ type Pending =
  */
 type AttemptEnded = { left: readonly string[] | null; undecided: readonly string[]; seen: AttemptBegan }
 
-/** A stored event. `is_since`: true if it happened since the email was accepted or requeued. */
+/** A stored event. `is_since` is true if it happened since the email was accepted or requeued. */
 export type StoredEvent = { kind: string; recipient: string | null; occurred_at: string; is_since: boolean }
 
 /** Returns the recipients to attempt by the state and the change, null for none or all. */
@@ -59,7 +59,7 @@ function candidates(
   events: readonly StoredEvent[],
 ): readonly string[] | null {
   if (pending === 'none left' || pending === 'suppressed') return null
-  if (pending === 'as they were') return before
+  if (pending === 'unchanged') return before
   const undecided = (recipients: readonly string[]) =>
     recipients.filter((recipient) => pending.undecided.includes(recipient))
   if ('reported' in pending) {
@@ -78,7 +78,7 @@ function candidates(
 const ATTEMPTED: readonly string[] = ['deferred', 'held', 'unknown']
 const STATUSES: readonly string[] = EMAIL_LADDER
 
-/** Returns the recipients whose response was lost, but that a report has decided since. */
+/** Returns the recipients whose response was lost and whom a report has decided since. */
 function decidedByReport(events: readonly StoredEvent[]): Set<string | null> {
   const attempts = new Set(
     events.filter(({ kind }) => ATTEMPTED.includes(kind)).map(({ occurred_at }) => occurred_at),
@@ -127,7 +127,7 @@ export function stateAfter(
   }
 }
 
-/** What a change of a state adds to its team's stats. */
+/** The additions of a change to its team's stats. */
 type CountedChange = {
   is_sent: boolean
   is_hard: boolean

@@ -56,7 +56,7 @@ t.test('the page of an email shows its events', async (t) => {
   shows(t, page, 'Accepted by the API')
 })
 
-t.test('a subject has the direction of its own script', async (t) => {
+t.test('a subject has the direction of its script', async (t) => {
   const subject = 'فاتورة 42'
   const id = await send({ subject })
   t.match((await owner.get(`${list}/${id}`)).html, /<h1 dir="auto">[^<]*فاتورة/)

@@ -187,7 +187,7 @@ t.test('rejects an invalid mapping and keeps the choices', async (t) => {
     ],
     [{ email: 'email', city: `topic:${team.id}`, town: 'ignore' }, /A topic you chose has been deleted/],
     [{ email: 'email', city: 'topic:x', town: 'ignore' }, /A topic you chose has been deleted/],
-    [{ email: 'email', city: 'status=', town: 'everything' }, /Choose what to do with column 3 again/],
+    [{ email: 'email', city: 'status=', town: 'everything' }, /Choose the target of column 3 again/],
   ]
   for (const [columns, words] of cases) {
     const answer = await editor.post(draft, mapping(columns, { merge: 'yes' }))

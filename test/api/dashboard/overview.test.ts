@@ -365,9 +365,7 @@ t.test('counts why emails bounced, most common reason first', async (t) => {
   t.notMatch(await overviewOf(team), 'Why emails bounced')
   const bounce = async (kind: 'bounced' | 'suppressed', detail: string) => {
     const id = await send(team)
-    await database.query(
-      sql.unsafe`update email_states set status = 'bounced', unfinished = false where id = ${id}`,
-    )
+    await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${id}`)
     await database.query(sql.unsafe`
       insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
       values (${team.id}, ${id}, uuid_send(gen_random_uuid()), ${kind}, now(), ${detail})`)

@@ -199,7 +199,7 @@ t.test("another team's objects are not found under one's own team, by any role",
     // A topic's page is a filter of the team's contacts.
     if (!id || (part === 'topics' && page.method === 'GET')) continue
     const path = pathOf({ ...page, path: page.path.replace(param, id) })
-    // An address without a contact can be erased too.
+    // An address without a contact can also be erased.
     const found = page.path.endsWith('/:email/erase') ? [303] : [400, 404]
     for (const who of ['viewer', 'editor', 'owner', 'operator'] as const) {
       const answers = [page.method === 'GET' ? await people[who].get(path) : await people[who].post(path, {})]

@@ -6,7 +6,7 @@ import { after, shows, signedIn } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
-import { until } from '../../support/worker.ts'
+import { startWorker, until } from '../../support/worker.ts'
 
 const { service, call, database, team } = await world(t)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -122,7 +122,9 @@ t.test('lifts all that match the filter by response, after a confirmation with t
   const form = { ...formTo(shown.html, path), reason: 'delisted' }
   shows(t, await editor.ask(path, form), /Lift the suppression of 2 addresses\?/)
   t.equal((await editor.post(path, form)).status, 303)
+  const worker = await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
   await until('it is audited', async () => (await lastDeed())?.action === 'suppression.lift')
+  await worker.stop()
   const { html } = await viewer.get(at('suppressions?email=blocked.test'))
   t.match(html, 'closed@blocked.test')
   t.notMatch(html, /listed\d@blocked\.test/)

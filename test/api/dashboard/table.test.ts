@@ -1,4 +1,4 @@
-/** Layout of tables: it depends on the roles of columns, not on the rows. */
+/** The layout of tables depends on the roles of columns, not on the rows. */
 import { text, time } from '../../../api/dashboard/components/cell.ts'
 import { tableReady } from '../../../api/dashboard/components/table.ts'
 import { buttonCell, type Roles, tableOf } from '../../../api/dashboard/server/builders.ts'
@@ -35,10 +35,12 @@ t.test('a long value doesn’t change the layout of its table', async (t) => {
 
 t.test('the main column names buttons and grows', async (t) => {
   const [row] = layoutOf([SHORT], { main: 'Name' })
-  t.match(row, {
-    of: 'Key A',
-    cells: [{ look: 'self' }, { look: '', label: 'Note' }, { look: 'main wide self', label: false }, {}],
-  })
+  t.equal(row?.of, 'Key A')
+  t.strictSame(row?.cells.slice(0, 3), [
+    { look: 'self', label: false },
+    { look: '', label: 'Note' },
+    { look: 'main wide self', label: false },
+  ])
 })
 
 t.test('columns that wrap don’t grow, and others grow if they are named', async (t) => {

@@ -26,12 +26,7 @@ async function start(t: Test) {
   /** Records that the provider accepted an email. */
   const take = async (emailId: string) => {
     const ref = { team_id: id, email_id: emailId }
-    const change = {
-      status: 'sent',
-      provider_message_id: 'p-1',
-      size_kb: 1,
-      pending: 'as they were',
-    } as const
+    const change = { status: 'sent', provider_message_id: 'p-1', size_kb: 1, pending: 'unchanged' } as const
     await changeEmails(store.database, [{ ...ref, ...change }], await lockEmails(store.database, [ref]))
   }
   const event = async (emailId: string, kind: 'sent' | 'deferred', detail: string, at: string) =>

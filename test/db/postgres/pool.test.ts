@@ -113,7 +113,7 @@ const insert = (n: number, name = 'insert_joined') =>
   sql.prepared(name, N)`insert into joined values (${n}) returning n`
 const insertLast = (n: number) => insert(n, lastOf('insert_joined'))
 
-t.test('BEGIN and COMMIT need no round trip of their own', async (t) => {
+t.test('BEGIN and COMMIT need no additional round trip', async (t) => {
   const { proxy, database, stored } = await openJoining(t)
   const trips = (work: (tx: Tx) => Promise<unknown>) => proxy.during(() => database.transaction(work))
   t.equal(await trips((tx) => tx.one(insert(1))), 2, 'BEGIN')

@@ -82,7 +82,7 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
   ])
 }
 
-/** Lists the return paths of teams that the relay rejects. */
+/** Lists return paths of teams with a rejection by the relay. */
 async function rejectedSection(tx: Tx, now: Date): Promise<Section[]> {
   const rejected = await rejectedReturnPaths(tx, MAX_REJECTED_SHOWN)
   if (rejected.length === 0) return []
@@ -115,7 +115,7 @@ const listOf = (
   more: { id?: string; live?: boolean } = {},
 ): Section => ({ kind: 'checklist', title, ...more, checks, empty: '' })
 
-/** Returns the result of the requested check, null until a worker has done it, and undefined without one. */
+/** Returns the result of the requested check, null until a worker has done it. Undefined without a request. */
 const relayFound = async (tx: Tx, id: string | null) =>
   id === null ? undefined : isUuid(id) ? checkFound(tx, id) : null
 

@@ -70,7 +70,7 @@ t.test('finds an email by its IDs, keys and Message-ID', async (t) => {
   await store.database.query(sql.unsafe`
     update accepted_emails set http_request_id = ${`call-${team}`} where team_id = ${team} and id = ${first}`)
   const ref = { team_id: team, email_id: first }
-  const change = { status: 'sent', size_kb: 1, pending: 'as they were' } as const
+  const change = { status: 'sent', size_kb: 1, pending: 'unchanged' } as const
   await changeEmails(
     store.database,
     [{ ...ref, ...change, provider_message_id: `p-${team}` }],

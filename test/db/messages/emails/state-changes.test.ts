@@ -1,4 +1,4 @@
-/** How a state changes by attempts and reports, without a database. Orders and splits: applied-events.test.ts. */
+/** How a state changes by attempts and reports, without a database. Orders and splits are in applied-events.test.ts. */
 import {
   countedAfter,
   type EmailChange,
@@ -38,7 +38,7 @@ t.test('an attempt leaves recipients unless the row has changed since', (t) => {
   t.strictSame(pendingAfter({ provider_message_id: 'p' }, DEFERRED.pending), null)
   t.strictSame(pendingAfter({ pending_recipients: ['a', 'b'] }, DEFERRED.pending), ['b'])
   t.strictSame(pendingAfter({ pending_recipients: ['a'] }, 'none left'), null)
-  t.strictSame(pendingAfter({ pending_recipients: ['a'] }, 'as they were'), ['a'])
+  t.strictSame(pendingAfter({ pending_recipients: ['a'] }, 'unchanged'), ['a'])
   t.end()
 })
 
@@ -54,7 +54,7 @@ t.test('a report decides its recipient until the email is accepted', (t) => {
 
 t.test('a recipient whose response was lost is not retried after a report', (t) => {
   const pending = (...events: StoredEvent[]) =>
-    pendingAfter({ pending_recipients: ['b', 'c'] }, 'as they were', ...events)
+    pendingAfter({ pending_recipients: ['b', 'c'] }, 'unchanged', ...events)
   const lost = [at('unknown', 'b', '1'), at('unknown', 'c', '1')]
   t.strictSame(pending(...lost), ['b', 'c'])
   t.strictSame(pending(...lost, at('delivered', 'b', '2')), null, 'both were accepted together')
@@ -66,7 +66,7 @@ t.test('a recipient whose response was lost is not retried after a report', (t) 
 })
 
 t.test('events are only needed while recipients are pending', (t) => {
-  t.equal(needsEvents(QUEUED, { ...DEFERRED, pending: 'as they were' }), false)
+  t.equal(needsEvents(QUEUED, { ...DEFERRED, pending: 'unchanged' }), false)
   t.equal(needsEvents({ ...QUEUED, pending_recipients: ['a'] }, { ...DEFERRED, pending: 'none left' }), false)
   t.equal(needsEvents(QUEUED, DEFERRED), true)
   t.equal(needsEvents(QUEUED, { ...DEFERRED, pending: { reported: true, undecided: [] } }), true)
