@@ -50,7 +50,11 @@ t.test('a large action shows its progress and a worker completes it in one audit
   await until('it is over', async () => (await jobNow())?.finished_at !== null)
   await worker.stop()
   shows(t, await owner.get(pressed.location ?? ''), /Done 1,101 .*1,101 emails deleted\./)
-  shows(t, await owner.get(`/teams/${team.id}/background-jobs`), /Delete emails .*done 1,101 of 1,101 1,101 emails deleted\./)
+  shows(
+    t,
+    await owner.get(`/teams/${team.id}/background-jobs`),
+    /Delete emails .*done 1,101 of 1,101 1,101 emails deleted\./,
+  )
   const lines = await linesOf('email.delete')
   t.match(lines, [{ actor: owner.email, subject: '1101 emails', detail: 'tag=many' }])
   t.equal(lines.length, 1)
