@@ -109,11 +109,13 @@ const check = action('operator', `${PATH}/check`, async (by) => {
   return redirect(`${PATH}?check=${id}`)
 })
 
-const listOf = (
+function listOf(
   title: string,
   checks: readonly Check[],
   more: { id?: string; live?: boolean } = {},
-): Section => ({ kind: 'checklist', title, ...more, checks, empty: '' })
+): Section {
+  return { kind: 'checklist', title, ...more, checks, empty: '' }
+}
 
 /** Returns the result of the requested check, null until a worker has done it. Undefined without a request. */
 const relayFound = async (tx: Tx, id: string | null) =>
