@@ -136,7 +136,7 @@ export const TASKS: readonly Task[] = [
     async walk(hand) {
       const { page, follow, press } = hand
       await go(hand, 'Templates')
-      await follow(page.getByRole('link', { name: 'Monthly news' }))
+      await follow(page.getByRole('link', { name: 'Monthly news', exact: true }))
       await follow(page.getByRole('link', { name: 'What changed' }).first())
       await press('Restore v1')
       await press('Restore version')
