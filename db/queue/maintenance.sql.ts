@@ -86,11 +86,10 @@ export async function queuesDue(run: Run, jobs: readonly string[]): Promise<Read
 
 /** True if an active job has expired or its worker has no heartbeat. pg-boss's supervision would end it. */
 export async function isAnyLost(run: Run): Promise<boolean> {
+  // By state alone, because PostgreSQL 15 would search each index once per queue.
   const { rows } = await run(`
-    select from pgboss.job
-    where name = any(array(select name from pgboss.queue)) and state = 'active'
-      and (started_on + expire_seconds * interval '1 second' < now()
-        or heartbeat_on + heartbeat_seconds * interval '1 second' < now())
-    limit 1`)
-  return rows.length > 0
+    select bool_or(started_on + expire_seconds * interval '1 second' < now()
+      or heartbeat_on + heartbeat_seconds * interval '1 second' < now()) as lost
+    from pgboss.job where state = 'active'`)
+  return rows[0]?.lost === true
 }

@@ -23,11 +23,9 @@ t.test('a running job shows its rate and remaining time', async (t) => {
     await editor.get(`/teams/${team.id}/background-jobs/${id}`),
     /1,200,000 of 1,206,000 .* about 600 items a minute, done in about 10 minutes/,
   )
-  shows(
-    t,
-    await editor.get(`/teams/${team.id}/background-jobs`),
-    /1,200,000 of 1,206,000 About 600 items a minute, done in about 10 minutes/,
-  )
+  const list = await editor.get(`/teams/${team.id}/background-jobs`)
+  shows(t, list, /1,200,000 of 1,206,000 About 600 items a minute, done in about 10 minutes/)
+  t.match(list.html, '<span class="vh">running</span>', 'the bar has a text for screen readers')
 })
 
 t.test('shows no remaining time at the start, without a total, or at the end', async (t) => {

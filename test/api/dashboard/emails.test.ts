@@ -236,6 +236,7 @@ t.test('emails that are selected in the list are sent again or deleted', async (
   const ids = [waiting, sent]
   const at = (verb: string): string => `${list}/${verb}?tag=a`
   t.match((await editor.get(list)).html, `name="ids" value="${waiting}"`)
+  t.match((await editor.get(list)).html, /aria-label="Select [^",]+@[^",]+, [^"]+"/, 'recipient and subject')
   t.notMatch((await viewer.get(list)).html, /name="ids"/)
   shows(
     t,

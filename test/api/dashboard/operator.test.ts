@@ -65,6 +65,14 @@ async function giveUp(reasons: readonly string[]): Promise<void> {
 t.test('Health lists checks with problems first', async (t) => {
   const page = await operator.get('/operator/health')
   shows(t, page, /Delivery reports .*No reports yet .*smtp.* Database .*PostgreSQL \d+.* METRICS_TOKEN set/)
+  t.notMatch(page.html, 'Bounces may not come back', 'they come by a hook without a return path')
+  await service.database.query(sql.unsafe`
+    insert into background_jobs (id, kind, begun_by, begun_at, progressed_at, finished_at, fault)
+    values (gen_random_uuid(), 'suppression.judge', 'cli', now(), now(), now(), 'it failed')`)
+  t.match(
+    (await operator.get('/operator/health')).html,
+    /<li class="bad"><span>Suppressions from before the upgrade<wbr> <small>it failed/,
+  )
   const state = { version: '18', drift_s: 0, isDrifting: false, fault: null }
   const settings = {
     fsync: 'on',
@@ -480,5 +488,5 @@ t.test("shows a team's attachment storage and its limit", async (t) => {
   await service.database.query(
     sql.unsafe`update subscriptions set storage_gb = 2 where team_id = ${stored.id}`,
   )
-  shows(t, await operator.get(`/operator/teams/${stored.id}`), /Attachments 1\.5 MB .*of 2 GB/)
+  shows(t, await operator.get(`/operator/teams/${stored.id}`), /Attachments 1\.5 MB 0 % of 2 GB/)
 })

@@ -1,5 +1,5 @@
 /** The sentence at the top of a message's page. */
-import { emailSentence, webhookSentence } from '../../../api/dashboard/components/sentence.ts'
+import { emailSentence, meaningIn, webhookSentence } from '../../../api/dashboard/components/sentence.ts'
 import { messageSentence } from '../../../api/dashboard/components/whatsapp-timeline.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
 import t from '../../support/tap.ts'
@@ -37,5 +37,12 @@ t.test('an email that failed no longer waits', (t) => {
   type Email = Parameters<typeof emailSentence>[0]
   const failed = { status: 'queued', events: [event('gave_up')], waiting: { ...waiting, state: 'failed' } }
   t.notMatch(emailSentence(failed as unknown as Email), /waiting/i)
+  t.end()
+})
+
+t.test('the code of a response is not taken from an IP address', (t) => {
+  t.equal(meaningIn('host mx.example.com[5.2.2.7] said: 550 5.1.1 rejected'), 'the mailbox does not exist')
+  t.equal(meaningIn('host mx.example.com[5.2.2.7] said: 550 rejected'), '')
+  t.equal(meaningIn('550-5.2.2 Over quota'), 'the mailbox is full')
   t.end()
 })
