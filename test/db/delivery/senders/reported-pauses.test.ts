@@ -1,4 +1,5 @@
 /** Pauses from reports start when the provider started them, whenever the report arrives. */
+import { sql } from 'slonik'
 import { applyReportedPauses } from '../../../../db/delivery/senders/reported-pauses.ts'
 import { pausedSenders } from '../../../../db/delivery/senders/senders.sql.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
@@ -92,4 +93,19 @@ t.test('deleting a paused sender ends its pause', async (t) => {
   const tried = { team_id: id, id, tried_since: NOW.toISOString() }
   const since = await triedSince(database, { job: 'deliver-webhook', senderOf: () => key }, [tried])
   t.equal(since.get(id), later(60).toISOString())
+})
+
+t.test('a pause of a queue by 0.1.0 also counts for its parts, once', async (t) => {
+  const id = '0190a1b2-0000-7000-8000-000000000002'
+  for (const queue of ['deliver-whatsapp', 'deliver-whatsapp-parts'])
+    await database.query(sql.unsafe`
+      insert into pause_history (subject, began_at, ended_at)
+      values (${`queue:${queue}`}, ${later(10).toISOString()}, ${later(70).toISOString()})`)
+  await stopClock(database, later(3_600))
+  const tried = { team_id: id, id, tried_since: NOW.toISOString() }
+  const since = async () =>
+    (await triedSince(database, { job: 'deliver-whatsapp-parts', senderOf: () => 'g' }, [tried])).get(id)
+  t.equal(await since(), later(60).toISOString(), 'both rows are one pause')
+  await database.query(sql.unsafe`delete from pause_history where subject = 'queue:deliver-whatsapp-parts'`)
+  t.equal(await since(), later(60).toISOString())
 })
