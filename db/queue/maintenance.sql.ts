@@ -86,7 +86,7 @@ export async function queuesDue(run: Run, jobs: readonly string[]): Promise<Read
 
 /** True if an active job has expired or its worker has no heartbeat. pg-boss's supervision would end it. */
 export async function isAnyLost(run: Run): Promise<boolean> {
-  // By state alone, because PostgreSQL 15 would search each index once per queue.
+  // Not by queue, because PostgreSQL 15 would search each index once per queue.
   const { rows } = await run(`
     select bool_or(started_on + expire_seconds * interval '1 second' < now()
       or heartbeat_on + heartbeat_seconds * interval '1 second' < now()) as lost
