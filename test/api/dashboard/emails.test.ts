@@ -212,7 +212,7 @@ t.test('rejected emails are only requeued in bulk if that is checked', async (t)
     await (await pressAll(editor, 'requeue', 'tag=outright', { confirmed: 'yes', ...form }))()
     return editor.get(list)
   }
-  shows(t, await editor.get(`${list}/all?tag=outright`), /accepted 1 of them.*also 1 email that bounced/)
+  shows(t, await editor.get(`${list}/all?tag=outright`), /provider: 1 of them.*also 1 email that bounced/)
   shows(t, await press({}), '1 email queued to be sent again.')
   shows(t, await press({ force: 'refused' }), '2 emails queued to be sent again.')
 })
@@ -222,7 +222,7 @@ t.test('bulk actions say beforehand that nothing can be sent again', async (t) =
   await database.query(sql.unsafe`
     update email_states set status = 'delivered', provider_message_id = 'x' where id = ${id}`)
   const page = await owner.get(`${list}/all?tag=accepted`)
-  shows(t, page, 'None of them can be sent again.')
+  shows(t, page, 'None of them can be sent again')
   t.strictSame(formsTo(page, `${list}/all/requeue`), [])
   t.equal(formsTo(page, `${list}/all/delete`).length, 1)
 })
