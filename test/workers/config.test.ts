@@ -53,7 +53,7 @@ t.test('an incomplete set stops the worker and names the missing setting', async
 })
 
 t.test('a token unfit for a header or an invalid address stops a worker', async (t) => {
-  // Each message would count as one that may have arrived, although none was sent.
+  // With such a token, each message would count as possibly delivered, although none was sent.
   for (const WHATSAPP_ACCESS_TOKEN of ['token\n', ' token', 'tökén'])
     t.match(faults({ ...BASE, ...TOKEN, WHATSAPP_ACCESS_TOKEN }), [
       /^WHATSAPP_ACCESS_TOKEN must be printable ASCII/,

@@ -85,7 +85,7 @@ const oldOnes = ({ rows }: Channel, teamId: string, batch: RetentionBatch) => sq
       from allowances where team_id = ${teamId})
   order by id limit ${batch.limit} for update skip locked`
 
-/** Deletes the messages that `old` finds, with their events. @param also what else goes with them. */
+/** Deletes the messages that `old` finds, with their events. @param also deletes other rows with them. */
 const deleteWithEvents = (
   tx: Tx,
   teamId: string,
@@ -224,7 +224,7 @@ export const emptyEmailsById = (tx: Tx, refs: readonly DeliveryRef[]) =>
 
 const sinceRow = row({ since: string().nullable() })
 
-/** When the first team was made: no message is older. */
+/** Returns when the first team was created. No message is older. */
 export async function firstTeamAt(tx: Tx): Promise<Date | null> {
   const since = await tx.oneFirst(sql.type(sinceRow)`select min(created_at)::text as since from teams`)
   return since === null ? null : new Date(since)

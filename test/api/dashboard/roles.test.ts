@@ -70,7 +70,7 @@ const visit = (page: Page, who: Who, form: Record<string, string> = {}): Promise
     ? people[who].get(pathOf(page))
     : people[who].post(pathOf(page), { ...form, csrf: tokens.get(who) ?? '' })
 
-/** What a page asks for when it refreshes itself. */
+/** The headers of a page that refreshes itself. */
 const LIVE = { Accept: 'application/vnd.heliograph.fragment' }
 const REFUSED: Partial<Record<Who, number>> = { stranger: 303, 'other team': 404 }
 
