@@ -196,7 +196,7 @@ t.test('a worker that delivers no email starts without a relay or a region', asy
   t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report', SMTP_URL: 'smtp://' }), [/^SMTP_URL must be/])
 })
 
-t.test('broadcasts have their own sender: same relay, half of an account, or their own relay', async (t) => {
+t.test('broadcasts have their own sender', async (t) => {
   const senderOf = async (settings: Record<string, string>) => {
     const read = readWorkerSettings({ ...BASE, ...settings })
     const single = await emailProvider(read, { warn() {} } as unknown as Log)
