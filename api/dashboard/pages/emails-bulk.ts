@@ -157,10 +157,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   })
 })
 
-/**
- * Reads the range of IDs that the page counted.
- * @throws RequestError bad_request if it is missing.
- */
+/** Reads the range of IDs that the page counted. @throws RequestError bad_request if it is missing. */
 function readRange(form: URLSearchParams): Between {
   const newest = idParam(form, 'newest')
   const oldest = idParam(form, 'oldest')

@@ -209,10 +209,7 @@ export const scheduledBefore = (
 
 const doneRow = row({ done: number() })
 
-/**
- * Purges these emails if they are finished and not locked.
- * @returns how many.
- */
+/** Purges these emails if they are finished and not locked. @returns how many. */
 export const emptyEmailsById = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.oneFirst(sql.type(doneRow)`
     with old as materialized (
@@ -266,7 +263,6 @@ export async function emptyRequestsById(
   return (await emptyThese(tx, channel, these, batch)).found
 }
 
-/** Deletes a batch of requests without messages. */
 export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const { rows: messages, requests } = channel
   const { rows, named_by } = requests

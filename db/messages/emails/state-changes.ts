@@ -7,7 +7,6 @@
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { type EmailStatus, higherStatus } from './status.ts'
 
-/** The state of an email that changes. */
 export type StoredState = AttemptBegan & {
   status: EmailStatus
   size_kb: number | null
