@@ -171,7 +171,7 @@ t.test(
     const isCurl = ({ language, text }: Listing) => language === '' && /^(curl|echo) /m.test(text)
     const guides = listings.filter(isCurl)
     t.strictSame([...new Set(guides.map(({ section }) => section))].sort(), [
-      ...['attachments', 'copies', 'first-email', 'one-time-passwords', 'when'],
+      ...['attachments', 'copies', 'first-email', 'one-time-passwords', 'scheduling'],
     ])
     for (const listing of guides) {
       const printed = await reader.run(listing)
