@@ -57,7 +57,7 @@ t.test('recipients over a server’s limit wait for the next message', async (t)
   t.match(atData(words), { kind: 'refused' }, 'the message as a whole')
 })
 
-t.test('a reply about the address counts after RCPT, or after DATA for a sole recipient', async (t) => {
+t.test('a reply after DATA counts for a sole recipient', async (t) => {
   for (const reply of [
     '550 5.1.1 x',
     '550 No such user',
