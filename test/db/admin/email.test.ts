@@ -44,7 +44,7 @@ async function start(t: Test) {
   return { ...store, cli: adminCli({ DATABASE_URL: store.url }), id, take, event }
 }
 
-t.test('email show prints the fields in API order, the events and the waiting state', async (t) => {
+t.test('email show prints fields in API order, events and waiting state', async (t) => {
   const { cli, id, email, event, database } = await start(t)
   const headers = { 'X-B': '1', 'X-A': '2' }
   const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })
@@ -244,7 +244,9 @@ t.test('email requeue accepts the filters of email find, and needs one', async (
     'no words are in every subject',
   )
   t.strictSame(await requeue('--tag', 'none'), [])
-  t.strictSame(await requeue('--to', '2026-01-01'), [])
+  t.strictSame(await requeue('--until', '2026-01-01'), [])
+  t.strictSame(await requeue('--to', '2026-01-01'), [], 'as in 0.1.0')
+  t.strictSame(await requeue('--since', '2026-01-01', '--from', '2999-01-01'), [], 'the later of both')
   t.equal((await requeue('--domain', 'demo.test')).length, 2)
   const [entry] = await cli.json(['audit', 'list', '--team', id, '--limit', '1'])
   t.match(entry, { action: 'email.requeue', subject: '2 emails', detail: 'domain: demo.test' })
