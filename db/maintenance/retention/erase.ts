@@ -44,8 +44,6 @@ const ERASE_BATCH = 500
 
 export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted: number; reports: number }
 
-export const NOTHING_ERASED: Erasure = { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 }
-
 async function eraseContact(
   { tx, now }: At,
   { teamId, identity }: ErasedPerson,
@@ -119,7 +117,7 @@ async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[])
 }
 
 /** The progress of an erasure: the current step, and the row after which it continues. */
-export type ErasureCursor =
+type ErasureCursor =
   | { through: 'emails' | 'webhooks' | 'reports'; after: string }
   | { through: 'tests' | 'files' }
 
