@@ -109,7 +109,7 @@ function testRecipients({ test }: PageTeam): Section {
     kind: 'text',
     id: 'recipients',
     paragraphs: [
-      `All messages of this team are delivered. In a test team, none are, and the recipient decides the outcome: ${names}. An operator of this service can create a test team.`,
+      `All messages of this team are delivered. A test team delivers nothing, and the recipient decides the result: ${names}. An operator of this service can create one.`,
     ],
   }
 }

@@ -83,7 +83,7 @@ const picked = object({
 export const readPicked = reads(picked)
 export const readPickedWebhooks = reads(picked.shape({ webhook: string(), type: string() }))
 
-/** `most` absent: all that were there when they were `seen`. */
+/** Without `most`, all dead letters that existed at `seen`. */
 const redriving = object({
   queue: string().oneOf(QUEUES).defined(),
   reason: string().nullable().defined(),

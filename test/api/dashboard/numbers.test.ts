@@ -26,7 +26,7 @@ const operator = await signedIn(service, { operator: true })
 const PATH = '/operator/numbers'
 const form = { name: 'acme', phone_number_id: '901', account_id: '900', token: TOKEN }
 
-t.test('adds a number after a check with Meta, and never shows its token', async (t) => {
+t.test('adds a number after a check with Meta', async (t) => {
   const rejected = await operator.post(PATH, { ...form, token: 'another-token' })
   t.equal(rejected.status, 400)
   t.notMatch(rejected.html, /another-token/)
@@ -38,6 +38,7 @@ t.test('adds a number after a check with Meta, and never shows its token', async
   shows(t, await operator.get(PATH), /acme \+1 555-555-0901 active GREEN TIER_1K 0/)
   const page = await operator.get(`${PATH}/acme`)
   shows(t, page, /\/hooks\/whatsapp\/acme .*Verify token [0-9a-f]{32}/)
+  t.match(page.html, /<a href="[^"]*\/operator\/teams">none/, 'the next step')
   t.notMatch(page.html, /EAA-token|secret-of-acme/)
 })
 

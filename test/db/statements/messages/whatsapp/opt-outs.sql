@@ -44,6 +44,10 @@ with given as (
   select g.team_id, g.recipient, g.is_out, g.at, g.by
   from given g
   join teams t on t.id = g.team_id
+  where (
+    select count(*)
+    from before
+  ) >= 0
   order by g.team_id, g.recipient
   on conflict (team_id, recipient) do
   update
