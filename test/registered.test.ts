@@ -1,5 +1,5 @@
 /** Entries of one list are in the others: jobs and their handlers, routes and their access, codes. */
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROUTES } from '../api/app.ts'
 import { STATUS } from '../api/http/errors.ts'
@@ -20,6 +20,24 @@ t.test('every job has a handler and a dead letter queue', async (t) => {
   t.equal(named.filter((name) => !files.includes(name)).join(), '', 'a job’s file is its name')
   const jobs = await readdir(join(ROOT, 'workers/jobs'))
   t.equal(jobs.filter((file) => !named.includes(file.replace('.ts', ''))).join(), '')
+})
+
+t.test('what depends on the current minute runs every minute', async (t) => {
+  for (const name of ['count-stats', 'review-suppressions'] as const)
+    t.equal(SCHEDULES[name].cron, '* * * * *', name)
+})
+
+t.test('PROVIDERS.md names where to register for feedback loops', async (t) => {
+  const page = await readFile(join(ROOT, 'workers/PROVIDERS.md'), 'utf8')
+  const section = page.split('### Feedback loops')[1]?.split('\n#')[0]
+  for (const program of [
+    'Sender Hub',
+    'SNDS and JMRP',
+    'Validity',
+    'Postmaster Tools',
+    'fbl@RETURN_PATH_DOMAIN',
+  ])
+    t.match(section, program)
 })
 
 t.test('every route declares who may call it', async (t) => {

@@ -38,6 +38,8 @@ t.test('contact list and show print a suppression, and lift removes it', async (
   })
   t.match(await cli.fault([...suppress, '--reason', 'again']), /is already suppressed/)
   t.match(await cli.fault(['contact', 'show', team, 'eve@example.org']), /No contact/, 'it makes none')
+  const bounced = ['contact', 'suppress', team, 'dan@example.org', '--as', 'bounced', '--reason', 'x']
+  t.match(await cli.json(bounced), { email: 'dan@example.org', cause: 'bounce' })
   const liftEve = ['contact', 'lift', team, 'eve@example.org', '--reason', 'asked again']
   t.match(await cli.json(liftEve), { email: 'eve@example.org', cause: 'complaint' })
 })

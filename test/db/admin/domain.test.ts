@@ -181,7 +181,8 @@ t.test('domain list shows every domain, and domain remove deletes one', async (t
   const { cli, id } = await start(t)
   await cli.json(['domain', 'add', id, 'b.test'])
   await cli.json(['domain', 'add', id, 'a.test', '--verified'])
-  await cli.json(['domain', 'ramp', id, 'a.test', '200'])
+  const ramped = await cli.json(['domain', 'ramp', id, 'a.test', '200'])
+  t.match(ramped, { name: 'a.test', ramp: { limit: 200, used: 0 } })
   const listed = await cli.json(['domain', 'list', id])
   t.match(listed, [
     { name: 'a.test', status: 'verified', ramp: { limit: 200, used: 0, factor: 2 } },

@@ -14,7 +14,17 @@ type Listed = { email: string; cause: string; since: string; email_id: null; res
 async function begin(t: Test) {
   const { service, cli, team } = await world(t, { publicUrl: 'https://mail.example.com' })
   const add = async (email: string, cause: string, reason: string, hours: number) => {
-    await cli.json(['suppression', 'add', team.id, email, '--cause', cause, '--reason', reason])
+    const printed = await cli.json([
+      'suppression',
+      'add',
+      team.id,
+      email,
+      '--cause',
+      cause,
+      '--reason',
+      reason,
+    ])
+    t.match(printed, { email, cause, response: reason })
     await service.database.query(sql.unsafe`
       update suppressed_addresses set since = ${`2026-03-01T0${hours}:00:00.000456Z`} where email = ${email}`)
   }

@@ -1,4 +1,5 @@
 /** The classification of failures, and their effect on the contact. */
+import * as table from '../../../db/validation/failure-table.ts'
 import { classifyFailure, type FailureReport, failureCode } from '../../../db/validation/failures.ts'
 import t from '../../support/tap.ts'
 
@@ -188,4 +189,23 @@ t.test('classifies hostile text quickly', async (t) => {
     classifyFailure({ reply, text: reply })
     t.ok(performance.now() - began < 10_000, reply.slice(0, 10))
   }
+})
+
+/** Sources that are written in lower case. */
+const LOWER_CASE = /^(?:sisimai|qmail|many)\b/
+
+t.test('each line of the table names its source', (t) => {
+  const { FAILURE_CODES, ...rest } = table
+  for (const [, code, source] of FAILURE_CODES) t.match(source, /[A-Z]/, `${code}`)
+  for (const [source, ...phrases] of Object.values(rest).flatMap((list) =>
+    Array.isArray(list) ? list : [],
+  )) {
+    t.ok(/[A-Z]/.test(source) || LOWER_CASE.test(source), source)
+    t.strictSame(
+      phrases,
+      phrases.map((phrase: string) => phrase.toLowerCase()),
+      source,
+    )
+  }
+  t.end()
 })

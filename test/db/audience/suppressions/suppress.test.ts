@@ -13,6 +13,7 @@ import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import type { EmailEventKind } from '../../../../db/messages/emails/status.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { emailRules, readWorkerSettings } from '../../../../workers/config.ts'
+import { reviewSuppressions } from '../../../../workers/jobs/review-suppressions.ts'
 import { announced, listenTo } from '../../../support/contacts.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { hold } from '../../../support/held.ts'
@@ -191,6 +192,23 @@ t.test('SENT_COUNTS_AS_DELIVERED_HOURS sets when sent counts as delivered', asyn
   await happen(await email(), 'sent', 'none', hour(10))
   t.equal(await reviewSoftSuppressions(database, hour(11), sent_counts_ms), 0)
   t.equal(await reviewSoftSuppressions(database, hour(12), sent_counts_ms), 1)
+  t.same(await state(), FREE)
+})
+
+t.test('the review runs every hour, and every minute for less than an hour', async (t) => {
+  const { email, happen, softBounces, state } = await begin()
+  await softBounces(5)
+  await happen(await email(), 'sent', 'none', hour(10))
+  const review = (at: Date, sent_counts_ms: number) =>
+    reviewSuppressions({ database, log: { info: () => undefined }, clock: () => at, sent_counts_ms } as never)
+  const minute = (minutes: number) => new Date(hour(60).getTime() + minutes * 60_000)
+  await review(minute(22), 3_600_000)
+  t.same(await state(), SUPPRESSED)
+  await review(minute(23), 3_600_000)
+  t.same(await state(), FREE)
+  await softBounces(5)
+  await happen(await email(), 'sent', 'none', minute(0))
+  await review(minute(59), 3_540_000)
   t.same(await state(), FREE)
 })
 

@@ -1,4 +1,5 @@
 /** A worker's EHLO name, its TLS requirements, and the reports it requests from a relay. */
+import { SMTP } from '../../../../workers/providers/smtp/declared.ts'
 import { ehloName } from '../../../../workers/providers/smtp/ehlo-name.ts'
 import { requiresTls, smtpUrlFault } from '../../../../workers/providers/smtp/url.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
@@ -141,7 +142,14 @@ t.test('delivery reports are requested if they are useful', async (t) => {
   t.equal(notify(), 'SUCCESS,FAILURE,DELAY')
   await provider.send(outgoingEmail({ is_broadcast: true }))
   t.equal(notify(), 'FAILURE,DELAY')
-  const final = provide(t, { url, delivers: true })
+  const settings = {
+    SMTP_URL: url,
+    SMTP_DELIVERED: 'relay' as const,
+    WORKER_CONCURRENCY: 1,
+    RETURN_PATH_DOMAIN: 'b.test',
+  }
+  const final = await SMTP.open(settings)
+  t.teardown(() => final.close())
   t.match(only(await final.send(outgoingEmail())), { kind: 'accepted', delivered: true })
   t.equal(notify(), 'FAILURE,DELAY')
   const { provider: other } = await start(t, { onMessage: () => '451 4.3.0 Later' })
