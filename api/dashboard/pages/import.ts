@@ -155,6 +155,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
     refusedTable(shown.refusals, mapping, {
       id: 'refused',
       live: !finished,
+      title: refused === 0 ? 'Rejected records' : undefined,
       note: refused > REFUSALS_SHOWN ? `The first ${REFUSALS_SHOWN} rejected records.` : undefined,
       empty: finished ? 'No records were rejected.' : 'No records rejected so far.',
     }),

@@ -40,16 +40,16 @@ t.test('each page has one main action', async (t) => {
   await acts(template, 'Publish draft')
   const { html } = await editor.get(template)
   const places = [
-    '<h2>Editor</h2>',
     '<h2>Preview</h2>',
     '<iframe',
+    '<h2>Editor</h2>',
     '<h2>The last 30 days</h2>',
     '<h2>Versions</h2>',
   ]
   const found = places.map((place) => html.indexOf(place))
   t.notOk(found.includes(-1), 'each is on the page')
   const inOrder = found.toSorted((one, other) => one - other)
-  t.strictSame(found, inOrder, 'on a phone, too, the preview follows the editor')
+  t.strictSame(found, inOrder, 'the preview comes first, on a phone, too')
   shows(
     t,
     await editor.get(at('templates')),

@@ -97,7 +97,7 @@ t.test('sends only use a draft after it is published', async (t) => {
   shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
   const templates = await viewer.get(at('templates'))
-  shows(t, templates, /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 .* Offer Welcome/)
+  shows(t, templates, /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 .* Open Offer Open Welcome/)
   const pictures = [...templates.html.matchAll(/<iframe sandbox src="\/dashboard([^"]*)" title="(\w+)"/g)]
   t.strictSame(
     pictures.map(([, , name]) => name),
