@@ -55,13 +55,16 @@ export const editor = (template: ShownTemplate, draft: DraftRow | null, request:
     },
   )
 
-/** Builds the alerts about the draft: who saved it, and a warning if it isn't based on the published version. */
+export const savedBy = ({ saved_by, saved_at }: DraftRow, now: Date): string =>
+  `Saved by ${saved_by}, ${ageOf(saved_at, now)}.`
+
+/** Builds the alerts about the draft, with a warning if it isn't based on the published version. */
 export const draftAlerts = (template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] =>
   alertsOf([
     {
       tone: 'warn',
       title: 'This is the draft',
-      text: `Saved by ${draft.saved_by}, ${ageOf(draft.saved_at, request.now)}. Sends use the published version.`,
+      text: 'Sends use the published version until you publish it.',
       link: { href: templatePath(request, 'changes'), label: 'Review changes' },
     },
     draft.version_id !== template.version_id && {

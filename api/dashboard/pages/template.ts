@@ -10,7 +10,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-actions.ts'
-import { draftAlerts, editor, templateDraftPages } from './template-draft.ts'
+import { draftAlerts, editor, savedBy, templateDraftPages } from './template-draft.ts'
 import { headersSection, templateHeadersPages } from './template-headers.ts'
 import { slotWords, templatePath } from './template-parts.ts'
 import {
@@ -70,6 +70,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
   return show({
     title: template.name,
     state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
+    lead: draft ? savedBy(draft, request.now) : undefined,
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
     actions: edits ? wholeActions(template, draft, request) : undefined,
     above: draft ? draftAlerts(template, draft, request) : undefined,
