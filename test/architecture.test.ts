@@ -190,7 +190,7 @@ t.test('pure modules import nothing that reads, writes or tells the time', async
   )
 })
 
-t.test('only pool, queue, migrate and *.sql.ts speak SQL; only the queue imports pg-boss', async (t) => {
+t.test('SQL is only in *.sql.ts, pool, queue and migrate', async (t) => {
   const speaks = /\.sql\.ts$|^db\/(migrate|postgres\/\w+|queue\/boss|dev\/\w+)\.ts$/
   t.strictSame(
     breaking(({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name))),
@@ -233,7 +233,7 @@ t.test('a column is jsonb if statements look inside it, otherwise json', async (
 })
 
 t.test('only db/process/ids.ts makes ids', async (t) => {
-  // The other makes bounds to compare ids with.
+  // The second one creates bounds to compare IDs with.
   const files = ['db/process/ids.ts', 'db/validation/ids.ts']
   t.strictSame(
     breaking(({ file, text }) => files.includes(file) || !/\bv[1-7] as |\buuidv?\d\(/.test(text)),
@@ -242,8 +242,8 @@ t.test('only db/process/ids.ts makes ids', async (t) => {
 })
 
 t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
-  // The phrases of servers, the entry points that mount hooks, the guide to them, the list of who reports, and the
-  // reserved header.
+  // The phrases of servers, the entry points that mount hooks, the guides, the channel's list of providers, and
+  // the reserved header.
   const naming = [
     'api/app.ts api/main.ts api/docs/guides.ts db/channels/email.ts db/validation/headers.ts',
     'db/validation/failure-table.ts',
@@ -317,7 +317,7 @@ t.test('only one module stores events or changes contacts', async (t) => {
   ])
 })
 
-t.test('use cases write the audit trail: no page, call or verb of the CLI adds lines to it', async (t) => {
+t.test('only use cases write audit entries', async (t) => {
   const trail = 'db/accounts/audit/'
   t.strictSame(
     all.filter(({ text }) => text.includes('into audit_entries')).map(({ file }) => file),
@@ -454,7 +454,7 @@ t.test('process.env is read in the three config modules only', async (t) => {
   )
 })
 
-t.test('no function of ours is longer than 60 lines, blank ones and comments among them', async (t) => {
+t.test('no function is longer than 60 lines', async (t) => {
   const opens = /^(?:export )?(?:default )?(?:async )?(?:function\b|const \w+.*(?:=> \(?\{|= (?:async )?\()$)/
   // One that is a single expression ends where a blank line follows.
   const isShort = (own: readonly string[], end: number) =>
@@ -487,7 +487,7 @@ t.test('no function of ours is longer than 60 lines, blank ones and comments amo
 const BOUNDED: readonly { reads: RegExp; what: string; owners: readonly string[] }[] = [
   {
     what: 'fields out of a text',
-    // Anyone may build a query from an object or from their own pairs.
+    // Any module may build a query from an object or from pairs.
     reads: /new URLSearchParams\((?!\)|\{|\[|$)|\.searchParams\b|querystring'|ctx\.(request\.)?query\b/m,
     // The others read an operator's settings, and the requests of SES's SDK.
     owners: [
@@ -536,7 +536,7 @@ t.test('views escape everything, and have no inline scripts or styles', async (t
   for (const file of files) {
     const text = await readFile(join(ROOT, file), 'utf8')
     t.notMatch(text, /\{\{\{|\{\{~?\s*&|\sstyle=|\son\w+=|=\{\{/, file)
-    // A style or script in these pages contains no value, or nothing but one.
+    // A style or script in these pages contains either no value, or only a value.
     const own = /^api\/(docs|public)\//.test(file)
       ? /<(style|script)>(?!\{\{\w+\}\}<|(?:(?!\{\{)[^<])*<\/\1>)/
       : /<style|<script(?! src=)/

@@ -26,7 +26,7 @@ const missing = await buildahMissing()
 const userOf = async ({ pid }: Contained): Promise<string | undefined> =>
   /^Uid:\t(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]
 
-t.test('compose.yaml runs each line of the Procfile, and gives each the time it needs to end', async (t) => {
+t.test('compose.yaml runs each line of the Procfile', async (t) => {
   const compose = await readFile(join(ROOT, '.container/compose.yaml'), 'utf8')
   const procfile = await readFile(join(ROOT, 'Procfile'), 'utf8')
   for (const [, name] of procfile.matchAll(/^(\w+):/gm))
@@ -59,7 +59,7 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
       t.match(await stat(join(root, part)), { uid: 0, gid: 0 }, part)
   })
 
-  t.test('its options of Node are the Procfile’s, and its Node is the one of the tests', async (t) => {
+  t.test("it runs the tests' Node with the Procfile's options", async (t) => {
     const absolute = (option: string) => option.replace(/^\.\//, `file://${ROOT}/`)
     t.strictSame(config.Entrypoint.slice(1).map(absolute), procfileOptions('api/main.ts'))
     t.strictSame(config.Entrypoint.slice(1).map(absolute), procfileOptions('workers/main.ts'))
@@ -67,7 +67,7 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
     t.match(file, `ARG NODE=docker.io/library/node:${about.devDependencies.node}-`)
   })
 
-  t.test('what Node compiles is in it, for the user that it runs as', async (t) => {
+  t.test('it contains the compile cache for its user', async (t) => {
     const cache = join(app, 'node_modules/.cache/heliograph')
     const [folder = ''] = await readdir(cache)
     const [uid = ''] = config.User.split(':')
@@ -76,7 +76,7 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
       t.equal((await stat(join(cache, folder, file))).mode & 0o777, 0o644)
   })
 
-  t.test('release, web and worker run by argument, report health and end on request', async (t) => {
+  t.test('release, web and worker run by argument', async (t) => {
     const { url } = await emptyDatabase(t)
     const sink = await startSmtpSink(t)
     const [port, health] = [String(await freePort()), String(await freePort())]

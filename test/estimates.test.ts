@@ -129,7 +129,7 @@ async function openAll(person: Visitor, pathOf: (path: string) => string): Promi
         await person.get(pathOf(path) + query)
 }
 
-/** Does everything, with a worker that also runs scheduled jobs. */
+/** Uses every feature, with a worker that also runs scheduled jobs. */
 async function walk(t: Test, service: Service, team: TestTeam, things: Partial<LivedIn>): Promise<void> {
   const ids: Readonly<Record<string, string | undefined>> = {
     '/emails/:id': things.bounced,

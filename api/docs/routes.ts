@@ -84,6 +84,12 @@ function unlessKnown({ headers: asked }: Request, { body, headers }: RenderedDoc
 
 const PLACES = { api: '/v1', docs: '/docs', openapi: '/openapi.json', dashboard: '/dashboard' }
 
+/** Former IDs of guides. */
+const RENAMED_GUIDES = new Map([
+  ['what-became-of-it', 'delivery-status'],
+  ['when', 'scheduling'],
+])
+
 const publicRoute = publicRoutes<DocsDeps>()
 
 export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
@@ -127,7 +133,10 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
     path: '/docs/:guide.md',
     access: 'public',
     async handle(request, { docs }) {
-      const guide = await docs.guide(request.params.guide ?? '')
+      const id = request.params.guide ?? ''
+      const renamed = RENAMED_GUIDES.get(id)
+      if (renamed) return { status: 308, headers: { Location: `/docs/${renamed}.md` } }
+      const guide = await docs.guide(id)
       if (guide === null) throw new RequestError('not_found', TEXTS.noGuide)
       return unlessKnown(request, guide)
     },

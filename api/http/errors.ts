@@ -39,7 +39,6 @@ export const STATUS: Record<Code, number> = {
   unavailable: 503,
 }
 
-/** The response to a request, as its handler returns it. */
 export type Answer = { status: number; body?: unknown; headers?: Record<string, string>; trace?: Trace }
 
 /** The part of a request's log line that describes its response: codes, counts and IDs, never content. */

@@ -55,7 +55,6 @@ const THREAD_WAIT_MS = 30_000
 /** How long the items of a batch are deserialized before other requests get their turn, in milliseconds. */
 const SLICE_MS = 4
 
-/** Too many large bodies are being processed. */
 export const tooManyLarge = () => new Unavailable('large_bodies', TEXTS.tooManyLarge, 1)
 const unread = () => new Unavailable('body_unread', TEXTS.unreadableBody, 1)
 

@@ -7,7 +7,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import Handlebars from 'handlebars'
 
-/** Renders the view with this name. */
 export type Render = (name: string, context: object) => string
 
 /** Compiles the views of a folder and its subfolders. A view can include the others by their names. */

@@ -16,7 +16,8 @@ export const TEXTS = {
   domainExists: 'must be new. The team already has the domain {name}',
   keyRotated: 'Someone else has rotated the key since this page was opened.',
   domainRemoved: 'The domain {name} has been removed.',
-  keyUndecryptable: 'Could not decrypt the DKIM key of {name} (team {team}) with either key.',
+  keyUndecryptable:
+    'Could not decrypt the DKIM key of {name} (team {team}) with SECRET_KEY or SECRET_KEY_PREVIOUS.',
   lastOwner: '{email} is the only owner of this team. Make someone else an owner first.',
   isMember: "{email} is already a member of this team. Change the role on the member's page.",
   noMember: 'No member {email} in this team.',

@@ -24,11 +24,11 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
 
   verb(
     'check',
-    'Check whether the email provider is reachable and accepts our login. A worker runs the check and sends nothing',
+    'Check whether the email provider is reachable and accepts the login. A worker runs the check and sends nothing',
   )
     .addHelpText(
       'after',
-      '\n`return_path` says whether bounces can come back to RETURN_PATH_DOMAIN: its MX, its SPF, the last report.\nExit code 1 if the provider can’t be reached or rejects our login.',
+      '\n`return_path` shows whether bounces can come back to RETURN_PATH_DOMAIN: its MX, its SPF, the last report.\nExit code 1 if the provider can’t be reached or rejects the login.',
     )
     .action(
       answer(

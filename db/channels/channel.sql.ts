@@ -52,7 +52,6 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   /** True if a row has expired. It stays unfinished until a worker notices. */
   expired: FragmentSqlToken
   events: FragmentSqlToken
-  /** The column that names a message in its events. */
   message: FragmentSqlToken
   /** The additional columns of its events, with their types. */
   further: {
@@ -84,7 +83,6 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   given_up_as: string | null
 }
 
-/** A channel: its facts, and its tables. */
 export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
   Deliverable<J> & {
     name: ChannelName

@@ -27,7 +27,6 @@ export type Facts = {
   scope: string
   /** Its statuses, lowest first. */
   ladder: readonly string[]
-  /** The quota of its messages. */
   quota: Quota
   /** What webhooks report of its messages. */
   webhooks: readonly string[]

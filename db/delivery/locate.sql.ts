@@ -16,7 +16,6 @@ export type MessagePlace = InferType<typeof placeRow>
 
 type Wanted = { teams: readonly string[] | null; limit: number }
 
-/** Combines a query of each channel into one. */
 const inEach = (query: (channel: Channel) => FragmentSqlToken) =>
   sql.join(
     CHANNELS.map((channel) => query(channel)),

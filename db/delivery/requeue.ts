@@ -55,7 +55,7 @@ export const requeueNote = ({ team_id, id }: DeliveryRef, now: Date): Note => ({
   detail: '',
 })
 
-/** Records in timelines which jobs became dead letters unrecorded, up to `limit`. @returns how many. */
+/** Adds jobs that became dead letters to their messages' timelines, up to `limit` of them. @returns how many. */
 export async function recordDeadLettered(
   { tx, now }: At,
   channel: Deliverable,

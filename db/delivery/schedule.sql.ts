@@ -84,10 +84,7 @@ export async function moveDue(
     where team_id = ${team_id} and id = ${id}`)
 }
 
-/**
- * Fails waiting messages that have expired.
- * @returns those messages.
- */
+/** Fails waiting messages that have expired. @returns those messages. */
 export const markExpired = (tx: Tx, { rows }: Deliverable, refs: readonly DeliveryRef[], at: Date) =>
   tx.any(sql.type(refRow)`
     with held (of_team, of_id) as materialized (

@@ -17,10 +17,7 @@ import { dueChannels, markExpired, releaseDue } from './schedule.sql.ts'
 /** How many are released per transaction. */
 const RELEASE_BATCH = 500
 
-/**
- * Releases a batch of due messages.
- * @returns how many.
- */
+/** Releases a batch of due messages. @returns how many. */
 async function releaseBatch({ tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> }, channel: Channel) {
   const released = await releaseDue(tx, channel, RELEASE_BATCH)
   for (const [job, own] of Map.groupBy(released, (each) => each.job)) {

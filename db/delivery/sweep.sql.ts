@@ -11,7 +11,6 @@ import { refRow, row } from '../postgres/rows.ts'
 import { isOfNewerQueue, withoutJob } from '../queue/dead-letters.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
 
-/** A batch of waiting rows: `size` rows after `after`. */
 type IdRange = { after: string; size: number }
 
 const stretchRow = row({

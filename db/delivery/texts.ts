@@ -7,7 +7,8 @@ export const TEXTS = {
   contentDeleted:
     "This {noun} can't be sent again: its content has been deleted, by retention or by an erasure request.",
   noMessage: 'No {noun} {id} in this team.',
-  newerVersion: 'A newer version of Heliograph delivers this {noun}. Requeue it there.',
+  newerVersion:
+    'A newer version of Heliograph delivers this {noun}. Requeue it with the CLI of that version.',
   scheduled:
     'The {noun} is scheduled for {time}. To change the time, use reschedule. To send it now, use --force.',
   expired: 'The {noun} has expired. To send it anyway, use --force.',

@@ -78,10 +78,7 @@ async function makeCluster({ data, bin, account }: ServerLocation, flags: string
   await rename(fresh, data)
 }
 
-/**
- * Starts the server. @returns its port.
- * @throws Error with the end of the server's log.
- */
+/** Starts the server. @returns its port. @throws Error with the end of the server's log. */
 export async function launch(place: ServerLocation, port?: number, settings?: Settings): Promise<number> {
   for (let attempt = 1; ; attempt++) {
     const chosen = port ?? (await freePort())

@@ -34,7 +34,6 @@ const FOLLOWERS = [followWhatsappReports] as const
 type Appliers = typeof APPLIERS
 type Kind = keyof Appliers
 
-/** An event of a report, by its kind. */
 type Reported<K extends Kind> = { channel: K } & Parameters<Appliers[K]>[1][number]
 export type ReportedEvent = { [K in Kind]: Reported<K> }[Kind]
 

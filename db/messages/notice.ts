@@ -73,7 +73,7 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   const since = (missing_since ?? '').slice(0, 10)
   return {
     subject: `The DKIM record of ${name} is missing`,
-    what: `Since ${since}, the DNS of ${name}, a domain of ${team}, has lacked the DKIM record ${dkimRecord(domain).name}, or the record contains another key.`,
+    what: `The DKIM record ${dkimRecord(domain).name} of ${team} has been missing from DNS since ${since}, or contains another key.`,
     next: 'Email from this domain is still sent, but may be rejected or marked as spam. Publish the record again. Its value is on the domain’s page.',
     path: `domains/${name}`,
     link: 'Open the domain',

@@ -50,10 +50,7 @@ const noMessage = ({ channel: { noun } }: Messages, id?: string): RequestError =
     id === undefined ? fill(TEXTS.noSuchMessage, { noun }) : fill(TEXTS.noMessage, { noun, id }),
   )
 
-/**
- * Returns the stored message.
- * @throws RequestError not_found, domain_not_allowed
- */
+/** Returns the stored message. @throws RequestError not_found, domain_not_allowed */
 async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = null }: Named) {
   const id = given.toLowerCase()
   if (!isUuid(id)) throw noMessage(messages)
@@ -65,10 +62,6 @@ async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = 
   return { team_id, id }
 }
 
-/**
- * Locks a scheduled message.
- * @throws RequestError not_found, invalid_state without a status.
- */
 async function lockWaiting(tx: Tx, messages: Messages, ref: DeliveryRef) {
   const found = await lockDue(tx, messages.channel, ref)
   if (!found) throw noMessage(messages, ref.id)

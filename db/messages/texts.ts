@@ -61,7 +61,8 @@ export const TEXTS = {
   tooManyWebhooks: 'A team can have at most {most} webhooks. Remove one first.',
   secretRotated: "Someone else has rotated this webhook's secret since this page was opened.",
   webhookDisabled: 'The webhook is disabled. Enable it first.',
-  secretUndecryptable: 'Could not decrypt the secret of webhook {id} (team {team}) with either key.',
+  secretUndecryptable:
+    'Could not decrypt the secret of webhook {id} (team {team}) with SECRET_KEY or SECRET_KEY_PREVIOUS.',
   noWebhookMessage: 'This webhook message no longer exists. It may have been deleted because of its age.',
   blocked: "The broadcast is {state} and can't be {what}. {reasons}",
   noSuchMessage: 'No {noun} with this ID in this team.',

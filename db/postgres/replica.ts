@@ -28,10 +28,7 @@ const MAX_BEHIND = 60
 type Log = { warn(what: object, words: string): void; info(what: object, words: string): void }
 type Options = { primary: Database; log: Log; options: Parameters<typeof openDatabase>[1] }
 
-/**
- * Returns why the standby can't be used, or null.
- * @throws ElsewhereError
- */
+/** Returns why the standby can't be used, or null. @throws ElsewhereError */
 async function faultOf(standby: Database, primary: Database): Promise<string | null> {
   const [there, here] = await Promise.all([readReplayPosition(standby), readReplayPosition(primary)])
   if (there.system !== here.system || there.database !== here.database)

@@ -36,10 +36,7 @@ export function createReplies(url: string | null, { poll = POLL_MS }: { poll?: n
     },
   })
   return {
-    /**
-     * Sends the request and waits.
-     * @returns what `read` finds, or null after the timeout.
-     */
+    /** Sends the request and waits. @returns what `read` finds, or null after the timeout. */
     async ask<T>(key: string, { send, read, timeout }: Question<T>): Promise<T | null> {
       let bell = Promise.withResolvers<void>()
       // Registered before the request is sent, so that no reply is missed.

@@ -33,10 +33,7 @@ export const idRow = row({ id: string() })
 export const refRow = row({ team_id: string(), id: string() })
 export const countRow = row({ count: number() })
 
-/**
- * Joins columns to a list.
- * @param table qualifies them, if necessary.
- */
+/** Joins columns to a list. @param table qualifies them, if necessary. */
 export const columnsOf = (names: readonly string[], ...table: string[]): FragmentSqlToken => {
   const identifiers = names.map((name) => sql.identifier([...table, name]))
   return sql.fragment`${sql.join(identifiers, sql.fragment`, `)}`

@@ -55,7 +55,6 @@ const readWithin = (stream: Readable, most: number): Promise<Buffer> =>
     if (stream.closed) reject(stream.errored ?? new Error(BROKE_OFF))
   })
 
-/** The fault of an incomplete response. */
 export const BROKE_OFF = 'the response is incomplete'
 
 const sizeWords = (bytes: number): string =>

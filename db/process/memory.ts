@@ -9,10 +9,7 @@ const MIN_MEMORY = 256_000_000
 /** From this limit on, in bytes, bodies and attachments have their documented capacity. */
 const FULL_MEMORY = 512_000_000
 
-/**
- * Returns the limit in bytes, or infinity.
- * @param setting in MiB.
- */
+/** Returns the limit in bytes, or infinity. @param setting in MiB. */
 export const memoryLimit = (setting?: number): number =>
   setting === undefined ? process.constrainedMemory() || Number.POSITIVE_INFINITY : setting * MIB
 

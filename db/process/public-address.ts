@@ -34,10 +34,7 @@ const LONGEST_URL = 2_048
 /** The range of public IPv6 addresses. All others are local, translated or reserved. */
 const GLOBAL = ipaddr.parseCIDR('2000::/3')
 
-/**
- * Parses networks of a setting.
- * @throws Error for an invalid CIDR.
- */
+/** Parses networks of a setting. @throws Error for an invalid CIDR. */
 export const networksOf = (cidrs: readonly string[]): Network[] => cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
 
 /** Parses an address. An IPv4-mapped IPv6 address becomes IPv4. */

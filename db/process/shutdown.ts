@@ -9,7 +9,6 @@ import { databaseRejection, isDatabaseUnavailable } from '../postgres/pool.ts'
 import { SettingsFault } from './config.ts'
 import type { Log } from './log.ts'
 
-/** The grace period, in milliseconds. */
 const GRACE_MS = 25_000
 /** The part of the grace period for work in flight. The rest is for recording it and closing connections. */
 export const DRAIN_MS = 23_500

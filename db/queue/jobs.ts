@@ -10,7 +10,7 @@
  * - simulator: replaces the providers of test teams. The recipient decides its responses. It sends nothing.
  * - sender: a relay, an SES account, a WhatsApp number or a webhook endpoint.
  * - circuit breaker: pauses a failing sender. After each pause, one message of all workers probes it.
- * - reserve a send's place in its sender's rate limit ahead of time, so that all workers keep to it.
+ * - reserve: count a send towards its sender's rate limit ahead of time, so that all workers keep to the limit.
  * - accepted: the provider has the message. It is never sent again.
  * - lost response: an attempt with an unknown outcome. The message may have arrived.
  * - settle: store the result of a claimed job (End), in the transaction that stores the work's results.
@@ -37,7 +37,7 @@ export const LARGE = 'large'
 type QueueOptions = {
   retryLimit: number
   retryDelay: number
-  /** With it the pause doubles from one retry to the next, up to this. */
+  /** The longest delay. If it is set, the delay doubles from retry to retry. */
   retryDelayMax?: number
   expireInSeconds: number
   heartbeatSeconds: number
@@ -62,8 +62,8 @@ const delivery = {
 const background = { heartbeatSeconds: 10, partition: false }
 
 /**
- * The retry delay after a turn whose worker died, in seconds, for work that runs in turns. It doesn't double:
- * each turn is an attempt, so that after some minutes of work, one death would cause the longest delay.
+ * The retry delay after a turn whose worker died, in seconds, for work that runs in turns. It doesn't double,
+ * because each turn counts as an attempt. After some minutes of work, one death would cause the longest delay.
  */
 const TURN_LOST = 5
 
@@ -258,7 +258,6 @@ export const toGroup = <J extends JobName>(job: J, payload: Payload<J>): string 
 export type ScheduleName = keyof typeof SCHEDULES
 export type Payload<J extends JobName> = InferType<(typeof JOBS)[J]['payload']>
 
-/** Returns the dead letter queue of a queue. */
 export const deadLetterQueue = (job: JobName): string => `${job}-dead`
 
 /**
@@ -277,11 +276,10 @@ export const SCHEDULES = {
   'copy-suppressions': { cron: '* * * * *' },
   'check-whatsapp-numbers': { cron: '17 * * * *' },
   'refresh-whatsapp-templates': { cron: '11 3 * * *' },
-  // Nightly, in as many runs as there are domains.
+  // Every night, in several runs, because one run may not have the time for all domains.
   'recheck-domains': { cron: '*/5 2-4 * * *' },
 } as const satisfies Record<string, { cron: string; queue?: string }>
 
-/** Returns the queue of a scheduled job. */
 export const scheduleQueue = (name: ScheduleName): string => {
   const { queue = name }: { cron: string; queue?: string } = SCHEDULES[name]
   return queue

@@ -61,6 +61,7 @@ type Phrases = readonly (readonly [source: string, ...phrases: string[]])[]
 export const OWN_DOMAIN: Phrases = [
   ['qmail', 'envelope sender domain', 'sender domain', "sender's domain"],
   ['Sendmail, Postfix', 'mail from', 'helo', 'ehlo', 'your domain', 'return path', 'return-path'],
+  ['Exchange, Exim', 'sending domain', 'from domain', 'from: domain', 'envelope from', 'envelope-from'],
 ]
 
 /** The domain doesn't exist or accepts no mail. The address is wrong, whatever the code. */
@@ -162,8 +163,8 @@ export const ADDRESS: Phrases = [
     'not a valid email address',
     'is marked as invalid',
     'invalid-recipient',
-    'no valid recipients',
   ],
+  ['Verizon, Barracuda', 'no valid recipients for', 'no valid recipients were found'],
   ['Symantec, Sophos', 'invalid recipient', 'not in recipient list', 'bad recipient', 'recipient is invalid'],
   ['Amazon SES', 'bad destination', 'address does not exist', 'address is invalid'],
   [
@@ -427,6 +428,7 @@ export const RATE: Phrases = [
     'connection limit',
   ],
   ['Yahoo', 'unexpected volume', 'message rate', 'rate limited', 'exceeds per-domain connection limit'],
+  ['Apple', 'excessive volume'],
 ]
 
 export const SENDER: Phrases = [
@@ -471,6 +473,21 @@ export const SENDER: Phrases = [
   ['Exchange', 'sendasdenied', 'send as this sender', 'send on behalf of', 'not allowed to send as'],
   ['Exim', 'sender verify failed', 'domain of sender', 'unroutable sender', 'bogus mail from'],
   ['Postfix', 'not owned by user', 'authentication required', 'authentication is required'],
+  ['Gmail 5.4.5, as a relay', 'daily user sending', 'daily smtp relay', 'daily sending'],
+  [
+    'Exchange Online, as a relay',
+    'daily limit for message recipients',
+    'submission quota',
+    'submissionquotaexceeded',
+  ],
+  ['Exchange, IONOS', 'sender denied', 'sender address is not allowed'],
+  [
+    'Exim callouts',
+    'sender does not exist',
+    'sender @ does not exist',
+    'sender <@> does not exist',
+    'sender address * does not exist',
+  ],
   ['SendGrid', 'maximum credits exceeded', 'verified sender identity', 'account is not authorized to send'],
 ]
 
@@ -535,6 +552,7 @@ export const POLICY: Phrases = [
   [
     'Comcast, GMX, T-Online',
     'ptr record',
+    ' ptr ',
     'reverse dns',
     'ptr resource',
     'reverse lookup',
@@ -554,6 +572,11 @@ export const POLICY: Phrases = [
     'banned',
   ],
   ['Orange', 'mail rejete', 'adresse ip source bloquee', 'client host blocked', 'ofr_506'],
+  ['Postfix, for a rejected connection', 'refused to talk to me'],
+  ['Mimecast', 'requires encryption', 'requires tls', 'requires high-strength', 'host network'],
+  ['Proofpoint, Barracuda', 'blocked - see', '(@:blocked)'],
+  ['QQ', 'rejected by recipients', 'suspected bounce', 'connection denied'],
+  ['many', 'accept mail from', 'your ip'],
   [
     'Barracuda, Trend Micro',
     'ers-customized-block',

@@ -168,6 +168,6 @@ const normalized = (text: string): string =>
     .replaceAll('’', "'")
     .replace(/(?<![a-z0-9])https?:\/\/[^\s<>"]+/gi, (link) => (BLOCKLIST_PAGE.test(link) ? ' dnsbl ' : ' '))
     .replace(/(?<![^\s<>()[\]"',:;=])[^\s<>()[\]"',:;=@]{1,64}@[^\s<>()[\]"',:;]{1,255}/g, '@')
-    .replace(/(?<![a-z0-9.-])(?:host )?[a-z0-9.-]{1,255} ?\[[0-9a-f.:]{3,45}\]/gi, ' ')
+    .replace(/(?<![a-z0-9.-])(?:host )?[a-z0-9.-]{1,255} ?\[[0-9a-f]{0,4}(?:[.:][0-9a-f]{0,4}){2,8}\]/gi, ' ')
     .replace(/\s+/g, ' ')
     .toLowerCase()

@@ -6,5 +6,5 @@ export const TEXTS = {
   noValue: 'The variable {name} has no value.',
   notClosed: "{start} isn't closed",
   atLine: 'line {line}: {problem}',
-  notVariable: "isn't a {{name}} variable. A name can contain . _ - and letters and digits",
+  notVariable: "isn't a {{name}} variable. A name can contain letters, digits and . _ -",
 } as const

@@ -37,7 +37,7 @@ async function reads(browser: Browser): Promise<void> {
     await page.keyboard.press('/')
     await page.keyboard.type('track email')
     t.match(await page.locator('#search output').innerText(), /^\d+ found$/)
-    t.equal(await page.locator('#what-became-of-it').isVisible(), true)
+    t.equal(await page.locator('#delivery-status').isVisible(), true)
     t.equal(await page.locator('#rate_limited').isVisible(), false)
     await page.getByRole('searchbox').fill('xylophone')
     t.equal(await page.locator('#search output').innerText(), 'Nothing matches.')

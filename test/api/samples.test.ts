@@ -14,6 +14,7 @@ import { portOf } from '../support/port.ts'
 import { MODULES } from '../support/program.ts'
 import { programMissing, runProgram } from '../support/programs.ts'
 import { usedBy } from '../support/rows.ts'
+import { startSamples } from '../support/sample-programs.ts'
 import { anEmail, makeTeam, type TestTeam, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate } from '../support/whatsapp.ts'
@@ -23,12 +24,6 @@ const { service } = await world(t, { publicUrl: PUBLIC_URL })
 // A worker processes bulk upserts.
 await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
 const { base, call } = service
-
-const PROGRAMS: Record<string, string[]> = {
-  curl: ['/bin/sh', '-c'],
-  'Node.js': [process.execPath, '--input-type=module', '-e'],
-  Python: ['python3', '-c'],
-}
 
 const missing = new Map<string, string>()
 for (const [language, program] of [['curl', 'curl'] as const, ['Python', 'python3'] as const]) {
@@ -45,16 +40,19 @@ const isInstalled = (language: string): boolean => !missing.has(language)
 const directory = t.testdir({ '.curlrc': 'silent\nwrite-out = "\\n%{http_code}\\n"\n' })
 await symlink(MODULES, join(directory, 'node_modules'))
 
-/** Runs a sample as a separate program. @returns its output */
+const BARE = bareEnvironment()
+const shared = { ...BARE, PATH: [dirname(process.execPath), BARE.PATH].join(delimiter), CURL_HOME: directory }
+const started = new Map<string, ReturnType<typeof startSamples>>()
+
+/** Runs a sample. @returns its output */
 async function runSample(language: string, text: string, env: Record<string, string>): Promise<string> {
-  const [program = '', ...args] = PROGRAMS[language] ?? []
-  const bare = bareEnvironment()
-  const PATH = [dirname(process.execPath), bare.PATH].join(delimiter)
-  const { stdout } = await runProgram(program, [...args, text], {
-    cwd: directory,
-    env: { ...bare, PATH, CURL_HOME: directory, ...env },
-  })
-  return stdout
+  if (language === 'curl') {
+    const options = { cwd: directory, env: { ...shared, ...env } }
+    return (await runProgram('/bin/sh', ['-c', text], options)).stdout
+  }
+  const run = started.get(language) ?? startSamples(t, language, { cwd: directory, env: shared })
+  started.set(language, run)
+  return run(text, env)
 }
 
 const DOMAIN = 'shop.test'
@@ -173,7 +171,7 @@ t.test(
     const isCurl = ({ language, text }: Listing) => language === '' && /^(curl|echo) /m.test(text)
     const guides = listings.filter(isCurl)
     t.strictSame([...new Set(guides.map(({ section }) => section))].sort(), [
-      ...['attachments', 'copies', 'first-email', 'one-time-passwords', 'when'],
+      ...['attachments', 'copies', 'first-email', 'one-time-passwords', 'scheduling'],
     ])
     for (const listing of guides) {
       const printed = await reader.run(listing)

@@ -169,10 +169,8 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     isRefused(t, await cancel(id, other.key), 404, 'not_found')
     isRefused(t, await move(id, IN_AN_HOUR, other.key), 404, 'not_found')
     const gone = String(rowOf((await post({})).body).id)
-    for (const reply of [await cancel(gone), await move(gone, IN_AN_HOUR)]) {
+    for (const reply of [await cancel(gone), await move(gone, IN_AN_HOUR)])
       isRefused(t, reply, 409, 'invalid_state')
-      t.equal(reply.body.error.message, 'This message can no longer be cancelled or rescheduled.')
-    }
   })
 
   t.test(`${name}: cancelling needs the scope, or a session`, async (t) => {

@@ -34,14 +34,13 @@ t.test('a topic in use can’t be deleted, and its broadcasts are named', async 
   ]
   const send_at = new Date(Date.now() + 3_600_000).toISOString()
   t.match(await post(timed, 'send', { send_at }), { status: 202, body: { state: 'scheduled' } })
-  const words =
-    'The topic is in use by the broadcasts "Summer" (scheduled), "Spring" (draft). Remove it there first.'
+  const inUse = /"Summer" \(scheduled\), "Spring" \(draft\)/
   const cli = adminCli({ DATABASE_URL: service.url })
-  t.equal(await cli.fault(['topic', 'delete', team.id, excluded]), words)
+  t.match(await cli.fault(['topic', 'delete', team.id, excluded]), inUse)
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
   const page = await editor.post(`/teams/${team.id}/topics/${excluded}/delete`)
   t.equal(page.status, 409)
-  shows(t, page, /the topic is in use by the broadcasts "Summer" \(scheduled\), "Spring" \(draft\)/i)
+  shows(t, page, inUse)
   t.match(await remove(topic_id), /^invalid_state: The topic is in use by the broadcasts/)
   t.equal((await call('DELETE', `/v1/broadcasts/${draft}`, { key })).status, 204)
   await post(timed, 'resume')

@@ -153,7 +153,7 @@ export async function startRig({ store, say, url }: Kept): Promise<Rig> {
     },
     async stop() {
       await admin.end()
-      // An embedded server goes with its databases.
+      // An embedded server is deleted with its databases.
       if (url) await dropDatabases(server)
       await postgres.stop()
       await rm(directory, { recursive: true, force: true })

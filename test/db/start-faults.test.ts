@@ -1,16 +1,25 @@
-/** The errors of processes that can't start: one line with the name of the setting, without a stack trace. */
+/**
+ * The errors of processes that can't start: one line with the name of the setting, without a stack trace. All
+ * processes end by the same function, so a wrong password shows it for each, and the other errors are tested
+ * in this process or with one of them.
+ */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from 'pg'
+import { readApiSettings } from '../../api/config.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isSameDatabase } from '../../db/postgres/connect.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { openSecrets } from '../../db/process/canary.ts'
+import { startFault } from '../../db/process/shutdown.ts'
+import { startDatabase } from '../../db/start.ts'
+import { readWorkerSettings } from '../../workers/config.ts'
 import { adminCli } from '../support/admin.ts'
-
 import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../support/database.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
+import { silentLog } from '../support/log.ts'
+import { procfileOptions } from '../support/procfile.ts'
 import t from '../support/tap.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -20,11 +29,29 @@ const ENTRIES = ['api/main.ts', 'workers/main.ts', 'db/migrate.ts']
 const failing = async (entry: string, settings: Record<string, string>): Promise<string> =>
   await new Promise((resolve, reject) => {
     const env = { ...bareEnvironment(), SECRET_KEY, SMTP_URL: 'smtp://127.0.0.1:9', PORT: '0', ...settings }
-    execFile(process.execPath, [join(ROOT, entry)], { env, timeout: 60_000 }, (error, stdout, stderr) =>
+    const argv = [...procfileOptions(entry), join(ROOT, entry)]
+    execFile(process.execPath, argv, { env, timeout: 60_000 }, (error, stdout, stderr) =>
       error?.code === 1 && stdout === ''
         ? resolve(stderr)
         : reject(new Error(`${entry}: ${stdout}${stderr}`)),
     )
+  })
+
+/** Opens the database like web and worker processes do. @returns the line of a process that ends by it. */
+const faultOf = (settings: { DATABASE_URL: string; DATABASE_DIRECT_URL?: string }) =>
+  startDatabase(settings, { size: 1 }, silentLog).then(
+    async ({ database }) => database.end().then(() => 'it started'),
+    (error: unknown) => `${startFault(error)}\n`,
+  )
+
+/** Reads the settings of web and worker processes, which must fail. @returns the lines of the processes. */
+const settingsFaults = (settings: Record<string, string>) =>
+  [readApiSettings, readWorkerSettings].map((read) => {
+    try {
+      return JSON.stringify(read({ SMTP_URL: 'smtp://127.0.0.1:9', ...settings }))
+    } catch (error) {
+      return String(startFault(error))
+    }
   })
 
 /** Runs a program from the checkout without our settings. */
@@ -49,10 +76,10 @@ const REFUSED = {
 }
 
 for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
-  // One error for each process, and each error for one process.
-  const entries = what === 'a wrong password' ? ENTRIES : ENTRIES.slice(0, 1)
+  const entries = what === 'a wrong password' ? ENTRIES : []
   t.test(`${what} prints one line with DATABASE_URL`, async (t) => {
-    for (const said of await Promise.all(entries.map((entry) => failing(entry, { DATABASE_URL })))) {
+    const ended = entries.map((entry) => failing(entry, { DATABASE_URL }))
+    for (const said of await Promise.all([...ended, faultOf({ DATABASE_URL })])) {
       t.match(said, /^cannot start, the server rejects DATABASE_URL: [^\n]+\n$/)
       t.notMatch(said, /hunter2/)
     }
@@ -75,9 +102,8 @@ t.test('reports an unreachable server in one line', async (t) => {
     address: 'postgres://u:hunter2@255.255.255.255/name',
   }
   for (const [place, DATABASE_URL] of Object.entries(places)) {
-    const entries = place === 'address' ? ENTRIES : ENTRIES.slice(0, 1)
-    for (const said of await Promise.all(entries.map((entry) => failing(entry, { DATABASE_URL }))))
-      t.match(said, /^cannot start, the database is unreachable: connect [^\n]+\n$/, place)
+    const said = await faultOf({ DATABASE_URL })
+    t.match(said, /^cannot start, the database is unreachable: connect [^\n]+\n$/, place)
     const line = await adminCli({ DATABASE_URL }).fault(['plan', 'list'])
     t.match(line, /^Could not reach the database at \S+: connect .*or set DATABASE_URL\.$/, place)
   }
@@ -94,12 +120,10 @@ t.test('reports a full disk of the database at the start and in the CLI', async 
       raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; end $$`)
   for (const table of ['process_marks', 'teams'])
     await admin.query(`create trigger full_disk before insert on ${table} execute function full_disk()`)
-  for (const entry of ['api/main.ts', 'workers/main.ts'])
-    t.match(
-      await failing(entry, { DATABASE_URL: url, LOG_LEVEL: 'fatal' }),
-      /^cannot start, the disk of the database is full: could not extend [^\n]+\n$/,
-      entry,
-    )
+  t.match(
+    await failing('workers/main.ts', { DATABASE_URL: url, LOG_LEVEL: 'fatal' }),
+    /^cannot start, the disk of the database is full: could not extend [^\n]+\n$/,
+  )
   const line = await adminCli({ DATABASE_URL: url }).fault(['team', 'create', '--name', 'Northwind'])
   t.match(line, /^the disk of the database at \S+ is full: could not extend /)
   t.notMatch(line, 'npm start')
@@ -120,8 +144,7 @@ t.test('reports the missing grant to identify the server', async (t) => {
   await admin.query('revoke execute on function pg_control_system() from public')
   const line =
     /denies a permission to the role of DATABASE_URL: permission denied for function pg_control_system; let its owner grant it, .*\n$/
-  for (const entry of ['api/main.ts', 'workers/main.ts'])
-    t.match(await failing(entry, { DATABASE_URL, LOG_LEVEL: 'fatal' }), line)
+  t.match(await failing('api/main.ts', { DATABASE_URL, LOG_LEVEL: 'fatal' }), line)
 })
 
 t.test("reports a role that doesn't own the schema", async (t) => {
@@ -135,15 +158,14 @@ t.test("reports a role that doesn't own the schema", async (t) => {
   const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'hunter2' }).href
   const line =
     /denies a permission to the role of DATABASE_URL: permission .*; the role must be the one that `release` runs as/
-  for (const entry of ['api/main.ts', 'workers/main.ts'])
-    t.match(await failing(entry, { DATABASE_URL }), line)
+  t.match(await failing('workers/main.ts', { DATABASE_URL }), line)
   t.match(await adminCli({ DATABASE_URL }).fault(['plan', 'list']), line)
 })
 
 t.test('a DATABASE_DIRECT_URL of another database stops every process', async (t) => {
   const [{ url }, { url: other }] = [await testDatabase(t), await emptyDatabase(t)]
   const settings = { DATABASE_URL: url, DATABASE_DIRECT_URL: other, LOG_LEVEL: 'error' }
-  for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, settings))))
+  for (const said of [await failing('db/migrate.ts', settings), await faultOf(settings)])
     t.match(
       said,
       /^cannot start, .*:\n {2}DATABASE_DIRECT_URL and DATABASE_URL lead to different databases .*\n$/,
@@ -157,7 +179,7 @@ t.test('a DATABASE_DIRECT_URL of another database stops every process', async (t
 t.test('rejects a SECRET_KEY of spaces', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: ' '.repeat(32) }
   const line = /SECRET_KEY must be 16 random characters or more, not spaces/
-  for (const entry of ['api/main.ts', 'workers/main.ts']) t.match(await failing(entry, settings), line, entry)
+  for (const said of settingsFaults(settings)) t.match(said, line)
   t.match(await adminCli(settings).fault(['plan', 'list']), line)
 })
 
@@ -167,20 +189,15 @@ t.test("doesn't start with another database's SECRET_KEY", async (t) => {
   await openSecrets(database, { SECRET_KEY })
   await database.end()
   const settings = { DATABASE_URL: url, SECRET_KEY: 'f07a3d9be2186c45', LOG_LEVEL: 'error' }
-  for (const entry of ['api/main.ts', 'workers/main.ts']) {
-    const said = await failing(entry, settings)
-    t.match(
-      said,
-      /^cannot start, .*\n {2}SECRET_KEY is not the one that this database was used with: /,
-      entry,
-    )
-  }
+  t.match(
+    await failing('api/main.ts', settings),
+    /^cannot start, .*\n {2}SECRET_KEY is not the one that this database was used with: /,
+  )
 })
 
 t.test('rejects a guessable SECRET_KEY', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: 'password12345678' }
-  for (const entry of ['api/main.ts', 'workers/main.ts'])
-    t.match(await failing(entry, settings), /SECRET_KEY is too easy to guess/, entry)
+  for (const said of settingsFaults(settings)) t.match(said, /SECRET_KEY is too easy to guess/)
 })
 
 const OLDER_NODE = `

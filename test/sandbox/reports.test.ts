@@ -8,7 +8,7 @@ import { createMailgunReporter } from './relay.ts'
 import { createReporter } from './reports.ts'
 import { startSmtpSandbox } from './smtp.ts'
 
-t.test('an email goes to delivered, bounced or complained, and its contact with it', async (t) => {
+t.test('reports change an email and its contact', async (t) => {
   const { service, team } = await world(t)
   const warnings: string[] = []
   const reporter = createReporter({

@@ -47,7 +47,7 @@ const copy = async ({ database }: Service, team: string, id: string, count: numb
     select team_id, id, created_at, 'queued' from made`)
 }
 
-t.test('due messages of a suspended team are sent within seconds of the resume', async (t) => {
+t.test("a resume sends a team's due messages within seconds", async (t) => {
   const { service, team, cli, suspend } = await begin(t)
   const sink = await startSmtpSink(t)
   const template = await makeTemplate(service, team.id)

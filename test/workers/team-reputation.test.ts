@@ -10,7 +10,9 @@ import { countStats } from '../../workers/jobs/count-stats.ts'
 import { adminCli } from '../support/admin.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
+import { openPool } from '../support/pool.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { storeEmails } from '../support/reports.ts'
 import { anEmail, METRICS_TOKEN, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
@@ -179,6 +181,11 @@ t.test('a pause stops batch items and broadcasts until a resume, not single emai
 
   const [item = ''] = await batch(team, ['item@example.org'])
   await sentBy(team, [await single(team, 'single@example.org')])
+  const rows = { database: await openPool(t, service.url) }
+  const [older = ''] = await storeEmails(rows, team.id, [['older@example.org']])
+  await database.query(sql.unsafe`update accepted_emails set batch = default where id = ${older}`)
+  await cli.json(['email', 'requeue', team.id, older])
+  await sentBy(team, [older])
   await sentBy(other, await batch(other, ['neighbour@example.org']))
   t.match(await show(team, item), {
     status: 'queued',

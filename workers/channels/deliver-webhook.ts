@@ -253,7 +253,6 @@ function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): Webhook
   }
 }
 
-/** Collects the results of attempts per endpoint. */
 function newsOf(delivered: readonly Delivered<Attempt>[]): EndpointResult[] {
   const latest = (times: Date[]) => times.sort((one, other) => other.getTime() - one.getTime())[0] ?? null
   return [...Map.groupBy(delivered, ({ answer: { row } }) => row.endpoint_id)].flatMap(([id, own]) => {

@@ -12,7 +12,6 @@ import type { Capacities } from '../../db/queue/group-claims.sql.ts'
 import { type Breakers, IN_FLIGHT_PER_SEND } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, ManySenders, Outgoing } from './channel.ts'
 
-/** A claimed job and its message. */
 export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: Outgoing<A> }
 
 /**

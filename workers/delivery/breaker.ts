@@ -12,7 +12,6 @@ import type { AttemptOutcome } from './retry-policy.ts'
 type Send = { message: string; began_at: Date; seconds: number }
 
 type Breaker = {
-  /** Records the state of the sender's row. */
   see(state: SenderState): void
   /** Records that a send starts. @returns a function to call when it has ended. */
   began(): () => void

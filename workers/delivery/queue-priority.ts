@@ -16,12 +16,7 @@ export type HigherPriority = {
   begun(): number
 }
 
-export type Yielding = {
-  /** Returns how many may be claimed now. */
-  claimable(): number
-  /** Records a claim: how many were claimed, and how many were requested. */
-  claimed(count: number, asked: number): void
-}
+export type Yielding = { claimable(): number; claimed(count: number, asked: number): void }
 
 /** How many may be claimed for each message that the others start, and per second in any case. */
 const YIELDING_SHARE = 1 / 8

@@ -47,9 +47,7 @@ const MAX_NAMED_IDS = 5
 const few = (values: readonly (string | null)[]): string[] =>
   [...new Set(values.filter((value) => value !== null))].slice(0, MAX_NAMED_IDS)
 
-/**
- * Returns the most frequent detail, without addresses and numbers. Undefined if all were accepted.
- */
+/** Returns the most frequent detail, without addresses and numbers. Undefined if all were accepted. */
 function commonReason(judged: readonly AttemptOutcome[]): string | undefined {
   const words = judged.filter(({ kind }) => kind !== 'accepted').map(({ detail }) => impersonal(detail))
   const counts = [...Map.groupBy(words, (each) => each)].sort((one, other) => other[1].length - one[1].length)
@@ -85,7 +83,6 @@ function logChange({ sender, kind, seconds, words }: Change, log: DeliveryDeps['
   else log.warn({ sender }, reason)
 }
 
-/** Groups the signals by sender. */
 function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: SenderSignal | null }[]) {
   const senders = new Map<string, { sender: Sender; signals: SenderSignal[] }>()
   for (const { outgoing, signal } of sent) {

@@ -69,7 +69,6 @@ export function nextStep(
   return held ? { end: 'snoozed', seconds: Math.max(MIN_SNOOZE_S, sender_pause) } : { end: 'completed' }
 }
 
-/** The context of a rejection by policy. */
 export type PolicyContext = {
   /** When a policy rejection last delayed this message, or null. */
   held_at: Date | null

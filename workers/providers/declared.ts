@@ -19,7 +19,6 @@ export type Sends = { WORKER_CONCURRENCY: number }
 export type ReaderContext<S> = { secrets: Secrets; settings: Partial<S> }
 
 export type Declared = {
-  /** The name in reports and settings. */
   name: string
   settings: ObjectShape
   reader(context: ReaderContext<never>): ReportReader

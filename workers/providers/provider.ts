@@ -37,7 +37,6 @@ export type OutgoingEmail<T extends boolean = false> = {
   message_id: string
   /** `a@b.c` or `Name <a@b.c>`. */
   from: string
-  /** For the To header. */
   to: readonly string[]
   /** For the Cc header. bcc recipients are only in the envelope. */
   cc: readonly string[]

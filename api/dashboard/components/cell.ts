@@ -22,7 +22,7 @@ export type Cell = Loose<{
   /** True for monospace. */
   code?: boolean
   number?: boolean
-  /** Only for a time: as ISO 8601, and its age. */
+  /** A time as ISO 8601, and its age. */
   iso?: string
   age?: string
   /** A short form of the time for lists. `isDay` is true if it is a date. */

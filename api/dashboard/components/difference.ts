@@ -41,7 +41,6 @@ function sameLines(before: readonly string[], after: readonly string[], most: nu
   return count
 }
 
-/** Splits the parts of a text by line. */
 function byLines(parts: readonly TextPart[]): TextPart[][] {
   const lines: TextPart[][] = [[]]
   for (const { text, changed } of parts) {

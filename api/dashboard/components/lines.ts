@@ -36,10 +36,7 @@ export function linesOf(typed: string, field: string, most: number): string[] {
 export const pairLine = ([name, text]: readonly [string, string]): string =>
   `${isPlain(name) && !name.includes(':') ? name : JSON.stringify(name)}: ${text === '' ? '' : lineOf(text)}`
 
-/**
- * Parses a line of the form `name: text`.
- * @throws RequestError bad_request that quotes the line.
- */
+/** Parses a line of the form `name: text`. @throws RequestError bad_request that quotes the line. */
 export function pairOf(line: string, field: string): [string, string] {
   const quoted = /^\s*("(?:[^"\\]|\\.)*")\s*:(.*)$/s.exec(line)
   const [, name = '', text = ''] = quoted ?? /^([^:]+):(.*)$/s.exec(line) ?? []
@@ -47,7 +44,6 @@ export function pairOf(line: string, field: string): [string, string] {
   throw invalidField(field, fill(TEXTS.notNamedLine, { line: JSON.stringify(line.slice(0, 100)) }))
 }
 
-/** Removes line breaks, like browsers in a single-line field. */
 const asLine = (text: string): string => text.replace(/[\r\n]/g, '')
 
 /** Normalizes line breaks, which browsers change in a multi-line field. */

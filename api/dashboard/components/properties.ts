@@ -32,19 +32,13 @@ const propertiesOf = (typed: string): Record<string, string> =>
 
 const fields = object({ email: address().required(REQUIRED), topic_ids: uuids() })
 
-/**
- * Reads a new contact from a form.
- * @throws RequestError bad_request.
- */
+/** Reads a new contact from a form. @throws RequestError bad_request. */
 export const contactOf = (form: URLSearchParams) => ({
   ...parse(fields, { email: form.get('email') || null, topic_ids: form.getAll('topic_ids') }),
   properties: propertiesOf(form.get('properties') ?? ''),
 })
 
-/**
- * Reads the checked topics of a form.
- * @throws RequestError bad_request.
- */
+/** Reads the checked topics of a form. @throws RequestError bad_request. */
 export const topicsOf = (form: URLSearchParams): string[] =>
   parse(object({ topic_ids: uuids() }), { topic_ids: form.getAll('topic_ids') }).topic_ids ?? []
 
@@ -139,10 +133,7 @@ function nameIn(sent = ''): string | null {
 const firstOf = (form: URLSearchParams): ReadonlyMap<string, string> =>
   new Map([...new Map([...form].reverse())].reverse())
 
-/**
- * Applies the changes of a form to the stored properties.
- * @throws RequestError bad_request.
- */
+/** Applies the changes of a form to the stored properties. @throws RequestError bad_request. */
 export function changedProperties(form: URLSearchParams, stored: Properties): Record<string, string> {
   const pairs: (readonly [string, string])[] = []
   const removed = new Set(form.getAll('remove'))

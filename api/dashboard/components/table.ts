@@ -18,10 +18,7 @@ export function withBreaks(words: string): string[] {
   return words.split(/(?<=[@._/-])(?=[^@._/\s-])/)
 }
 
-/**
- * Prepares a cell outside a table.
- * @param of the object of its button.
- */
+/** Prepares a cell outside a table. @param of the object of its button. */
 export const cellReady = (cell: Cell, of?: string) => {
   const { short: _, ...whole } = cell
   const parts =

@@ -54,10 +54,7 @@ export const wordsFor = ({ person }: Viewer, { kind, detail }: { kind: string; d
 /** Maximum number of entries per kind. An email to a mailing list can be opened many times. */
 const MAX_OF_A_KIND = 500
 
-/**
- * Builds a message's timeline, latest first.
- * @param said builds an event's entry, except its time.
- */
+/** Builds a message's timeline, latest first. @param said builds an event's entry, except its time. */
 export function timelineOf<E extends { kind: string; time: string }>(
   { events, created_at }: { events: readonly E[]; created_at: string },
   now: Date,
@@ -144,7 +141,6 @@ export const pausedQueue = (subject: string, reason: string | null): Alert => ({
   text: 'Queued messages wait until an operator resumes it. Nothing is lost.',
 })
 
-/** The alert for a suspended team. */
 export const SUSPENDED_TEAM: Alert = {
   tone: 'bad',
   title: 'Nothing goes out: the team is suspended',

@@ -24,10 +24,7 @@ export function partsTyped(
   return parts.map((part) => part.trim()).filter((part) => part !== '')
 }
 
-/**
- * Parses JSON.
- * @throws RequestError bad_request with the parser's message.
- */
+/** Parses JSON. @throws RequestError bad_request with the parser's message. */
 export function jsonTyped(source: string | null, what: string): unknown {
   try {
     return JSON.parse(source ?? '')

@@ -96,10 +96,7 @@ export const wordsOf = ({ kind }: Pick<BackgroundJobRow, 'kind'>): JobTexts =>
 export const backgroundJobPath = ({ team_id, id }: Pick<BackgroundJobRow, 'team_id' | 'id'>): string =>
   team_id === null ? `/operator/background-jobs/${id}` : teamPath({ id: team_id }, 'background-jobs', id)
 
-/**
- * Returns the response after starting a job.
- * @param path the target if the job has already finished.
- */
+/** Returns the response after starting a job. @param path the target if the job has already finished. */
 export const backgroundJobAnswer = (
   job: BackgroundJobRow,
   path: string,

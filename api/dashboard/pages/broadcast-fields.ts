@@ -113,10 +113,7 @@ const toOptions = (choices: readonly Choice[], chosen: string | undefined) => [
 export const STEPS = ['message', 'audience', 'when'] as const
 export type BroadcastStep = (typeof STEPS)[number]
 
-/**
- * Returns the path of a step of a draft.
- * @param path the path of the draft's page.
- */
+/** Returns the path of a step of a draft. @param path the path of the draft's page. */
 export const stepPath = (path: string, step: BroadcastStep): string =>
   `${path}/edit?${new URLSearchParams({ step })}`
 

@@ -113,10 +113,7 @@ function readStart(form: URLSearchParams, sent: ReadField, draft: BroadcastDraft
 
 type AudienceFields = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
 
-/**
- * Reads the audience from a form, which can be incomplete.
- * @throws RequestError bad_request.
- */
+/** Reads the audience from a form, which can be incomplete. @throws RequestError bad_request. */
 export function readAudience(form: URLSearchParams): AudienceFields {
   const topic_ids = form.getAll('topic_ids')
   const where = conditionsOf(form)

@@ -121,10 +121,7 @@ async function besideOf(
   return (await previewSections(draft, of, deps)).slice(0, 1)
 }
 
-/**
- * Builds the page of a step.
- * @param sent the submitted form, to show instead of the stored draft.
- */
+/** Builds the page of a step. @param sent the submitted form, to show instead of the stored draft. */
 async function stepView(
   { title, back, action, draft }: DraftPage,
   step: BroadcastStep,

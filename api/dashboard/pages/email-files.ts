@@ -33,20 +33,14 @@ export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamReques
     { title: 'Attachments', grow: ['Name', 'Type'], note: 'Click a name to download the file.', empty: '' },
   )
 
-/**
- * Returns the attachment at an index.
- * @throws RequestError not_found
- */
+/** Returns the attachment at an index. @throws RequestError not_found */
 export function fileAt({ attachments = [] }: ShownEmail, place: string): EmailFile {
   const file = /^\d{1,2}$/.test(place) ? attachments[Number(place)] : undefined
   if (!file) throw new RequestError('not_found', fill(TEXTS.noAttachment, { place }))
   return file
 }
 
-/**
- * Streams a file as a download.
- * @throws RequestError not_found if it has been deleted
- */
+/** Streams a file as a download. @throws RequestError not_found if it has been deleted */
 export async function fileAnswer(
   { team }: TeamRequest,
   { database }: PageDeps,

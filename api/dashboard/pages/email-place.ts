@@ -23,10 +23,7 @@ export async function emailAndState({ team, params, person, now }: TeamRequest<'
   throw new RequestError('not_found', fill(TEXTS.noEmail, { id: params.id }))
 }
 
-/**
- * Returns an email.
- * @throws RequestError not_found.
- */
+/** Returns an email. @throws RequestError not_found. */
 export const emailOf = async (request: TeamRequest<'id'>, deps: PageDeps): Promise<ShownEmail> =>
   (await emailAndState(request, deps)).email
 

@@ -75,13 +75,14 @@ function requeueing(
     return {
       kind: 'text',
       title,
-      paragraphs: ['None of them can be sent again. A provider accepted each of them.'],
+      paragraphs: ['None of them can be sent again, because a provider has already accepted them all.'],
     }
   if (isAll && waiting === 0) {
     const form = bulkForm(request, bulk, 'requeue', {
       submit: `Send ${plural(rejected, 'rejected email')} again`,
     })
-    const note = 'None of them is waiting. A server rejected these, and no provider has accepted them.'
+    const note =
+      'None of them is still waiting. No provider has accepted the rejected ones, so they can be sent again.'
     return { kind: 'form', title, note, ...form, fields: [...form.fields, hidden('force', FORCE)] }
   }
   const form = bulkForm(request, bulk, 'requeue', { submit: `Send ${bulk.many} again` })
@@ -90,7 +91,7 @@ function requeueing(
   return {
     kind: 'form',
     title,
-    note: `No provider has accepted ${some}${waiting.toLocaleString('en-US')} of them yet. Only these are sent again.`,
+    note: `Not yet accepted by a provider: ${some}${waiting.toLocaleString('en-US')} of them. Only these are sent again.`,
     ...form,
     fields: compact([form.fields, (rejected > 0 || !isAll) && more]),
   }
@@ -156,10 +157,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   })
 })
 
-/**
- * Reads the range of IDs that the page counted.
- * @throws RequestError bad_request if it is missing.
- */
+/** Reads the range of IDs that the page counted. @throws RequestError bad_request if it is missing. */
 function readRange(form: URLSearchParams): Between {
   const newest = idParam(form, 'newest')
   const oldest = idParam(form, 'oldest')

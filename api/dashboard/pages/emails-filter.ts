@@ -43,10 +43,7 @@ export const filter = defineFilter(
 
 const IN_BROADCAST = { single: false, broadcasts: true, all: undefined } as const
 
-/**
- * Parses the filter from a URL or a form.
- * @throws RequestError bad_request.
- */
+/** Parses the filter from a URL or a form. @throws RequestError bad_request. */
 export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<EmailFilter, 'team_id'> {
   const { q, kind, status, template, broadcast, ...asked } = filter.read(query, zone)
   const parsed = q === undefined ? {} : parseSearch(q)

@@ -151,10 +151,7 @@ export function samples({ table: { header, records } }: Draft): Section {
   }
 }
 
-/**
- * Reads the mapping of one column.
- * @throws RequestError bad_request.
- */
+/** Reads the mapping of one column. @throws RequestError bad_request. */
 function columnOf(form: URLSearchParams, at: number): Becomes {
   const choice = form.get(`column.${at}`) ?? 'ignore'
   if (choice.startsWith('topic:')) return { to: 'topic', id: choice.slice('topic:'.length) }
@@ -166,10 +163,7 @@ function columnOf(form: URLSearchParams, at: number): Becomes {
   return { to: simple }
 }
 
-/**
- * Reads the mapping from a form.
- * @throws RequestError bad_request.
- */
+/** Reads the mapping from a form. @throws RequestError bad_request. */
 export const mappingSent = (form: URLSearchParams, draft: Draft): Mapping => ({
   names: draft.table.header,
   columns: draft.table.header.map((_, at) => columnOf(form, at)),

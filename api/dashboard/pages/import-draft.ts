@@ -55,10 +55,7 @@ const discarding = (request: TeamRequest): Actions => ({
   forms: [button(here(request, 'discard'), 'Discard upload', { tone: 'danger' })],
 })
 
-/**
- * Builds the page that maps the columns.
- * @throws RequestError not_found.
- */
+/** Builds the page that maps the columns. @throws RequestError not_found. */
 export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Promise<View> {
   const { database } = deps
   const { team, params, now } = request

@@ -104,7 +104,7 @@ function testRecipients({ test }: PageTeam): Section[] {
     },
   )
   const live =
-    'All messages of this team are delivered. In a test team, none are, and the recipient decides the outcome. An operator of this service can create a test team.'
+    'All messages of this team are delivered. A test team delivers nothing, and the recipient decides the result. An operator of this service can create one.'
   return compact([!test && { kind: 'text', paragraphs: [live] }, table])
 }
 

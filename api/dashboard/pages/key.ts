@@ -57,7 +57,7 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
       ),
       rejectedTable(calls, request, {
         title: 'Rejected calls',
-        note: `Those among the last ${CALLS_STORED} of the team.`,
+        note: `Only the last ${CALLS_STORED} rejected calls of the team are stored.`,
       }),
     ]),
   })

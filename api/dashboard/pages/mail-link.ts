@@ -59,10 +59,7 @@ function linkWords({ to, places }: { to: string; places: readonly Place[] }, url
 
 type LinkMail = { from: Mailbox; to: string; places: readonly Place[]; url: string }
 
-/**
- * Sends a link as the team that has verified the sender's domain.
- * @returns false if no team has.
- */
+/** Sends a link as the team that has verified the sender's domain. @returns false if no team has. */
 async function sendLink(deps: PageDeps, { from, to, places, url }: LinkMail): Promise<boolean> {
   const team = await teamOfDomain(deps.database, from.domain)
   if (team === null) {

@@ -64,10 +64,7 @@ function switches(request: TeamRequest, figures: ChannelStats): Switch[] {
   return compact([used.length > 1 && channels, ranges])
 }
 
-/**
- * Builds the requested chart.
- * @param figures each channel's daily counts.
- */
+/** Builds the requested chart. @param figures each channel's daily counts. */
 export async function chartSections(
   request: TeamRequest,
   { database }: PageDeps,

@@ -20,11 +20,7 @@ export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[
   return outcome.row.id
 }
 
-/**
- * Sends an email as a team.
- * @returns its ID.
- * @throws RequestError
- */
+/** Sends an email as a team. @returns its ID. @throws RequestError */
 export async function sendOwn(deps: PageDeps, sender: EmailSender, said: SaidOfEmail): Promise<string> {
   const items = [emailItem(said)]
   return countOwn(deps, await deps.database.transaction((tx) => acceptEmails({ ...deps, tx }, sender, items)))

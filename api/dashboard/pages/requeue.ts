@@ -15,10 +15,7 @@ import type { Question, TeamRequest } from '../server/page.ts'
 /** The value of `force` that includes rejected, scheduled and expired messages. */
 export const FORCE = 'refused'
 
-/**
- * Builds the button if the message can be requeued.
- * @param path the path of its form.
- */
+/** Builds the button if the message can be requeued. @param path the path of its form. */
 export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
   if (way === null) return []
   if (way === 'plain') return [button(path, 'Send again')]
@@ -52,17 +49,10 @@ export async function pauseWords(
   return ` Delivery is paused${named}. The next attempt is made when it resumes.`
 }
 
-/**
- * Returns the notice after a requeue.
- * @param paused the result of `pauseWords`.
- */
+/** Returns the notice after a requeue. @param paused the result of `pauseWords`. */
 export const requeuedWords = (paused: string): string => `Queued to be sent again.${paused}`
 
-/**
- * Requeues a message as submitted.
- * @returns the notice.
- * @throws RequestError.
- */
+/** Requeues a message as submitted. @returns the notice. @throws RequestError. */
 export async function requeueAsAsked<J extends DeliveryJob>(
   request: TeamRequest<'id'>,
   deps: PageDeps,

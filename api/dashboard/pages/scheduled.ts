@@ -113,10 +113,7 @@ export function moveForm(message: ScheduledFields, path: string, given: string |
   return formOf(`${path}/move`, 'Save new time', fields, { title: 'Reschedule', folded: true })
 }
 
-/**
- * Defines the actions that cancel and reschedule a message.
- * @param noun such as `email`.
- */
+/** Defines the actions that cancel and reschedule a message. @param noun such as `email`. */
 export const scheduledActs = ({ name: channel, path }: Channel, noun: string): TeamPage[] => [
   action(
     'editor',

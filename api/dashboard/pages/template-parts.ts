@@ -18,10 +18,7 @@ export const EDITOR = 'editor'
 export const templatePath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'templates', params.id, ...rest)
 
-/**
- * Returns the template of a request.
- * @throws RequestError not_found.
- */
+/** Returns the template of a request. @throws RequestError not_found. */
 export async function templateOf({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> {
   const template = await templateById(tx, team.id, params.id)
   if (!template) throw new RequestError('not_found', TEXTS.noTemplate)

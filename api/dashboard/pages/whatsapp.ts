@@ -34,10 +34,7 @@ const filter = defineFilter(
   },
 )
 
-/**
- * Parses the filter from the URL.
- * @throws RequestError bad_request.
- */
+/** Parses the filter from the URL. @throws RequestError bad_request. */
 function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
   const { q, status, recipient, id, template, ...asked } = filter.read(query, zoneOf(cookies('zone')))
   const sought = q === undefined ? null : numberIn(q)

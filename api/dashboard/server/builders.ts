@@ -49,7 +49,6 @@ const definePage =
       asks,
     }) as Page as PageOf<A>
 
-/** Defines a page or a download. */
 export const get = definePage('GET')
 
 /** Defines a form handler that enqueues a background job or needs work outside a transaction. */
@@ -90,7 +89,6 @@ type SectionOptions<K extends Section['kind'], Own extends string> = Omit<
   'kind' | Own
 >
 
-/** Builds a section of labelled facts. */
 export const factsOf = (facts: Labelled, more: SectionOptions<'facts', 'facts'> = {}): Section => ({
   ...more,
   kind: 'facts',
@@ -169,7 +167,6 @@ export const buttonCell = (
   more: Partial<NonNullable<Cell['button']>> = {},
 ): Cell => ({ text: '', button: { action, label, ...more } })
 
-/** Builds a form with only a button. */
 export const button = (action: string, submit: string, more: Partial<Form> = {}): Form => ({
   action,
   method: 'post',

@@ -45,17 +45,11 @@ function carried(form: URLSearchParams): Field[] {
   return pairs.map(([name, value]) => hidden(name, value))
 }
 
-/**
- * Builds a form that sends the submitted one again.
- * @param by the field that marks it.
- */
+/** Builds a form that sends the submitted one again. @param by the field that marks it. */
 const again = (request: PageRequest, submit: string, by: Field, more: Parameters<typeof formOf>[3] = {}) =>
   formOf(addressWith(request, {}), submit, [...carried(request.form), by], more)
 
-/**
- * Builds the page with a question.
- * @param cancel the path that cancelling leads to.
- */
+/** Builds the page with a question. @param cancel the path that cancelling leads to. */
 const questionView = ({ question, ...asked }: Question, request: PageRequest, cancel: string): View => ({
   title: question,
   lead: asked.warning,

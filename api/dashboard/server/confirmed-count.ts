@@ -15,10 +15,7 @@ export const countedValues = ({ most, seen }: Counted) => ({ total: String(most)
 export const countedFields = (counted: Counted): Field[] =>
   Object.entries(countedValues(counted)).map(([name, value]) => hidden(name, value))
 
-/**
- * Reads the confirmed count from a form.
- * @throws RequestError bad_request if it is missing or invalid.
- */
+/** Reads the confirmed count from a form. @throws RequestError bad_request if it is missing or invalid. */
 export function readCounted(form: URLSearchParams): Counted {
   const most = Number(form.get('total') ?? Number.NaN)
   const seen = form.get('seen') ?? ''

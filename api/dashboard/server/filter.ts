@@ -139,17 +139,10 @@ export function defineFilter<P extends FilterParts, F extends FilterParts = Reco
     names,
     /** Returns the parameters that are set. */
     set,
-    /**
-     * Parses the filter.
-     * @param zone the time zone of days.
-     * @throws RequestError bad_request.
-     */
+    /** Parses the filter. @param zone the time zone of days. @throws RequestError bad_request. */
     read: (query: URLSearchParams, zone = 'UTC') =>
       Object.fromEntries(names.map((name) => [name, parts[name]?.read(query, name, zone)])) as ReadOf<P & F>,
-    /**
-     * Rejects unknown and repeated parameters.
-     * @throws RequestError bad_request.
-     */
+    /** Rejects unknown and repeated parameters. @throws RequestError bad_request. */
     only: (query: URLSearchParams, ...others: string[]): void =>
       refuseUnknownParams(query, [...names, ...others]),
     /** Builds its form, unless all its parts are chips, and its chips. */

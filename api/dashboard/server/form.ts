@@ -16,10 +16,7 @@ export type Reason = Pick<RequestError, 'message' | 'fields'>
 
 export const asSent = (fields: readonly Field[], form: URLSearchParams): Field[] => filled(fields, form, true)
 
-/**
- * True for a field or a part of it, such as `to[3]`.
- * @param path of the invalid field
- */
+/** True for a field or a part of it, such as `to[3]`. @param path of the invalid field */
 export const isWithin = (path: string, name: string): boolean =>
   path === name || path.startsWith(`${name}[`) || path.startsWith(`${name}.`)
 
@@ -136,10 +133,7 @@ const fieldReady = (field: Field, form: string, fault: string | undefined, first
 const withList = (action: string, list: string): string =>
   `${action}${action.includes('?') ? '&' : '?'}${new URLSearchParams({ [LIST]: list })}`
 
-/**
- * Prepares a form for its view.
- * @param id the prefix of its field IDs.
- */
+/** Prepares a form for its view. @param id the prefix of its field IDs. */
 export function formReady<F extends AnyForm>(
   form: F,
   id: string,

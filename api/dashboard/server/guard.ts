@@ -85,10 +85,7 @@ type SealedPurpose = Extract<SecretPurpose, 'notice-cookie' | 'openid-cookie' | 
 export const seal = (secrets: Secrets, purpose: SealedPurpose, value: unknown): string =>
   secrets.encrypt(purpose, Buffer.from(JSON.stringify(value))).toString('base64url')
 
-/**
- * Decrypts a value of `seal`.
- * @returns null if it is invalid or was encrypted for another purpose.
- */
+/** Decrypts a value of `seal`. @returns null if it is invalid or was encrypted for another purpose. */
 export function unseal<T>(secrets: Secrets, purpose: SealedPurpose, sealed: string | undefined): T | null {
   if (!sealed) return null
   try {

@@ -207,10 +207,7 @@ export function queryParam(query: URLSearchParams, name: string): string | undef
   return value
 }
 
-/**
- * Returns a URL parameter that is an ID.
- * @throws RequestError bad_request unless it is a UUID.
- */
+/** Returns a URL parameter that is an ID. @throws RequestError bad_request unless it is a UUID. */
 export function idParam(query: URLSearchParams, name: string): string | undefined {
   const value = queryParam(query, name)
   if (value === undefined || isUuid(value)) return value?.toLowerCase()
@@ -232,10 +229,7 @@ export function wordParam<W extends string>(
   throw refused(name, `one of ${words.join(', ')}`)
 }
 
-/**
- * Rejects unknown and repeated parameters.
- * @throws RequestError bad_request.
- */
+/** Rejects unknown and repeated parameters. @throws RequestError bad_request. */
 export function refuseUnknownParams(query: URLSearchParams, names: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of query.keys()) {

@@ -66,10 +66,7 @@ const OPERATOR_PAGES: readonly NavItem[] = [
   ['audit', 'Audit', 'shield'],
 ]
 
-/**
- * Builds the links of a group for this role.
- * @param home the prefix of their paths.
- */
+/** Builds the links of a group for this role. @param home the prefix of their paths. */
 function linksOf(path: string, home: string, pages: readonly NavItem[], sees: Role): Entry[] {
   const seen = pages.filter(([, , , role = 'viewer']) => reaches(sees, role))
   const hrefOf = (rest: string): string => (rest === '' ? home : `${home}/${rest}`)

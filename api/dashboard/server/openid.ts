@@ -29,10 +29,7 @@ export type OpenId = {
   only: boolean
   /** Returns the provider's URL for the browser, and the values that the callback needs. */
   begin(site: URL, returnTo: string): Promise<{ url: string; flow: Flow }>
-  /**
-   * Returns the provider's claims about the user.
-   * @throws Error if a check fails.
-   */
+  /** Returns the provider's claims about the user. @throws Error if a check fails. */
   finish(came: URL, flow: Flow): Promise<IdentityClaims>
 }
 

@@ -101,10 +101,7 @@ export const MAX_LARGE_FORM_BYTES = 8 * 1024 * 1024
 
 export const show = (view: View, status = 200): PageAnswer => ({ kind: 'show', view, status })
 
-/**
- * Redirects to another page, which shows the notice.
- * @param path the path after /dashboard.
- */
+/** Redirects to another page, which shows the notice. @param path the path after /dashboard. */
 export const redirect = (
   path: string,
   notice: string | Notice | null = null,

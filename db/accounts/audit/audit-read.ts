@@ -4,10 +4,7 @@
  */
 import { type By, record } from './record.ts'
 
-/**
- * Records who reads a team's data, unless it is a member.
- * @param member true for a member.
- */
+/** Records who reads a team's data, unless it is a member. @param member true for a member. */
 export async function auditRead(
   by: By,
   { id, member }: { id: string; member: boolean },

@@ -27,10 +27,7 @@ const broadcastEntryRow = row({ actor: string(), action: string(), created_at: s
 /** A manual action on one object. */
 export type BroadcastEntryRow = InferType<typeof broadcastEntryRow>
 
-/**
- * Lists the actions on one broadcast, newest first.
- * @param actions full names, such as `broadcast.pause`.
- */
+/** Lists the actions on one broadcast, newest first. @param actions full names, such as `broadcast.pause`. */
 export const entriesOfBroadcast = (
   tx: Tx,
   { team_id, id }: { team_id: string; id: string },
@@ -43,10 +40,7 @@ export const entriesOfBroadcast = (
       and action = any(${sql.array(actions, 'text')})
     order by id desc limit ${limit}`)
 
-/**
- * @param actor a full address.
- * @param action a full action, or its first part, such as `email`.
- */
+/** @param actor a full address. @param action a full action, or its first part, such as `email`. */
 type AuditFilter = {
   team?: string | undefined
   teams?: readonly string[] | undefined

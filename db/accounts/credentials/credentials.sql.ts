@@ -193,10 +193,7 @@ const chosen = (choice: SessionChoice) => {
   return sql.fragment`s.user_id = (select id from users where identity = ${choice.identity})`
 }
 
-/**
- * Revokes sessions of a team.
- * @returns those that were still valid.
- */
+/** Revokes sessions of a team. @returns those that were still valid. */
 export const revokeSessions = (tx: Tx, teamId: string, choice: SessionChoice, now: Date) =>
   tx.any(sql.type(sessionRow)`
     update sessions s set revoked_at = ${sql.timestamp(now)}

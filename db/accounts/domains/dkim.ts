@@ -29,7 +29,6 @@ type KeyOwner = { team_id: string; name: string }
 
 const about = ({ team_id, name }: KeyOwner): string => `${team_id}/${name}`
 
-/** Encrypts a private key for storage. */
 export const sealKey = (secrets: Secrets, owner: KeyOwner, pem: Buffer): Buffer =>
   secrets.encrypt('dkim', pem, about(owner))
 
@@ -69,7 +68,6 @@ export async function makeEd25519Key(secrets: Secrets, owner: KeyOwner): Promise
   }
 }
 
-/** Returns the record that verifies the domain. */
 export const dkimRecord = (
   domain: Pick<DomainRow, 'name' | 'dkim_selector' | 'dkim_public_key'>,
 ): DnsRecord => ({
@@ -108,7 +106,6 @@ export const dmarcRecord = (name: string, value: string): DnsRecord => ({
   ...{ type: 'TXT', name: `_dmarc.${name}`, value, required: false },
 })
 
-/** The record of the domain's own return path. */
 export const returnPathRecord = ({ name }: Pick<DomainRow, 'name'>, returnDomain: string): DnsRecord => ({
   ...{ type: 'CNAME', name: ownReturnPath(name), value: returnDomain, required: false },
 })

@@ -89,10 +89,7 @@ const isFound = (at: Date) => sql.fragment`
   status = 'verified', verified_at = coalesce(verified_at, ${sql.timestamp(at)}), found_at = ${sql.timestamp(at)},
   missing_since = null, failing_since = null`
 
-/**
- * Marks a domain as verified. The first time stays.
- * @returns null if it was deleted.
- */
+/** Marks a domain as verified. The first time stays. @returns null if it was deleted. */
 export const markDomainVerified = (tx: Tx, teamId: string, id: string, now: Date) =>
   tx.maybeOne(sql.type(domainRow)`
     update domains set ${isFound(now)}
@@ -197,10 +194,7 @@ export const storeReturnPath = (tx: Tx, teamId: string, id: string, on: boolean)
     update domains set return_path = ${on}, return_path_rejected_at = null, return_path_response = null
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 
-/**
- * Stores a domain's second key, or removes it.
- * @returns null if the domain was deleted.
- */
+/** Stores a domain's second key, or removes it. @returns null if the domain was deleted. */
 export const storeSecondKey = (
   tx: Tx,
   teamId: string,

@@ -19,7 +19,6 @@ export function parseRampStart(text: string): RampStart | null | undefined {
   return start.limit > 0 && start.factor >= 1 ? start : undefined
 }
 
-/** A day's limit, sent emails, bounces and complaints. */
 type Day = { limit: number; used: number; bounced: number; complained: number }
 
 /** Returns the next day's limit: it grows if half of it was used, with few bounces and complaints. */

@@ -15,7 +15,6 @@ import type { TxtLookup } from './dns-lookups.ts'
 import { domainsToRecheck, type Recheck, recordRechecks, type VerifiedDomain } from './domains.sql.ts'
 import { checkKey, type RecordCheck } from './verify.ts'
 
-/** Domains checked at once. */
 const RECHECK_BATCH = 50
 /**
  * The minimum time between two checks of a domain. A round may reach it earlier than the one of the night

@@ -5,7 +5,6 @@
 import type { DomainLookups } from './dns-lookups.ts'
 import { spfRecords } from './spf.ts'
 
-/** The name of a domain's own return path. */
 export const ownReturnPath = (name: string): string => `bounces.${name}`
 
 export type ReturnPathCheck = {

@@ -97,10 +97,7 @@ async function checkRecords(domain: DomainRow, looks: Looks): Promise<Checks> {
   return { current, next, others: [...(second ? [second] : []), dmarc, envelope] }
 }
 
-/**
- * Checks a domain's records without changing anything.
- * @throws as `verifyDomain`.
- */
+/** Checks a domain's records without changing anything. @throws as `verifyDomain`. */
 export async function checkDomain(
   { database, ...looks }: Looks & { database: Database },
   teamId: string,

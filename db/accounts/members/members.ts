@@ -56,10 +56,7 @@ async function changeRole(by: By, teamId: string, member: MemberRow, role: Role)
   return { user_id, email, role }
 }
 
-/**
- * Adds a member.
- * @throws RequestError bad_request for a current member, not_found for the team.
- */
+/** Adds a member. @throws RequestError bad_request for a current member, not_found for the team. */
 async function makeMember(by: By, teamId: string, { email, role }: Wish): Promise<Member> {
   const { tx, now } = by
   const { address, identity } = addressOf(email)
@@ -73,10 +70,7 @@ async function makeMember(by: By, teamId: string, { email, role }: Wish): Promis
   return member
 }
 
-/**
- * Adds a member, or changes a member's role.
- * @throws RequestError bad_request, not_found for the team.
- */
+/** Adds a member, or changes a member's role. @throws RequestError bad_request, not_found for the team. */
 export async function addMember(by: By, teamId: string, wish: Wish): Promise<Member> {
   const member = await lockMember(by.tx, teamId, addressOf(wish.email).identity)
   return member ? changeRole(by, teamId, member, wish.role) : makeMember(by, teamId, wish)
@@ -91,10 +85,7 @@ async function requireMember({ tx }: At, teamId: string, email: string): Promise
   throw new RequestError('not_found', fill(TEXTS.noMember, { email }))
 }
 
-/**
- * Changes a member's role.
- * @throws RequestError not_found, or bad_request for the last owner.
- */
+/** Changes a member's role. @throws RequestError not_found, or bad_request for the last owner. */
 export const setRole = async (by: By, teamId: string, { email, role }: Wish): Promise<Member> =>
   changeRole(by, teamId, await requireMember(by, teamId, email), role)
 

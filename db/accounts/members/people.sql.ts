@@ -27,10 +27,7 @@ export const upsertPerson = (
     on conflict (identity) do update set operator = users.operator or excluded.operator
     returning id, email, operator`)
 
-/**
- * Adds a member, known to the team by this address.
- * @returns false if it was a member.
- */
+/** Adds a member, known to the team by this address. @returns false if it was a member. */
 export async function insertMembership(
   tx: Tx,
   teamId: string,

@@ -8,7 +8,6 @@
 export const ROLES = ['viewer', 'editor', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
-/** True if a role includes `needed`. */
 export const reaches = (role: Role, needed: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(needed)
 
 /** Returns the less privileged role. */

@@ -40,10 +40,7 @@ export const personOfLink = (tx: Tx, hash: Buffer, now: Date) =>
 const placeRow = row({ name: string(), role: string().oneOf(ROLES) })
 export type Place = InferType<typeof placeRow>
 
-/**
- * Returns the teams of a user with their roles.
- * @param teamId only this team. Null: all.
- */
+/** Returns the teams of a user with their roles. @param teamId only this team. Null: all. */
 export const teamsOfUser = (tx: Tx, userId: string, teamId: string | null) =>
   tx.any(sql.type(placeRow)`
     select t.name, m.role from memberships m join teams t on t.id = m.team_id
@@ -209,10 +206,7 @@ type SessionScope = { user_id: string; team_id: string | null }
 const inScope = ({ user_id, team_id }: SessionScope) =>
   sql.fragment`user_id = ${user_id} and (${team_id}::uuid is null or team_id = ${team_id})`
 
-/**
- * Ends all selected sessions except one.
- * @returns how many ended.
- */
+/** Ends all selected sessions except one. @returns how many ended. */
 export async function deleteOtherSessions(tx: Tx, scope: SessionScope, keep: string): Promise<number> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from dashboard_sessions where ${inScope(scope)} and id <> ${keep}`)

@@ -161,10 +161,7 @@ async function personOfClaims({ tx, now }: At, claims: IdentityClaims): Promise<
   return named
 }
 
-/**
- * @returns the session's secret.
- * @throws RequestError not_found if the user isn't a member or operator.
- */
+/** @returns the session's secret. @throws RequestError not_found if the user isn't a member or operator. */
 export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: string): Promise<string> {
   const person = await personOfClaims(at, claims)
   if (!person) throw new RequestError('not_found', TEXTS.notMember)

@@ -92,10 +92,7 @@ const catalogSchema = object({
   plans: array(planSchema.required(REQUIRED)).typeError('must be an array').required(REQUIRED),
 }).noUnknown('has an unknown field: ${unknown}')
 
-/**
- * Validates a catalog file.
- * @throws RequestError bad_request naming every error.
- */
+/** Validates a catalog file. @throws RequestError bad_request naming every error. */
 function parseCatalog(content: unknown): PlanRow[] {
   if (!isObject(content))
     throw new RequestError('bad_request', { field: 'the catalog', problem: 'must be an object with plans' })

@@ -22,7 +22,6 @@ import {
 
 export type TeamView = ReturnType<typeof teamView>
 
-/** Marks a test team. */
 export const asTest = ({ test }: { test: boolean }): { test?: true } => (test ? { test } : {})
 
 /** @throws RequestError not_found. */
@@ -74,10 +73,7 @@ export function teamView(
   }
 }
 
-/**
- * Returns the current state of a team.
- * @throws RequestError not_found.
- */
+/** Returns the current state of a team. @throws RequestError not_found. */
 export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
   const team = await requireTeam(tx, teamId)
   const account = await readAccountRow(tx, teamId)

@@ -12,7 +12,6 @@ type ConsentChange = Pick<
 > & {
   /** Null for an address that isn't a contact. */
   contact_id: string | null
-  /** True if the team has webhooks or other listeners. */
   has_listeners: boolean
 }
 

@@ -53,7 +53,6 @@ async function renameError(tx: Tx, teamId: string, { id, name }: { id: string; n
     : new RequestError('not_found', fill(TEXTS.noTopic, { id }))
 }
 
-/** How many broadcasts the error names. */
 const MAX_NAMED = 5
 
 /**

@@ -80,7 +80,6 @@ const longestCellOf = (header: readonly string[]): number =>
 /** The position of the reader in bytes and lines, and the number of line breaks in cells so far. */
 type Read = { at: number; line: number; breaks: number }
 
-/** Moves `read` past empty lines. */
 function skipEmptyLines({ bytes, isLast }: Part, read: Read): void {
   while (bytes[read.at] === LINE_FEED || bytes[read.at] === CARRIAGE_RETURN) {
     const next = afterBreak({ bytes, isLast }, read.at)
@@ -152,7 +151,6 @@ export const SUPPRESSION_COLUMNS = ['email', 'status', 'cause', 'since', 'words'
 const hasAll = (header: readonly string[], names: readonly string[]): boolean =>
   names.every((name) => header.includes(name))
 
-/** True if a file is our own export of contacts. */
 export const isExport = (header: readonly string[]): boolean => hasAll(header, EXPORT_COLUMNS)
 
 /** Removes what our own files add to a table. */

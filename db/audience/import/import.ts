@@ -36,7 +36,8 @@ export const SLICE_RECORDS = 1_000
 export const MAX_RECORDS = 100_000
 
 /**
- * @throws RequestError bad_request if the file has no or too many records. @param total the records so far.
+ * Checks the number of records. @param total the records so far.
+ * @throws RequestError bad_request if the file has none or too many.
  */
 export function checkTotal(total: number, isLast: boolean): void {
   if (total === 0 && isLast) throw new RequestError('bad_request', TEXTS.noRecords)

@@ -31,7 +31,6 @@ export type Mapping = {
   columns: readonly Becomes[]
   /** True to add properties to existing ones, false to replace them. */
   merge: boolean
-  /** Topics for all contacts. */
   topic_ids: readonly string[]
   /** The action for contacts without consent. Absent if the file has no such column. */
   no?: AfterNo
@@ -152,7 +151,6 @@ function suppressionOf(cells: Cells, { as, detail }: ByHand): Extra {
   return { fault: { words: 'must be bounced or complained', column, value: shown(status) } }
 }
 
-/** Returns the fault of a record without complete cells, or null. */
 const lostBy = ({ cells, fault }: CsvRecord): Fault | null =>
   fault === undefined ? null : { words: fault, value: shown(cells.join(' ')) }
 

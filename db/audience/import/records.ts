@@ -38,7 +38,6 @@ function endOfLine(bytes: Buffer, from: number): number {
   return at
 }
 
-/** Counts the line breaks in these bytes. */
 export function countBreaks(bytes: Buffer, from: number, to: number): number {
   let count = 0
   for (let at = from; at < to; at += 1)

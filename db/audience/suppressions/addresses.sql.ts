@@ -147,7 +147,6 @@ export async function suppressedAddresses(
     order by since desc, identity desc limit ${limit}`)
 }
 
-/** Counts a team's matching suppressed addresses, up to `most`. */
 export const countSuppressed = (tx: Tx, teamId: string, filter: SuppressionFilter, most: number | null) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (
@@ -159,7 +158,6 @@ export const suppressedAddress = (tx: Tx, teamId: string, identity: string) =>
     select ${columns} from suppressed_addresses
     where team_id = ${teamId} and identity = ${identity} and cause is not null`)
 
-/** Returns the suppressed addresses among these. */
 export const suppressedAmong = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.any(sql.prepared('suppressed_among', addressRow)`
     select ${columns} from suppressed_addresses

@@ -39,7 +39,6 @@ export const suppressionBy = (
   bounce_response: cause === 'bounce' ? response : null,
 })
 
-/** Returns the status of a contact with this cause. */
 export const statusBy = (cause: Cause): 'bounced' | 'complained' =>
   cause === 'complaint' ? 'complained' : 'bounced'
 

@@ -37,7 +37,6 @@ function suppressionFrom(contact: LockedContact, now: Date): Suppression {
   })
 }
 
-/** The number of copied suppressions, by cause. */
 export type Copied = Partial<Record<Cause, number>>
 
 /** Copies the suppressions of locked contacts. @returns how many, by cause. */

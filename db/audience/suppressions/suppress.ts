@@ -48,7 +48,6 @@ type Touched = {
 /** The address of an event. `contact` is locked. It is null if the address isn't a contact. */
 type TouchedAddress = IdentityRef & { email: string; contact: LockedContact | null }
 
-/** Returns the address of an event. */
 export type AddressFor = (event: Touched) => TouchedAddress | undefined
 
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`

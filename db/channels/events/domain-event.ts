@@ -44,7 +44,6 @@ export type BroadcastEvent = What & {
   }
 }
 
-/** An event of a sending domain. */
 type SendingDomainEvent = What & {
   subject: 'domain'
   kind: 'failing'

@@ -33,10 +33,7 @@ const EVENT = {
   ...{ occurred_at: 'timestamptz', detail: 'text' },
 }
 
-/**
- * Stores events.
- * @returns the new ones by their digest, and whether the team has webhooks.
- */
+/** Stores events. @returns the new ones by their digest, and whether the team has webhooks. */
 export async function insertEvents(
   tx: Tx,
   { name, events: table, message, further }: Deliverable,

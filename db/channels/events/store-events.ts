@@ -12,10 +12,7 @@ import { publish } from './webhooks.ts'
 const nameOf = ({ team_id, id }: { team_id: string; id: string }, digest: string): string =>
   `${team_id}/${id}/${digest}`
 
-/**
- * Stores events.
- * @returns the new ones.
- */
+/** Stores events. @returns the new ones. */
 export async function storeEvents<E extends MessageEvent>(
   tx: Tx,
   channel: Deliverable,

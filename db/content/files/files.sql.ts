@@ -45,7 +45,6 @@ export const readyFiles = (tx: Tx, refs: readonly FileRef[]) =>
 /** A file that is being stored. */
 export type LoadingFile = { id: string; sha256: string; size: number }
 
-/** A part of a file. */
 export type Chunk = { file_id: string; part: number; bytes: Uint8Array }
 
 const commas = sql.fragment`, `
@@ -108,7 +107,6 @@ export const publishFiles = (tx: Tx, files: readonly Loaded[]) =>
   tx.oneFirst(sql.prepared('publish_files', countRow)`
     with published as (${publishing(files)}) select count(*)::int as count from published`)
 
-/** The new files of emails, and the files that each email needs. */
 export type AttachedFiles = {
   newFiles: readonly Loaded[]
   needs: readonly (FileRef & { email_id: string })[]

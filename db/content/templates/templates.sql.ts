@@ -128,7 +128,6 @@ export const versionsOfTemplate = (tx: Tx, teamId: string, id: string, limit: nu
 const comparedRow = historyRow.concat(row({ html: string(), body_text: string() }))
 export type ComparedVersion = InferType<typeof comparedRow>
 
-/** Returns versions of a template with their parts. */
 export const versionsToCompare = (tx: Tx, teamId: string, id: string, versions: readonly string[]) =>
   tx.any(sql.type(comparedRow)`
     select v.id, v.slots, v.created_at, v.created_by, v.html, v.body_text, (

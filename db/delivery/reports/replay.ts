@@ -23,10 +23,7 @@ import { UNMATCHED_TRIES_MS } from './store.ts'
 
 const refused = (id: string) => new RequestError('not_found', fill(TEXTS.noReport, { id }))
 
-/**
- * Returns a report with its content, as text if possible.
- * @throws RequestError not_found.
- */
+/** Returns a report with its content, as text if possible. @throws RequestError not_found. */
 export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body: string }> {
   const row = await reportById(tx, id)
   const body = (await reportBodies(tx, [id])).get(id)
@@ -41,7 +38,6 @@ export async function readReport(by: By, id: string): Promise<ReportRow & { body
   return shown
 }
 
-/** The audit entry for many reports: their IDs or the filter. */
 function entryOf(action: string, { ids, provider, reason, before }: ParkedFilter): AuditEntry {
   const filters = { provider, reason, before: before?.toISOString() }
   const detail = Object.entries(filters).flatMap(([name, value]) =>
@@ -50,10 +46,7 @@ function entryOf(action: string, { ids, provider, reason, before }: ParkedFilter
   return { team_id: null, action, subject: ids ? ids.join(' ') : 'parked', detail: detail.join(', ') }
 }
 
-/**
- * Makes a report pending again, with a job that retries for an hour.
- * @throws RequestError not_found.
- */
+/** Makes a report pending again, with a job that retries for an hour. @throws RequestError not_found. */
 export async function replayReport(
   by: By,
   queue: Pick<Producer, 'reenqueue'>,

@@ -36,10 +36,7 @@ export async function checkFound(tx: Tx, id: string): Promise<Check | null> {
   return { sender: end.output.sender, fault: end.output.fault ?? null }
 }
 
-/**
- * Waits for a requested check.
- * @throws RequestError unavailable
- */
+/** Waits for a requested check. @throws RequestError unavailable */
 export async function awaitCheck(database: Database, id: string): Promise<Check> {
   const found = await awaitOutcome(() => checkFound(database, id), CHECK_TIMEOUT_MS)
   if (found) return found

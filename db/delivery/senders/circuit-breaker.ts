@@ -30,7 +30,6 @@ import { readFailingSenders, sendersByKeys } from './senders.sql.ts'
 const PAUSES = { connection: [1, 2, 4, 6], setup: [2, 4, 8, 16, 30] } as const
 
 type RequestError = {
-  /** The provider's response. */
   words: string
   /** How long the provider will reject everything according to its response, in seconds. */
   wait_seconds?: number | undefined
@@ -219,7 +218,6 @@ function recover(state: Changed, now: Date, began_at: Date): Changed {
   }
 }
 
-/** Returns the state of the sender with this key. One query. */
 export async function stateOfSender(tx: Tx, key: string): Promise<SenderState> {
   const { now, rows } = await sendersByKeys(tx, [key])
   const row = rows.get(key)

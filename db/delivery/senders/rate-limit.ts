@@ -157,7 +157,6 @@ export async function changePaces<T>(tx: Tx, changes: readonly PaceChange<T>[]):
 export type Sender = {
   /** Its provider or channel, and its name: `smtp:<relay>`, `ses:<region>`. */
   key: string
-  /** Sends per second. */
   ceiling: number
   /** How many seconds' worth of sends can be saved up while idle, by default 1. */
   saved_seconds?: number
@@ -176,7 +175,6 @@ export type Sender = {
  */
 export type Reservation = { delays: number[]; wait_seconds: number; reason: string; state: SenderState }
 
-/** Sends through one sender: tokens for each. */
 type Wanted = { sender: Sender; costs: readonly number[] }
 
 /**
@@ -202,7 +200,6 @@ export async function reserveSends(database: Database, wanted: readonly Wanted[]
   return wanted.flatMap(({ sender }) => reserved.get(sender.key) ?? [])
 }
 
-/** Returns the reservations of senders `on_demand` without a limit. */
 async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, Reservation>> {
   const optional = wanted.filter(({ sender }) => sender.on_demand)
   if (optional.length === 0) return new Map()

@@ -59,10 +59,7 @@ export async function listSenders(tx: Tx): Promise<ShownSender[]> {
   }))
 }
 
-/**
- * Ends a sender's pause. Waiting messages are sent immediately.
- * @throws RequestError not_found.
- */
+/** Ends a sender's pause. Waiting messages are sent immediately. @throws RequestError not_found. */
 export async function resumeSender(by: By, key: string): Promise<Omit<ShownSender, 'events'>> {
   const { tx } = by
   const row = await endPause(tx, key)

@@ -24,9 +24,9 @@ type BackgroundJobDeps = BackgroundJobTools & { database: Database }
 export type Wanted = { [K in BackgroundJobKind]: { kind: K; given: Given<K> } }[BackgroundJobKind] & {
   team_id: string | null
   actor: Actor
-  /** How much there is to do, where that is known. */
+  /** The number of rows to process, if known. */
   total?: number | null
-  /** Its id, when something else is to have the same one. */
+  /** The job's ID, if another row has the same one. */
   id?: string
   /** Stores the data of the job, in the transaction that starts it. */
   store?: (tx: Tx, now: Date) => Promise<void>

@@ -52,7 +52,7 @@ export type Kind<G, C> = {
 const totalOf = (done: number, { cursor }: { cursor: object | null }, total: number | null): number | null =>
   cursor === null || total === null ? total && done : Math.max(total, done)
 
-/** The filter in the audit trail. */
+/** The filter, as the audit log shows it. */
 type Words = { words: string }
 type Changed = { changed: number }
 
@@ -112,7 +112,7 @@ const requeues = Object.fromEntries(
   [...CHANNELS, WEBHOOK].map((channel) => [`${channel.name}.requeue`, requeueing(channel)]),
 ) as Requeues
 
-/** `most` absent: all that were there when they were `seen`. */
+/** Without `most`, all dead letters that existed at `seen`. */
 type Redriving = { queue: JobName; reason: string | null; seen: string; most?: number }
 
 const redriving: Kind<Redriving, object> = {

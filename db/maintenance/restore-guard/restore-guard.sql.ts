@@ -25,7 +25,6 @@ const lookRow = row({
     .oneOf(['begun', 'continued', 'restored'] as const)
     .nullable(),
 })
-/** The result of writing a heartbeat. */
 export type HeartbeatResult = InferType<typeof lookRow>
 
 type Mark = { process: string; last: number | null; next: number }

@@ -17,7 +17,6 @@ export type FoundEmail = InferType<typeof foundRow>
 const hasCopies = sql.fragment`coalesce(first_cc, first_bcc) is not null as has_copies`
 const waits = sql.fragment`unfinished or due_at is not null as waits`
 
-/** Columns of the view `emails`. */
 export const foundColumns = sql.fragment`id, to_emails, ${hasCopies}, ${waits}`
 
 /**

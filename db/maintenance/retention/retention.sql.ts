@@ -85,7 +85,7 @@ const oldOnes = ({ rows }: Channel, teamId: string, batch: RetentionBatch) => sq
       from allowances where team_id = ${teamId})
   order by id limit ${batch.limit} for update skip locked`
 
-/** Deletes the messages that `old` finds, with their events. @param also what else goes with them. */
+/** Deletes the messages that `old` finds, with their events. @param also deletes other rows with them. */
 const deleteWithEvents = (
   tx: Tx,
   teamId: string,
@@ -209,10 +209,7 @@ export const scheduledBefore = (
 
 const doneRow = row({ done: number() })
 
-/**
- * Purges these emails if they are finished and not locked.
- * @returns how many.
- */
+/** Purges these emails if they are finished and not locked. @returns how many. */
 export const emptyEmailsById = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.oneFirst(sql.type(doneRow)`
     with old as materialized (
@@ -224,7 +221,7 @@ export const emptyEmailsById = (tx: Tx, refs: readonly DeliveryRef[]) =>
 
 const sinceRow = row({ since: string().nullable() })
 
-/** When the first team was made: no message is older. */
+/** Returns when the first team was created. No message is older. */
 export async function firstTeamAt(tx: Tx): Promise<Date | null> {
   const since = await tx.oneFirst(sql.type(sinceRow)`select min(created_at)::text as since from teams`)
   return since === null ? null : new Date(since)
@@ -266,7 +263,6 @@ export async function emptyRequestsById(
   return (await emptyThese(tx, channel, these, batch)).found
 }
 
-/** Deletes a batch of requests without messages. */
 export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const { rows: messages, requests } = channel
   const { rows, named_by } = requests

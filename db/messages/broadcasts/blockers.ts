@@ -101,10 +101,7 @@ export async function findEmailBlockers(tx: Tx, row: BroadcastRow, publicUrl: st
   return { ...mail, blockers: all }
 }
 
-/**
- * Counts the audience, and returns its blockers.
- * @param isCharged whether this period pays for it.
- */
+/** Counts the audience, and returns its blockers. @param isCharged whether this period pays for it. */
 export async function findAudienceBlockers(
   tx: Tx,
   row: BroadcastRow,

@@ -49,7 +49,6 @@ const fieldsRow = row({
   rate_per_minute: number().nullable(),
   send_at: string().nullable(),
 })
-/** The fields of a draft. */
 export type BroadcastFields = InferType<typeof fieldsRow>
 
 /** The columns of a draft's fields. */

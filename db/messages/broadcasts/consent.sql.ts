@@ -103,10 +103,7 @@ export const reservePlaces = (
     select granted, extract(epoch from apart)::float8 as interval_seconds,
       greatest(0, extract(epoch from until + (granted + 1) * apart - now))::float8 as wait_seconds from given`)
 
-/**
- * Deletes the team's broadcast emails among these that are unfinished.
- * @returns the deleted emails.
- */
+/** Deletes the team's broadcast emails among these that are unfinished. @returns the deleted emails. */
 export const deleteWaitingEmails = (tx: Tx, teamId: string, ids: readonly string[]) =>
   deleteEmails(
     tx,

@@ -46,10 +46,7 @@ export async function requireBroadcast(tx: Tx, teamId: string, id: string): Prom
   return row
 }
 
-/**
- * Locks the broadcast until the transaction ends.
- * @throws RequestError not_found, domain_not_allowed.
- */
+/** Locks the broadcast until the transaction ends. @throws RequestError not_found, domain_not_allowed. */
 export async function requireLocked(tx: Tx, acting: Acting, id: string): Promise<BroadcastRow> {
   const row = isUuid(id) ? await lockBroadcast(tx, acting.team_id, id) : null
   if (!row) throw noBroadcast(id)
@@ -146,7 +143,6 @@ const notADraft = ({ state }: BroadcastRow, act: string): RequestError =>
 
 const instantOf = (send_at: string | null): number | null => (send_at === null ? null : Date.parse(send_at))
 
-/** True if the row already has all given values. */
 const saysAlready = (row: BroadcastRow, { send_at = row.send_at, ...fields }: GivenFields): boolean =>
   isDeepStrictEqual({ ...row, ...fields }, row) && instantOf(send_at) === instantOf(row.send_at)
 

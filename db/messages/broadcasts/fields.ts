@@ -37,7 +37,6 @@ const MAX_VALUES = 100
 export const LONGEST_BROADCAST_NAME = 255
 const MAX_RATE = 1_000_000
 const NO_RATE = `must be a whole number from 1 to ${MAX_RATE}`
-/** Maximum lengths of a property's name and value. */
 const MAX_CONDITION_LENGTH = { property: 128, value: 2_048 }
 
 /** Maximum size of `variables` and `where` as JSON, each. A list page contains those of 100 broadcasts. */
@@ -231,7 +230,6 @@ function fieldsOf(body: Change): GivenFields {
 /** A change of a draft. @throws RequestError bad_request, invalid_from, invalid_headers, invalid_reply_to. */
 export const readChange = (value: unknown): GivenFields => fieldsOf(parse(changeSchema, value))
 
-/** The fields of a new broadcast, and its idempotency key. */
 export type NewBroadcast = { fields: GivenFields; idempotency_key: string | null }
 
 /** @throws RequestError bad_request, invalid_from, invalid_headers, invalid_reply_to. */

@@ -15,10 +15,7 @@ export async function pauseUnderWay(tx: Tx, reason: string, now: Date): Promise<
     await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
 }
 
-/**
- * Resumes the broadcasts paused for this reason.
- * @returns how many.
- */
+/** Resumes the broadcasts paused for this reason. @returns how many. */
 export async function resumeRestoredBroadcasts(
   { tx, now, queue }: At & { queue: Pick<Producer, 'reenqueue'> },
   reason: string,

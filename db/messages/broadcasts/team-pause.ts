@@ -9,11 +9,9 @@ import { type BroadcastRow, saveAutoPause } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
-/** True if a broadcast is paused for its team's reputation. */
 export const isPausedForTeam = ({ state, state_reason }: BroadcastRow): boolean =>
   state === 'paused' && BULK_PAUSE_REASONS.some((reason) => reason === state_reason)
 
-/** Pauses a locked broadcast that is being sent. */
 export async function pauseForTeam(tx: Tx, row: BroadcastRow, pause: BulkPause, now: Date) {
   const { reason, sent, count, limit } = pause
   await saveAutoPause(tx, row, { left: sent, count, limit })

@@ -22,7 +22,6 @@ const lockedRow = recipientsRow.concat(
     hard_bounced: boolean(),
   }),
 )
-/** An email with its locked state. */
 type LockedEmail = InferType<typeof lockedRow>
 
 /**
@@ -78,7 +77,6 @@ const storedEventRow = row({
   is_since: boolean(),
 })
 
-/** Returns all events of emails. */
 const storedEvents = (tx: Tx, refs: readonly EmailRef[]) =>
   tx.any(sql.type(storedEventRow)`
     select v.email_id, v.kind, v.recipient, v.occurred_at, coalesce(v.occurred_at >= s.tries_from, true) as is_since

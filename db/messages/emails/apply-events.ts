@@ -58,7 +58,7 @@ export type ApplyOptions = {
 
 const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
 
-/** Kept of an event whose recipient has been erased. */
+/** The fields of an event whose recipient has been erased. */
 const OF_NOBODY = { recipient: null, detail: '' }
 
 const keyOf = ({ team_id, email_id }: EmailRef): string => `${team_id}/${email_id}`

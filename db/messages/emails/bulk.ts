@@ -19,10 +19,10 @@ import { type EmailFilter, needsScan, searchRange, toCriteria } from './search.t
 
 type Filter = Omit<EmailFilter, 'team_id'>
 const MATCHING_BATCH = 500
-/** How many that wait are looked at in one statement. */
+/** How many waiting emails one statement reads. */
 const WAITING_BATCH = 5_000
 
-/** For how long to look through further emails, in milliseconds. */
+/** The time limit of a search for further emails. */
 const MATCHING_MS = 1_000
 
 export type Between = NonNullable<EmailCriteria['between']>
@@ -129,7 +129,7 @@ async function recordChosen(
 /** The emails to change. They match and are between these IDs, and did so at `seen`. At most `most`. */
 type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
 
-/** Which of them to requeue. */
+/** The matching emails to requeue. */
 export type MatchingRequeue = Matching & {
   /** Include rejected emails. */
   force: boolean

@@ -57,7 +57,6 @@ export type EmailItem = {
   reply_to: string
   tags: readonly string[]
   idempotency_key: string | null
-  /** For a broadcast: the ID of the contact. */
   contact_id?: string
   /** The identity of the recipient, for broadcasts and their tests, so that no one receives one twice. */
   person?: string

@@ -15,7 +15,6 @@ export type EmailEvent = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detai
   EmailRef & {
     kind: EmailEventKind
     recipient: string | null
-    /** The effect on the recipient's contact, if any. */
     effect?: ContactEffect
     /** The stored report that it comes from, if any. */
     report_id?: string | undefined
@@ -26,10 +25,7 @@ export type EmailEvent = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detai
 const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | null] =>
   effect === 'soft' || effect === 'delivered' ? [contact_id ?? null, effect] : [null, null]
 
-/**
- * Stores events of emails.
- * @returns the new ones.
- */
+/** Stores events of emails. @returns the new ones. */
 export async function storeEmailEvents<E extends EmailEvent>(tx: Tx, events: readonly E[]): Promise<E[]> {
   const given = events.map((event) => {
     const [contact_id, effect] = counted(event)

@@ -29,10 +29,7 @@ export function replyToOf(given: string | undefined, path = ''): string {
   return mailbox.address
 }
 
-/**
- * Parses the sender.
- * @throws RequestError invalid_from
- */
+/** Parses the sender. @throws RequestError invalid_from */
 export function fromOf(given: string, path = ''): Mailbox {
   const mailbox = parseMailbox(given)
   if (mailbox && codePoints(mailbox.name ?? '') <= LONGEST_NAME) return mailbox

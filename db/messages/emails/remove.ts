@@ -16,7 +16,6 @@ import { deleteFailedJobs } from '../../queue/dead-letters.sql.ts'
 import { TEXTS } from '../texts.ts'
 import { deleteEmailsById } from './delete.sql.ts'
 
-/** Deletes the emails that exist. @returns those emails. */
 export async function removeRows(tx: Tx, teamId: string, ids: readonly string[]) {
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailsById(tx, teamId, ids)
@@ -25,10 +24,7 @@ export async function removeRows(tx: Tx, teamId: string, ids: readonly string[])
   return deleted
 }
 
-/**
- * Deletes the emails that exist.
- * @returns how many.
- */
+/** Deletes the emails that exist. @returns how many. */
 export const removeEmails = async ({ tx }: { tx: Tx }, teamId: string, ids: readonly string[]) =>
   (await removeRows(tx, teamId, ids)).length
 

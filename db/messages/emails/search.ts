@@ -42,10 +42,7 @@ const MAX_WORDS = 20
 // How many rows are read at once. Rows without a stored size include their HTML.
 const READ_BATCH = 100
 
-/**
- * Returns the spellings that an address may use for a domain name.
- * @throws RequestError bad_request.
- */
+/** Returns the spellings that an address may use for a domain name. @throws RequestError bad_request. */
 function domainSpellings(given: string): string[] {
   const ascii = domainToAscii(given)
   if (ascii === null)
@@ -73,10 +70,7 @@ function wordsOf(what: 'subject' | 'q', given: string | undefined): string[] | u
   throw invalidField(what, fill(TEXTS.tooManyWords, { most: MAX_WORDS }))
 }
 
-/**
- * Converts the filter for the query.
- * @throws RequestError bad_request for an invalid address or domain.
- */
+/** Converts the filter for the query. @throws RequestError bad_request for an invalid address or domain. */
 export function toCriteria({ recipient, subject, text, domain, ...rest }: EmailFilter): EmailCriteria {
   return {
     ...rest,

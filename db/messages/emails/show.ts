@@ -31,7 +31,6 @@ export async function loadVersions({ tx, versions }: Deps, rows: readonly EmailR
   return (row: EmailRow) => compiled.get(row.template_version_id ?? '')
 }
 
-/** Returns an email. @throws RequestError not_found. */
 async function requireEmail(tx: Tx, teamId: string, id: string): Promise<EmailRow> {
   await requireTeam(tx, teamId)
   const row = await emailById(tx, teamId, id)

@@ -7,7 +7,6 @@
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { type EmailStatus, higherStatus } from './status.ts'
 
-/** The state of an email that changes. */
 export type StoredState = AttemptBegan & {
   status: EmailStatus
   size_kb: number | null
@@ -52,7 +51,7 @@ type AttemptEnded = { left: readonly string[] | null; undecided: readonly string
 /** A stored event. `is_since` is true if it happened since the email was accepted or requeued. */
 export type StoredEvent = { kind: string; recipient: string | null; occurred_at: string; is_since: boolean }
 
-/** Returns the recipients to attempt by the state and the change, null for none or all. */
+/** Returns the recipients to attempt after a change. Null for none or all. */
 function candidates(
   { provider_message_id, pending_recipients: before, status }: StoredState,
   pending: Pending,

@@ -11,10 +11,7 @@ type EmailRecipient = { team_id: string; id: string; person: string }
 export const unsubscribeToken = (secrets: Secrets, email: EmailRecipient): string =>
   personToken(secrets, PURPOSE, email)
 
-/**
- * Returns the link for a token. The API serves its page.
- * @param publicUrl where recipients reach the API.
- */
+/** Returns the link for a token. The API serves its page. @param publicUrl where recipients reach the API. */
 export const unsubscribeUrl = (publicUrl: string, token: string): string =>
   `${publicUrl.replace(/\/$/, '')}/u/${token}`
 

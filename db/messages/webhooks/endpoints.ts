@@ -126,10 +126,7 @@ export async function listEndpoints(tx: Tx, teamId: string): Promise<readonly En
   return endpointsOfTeam(tx, teamId)
 }
 
-/**
- * Returns an endpoint with its latest attempts.
- * @throws RequestError not_found.
- */
+/** Returns an endpoint with its latest attempts. @throws RequestError not_found. */
 export async function showEndpoint(tx: Tx, teamId: string, id: string): Promise<ShownEndpoint> {
   const endpoint = await requireEndpoint(tx, teamId, id)
   return { ...endpoint, attempts: await readAttempts(tx, teamId, id, SHOWN_TRIES) }
@@ -158,10 +155,7 @@ export async function addEndpoint(
   return { ...(await requireEndpoint(tx, teamId, id)), secret: secret.shown }
 }
 
-/**
- * Changes an endpoint. A new URL doesn't inherit a pause of the old one.
- * @throws RequestError.
- */
+/** Changes an endpoint. A new URL doesn't inherit a pause of the old one. @throws RequestError. */
 export async function changeEndpoint(
   at: Choosing,
   teamId: string,
@@ -223,10 +217,7 @@ export async function disableEndpoint(at: By, teamId: string, id: string): Promi
   return requireEndpoint(at.tx, teamId, id)
 }
 
-/**
- * Disables an endpoint for a reason. Its waiting messages fail.
- * @returns how many.
- */
+/** Disables an endpoint for a reason. Its waiting messages fail. @returns how many. */
 export async function stopNotifying(tx: Tx, teamId: string, endpoint: { id: string; reason: string }) {
   await setEndpointState(tx, teamId, endpoint)
   return (await failWaiting(tx, teamId, endpoint.id)).length
@@ -240,10 +231,6 @@ export async function removeEndpoint(at: By, teamId: string, id: string): Promis
   return endpoint
 }
 
-/**
- * Checks that an endpoint is enabled.
- * @throws RequestError bad_request.
- */
 export function checkEnabled({ state }: EndpointRow): void {
   if (state === 'disabled') throw new RequestError('bad_request', TEXTS.webhookDisabled)
 }

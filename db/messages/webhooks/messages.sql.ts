@@ -72,10 +72,6 @@ export const failSilenced = (tx: Tx, refs: readonly DeliveryRef[]) =>
     )
     ${recordDisabled(sql.fragment`failed`)}`)
 
-/**
- * Fails all messages that wait for an endpoint.
- * @returns which.
- */
 export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
   tx.any(sql.type(refRow)`
     with failed as (
@@ -118,7 +114,6 @@ export type EndpointResult = {
 
 const stateRow = refRow.concat(row({ failing_since: string().nullable(), enabled: boolean() }))
 
-/** A round of attempts: the results for endpoints, the attempts, and the messages that ended. */
 export type Round = {
   news: readonly EndpointResult[]
   attempts: readonly WebhookAttempt[]
@@ -168,7 +163,6 @@ export const storeRound = (tx: Tx, { news, attempts, ended }: Round) =>
     )
     select * from noted`)
 
-/** Restarts ended messages. */
 export async function restartWebhooks(tx: Tx, refs: readonly DeliveryRef[], now: Date): Promise<void> {
   const time = sql.timestamp(now)
   await tx.query(sql.type(object())`

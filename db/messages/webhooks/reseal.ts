@@ -8,10 +8,7 @@ import { TEXTS } from '../texts.ts'
 import { lockSealedSecrets, type SealedSecrets, updateSealedSecrets } from './endpoints.sql.ts'
 import { openSecret, sealSecret } from './secret.ts'
 
-/**
- * @returns the number of endpoints.
- * @throws RequestError bad_request naming one that can't be decrypted.
- */
+/** @returns the number of endpoints. @throws RequestError bad_request naming one that can't be decrypted. */
 export async function resealSecrets({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
   const rows = await lockSealedSecrets(tx)
   const fresh = rows.map((row): SealedSecrets => {

@@ -136,10 +136,7 @@ type Known = Omit<ReportedStatus, 'ref' | 'status'> &
 const isOfNumber = ({ number }: Pick<ReportedStatus, 'number'>, row: LockedMessage): boolean =>
   number === null || row.number === null || number === row.number
 
-/**
- * Applies statuses of reports, found by our own IDs or the provider's.
- * @returns a result for each.
- */
+/** Applies statuses of reports, found by our own IDs or the provider's. @returns a result for each. */
 export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedStatus[], now: Date) {
   const refs = await rowsOfReported(
     events,

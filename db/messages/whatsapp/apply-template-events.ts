@@ -20,10 +20,7 @@ import {
 const keyOf = ({ name, language, account_id, number }: Omit<TemplateChange, 'occurred_at'>): string =>
   JSON.stringify([name, withUnderscores(language), account_id, number])
 
-/**
- * Applies state events in one statement.
- * @returns a result for each.
- */
+/** Applies state events in one statement. @returns a result for each. */
 export async function applyReportedTemplates(tx: Tx, news: readonly TemplateUpdate[], now: Date) {
   const there = new Set((await applyTemplateUpdates(tx, news, now)).map(keyOf))
   return news.map((one) => (there.has(keyOf(one)) ? APPLIED : ignored('no team has this template')))

@@ -14,10 +14,7 @@ import type { WhatsappEventKind } from './status.ts'
 export type WhatsappEvent = MessageRef &
   Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail' | 'code'> & { kind: WhatsappEventKind }
 
-/**
- * Stores events of messages.
- * @returns the new ones.
- */
+/** Stores events of messages. @returns the new ones. */
 export async function storeWhatsappEvents<E extends WhatsappEvent>(tx: Tx, events: readonly E[]) {
   const given = events.map((event) => {
     const { team_id, message_id: id, event_key, kind, occurred_at, detail, code } = event

@@ -101,10 +101,7 @@ async function assertFree(tx: Tx, given: Pick<GivenNumber, 'name' | 'phone_numbe
   throw taken === given.name ? NUMBER_ERRORS.name_taken(taken) : NUMBER_ERRORS.id_taken(taken)
 }
 
-/**
- * Queries Meta, and converts its rejection into one error.
- * @throws RequestError bad_request
- */
+/** Queries Meta, and converts its rejection into one error. @throws RequestError bad_request */
 async function verified(...args: Parameters<typeof askNumber>): Promise<NumberState> {
   try {
     return await askNumber(...args)
@@ -145,10 +142,7 @@ function missingOf(
   ]
 }
 
-/**
- * Adds a number.
- * @throws RequestError bad_request, unavailable. Then nothing is stored.
- */
+/** Adds a number. @throws RequestError bad_request, unavailable. Then nothing is stored. */
 export async function addNumber(
   { run, secrets, url, site }: NumberTools,
   given: GivenNumber,
@@ -228,10 +222,7 @@ type CheckedNumber = WhatsappNumber & {
   accepted: boolean
 }
 
-/**
- * Queries Meta about a number, and stores the result.
- * @throws RequestError not_found, unavailable
- */
+/** Queries Meta about a number, and stores the result. @throws RequestError not_found, unavailable */
 export async function checkNumber(
   { run, secrets, url, site }: NumberTools,
   name: string,
@@ -275,10 +266,7 @@ export async function showNumber(tx: Tx, secrets: Secrets, name: string) {
   return { ...number, hook, verify_token: hook && deriveVerifyToken(secrets, name) }
 }
 
-/**
- * Pauses a number. Its messages wait until it is resumed.
- * @throws RequestError not_found
- */
+/** Pauses a number. Its messages wait until it is resumed. @throws RequestError not_found */
 export async function pauseNumber(by: By, name: string): Promise<WhatsappNumber> {
   const { tx, now } = by
   await requireNumber(tx, name)
@@ -287,10 +275,7 @@ export async function pauseNumber(by: By, name: string): Promise<WhatsappNumber>
   return requireNumber(tx, name)
 }
 
-/**
- * Ends all pauses of a number, including those by Meta.
- * @throws RequestError not_found
- */
+/** Ends all pauses of a number, including those by Meta. @throws RequestError not_found */
 export async function resumeNumber(by: By, name: string): Promise<WhatsappNumber> {
   const { tx } = by
   const { phone_number_id } = await requireNumber(tx, name)

@@ -137,7 +137,6 @@ export const messagesOfRequest = (tx: Tx, teamId: string, requestId: string) =>
 /** True if a row `m` waits for another attempt after it was reported as sent. It is still shown as sent. */
 const isSentAgain = sql.fragment`(m.was_sent and m.status = 'queued')`
 
-/** The displayed status of a row `m`. */
 const shownStatus = sql.fragment`case when ${isSentAgain} then 'sent' else m.status end as status`
 
 /** Returns the condition for rows `m` whose displayed status is this one. */

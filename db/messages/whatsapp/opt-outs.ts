@@ -110,10 +110,7 @@ async function teamsMeant(tx: Tx, { number, from, reply_to, occurred_at }: Repor
   return only && others.length === 0 ? [{ team_id: only.id, recipient: `+${from}` }] : []
 }
 
-/**
- * Applies the recipients' opt-outs and opt-ins.
- * @returns a result for each.
- */
+/** Applies the recipients' opt-outs and opt-ins. @returns a result for each. */
 export async function applyReportedOptOuts(
   tx: Tx,
   events: readonly ReportedOptOut[],

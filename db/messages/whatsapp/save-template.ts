@@ -74,10 +74,7 @@ function requireState(word: unknown): TemplateState {
   throw invalidField('status', `must be one of ${TEMPLATE_STATES.join(', ')}`)
 }
 
-/**
- * Reads the provider's template object. Without a status it is pending.
- * @throws RequestError bad_request
- */
+/** Reads the provider's template object. Without a status it is pending. @throws RequestError bad_request */
 export function readTemplate(definition: unknown): TemplateContent {
   if (!isObject(definition)) throw new RequestError('bad_request', TEXTS.templateNotObject)
   const fault = textFault(definition)

@@ -36,7 +36,6 @@ const SYNC_TIMEOUT_MS = 30_000
  */
 const JOBS = { default: 'sync-whatsapp-templates', other: 'sync-whatsapp-number-templates' } as const
 
-/** A template that the provider lists. */
 type AvailableTemplate = Pick<TemplateContent, 'name' | 'language' | 'category'> & { status: string }
 
 /** Returns which of the provider's templates a team doesn't have. */
@@ -148,7 +147,6 @@ export async function requestAdd(
   return sync_id
 }
 
-/** Requests background syncs of teams that exist. */
 export async function requestSyncs(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
   teamIds: readonly string[],
@@ -177,10 +175,7 @@ export async function syncFound(tx: Tx, teamId: string, sync_id: string): Promis
   return null
 }
 
-/**
- * Waits for a requested sync.
- * @throws RequestError unavailable
- */
+/** Waits for a requested sync. @throws RequestError unavailable */
 async function outcomeOf(database: Database, teamId: string, sync_id: string): Promise<SyncOutput> {
   const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
@@ -196,10 +191,7 @@ export async function awaitSync(database: Database, teamId: string, sync_id: str
   return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing }
 }
 
-/**
- * Waits for the templates of a team's account.
- * @throws RequestError unavailable
- */
+/** Waits for the templates of a team's account. @throws RequestError unavailable */
 export const awaitAvailable = async (database: Database, teamId: string, sync_id: string | null) =>
   sync_id === null ? [] : ((await outcomeOf(database, teamId, sync_id)).available ?? [])
 

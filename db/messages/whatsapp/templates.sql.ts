@@ -160,7 +160,6 @@ export type TemplateChange = {
   occurred_at: Date
 }
 
-/** A new state of a template. */
 export type TemplateUpdate = TemplateChange & { status: TemplateState }
 
 /** Normalizes a language for comparison, because the provider writes it with - or _. */

@@ -16,5 +16,5 @@ export const TEXTS = {
   whatsappQuota: 'Quota exceeded. Your plan includes {limit} WhatsApp messages per period.',
   whatsappTemplateExists: 'The team already has a template {name} ({language}).',
   credentialsUndecryptable:
-    'Could not decrypt the credentials of the WhatsApp number {name} with either key.',
+    'Could not decrypt the credentials of the WhatsApp number {name} with SECRET_KEY or SECRET_KEY_PREVIOUS.',
 } as const

@@ -56,7 +56,8 @@ export const GAUGES = {
   heliograph_teams_bulk_paused: 'Teams whose broadcasts and batches are paused for bounces or complaints.',
   heliograph_return_path: 'Whether bounces can come back: RETURN_PATH_DOMAIN is set, and has MX and SPF.',
   heliograph_report_age_seconds: 'Age of the last delivery report for email.',
-  heliograph_blamed_senders: 'Senders that bounces blame: three emails to different domains within an hour.',
+  heliograph_misconfigured_senders:
+    'Senders whose set-up made three emails to different domains bounce within an hour.',
   heliograph_reports: 'Delivery reports that are pending, or parked for manual action.',
   heliograph_reports_oldest_seconds: 'Age of the oldest waiting delivery report.',
 } as const
@@ -213,7 +214,7 @@ async function gaugeSamples(
     heliograph_team_complaint_percent: ranked(teams, 'complained'),
     heliograph_teams_bulk_paused: [['', await countBulkPaused(database)]],
     ...returnPathSamples(returnPath),
-    heliograph_blamed_senders: [['', (await blamedSenders(database)).length]],
+    heliograph_misconfigured_senders: [['', (await blamedSenders(database)).length]],
     heliograph_reports: reports.map(({ state, reports: count }) => [`state="${state}"`, count]),
     heliograph_reports_oldest_seconds: reports.map(({ state, oldest_seconds }) => [
       `state="${state}"`,

@@ -22,7 +22,7 @@ function said(method: string, path: string) {
   return found && 'page' in found ? [found.page.path, found.params] : found
 }
 
-t.test('finds the first page that matches path and method, with HEAD as GET', async (t) => {
+t.test('finds the first page for a path and method', async (t) => {
   t.match(said('POST', '/things/bulk'), ['/things/bulk', EMPTY])
   t.match(said('GET', '/things/bulk'), ['/things/:name', { name: 'bulk' }])
   t.match(said('HEAD', '/things/a'), ['/things/:name', { name: 'a' }])

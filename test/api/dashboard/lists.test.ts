@@ -50,7 +50,7 @@ const waysOf = (html: string): Record<string, string> =>
     ),
   )
 
-t.test('a list that is shown whole is sorted by a column, both ways', async (t) => {
+t.test('a complete list can be sorted by a column, both ways', async (t) => {
   const team = await makeTeam(service)
   const by = { now: new Date(), actor: 'cli' }
   for (const name of ['Offers', 'News 10', 'News 9'])
@@ -78,7 +78,7 @@ t.test('numbers are sorted by value, and missing ones come last', (t) => {
   t.end()
 })
 
-t.test('a live tab gets 304, or after a change a compressed fragment without forms', async (t) => {
+t.test('a live tab gets 304, or a compressed fragment after changes', async (t) => {
   const { team, store, list } = await teamWith(50)
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
   const { port } = new URL(service.base)

@@ -117,7 +117,7 @@ t.test('the API rejects session cookies, and the dashboard rejects API keys', as
   t.equal((await other.get('/account')).status, 303)
 })
 
-t.test("the response to a link request doesn't reveal if the address is known", async (t) => {
+t.test("a link request doesn't reveal if the address is known", async (t) => {
   await signedIn(service, { team: team.id, role: 'viewer', email: 'known@example.com' })
   const before = (await jobsOf(service, team.id)).length
   service.deps.metrics.take()
@@ -269,7 +269,7 @@ t.test("requests that send nothing don't count towards the limits", async (t) =>
   )
 })
 
-t.test('a form of an ended session keeps its text until it is resubmitted', async (t) => {
+t.test('a form of an ended session keeps its text', async (t) => {
   const email = 'slow@example.com'
   const ana = await signedIn(service, { team: team.id, role: 'editor', email })
   wait(13 * HOUR)

@@ -56,7 +56,7 @@ t.test('counts long waits on both channels, with the most common response', asyn
   t.notMatch(await overviewOf(other), 'waiting for longer')
 })
 
-t.test("shows the last day by hour, in the reader's time zone, per channel", async (t) => {
+t.test("shows the last day by hour in the reader's time zone", async (t) => {
   const team = await makeTeam(service)
   t.notMatch(await overviewOf(team), 'of the last 24 hours')
   const [hour, day] = [sql.fragment`date_trunc('hour', now(), 'UTC')`, sql.fragment`interval '23 hours'`]

@@ -27,7 +27,7 @@ t.test('shows the last 20 rejected calls with the response, not the request', as
   t.match(html, '/v1/contacts/:email')
 })
 
-t.test('a row shows the full message and the end of the request ID', async (t) => {
+t.test('a row shows the message and the end of the request ID', async (t) => {
   const name = 'a-name-that-is-longer-than-any-line-of-a-list-would-show-it.example'
   const body = anEmail({ from: `hello@${name}` })
   const refused = await call('POST', '/v1/emails', { key: team.key, body })
@@ -45,7 +45,7 @@ t.test('a row shows the full message and the end of the request ID', async (t) =
   t.notMatch(textOf(row), id)
 })
 
-t.test('a team only sees its own calls, and none with an invalid key', async (t) => {
+t.test('a team only sees calls with its own keys', async (t) => {
   const other = await makeTeam(service, { domain: 'other.test' })
   const stranger = await signedIn(service, { team: other.id, role: 'owner' })
   await call('GET', '/v1/contacts', { key: `${team.key.slice(0, -1)}x` })

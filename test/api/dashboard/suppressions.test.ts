@@ -106,7 +106,7 @@ t.test('lists suppressed addresses with their causes, also as CSV', async (t) =>
   t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)
 })
 
-t.test('lifts all that match the filter by response, after a confirmation with their count', async (t) => {
+t.test('lifts all matches of a filter after a confirmation', async (t) => {
   for (const name of ['listed1', 'listed2', 'closed'])
     await editor.post(at('suppressions'), {
       ...{ email: `${name}@blocked.test`, as: 'bounced' },

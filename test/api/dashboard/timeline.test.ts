@@ -11,7 +11,7 @@ const event = (index: number, recipient: string | null, kind = 'opened') => ({
   time: new Date(AT - 1_000_000 + index).toISOString(),
 })
 
-t.test('a timeline shows the latest 500 entries of a kind, and counts earlier ones', (t) => {
+t.test('a timeline shows the latest 500 entries of a kind', (t) => {
   const events = Array.from({ length: 20_000 }, (_, index) => event(index, 'all@example.com'))
   const moments = momentsOf({ events, created_at: new Date(AT).toISOString() }, viewer)
   t.equal(moments.length, 502)

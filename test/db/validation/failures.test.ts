@@ -48,6 +48,11 @@ t.test("a domain that doesn't exist is evidence with any code", async (t) => {
     ['sender', 'none', '550 5.7.1 MAIL FROM domain does not exist'],
     ['sender', 'none', '550 EHLO domain does not exist'],
     ['sender', 'none', '550 5.7.1 Your domain does not exist or has no MX'],
+    ['sender', 'none', '550 The sending domain does not exist'],
+    ['sender', 'none', '550 5.1.0 From domain does not exist'],
+    ['sender', 'none', '550 Envelope-From domain does not exist'],
+    ['policy', 'none', '554 5.7.1 No PTR for 192.0.2.1: NXDOMAIN'],
+    ['policy', 'none', '550 This host does not accept mail from yours'],
     [
       'expired',
       'soft',
@@ -65,6 +70,8 @@ t.test("a bare code isn't evidence", async (t) => {
   check(t, [
     ['unknown', 'soft', '550 Requested action not taken: mailbox unavailable'],
     ['address', 'hard', '550 5.1.1 Requested action not taken: mailbox unavailable'],
+    // Postfix's response to DATA, also after a temporary response to RCPT.
+    ['unknown', 'soft', 'host mx.example[192.0.2.1] said: 554 5.5.1 Error: no valid recipients'],
   ])
 })
 
@@ -82,6 +89,12 @@ t.test('other subjects leave the contact untouched or count as soft', async (t) 
     ['rate', 'none', '550 5.2.1 The user is receiving mail at a rate that prevents more'],
     ['rate', 'none', '554 5.2.121 x'],
     ['rate', 'none', '554 5.2.122 x'],
+    ['policy', 'none', '554 Blocked - see https://lookup.example/?ip=192.0.2.1'],
+    ['policy', 'none', '550 Failed for one or more recipients (ana@example.org:blocked)'],
+    ['policy', 'none', '501 Rejected by policy [7.7] 38102'],
+    ['policy', 'none', '553 This route requires encryption (TLS)'],
+    ['policy', 'none', '550 Your IP address does not exist in DNS'],
+    ['policy', 'none', 'host mx.example[192.0.2.1] refused to talk to me: 554 Ask your postmaster'],
     ['rate', 'none', '550 Sender frequency limited'],
     ['rate', 'none', '550 Too many messages'],
     ['message', 'none', { reply: '', status: '5.2.3' }],
@@ -95,6 +108,11 @@ t.test('other subjects leave the contact untouched or count as soft', async (t) 
     ['sender', 'none', '554 Message rejected: Email address is not verified.'],
     ['sender', 'none', 'Domain example.com has exceeded the max emails per hour (500/500)'],
     ['sender', 'none', '550 relay denied'],
+    ['sender', 'none', '550 5.4.5 Daily user sending quota exceeded'],
+    ['sender', 'none', '550 5.4.5 Daily SMTP relay limit exceeded'],
+    ['sender', 'none', '554 5.2.2 Submission quota exceeded'],
+    ['sender', 'none', '550 5.1.0 Sender denied'],
+    ['sender', 'none', '550 Sender address <a@example.com> does not exist'],
     ['route', 'soft', { reply: '', status: '5.3.0' }],
     ['route', 'soft', { reply: '', status: '5.4.4' }],
     ['route', 'soft', '554 5.4.6 Too many hops'],

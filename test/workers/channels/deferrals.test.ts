@@ -26,7 +26,7 @@ async function begin(t: Test, reply: (to: string) => string | undefined) {
   return { service, relay, send, sender, tried }
 }
 
-t.test('4.7.x for six messages to three domains slows the sender until an acceptance', async (t) => {
+t.test('six 4.7.x responses from three domains slow the sender', async (t) => {
   const { relay, send, sender, service, tried } = await begin(
     t,
     () => '451 4.7.1 Too busy for you, try again',

@@ -137,7 +137,7 @@ t.test('552 and "too large" concern only the message', async (t) => {
   t.equal(contact.body.status, 'subscribed')
 })
 
-t.test('the Resend client delivers a Buffer and an inline picture byte for byte', async (t) => {
+t.test('the Resend client delivers files byte for byte', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const client = new Resend(team.key, { baseUrl: `${service.base}/v1` })
   const [file, picture] = [randomBytes(1_000), randomBytes(77)]

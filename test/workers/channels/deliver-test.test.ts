@@ -126,7 +126,7 @@ t.test('no connection is opened for a test team’s message in any queue', async
   t.ok(connected() > 0, 'the listeners do count')
 })
 
-t.test('a live team’s message never reaches the simulator, not even in its queue', async (t) => {
+t.test('a live team’s message never reaches the simulator', async (t) => {
   const { service, live, sink, work } = await begin(t)
   const { database, deps } = service
   const [usual, astray] = [await sendEmail(service, live), await sendEmail(service, live)]

@@ -179,7 +179,7 @@ t.test('a relay outage costs no attempt, and everything is sent afterwards', asy
   await worker.stop()
 })
 
-t.test('a server that cuts connections after accepting gets three copies, ten minutes apart', async (t) => {
+t.test('lost responses cause three attempts, ten minutes apart', async (t) => {
   const team = await begin()
   const script = await startSmtpScript(t, (step) => (step === 'dot' ? 'drop' : undefined))
   const [id = ''] = await post(team, 1)
@@ -314,7 +314,7 @@ t.test('while records fail, fewer than twice the slots are sent', async (t) => {
   await worker.stop()
 })
 
-t.test('a result that can’t be stored delays no other, and the log counts the others', async (t) => {
+t.test('a result that can’t be stored delays no other', async (t) => {
   const team = await begin()
   const together = Promise.withResolvers<undefined>()
   let waiting = 0

@@ -195,32 +195,29 @@ t.test('an attempt that ends after its webhook or contact is deleted stores noth
   }
 })
 
-t.test(
-  'five days of only failures disable an endpoint; a rejected body fails after three attempts',
-  async (t) => {
-    const { team, receiver, endpoint, show } = await begin(t)
-    const webhooks = {
-      concurrency: 4,
-      allowed: networksOf(['127.0.0.0/8']),
-      resolve: createNames().addresses,
-      pauses: Array(9).fill(0.02),
-    }
-    await startWorker(t, service, { webhooks })
-    receiver.answer = (_one, response) => void response.writeHead(413).end()
-    await cli.json(['webhook', 'test', team.id, endpoint.id])
-    await until('it is given up', async () => (await show()).backlog === 0)
-    t.strictSame(
-      (await show()).attempts.map(({ status }: { status: number }) => status),
-      [413, 413, 413],
-    )
-    t.match(await show(), { state: 'enabled', failing_since: String })
-    await service.database.query(sql.unsafe`
+t.test('five days of only failures disable an endpoint', async (t) => {
+  const { team, receiver, endpoint, show } = await begin(t)
+  const webhooks = {
+    concurrency: 4,
+    allowed: networksOf(['127.0.0.0/8']),
+    resolve: createNames().addresses,
+    pauses: Array(9).fill(0.02),
+  }
+  await startWorker(t, service, { webhooks })
+  receiver.answer = (_one, response) => void response.writeHead(413).end()
+  await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it is given up', async () => (await show()).backlog === 0)
+  t.strictSame(
+    (await show()).attempts.map(({ status }: { status: number }) => status),
+    [413, 413, 413],
+  )
+  t.match(await show(), { state: 'enabled', failing_since: String })
+  await service.database.query(sql.unsafe`
     update webhook_endpoints set failing_since = now() - interval '121 hours' where id = ${endpoint.id}`)
-    await cli.json(['webhook', 'test', team.id, endpoint.id])
-    await until('it is disabled', async () => (await show()).state === 'disabled')
-    t.match(await show(), { state_reason: 'only failures for five days', backlog: 0 })
-  },
-)
+  await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it is disabled', async () => (await show()).state === 'disabled')
+  t.match(await show(), { state_reason: 'only failures for five days', backlog: 0 })
+})
 
 t.test('a server’s requested wait is respected and counts no attempt', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)

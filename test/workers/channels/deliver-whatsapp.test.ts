@@ -2,6 +2,7 @@
 // Cloud API.
 
 import { sql } from 'slonik'
+import { setBulkPaused } from '../../../db/accounts/teams/reputation.sql.ts'
 import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
@@ -52,6 +53,15 @@ t.test('an accepted message stores the provider’s id and stays queued', async 
   t.strictSame(await kinds(id), ['accepted'])
   await until('its job is done', async () => (await jobOf(service, id)) === null)
   t.equal(cloud.messages().length, 1)
+})
+
+t.test('messages are sent while bulk email of their team is paused', async (t) => {
+  const { cloud, send, work, team } = await begin(t)
+  await work()
+  const pause = { reason: 'team_bounces', sent: 600, count: 72, limit: 10 } as const
+  await service.database.transaction((tx) => setBulkPaused(tx, team.id, pause))
+  await send({ to: ['+33612345678', '+33612345679'] })
+  await until('both are taken', () => cloud.messages().length === 2)
 })
 
 t.test('reports move a message from queued to sent, delivered and read', async (t) => {

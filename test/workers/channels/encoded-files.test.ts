@@ -56,7 +56,7 @@ t.test('memory for full chunks is allocated together, up to the budget', async (
   t.equal(textOf(none, larger), larger.base64, 'a file that is larger than the budget has memory of its own')
 })
 
-t.test('chunks are read one at a time, so no file waits for a complete other one', async (t) => {
+t.test('chunks of several files are read in turns', async (t) => {
   const { database } = service
   const begun = Promise.withResolvers<void>()
   let [touched, reading, most, read] = [0, 0, 0, 0]
@@ -97,7 +97,7 @@ t.test('chunks are read one at a time, so no file waits for a complete other one
   t.equal(most, 1)
 })
 
-t.test('a long file is read in chunks, never as text, and freed at once', async (t) => {
+t.test('a long file is read in chunks, never as text', async (t) => {
   const { database } = service
   let [ticks, ended, between] = [0, 0, 0]
   const pieces: Buffer[] = []

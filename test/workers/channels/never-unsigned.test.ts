@@ -8,7 +8,7 @@ import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-t.test('a removed domain’s email waits with a reason until it is verified again', async (t) => {
+t.test('a removed domain’s email waits until it is verified again', async (t) => {
   const { service, team } = await world(t)
   const other = await makeTeam(service)
   const sink = await startSmtpSink(t)

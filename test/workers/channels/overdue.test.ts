@@ -66,7 +66,7 @@ t.test('only recipients still deferred at the deadline bounce', (t) => {
   t.end()
 })
 
-t.test('an email that servers defer for too long bounces, and can be requeued', async (t) => {
+t.test('an email that servers defer for too long bounces', async (t) => {
   const service = await startService(t)
   const { database } = service
   const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })

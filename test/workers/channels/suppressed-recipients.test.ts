@@ -52,7 +52,7 @@ async function statsOf({ database }: Service, team: TestTeam): Promise<readonly 
       group by status) s where count > 0 order by status`)
 }
 
-t.test('email to an address with a hard bounce is not sent, and ends as bounced', async (t) => {
+t.test('email to an address with a hard bounce ends as bounced', async (t) => {
   const team = await makeTeam(service)
   const receiver = await startReceiver(t)
   await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', '*'])
@@ -147,7 +147,7 @@ t.test('an international address is recognised in either spelling', async (t) =>
     t.equal((await done(team, await send(team, [to], { from: 'a@intl.test' }))).status, 'bounced', to)
 })
 
-t.test('an erased address stays suppressed, without date or response, until it is lifted', async (t) => {
+t.test('an erased address stays suppressed until it is lifted', async (t) => {
   const team = await makeTeam(service, { domain: 'erased.test' })
   const from = 'a@erased.test'
   await add(team, 'gone@erased.example', 'bounce')

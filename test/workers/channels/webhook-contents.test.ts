@@ -22,7 +22,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const { service, rows, cli, begin } = await startWebhooks(t)
 
-t.test('a sent email is reported to each endpoint with a Standard Webhooks signature', async (t) => {
+t.test("each endpoint gets a sent email's event, signed", async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   t.match(endpoint, {
     url: receiver.url,

@@ -64,7 +64,7 @@ t.test('webhooks report accepted, delivered, read and failed WhatsApp messages',
   t.equal(receiver.received.length, 5, 'each once')
 })
 
-t.test('our own email is marked by a column, so no customer’s tag hides theirs', async (t) => {
+t.test("a customer's tag doesn't mark their email as ours", async (t) => {
   const { team, receiver } = await begin(t, 'email.sent,email.delivered')
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })
@@ -98,7 +98,7 @@ t.test('our own email is marked by a column, so no customer’s tag hides theirs
   )
 })
 
-t.test('a broadcast is reported with its stats, to endpoints of its domain or of none', async (t) => {
+t.test("endpoints get a broadcast's event with its stats", async (t) => {
   const { team, receiver, endpoint } = await begin(t, 'broadcast.started,broadcast.sent')
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })

@@ -25,7 +25,7 @@ t.test('an accepted or permanently rejected message ends', async (t) => {
   t.strictSame(nextStep([outcome('accepted'), outcome('refused')], old, at), { end: 'completed' })
 })
 
-t.test('the first delay is at most 30 s and doubles up to half an hour', async (t) => {
+t.test('the delay doubles from 30 s up to half an hour', async (t) => {
   const pauseBefore = (deferrals: number, wait_seconds: number | undefined, spread: number): unknown => {
     const { end, ...rest } = nextStep(
       [outcome('deferred', wait_seconds === undefined ? {} : { wait_seconds })],
@@ -59,7 +59,7 @@ t.test('time of a sender outage counts as no attempt, however long', async (t) =
   }
 })
 
-t.test('a lost response is retried after at least 10 min, three times in all', async (t) => {
+t.test('a lost response is retried after 10 min, three times', async (t) => {
   const lost = [outcome('unknown')]
   t.strictSame(nextStep(lost, fresh, at), { end: 'again', seconds: 600 })
   t.strictSame(nextStep(lost, { ...fresh, unknowns: 1 }, at), { end: 'again', seconds: 600 })
@@ -69,7 +69,7 @@ t.test('a lost response is retried after at least 10 min, three times in all', a
   })
 })
 
-t.test('an attempt or a lost response waits for the longest wait of its recipients', async (t) => {
+t.test("an attempt waits for its recipients' longest wait", async (t) => {
   const deferred = [5, 90, 30].map((wait_seconds) => outcome('deferred', { wait_seconds }))
   t.strictSame(nextStep(deferred, fresh, at), { end: 'again', seconds: 90 })
   t.strictSame(nextStep([outcome('deferred')], fresh, at), { end: 'again', seconds: 2 })

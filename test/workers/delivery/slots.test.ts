@@ -81,7 +81,7 @@ t.test('a free slot goes to the queue with the fewest busy slots', async (t) => 
   await endAll()
 })
 
-t.test('a sender has one slot until it is proven, then all it may have', async (t) => {
+t.test('a sender has one slot until its first success', async (t) => {
   const share = createSlots(8).share()
   const { begin, begun, count, end, endAll, settle } = work()
   const sender = { key: 'endpoint', at_once: 4 }
@@ -145,7 +145,7 @@ t.test('slow work releases slots to others, up to the number of slots', async (t
   await endAll()
 })
 
-t.test('a sender that steps aside frees one slot and no longer counts as slow', async (t) => {
+t.test('a sender that steps aside frees one slot', async (t) => {
   const share = createSlots(2, 1).share()
   const { begin, count, end, endAll, settle } = work()
   const late = () => new Promise((resolve) => setTimeout(resolve, 20))
@@ -189,7 +189,7 @@ t.test("abandoned work doesn't use a slot that becomes free", async (t) => {
   await endAll()
 })
 
-t.test('work without a slot in time, or in a closed queue, never starts', async (t) => {
+t.test('work without a slot in time never starts', async (t) => {
   const share = createSlots(1).share()
   const { begin, begun, endAll, settle } = work()
   begin(share, 'first')

@@ -115,7 +115,7 @@ t.test('a half-sent email without its job gets one for the rest only', async (t)
   t.match(await emailById(service.database, team.id, body.id), { requeued_at: /Z$/ })
 })
 
-t.test('the sweep keeps attempts; a manual requeue resets them, by the database’s clock', async (t) => {
+t.test('the sweep keeps attempts, and a manual requeue resets them', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const { database } = service
   const { id: template_id } = await makeTemplate(service, team.id)

@@ -78,7 +78,7 @@ t.test('SES reports move an email from sent to delivered, opened and clicked', a
   t.strictSame(events.map(({ kind }) => kind).sort(), ['clicked', 'delivered', 'opened', 'sent'])
 })
 
-t.test('a bounce marks email and contact, a complaint overrides it, not-spam does nothing', async (t) => {
+t.test('a complaint overrides a bounce, and not-spam does nothing', async (t) => {
   const { service, team, report, post, statusOf, sent } = await begin(t)
   const created = await service.call('POST', '/v1/contacts', {
     key: team.key,

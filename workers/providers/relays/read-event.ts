@@ -63,7 +63,6 @@ export type RelayPage = {
   time: readonly Path[]
   /** The relay's id of the event, if it has one. */
   id: readonly Path[]
-  /** The paths of the signed reference and the Message-ID. */
   reference: readonly Path[]
   message_id: readonly Path[]
 }

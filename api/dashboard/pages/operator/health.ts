@@ -26,7 +26,7 @@ import { numbersTable } from './whatsapp-numbers.ts'
 const PATH = '/operator/health'
 const MAX_REJECTED_SHOWN = 50
 
-/** Lists senders that bounces blame for their set-up. */
+/** Lists senders whose set-up caused bounces. */
 async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
   const senders = await blamedSenders(tx)
   if (senders.length === 0) return []
@@ -39,8 +39,8 @@ async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
         Response: text(response),
       }),
       {
-        title: 'Senders that bounces blame',
-        note: 'Servers behind the relay rejected emails to at least three domains because of our own set-up. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
+        title: 'Misconfigured senders',
+        note: 'Servers behind the relay rejected emails to at least three domains because of your set-up. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
         empty: '',
         wrap: ['Response'],
       },

@@ -123,10 +123,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
   })
 })
 
-/**
- * Returns the queue in a path.
- * @throws RequestError not_found.
- */
+/** Returns the queue in a path. @throws RequestError not_found. */
 function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
   const known = QUEUES.find((name) => name === queue)
   if (known === undefined) throw new RequestError('not_found', TEXTS.noQueue)

@@ -60,10 +60,7 @@ const doing = (
     asks,
   )
 
-/**
- * Defines the confirmation of an action.
- * @param words builds the question from the webhook's name.
- */
+/** Defines the confirmation of an action. @param words builds the question from the webhook's name. */
 const asking =
   (words: (name: string) => string, more: Omit<Question, 'question'>) =>
   async ({ team, params }: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> => {
@@ -71,10 +68,7 @@ const asking =
     return { question: words(name), ...more }
   }
 
-/**
- * Reads the requested replay.
- * @throws RequestError bad_request.
- */
+/** Reads the requested replay. @throws RequestError bad_request. */
 function replayWanted(
   { form, team, params, cookies }: TeamRequest<'id'>,
   { database }: PageDeps,

@@ -95,7 +95,7 @@ t.test('deleting a paused sender ends its pause', async (t) => {
   t.equal(since.get(id), later(60).toISOString())
 })
 
-t.test('a pause of a queue by 0.1.0 also counts for its parts, once', async (t) => {
+t.test('a queue paused by 0.1.0 pauses its parts once', async (t) => {
   const id = '0190a1b2-0000-7000-8000-000000000002'
   for (const queue of ['deliver-whatsapp', 'deliver-whatsapp-parts'])
     await database.query(sql.unsafe`

@@ -356,7 +356,7 @@ t.test("an unsubscribe of a deleted team doesn't affect its batch", async (t) =>
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'unsubscribed' })
 })
 
-t.test('two batches of unsubscribes of the same teams, in opposite order, don’t deadlock', async (t) => {
+t.test('unsubscribes of the same teams in opposite order don’t deadlock', async (t) => {
   const { database } = service
   const teams = [await service.team(), await service.team()].sort()
   const ids = await Promise.all(teams.map((team) => storeEmails(service, team, [['ana@example.org']])))

@@ -73,7 +73,7 @@ t.test('events are only needed while recipients are pending', (t) => {
   t.end()
 })
 
-t.test('an email that is only for suppressed recipients bounces and is not sent', (t) => {
+t.test('an email to only suppressed recipients bounces unsent', (t) => {
   const change: EmailChange = { ...DEFERRED, pending: 'suppressed', left_out: true }
   const after = stateAfter(QUEUED, change, [])
   t.match(after, { status: 'bounced', suppression: 'applied' })

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
 import { purgeMessages } from '../../../../db/maintenance/retention/purge.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
+import { TEXTS } from '../../../../db/messages/texts.ts'
 import { createNames } from '../../../../db/process/dns.ts'
 import { idNow } from '../../../../db/process/ids.ts'
 import { networksOf } from '../../../../db/process/public-address.ts'
@@ -132,9 +133,8 @@ t.test("doesn't requeue failed messages of a disabled webhook", async (t) => {
   await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
   const [message] = await cli.json(['webhook', 'messages', team.id, endpoint.id, '--status', 'failed'])
   const requeue = ['webhook', 'requeue', team.id, '--force']
-  const words = 'The webhook is disabled. Enable it first.'
-  t.equal(await cli.fault([...requeue, '--webhook', endpoint.id]), words)
-  t.equal(await cli.fault([...requeue, message.id]), words)
+  t.equal(await cli.fault([...requeue, '--webhook', endpoint.id]), TEXTS.webhookDisabled)
+  t.equal(await cli.fault([...requeue, message.id]), TEXTS.webhookDisabled)
   t.match(await cli.json([...requeue, '--status', 'failed']), { requeued: 0 })
   await cli.json(['webhook', 'enable', team.id, endpoint.id])
   t.match(await cli.json([...requeue, message.id, '--dry-run']), { id: message.id })
@@ -215,7 +215,7 @@ t.test('a replay ends when its webhook is disabled', async (t) => {
   await cli.json(['webhook', 'disable', team.id, endpoint.id])
   await startWorker(t, service)
   await until('it ends', async () => /Failed/.test(textOf((await owner.get(location ?? '')).html)))
-  shows(t, await owner.get(location ?? ''), 'The webhook is disabled. Enable it first.')
+  shows(t, await owner.get(location ?? ''), TEXTS.webhookDisabled)
 })
 
 t.test('endpoints receive the same ID and bytes, with limited details', async (t) => {

@@ -102,7 +102,7 @@ t.test('custom headers are sent byte for byte, name and value', async (t) => {
   }
 })
 
-t.test('a value of 995 characters arrives intact in lines of at most 998 octets', async (t) => {
+t.test('a header of 995 characters arrives intact', async (t) => {
   const { deliver } = await start(t)
   const long = Array.from({ length: 995 }, (_, at) => String.fromCharCode(0x21 + (at % 94))).join('')
   const headers = {
@@ -127,7 +127,7 @@ t.test('a value of 995 characters arrives intact in lines of at most 998 octets'
   }
 })
 
-t.test('spaces in names and file names never make a line of only spaces, and arrive', async (t) => {
+t.test('spaces in names never make a line of only spaces', async (t) => {
   const { deliver } = await start(t)
   const filename = `a${' '.repeat(200)}b.pdf`
   const file = { filename, content_type: 'application/pdf', content_id: null, encoded: [Buffer.from('QQ==')] }
@@ -218,7 +218,7 @@ t.test('the sender keeps its name, and domains become punycode', async (t) => {
   t.equal(field(message, 'Reply-To'), 'r@xn--bcher-kva.test')
 })
 
-t.test('bodies of 1 MiB with endless lines arrive in lines of at most 998 octets', async (t) => {
+t.test('endless lines arrive in lines of at most 998 octets', async (t) => {
   const { deliver } = await start(t)
   const bodies = ['x'.repeat(1024 * 1024), 'é'.repeat(512 * 1024), `.${'\n.'.repeat(60_000)}`]
   for (const body of bodies) {
@@ -233,7 +233,7 @@ t.test('bodies of 1 MiB with endless lines arrive in lines of at most 998 octets
   }
 })
 
-t.test('every line end is normalised, and the signature is valid for the sent bytes', async (t) => {
+t.test('line ends are normalised before the signature', async (t) => {
   const { deliver } = await start(t)
   const message = await deliver({ html: '<p>a</p>\n<p>b</p>\r\n<p>c</p>\r<p>d</p>', text: 'a \n\n\n', dkim })
   t.notMatch(message.raw.toString('latin1'), /[^\r]\n|\r[^\n]/)

@@ -94,7 +94,7 @@ t.test('someone else’s email gives nothing, even with an unsigned reference', 
         t.strictSame(await read(relay, eventAbout(relay, event, { ...about, reference: given })), [])
 })
 
-t.test('a broken or hostile event gives nothing or a clear error, never another email’s event', async (t) => {
+t.test('a broken or hostile event never affects another email', async (t) => {
   const texts = [
     '',
     '{',

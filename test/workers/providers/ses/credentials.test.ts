@@ -54,7 +54,7 @@ async function serve(
   return `http://127.0.0.1:${await portOf(t, server)}/credentials`
 }
 
-t.test('a key unfit for a header is sent nowhere and is a sender failure', async (t) => {
+t.test('a key that no header can contain is a sender failure', async (t) => {
   const keys = { AWS_ACCESS_KEY_ID: 'AKIATEST\n', AWS_SECRET_ACCESS_KEY: 'test' }
   const { send, calls } = await start(t, keys)
   t.match(await send(), { kind: 'sender', trouble: 'connection', detail: /Invalid character in header/ })

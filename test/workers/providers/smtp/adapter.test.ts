@@ -181,7 +181,7 @@ t.test('a string that isn’t exactly one address is rejected unsent', async (t)
   t.equal(sink.messages().length, 1)
 })
 
-t.test('the envelope is as given, domains in punycode; outcomes keep the given address', async (t) => {
+t.test('the envelope has domains in punycode, outcomes the given address', async (t) => {
   const { url, lines } = await startSmtpScript(t, () => undefined)
   const to = ["O'Ne!l+x@EXAMPLE.com", 'ana@bücher.test', 'ana@xn--bcher-kva.test']
   const email = outgoingEmail({ to, return_path: 'b+Sig=1@bounces.demo.test' })

@@ -207,7 +207,7 @@ t.test('the final response has a separate time limit', async (t) => {
   t.equal(sink.messages().length, 1)
 })
 
-t.test('a send cut off after its final dot is unknown, before it is not', async (t) => {
+t.test('a send cut off after its final dot is unknown', async (t) => {
   for (const [step, kind] of [
     ['dot', 'unknown'],
     ['rcpt', 'deferred'],

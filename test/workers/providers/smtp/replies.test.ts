@@ -57,7 +57,7 @@ t.test('recipients over a server’s limit wait for the next message', async (t)
   t.match(atData(words), { kind: 'refused' }, 'the message as a whole')
 })
 
-t.test('a reply about the address counts after RCPT, or after DATA for a sole recipient', async (t) => {
+t.test('a reply after DATA counts for a sole recipient', async (t) => {
   for (const reply of [
     '550 5.1.1 x',
     '550 No such user',
@@ -77,8 +77,14 @@ t.test('a reply about our own set-up blames the sender', async (t) => {
     t.match(atRcpt(reply), { kind: 'policy', blames: 'identity' }, reply)
     t.match(atData(reply), { kind: 'policy', blames: 'identity' }, reply)
   }
-  const hourly = '550 Domain example.com has exceeded the max emails per hour (9/9)'
-  t.match(atRcpt(hourly), { kind: 'sender', trouble: 'slow' })
+  for (const limit of [
+    '550 Domain example.com has exceeded the max emails per hour (9/9)',
+    '550 5.4.5 Daily user sending limit exceeded',
+    '550 5.4.5 Daily SMTP relay limit exceeded',
+    '550 5.1.90 You have reached your daily limit for message recipients',
+  ])
+    for (const reply of [atRcpt(limit), atData(limit)])
+      t.match(reply, { kind: 'sender', trouble: 'slow' }, limit)
 })
 
 t.test('a reply with two codes is neither yes nor no', async (t) => {

@@ -1,12 +1,19 @@
 /** Writing a message to a fast connection: everything else runs between two slices. */
 import { PassThrough, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import DataStream from 'nodemailer/lib/smtp-connection/data-stream'
 import { inSlices } from '../../../../workers/providers/smtp/slices.ts'
 import t from '../../../support/tap.ts'
 
-/** Sends a message and returns the largest part that is written in one turn of the event loop. */
-async function send(message: readonly (string | Buffer)[]): Promise<{ bytes: Buffer; most: number }> {
+/**
+ * Sends a message. Returns its writes, the largest part that is written in one turn of the event loop, and
+ * the bytes that were written when the last slice was announced.
+ */
+async function send(
+  message: readonly (string | Buffer)[],
+): Promise<{ bytes: Buffer; writes: number; most: number; before: number }> {
   const taken: Buffer[] = []
+  let before = -1
   let [most, since, isOver] = [0, 0, false]
   const turn = (): void => {
     since = 0
@@ -21,16 +28,19 @@ async function send(message: readonly (string | Buffer)[]): Promise<{ bytes: Buf
       done()
     },
   })
-  inSlices(message).pipe(new PassThrough()).pipe(connection)
+  const onLast = () => {
+    before = Buffer.concat(taken).length
+  }
+  inSlices(message, onLast).pipe(new PassThrough()).pipe(connection)
   await finished(connection)
   isOver = true
-  return { bytes: Buffer.concat(taken), most }
+  return { bytes: Buffer.concat(taken), writes: taken.length, most, before }
 }
 
 t.test('a large message is written completely over many event loop turns', async (t) => {
   const file = Array.from({ length: 8 }, (_, index) => Buffer.alloc(358_800, index))
   const { bytes, most } = await send(['head\r\n\r\n', ...file, '\r\ntail\r\n'])
-  t.ok(bytes.equals(Buffer.concat([Buffer.from('head\r\n\r\n'), ...file, Buffer.from('\r\ntail\r\n')])))
+  t.ok(bytes.equals(Buffer.concat([Buffer.from('head\r\n\r\n'), ...file, Buffer.from('\r\ntail\r\n.\r\n')])))
   t.ok(most <= 128 * 1024, `${most} bytes in one turn`)
 })
 
@@ -45,8 +55,31 @@ t.test('beyond a megabyte there is time between slices, not only a turn', async 
   t.ok(ticks >= slices / 4, `${ticks} times`)
 })
 
-t.test('a small message is written in one turn', async (t) => {
-  const { bytes, most } = await send(['a'.repeat(20_000)])
-  t.equal(bytes.length, 20_000)
-  t.equal(most, 20_000)
+t.test('a small message and its final dot are one write', async (t) => {
+  const { bytes, writes, before } = await send(['a'.repeat(20_000)])
+  t.equal(bytes.toString(), `${'a'.repeat(20_000)}\r\n.\r\n`)
+  t.equal(writes, 1)
+  t.equal(before, 0, 'it counts as sent before that')
+})
+
+t.test('a message counts as sent before its final dot is written', async (t) => {
+  const { bytes, before } = await send(['head\r\n\r\n', Buffer.alloc(200_000, 'A'), '\r\ntail\r\n'])
+  t.equal(bytes.length - before, '\r\ntail\r\n.\r\n'.length)
+})
+
+t.test('dots at the start of lines are escaped as nodemailer escapes them', async (t) => {
+  const texts = [
+    '.',
+    '.\r\n.\r\n..\r\n.a',
+    'a\r\n.\r\nQUIT\r\n',
+    'bare\n.\nline\r.\rbreaks\n\r.\r\r\n.\n\n.',
+    'ends with a break\n',
+    'no dots\r\n\r\n',
+  ]
+  for (const text of texts) {
+    const nodemailers = new DataStream()
+    nodemailers.end(Buffer.from(text))
+    const expected = Buffer.concat(await nodemailers.toArray()).toString()
+    t.equal((await send([text])).bytes.toString(), expected, JSON.stringify(text))
+  }
 })
