@@ -154,7 +154,7 @@ t.test('previews unsaved text without storing it', async (t) => {
   t.match(page.html, /<iframe sandbox name="preview"/)
   t.match(
     page.html,
-    /<input id="form-preview\.v\.name" dir="auto" name="v\.name" type="text" value="\[name\]" form="editor"/,
+    /<input id="form-sample-values\.v\.name" dir="auto" name="v\.name" type="text" value="\[name\]" form="editor"/,
   )
   const form = { html: '<p>Dear {{name}} of {{city}}</p>', text: 'Dear {{name}}', 'v.name': '<Ana>' }
   const shown = await editor.post(`${path}/preview`, form)
@@ -364,7 +364,7 @@ t.test('previews have the same limits as sends', async (t) => {
     text: '',
   })
   const shown = await editor.get(most.location ?? '')
-  t.equal(shown.html.match(/id="form-preview\.v\.s[^>]+ form="editor"/g)?.length, 50)
+  t.equal(shown.html.match(/id="form-sample-values\.v\.s[^>]+ form="editor"/g)?.length, 50)
   t.equal(shown.html.match(/>Value of s\d+</g)?.length, 50, 'a test has its own')
   shows(t, shown, 's19, s20 and 9980 more')
 })
