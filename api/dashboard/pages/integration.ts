@@ -98,7 +98,7 @@ function testRecipients({ test }: PageTeam): Section[] {
     }),
     {
       id: 'recipients',
-      grow: ['Outcome'],
+      wrap: ['Outcome'],
       note: 'At any domain, and any number with these last digits.',
       empty: '',
     },
