@@ -68,7 +68,7 @@ t.test("an address that isn't a contact has a page", async (t) => {
   shows(t, email, /To Una <una@stranger\.test> not a contact/)
   const page = await viewer.get(path)
   t.equal(page.status, 404)
-  shows(t, page, /una@stranger\.test not a contact This address isn’t a contact.* Messages .*Second .*First/)
+  shows(t, page, /una@stranger\.test not a contact This address isn’t a contact.* Second .*First/)
   t.notMatch(page.html, 'Add to contacts')
   const added = await editor.press(path, at('contacts'))
   t.match(added, { status: 303, location: path })
@@ -76,7 +76,7 @@ t.test("an address that isn't a contact has a page", async (t) => {
   t.notMatch(textOf((await viewer.get(at(`emails/${body.id}`))).html), 'not a contact')
   const odd = await viewer.get(at('contacts/nonsense'))
   t.equal(odd.status, 404)
-  t.notMatch(odd.html, '<h2>Messages</h2>')
+  t.notMatch(odd.html, '<table')
 })
 
 t.test('properties are sorted by name, ignoring case', async (t) => {
