@@ -104,6 +104,10 @@ export function* causes(error: unknown): Generator<Error & { code?: unknown }> {
 /** Returns the message of an error, or a thrown value as text. */
 export const errorWords = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+/** Returns the code of an error of Node.js or PostgreSQL, such as ENOENT. */
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+
 /** Returns the result, or the RequestError that was thrown. Other errors pass through. */
 export function resultOrError<T>(make: () => T): T | RequestError {
   try {

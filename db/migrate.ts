@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
 import { checkDefaultPlan } from './accounts/teams/create.ts'
-import { errorWords, RequestError } from './errors.ts'
+import { codeOf, errorWords, RequestError } from './errors.ts'
 import { connect, isPooled, isSameDatabase, liftTimeLimit, nameConnections } from './postgres/connect.ts'
 import { turnOffJit } from './postgres/jit.ts'
 import { openDatabase } from './postgres/pool.ts'
@@ -37,7 +37,7 @@ const TRY_PAUSE = 600
 /** Lock timeout and deadlock. The file's transaction is rolled back. */
 const GIVES_WAY = new Set(['55P03', '40P01'])
 function unlessItGaveWay(error: unknown): void {
-  if (!GIVES_WAY.has(String((error as { code?: unknown }).code))) throw error
+  if (!GIVES_WAY.has(codeOf(error) ?? '')) throw error
 }
 /** The application name of the session that runs the files. Only the process with the lock uses it. */
 const RUNNER = 'heliograph migrate: files'
@@ -188,14 +188,14 @@ const NOT_ALLOWED = '42501'
 
 /** Adds the missing grants to a "permission denied" error, the most common problem with a new database. */
 async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
-  if ((error as { code?: unknown }).code !== NOT_ALLOWED) return error
+  if (codeOf(error) !== NOT_ALLOWED) return error
   const { rows } = await client.query<{ grants: string }>(`
     select concat_ws('; ',
       case when not has_schema_privilege(name, 'create') then format('grant create on schema %I to %I', name, current_user) end,
       case when not has_database_privilege(current_database(), 'create')
         then format('grant create on database %I to %I', current_database(), current_user) end) as grants
     from coalesce(current_schema(), 'public') as name`)
-  const { message } = error as Error
+  const message = errorWords(error)
   const grants = rows[0]?.grants
   return grants
     ? new RequestError('unavailable', `${message}: ${grants}`)

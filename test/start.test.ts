@@ -17,6 +17,8 @@ import t from './support/tap.ts'
 import { until } from './support/worker.ts'
 
 const ROOT = join(import.meta.dirname, '..')
+/** What `npm start` and `npm run admin` start with. */
+const PRELOAD = ['--import', './db/process/preload.js']
 const SOURCES = ['api', 'workers', 'db', 'test', 'package.json']
 // Below the range of ephemeral ports, so that no other process gets one by chance.
 const port = (): string => String(randomInt(20_000, 30_000))
@@ -47,7 +49,8 @@ const npmStart = (env: Record<string, string>): Started => run(env, 'npm', ['sta
 /**
  * Runs the program of `npm start` directly, for cases where it can't start. npm itself would double the time.
  */
-const cannotStart = (env: Record<string, string>): Started => run(env, process.execPath, ['test/start.ts'])
+const cannotStart = (env: Record<string, string>): Started =>
+  run(env, process.execPath, [...PRELOAD, 'test/start.ts'])
 
 function run(env: Record<string, string>, command: string, args: readonly string[]): Started {
   let said = ''
@@ -111,10 +114,11 @@ const admin = <T>(...args: string[]): Promise<T> => adminOn<T>({}, ...args)
 
 /** Runs the CLI with settings. */
 async function adminOn<T>(settings: Record<string, string>, ...args: string[]): Promise<T> {
-  const { stdout } = await runProgram(process.execPath, [join(checkout, 'db/admin/main.ts'), ...args], {
-    cwd: checkout,
-    env: { ...ENVIRONMENT, ...settings },
-  })
+  const { stdout } = await runProgram(
+    process.execPath,
+    [...PRELOAD, join(checkout, 'db/admin/main.ts'), ...args],
+    { cwd: checkout, env: { ...ENVIRONMENT, ...settings } },
+  )
   return JSON.parse(stdout)
 }
 

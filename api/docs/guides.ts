@@ -44,9 +44,9 @@ const VALUES: Readonly<Record<string, string | number>> = {
   upload_mib: MAX_UPLOAD_BYTES / MIB,
   max_strings: MAX_JSON_STRINGS.toLocaleString('en'),
   max_values: MAX_JSON_VALUES.toLocaleString('en'),
-  team_mib: BODY_BUDGET.ofOne / MIB,
-  unauthenticated_mib: BODY_BUDGET.unproved / MIB,
-  total_mib: BODY_BUDGET.inAll / MIB,
+  team_mib: BODY_BUDGET.perOwner / MIB,
+  unauthenticated_mib: BODY_BUDGET.unauthenticated / MIB,
+  total_mib: BODY_BUDGET.total / MIB,
   wait_s: BODY_BUDGET.patience / 1_000,
   test_recipients: testRecipients,
 }

@@ -39,7 +39,7 @@ const routes = [
     method: 'POST',
     path: '/hooks/smtp',
     access: 'public',
-    readsProved: true,
+    readsAuthenticated: true,
     async handle({ bytes, headers, now }, deps) {
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
       const body = await bytes()

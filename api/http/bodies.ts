@@ -72,7 +72,7 @@ export type Body = {
  * Whose bodies share a limit and are parsed in turn: a team, a user or a public path. All unauthenticated
  * bodies share another limit.
  */
-export type Owner = { name: string; isProved: boolean }
+export type Owner = { name: string; isAuthenticated: boolean }
 
 export type Bodies = {
   /** Runs the work of a request, which can read its body. */
@@ -81,11 +81,18 @@ export type Bodies = {
 
 /** Returns the counts that a body of this owner is part of, with the limit of each. */
 function boundsOf(
-  { name, isProved }: Owner,
-  { ofOne, unproved, atOneDoor, inAll }: Budget,
+  { name, isAuthenticated }: Owner,
+  { perOwner, unauthenticated, perPath, total }: Budget,
 ): [string, number][] {
-  const own: [string, number] = [`of ${name}`, isProved ? ofOne : Math.min(atOneDoor, unproved)]
-  return [['all', inAll], own, ...(isProved ? [] : [['of strangers', unproved] satisfies [string, number]])]
+  const own: [string, number] = [
+    `of ${name}`,
+    isAuthenticated ? perOwner : Math.min(perPath, unauthenticated),
+  ]
+  return [
+    ['all', total],
+    own,
+    ...(isAuthenticated ? [] : [['of unauthenticated', unauthenticated] satisfies [string, number]]),
+  ]
 }
 
 /**

@@ -10,10 +10,10 @@ const MIB = 1024 * 1024
  * a team, and those of one path leave some for other paths.
  */
 export const BODY_BUDGET = {
-  ofOne: 12 * MIB,
-  unproved: 7 * MIB,
-  atOneDoor: 3.5 * MIB,
-  inAll: 20 * MIB,
+  perOwner: 12 * MIB,
+  unauthenticated: 7 * MIB,
+  perPath: 3.5 * MIB,
+  total: 20 * MIB,
   patience: 25_000,
 }
 export type Budget = typeof BODY_BUDGET
@@ -26,16 +26,16 @@ export const LARGE_BODIES_SHARE = 7 / 8
  * The limits with little memory: enough for a body of 3.5 MiB of a team, and for the largest post of a hook,
  * 3 MiB.
  */
-const SMALLEST = { ofOne: 4 * MIB, unproved: 3.5 * MIB, inAll: 8 * MIB }
+const SMALLEST = { perOwner: 4 * MIB, unauthenticated: 3.5 * MIB, total: 8 * MIB }
 
 /** Returns the limits of a process. @param limit its memory limit in bytes */
 export const budgetFor = (limit: number): Budget => ({
   ...BODY_BUDGET,
-  ofOne: byMemory(limit, SMALLEST.ofOne, BODY_BUDGET.ofOne),
-  unproved: byMemory(limit, SMALLEST.unproved, BODY_BUDGET.unproved),
-  inAll: byMemory(limit, SMALLEST.inAll, BODY_BUDGET.inAll),
+  perOwner: byMemory(limit, SMALLEST.perOwner, BODY_BUDGET.perOwner),
+  unauthenticated: byMemory(limit, SMALLEST.unauthenticated, BODY_BUDGET.unauthenticated),
+  total: byMemory(limit, SMALLEST.total, BODY_BUDGET.total),
 })
 
 /** The size of the largest body that fits into the limits. */
-export const largestBody = ({ ofOne }: Budget): number =>
-  Math.min(MAX_BODY_BYTES, Math.floor(ofOne * LARGE_BODIES_SHARE))
+export const largestBody = ({ perOwner }: Budget): number =>
+  Math.min(MAX_BODY_BYTES, Math.floor(perOwner * LARGE_BODIES_SHARE))

@@ -147,7 +147,7 @@ async function answerOf<D extends HttpDeps>(found: RouteMatch<D>, deps: D, ctx: 
   const now = deps.clock()
   const log = deps.log.child({ request_id: ctx.state.id })
   if (route.access === 'public') {
-    const owner = { name: route.path, isProved: route.readsProved ?? false }
+    const owner = { name: route.path, isAuthenticated: route.readsAuthenticated ?? false }
     return deps.bodies.during(owner, ctx.req, async (body) =>
       route.handle(await requestOf(found, ctx, { body, now }), { ...deps, log }),
     )
@@ -161,7 +161,7 @@ async function answerOf<D extends HttpDeps>(found: RouteMatch<D>, deps: D, ctx: 
   ctx.state.caller = key === null ? { team_id } : { team_id, key }
   authorize(principal, route.access)
   const database = inTurn(deps, team_id, route)
-  return deps.bodies.during({ name: team_id, isProved: true }, ctx.req, async (body) =>
+  return deps.bodies.during({ name: team_id, isAuthenticated: true }, ctx.req, async (body) =>
     route.handle({ ...(await requestOf(found, ctx, { body, now })), principal }, { ...deps, log, database }),
   )
 }

@@ -81,7 +81,7 @@ type RouteOptions<B, Q> = {
 export type PublicRoute<D, B = unknown, Q = unknown> = RouteOptions<B, Q> & {
   access: 'public'
   /** True if the handler verifies its caller before it reads the body. */
-  readsProved?: true
+  readsAuthenticated?: true
   handle(request: Request<B, Q>, deps: D): Promise<Answer>
 }
 

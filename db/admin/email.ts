@@ -16,55 +16,50 @@ import { showEmail } from '../messages/emails/show.ts'
 import type { EmailStatus } from '../messages/emails/status.ts'
 import type { ListedEmail } from '../messages/emails/view.ts'
 import type { Admin } from './context.ts'
-import { atMost, count, instant, only, uuidArgument, words } from './input.ts'
+import { atMost, count, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { type RequeueFilter, requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
 import { TEXTS } from './texts.ts'
+import { sinceFlag, type TimeRangeOptions, toRange, untilFlag } from './time-range.ts'
 
 const EVER = new Date(0)
 
-type FilterOptions = Omit<EmailFilter, 'team_id' | 'template_id' | 'broadcast_id'> & {
-  template?: string
-  broadcast?: string
-}
+type FilterOptions = TimeRangeOptions &
+  Omit<EmailFilter, 'team_id' | 'template_id' | 'broadcast_id' | 'from' | 'to'> & {
+    template?: string
+    broadcast?: string
+  }
 type ListOptions = { status?: EmailStatus; scheduled?: boolean; limit: number }
 type FindOptions = FilterOptions & { team?: string; limit: number }
 
-/** The filters of emails, except their status. */
+/** The filters of emails, except their status and `--since`. */
 const filterFlags = (command: Command): Command =>
-  command
+  untilFlag(command, 'accepted before this time')
     .option('--recipient <address>', 'sent to this address, in any spelling, including cc and bcc')
     .option('--id <id>', 'the email’s ID, idempotency key, X-Request-Id, Message-ID or provider ID')
     .option('--subject <words>', 'subject contains all these words, in any order', words)
-    .option('--from <time>', 'accepted at this time or later, such as 2026-01-31', instant)
-    .option('--to <time>', 'accepted before this time', instant)
     .option('--domain <name>', 'sent from this domain')
     .option('--template <id>', 'created from this template', uuidArgument)
     .option('--broadcast <id>', 'in this broadcast', uuidArgument)
     .option('--tag <tag>', 'with this tag')
 
-const filterOf = ({ recipient, id, subject, from, to, status, domain, tag, ...made }: FilterOptions) => ({
+const filterOf = ({ recipient, id, subject, status, domain, tag, ...others }: FilterOptions) => ({
   recipient,
   id,
   subject,
-  from,
-  to,
+  ...toRange(others),
   status,
   domain,
-  template_id: made.template,
-  broadcast_id: made.broadcast,
+  template_id: others.template,
+  broadcast_id: others.broadcast,
   tag,
 })
 
-type RequeueOptions = FilterOptions & { since?: Date; force?: boolean }
+type RequeueOptions = FilterOptions & { force?: boolean }
 
-/** The filter of a requeue. If both `from` and `since` are set, the later one counts. */
-function requeueFilter({ force = false, since, ...options }: RequeueOptions) {
-  const filter = filterOf(options)
-  const from = since && (!filter.from || since > filter.from) ? since : filter.from
-  return { ...filter, from, whose: 'all', force } as const
-}
+const requeueFilter = ({ force = false, ...options }: RequeueOptions) =>
+  ({ ...filterOf(options), whose: 'all', force }) as const
 
 const depsOf = async (admin: Admin) => ({
   tx: await admin.database(),
@@ -114,7 +109,8 @@ export const verbs: Verbs = (noun) => {
   )
 
   const anywhere = verb('find', 'Find emails of any team, newest first, without their bodies')
-  listed(filterFlags(anywhere).option('--team <team>', 'only this team', uuidArgument), 100).action(
+  const filtered = filterFlags(sinceFlag(anywhere, 'accepted at this time or later, such as 2026-01-31'))
+  listed(filtered.option('--team <team>', 'only this team', uuidArgument), 100).action(
     answer(({ team, limit, ...options }: FindOptions) =>
       find(admin, { ...filterOf(options), team_id: team }, limit),
     ),

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { LARGEST_FIGURE } from '../accounts/plans/limits.ts'
-import { RequestError } from '../errors.ts'
+import { errorWords, RequestError } from '../errors.ts'
 import { fill } from '../fill.ts'
 import { parseAddress, parseMailbox } from '../validation/address.ts'
 import { exampleMoment, isMoment } from '../validation/moments.ts'
@@ -143,7 +143,7 @@ export async function fileJson(name: string): Promise<unknown> {
   } catch (error) {
     throw new RequestError(
       'bad_request',
-      fill(TEXTS.notJson, { file: shownAs(name), reason: (error as SyntaxError).message }),
+      fill(TEXTS.notJson, { file: shownAs(name), reason: errorWords(error) }),
     )
   }
 }

@@ -70,6 +70,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
         const { force: _force, dryRun: _dryRun, ...chosen } = options
         if (id === undefined && Object.keys(chosen).length === 0) {
           const filters = command.options
+            .filter(({ hidden }) => !hidden)
             .map(({ long }) => long)
             .filter((long) => !NOT_FILTERS.includes(long ?? ''))
           throw new RequestError('bad_request', fill(TEXTS.whichMessages, { filters: filters.join(', ') }))

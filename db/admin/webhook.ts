@@ -28,12 +28,13 @@ import {
 import { replayOf } from '../messages/webhooks/replay.ts'
 import { showWebhook } from '../messages/webhooks/show.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { atMost, instant, only, uuidArgument, words } from './input.ts'
+import { atMost, only, uuidArgument, words } from './input.ts'
 import type { Verbs } from './noun.ts'
 import { type RequeueFilter, requeueVerb } from './requeue.ts'
+import { sinceFlag, type TimeRangeOptions, toRange, untilFlag } from './time-range.ts'
 
 type Given = { url?: string; name?: string; types?: string; domain?: string }
-type Replayed = { from?: Date; to?: Date; type?: string; failed?: boolean }
+type Replayed = TimeRangeOptions & { type?: string; failed?: boolean }
 
 const fieldsOf = ({ url, name, types, domain }: Given): EndpointFields => ({
   url,
@@ -175,14 +176,14 @@ const stateVerbs: Verbs = ({ verb, look, change, admin }) => {
   verb('test TEAM ID', 'Send a message of type webhook.test to a webhook').action(
     change(async (by, team: string, id: string) => ({ id, ...(await testEndpoint(by, team, id)) })),
   )
-  verb('replay TEAM ID', 'Send the messages of a webhook again, with the same IDs and bodies')
-    .option('--from <time>', 'only events at this time or later', instant)
-    .option('--to <time>', 'only events before this time', instant)
+  const replay = verb('replay TEAM ID', 'Send the messages of a webhook again, with the same IDs and bodies')
+  untilFlag(sinceFlag(replay, 'only events at this time or later'), 'only events before this time')
     .option('--type <type>', 'only this type')
     .option('--failed', 'only failed messages')
     .action(
-      look(async (database, team: string, id: string, { failed = false, ...range }: Replayed) => {
-        const given = await replayOf(database, team, id, { ...range, what: failed ? 'failed' : 'over' })
+      look(async (database, team: string, id: string, { failed = false, type, ...range }: Replayed) => {
+        const what = failed ? 'failed' : 'over'
+        const given = await replayOf(database, team, id, { ...toRange(range), type, what })
         return admin.runBackgroundJob({ kind: 'webhook.replay', given, team_id: team })
       }),
     )

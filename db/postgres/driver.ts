@@ -4,6 +4,7 @@
  * that no longer responds is closed. Behind a pooler, no session state is used (no startup parameters, no
  * prepared statements) except for the settings that poolers keep.
  */
+
 import pg from 'pg'
 import {
   BackendTerminatedError,
@@ -11,6 +12,7 @@ import {
   createDriverFactory,
   type DriverFactory,
 } from 'slonik'
+import { codeOf } from '../errors.ts'
 import { readDatabaseUrl } from './address.ts'
 import { isPooled, setSession, wayTo } from './connect.ts'
 import { copyOut, isCopy } from './copy.ts'
@@ -55,10 +57,9 @@ const types = { getTypeParser: parserOf } as unknown as pg.CustomTypesConfig
 /** Converts errors of a lost connection to slonik's own, so that it drops the connection. */
 function toldToSlonik(error: unknown): unknown {
   if (!(error instanceof Error)) return error
-  const { code } = error as { code?: unknown }
   if (/connection terminated unexpectedly/i.test(error.message))
     return new BackendTerminatedUnexpectedlyError(error)
-  if (code === '57P01' || /connection terminated/i.test(error.message))
+  if (codeOf(error) === '57P01' || /connection terminated/i.test(error.message))
     return new BackendTerminatedError(error)
   return error
 }

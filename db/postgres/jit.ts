@@ -2,7 +2,9 @@
  * Turns just-in-time compilation off for our role in our database. Compiling any of our statements is slower
  * than running it, and the planner decides by estimated cost. Other roles and databases keep their setting.
  */
+
 import type { Client } from 'pg'
+import { errorWords } from '../errors.ts'
 
 /** Any number that no other program uses as an advisory lock on this database. */
 const LOCK = 7_041_989
@@ -40,6 +42,6 @@ export async function turnOffJit(client: Client): Promise<JitChange | null> {
     return rowCount ? { statement, reason: null } : null
   } catch (error) {
     await client.query('rollback')
-    return { statement, reason: (error as Error).message }
+    return { statement, reason: errorWords(error) }
   }
 }

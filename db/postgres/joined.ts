@@ -61,7 +61,7 @@ export function joining<R>(
 ) {
   /** The prepared borders of this connection. */
   const prepared = new Set<Border>()
-  let begins = false
+  let isBegin = false
   let committed = false
   const sendBorder = async (border: Border): Promise<R> => {
     const result = await send({ name: border, text: BORDERS[border] })
@@ -70,15 +70,15 @@ export function joining<R>(
   }
   return async (statement: Statement): Promise<R> => {
     const { text, values = [], name } = statement
-    const isFirst = begins
-    begins = text === BEGIN
-    if (begins) committed = false
+    const isFirst = isBegin
+    isBegin = text === BEGIN
+    if (isBegin) committed = false
     if (committed) {
       committed = false
       if (text !== COMMIT) throw new Error(`the transaction has been committed before: ${text}`)
       return read({ ...NOTHING, command: COMMIT, oid: 0 })
     }
-    if (begins || (isFirst && (text === COMMIT || text === ROLLBACK)))
+    if (isBegin || (isFirst && (text === COMMIT || text === ROLLBACK)))
       return read({ ...NOTHING, command: text, oid: 0 })
     if (isFirst) {
       // Only one statement can be prepared, and only a text without values can contain several.

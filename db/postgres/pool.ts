@@ -184,15 +184,13 @@ const isAmong = (
  * True if a connection could not be made (no route, name server or socket). Checking only the code isn't
  * enough, because a missing file is also ENOENT.
  */
-const isUnreached = (fault: NodeJS.ErrnoException): boolean =>
-  fault.syscall === 'connect' || fault.syscall === 'getaddrinfo'
+const isUnreached = (fault: Error): boolean =>
+  'syscall' in fault && (fault.syscall === 'connect' || fault.syscall === 'getaddrinfo')
 
 /** True if an error means that the database could not be reached or did not respond in time. */
 export const isDatabaseUnavailable = (error: unknown): boolean =>
   isAmong(error, [...LOST, ...CANCELLED], UNAVAILABLE_CODES) ||
-  [...causes(error)].some(
-    (fault) => CODELESS.has(fault.message) || isUnreached(fault as NodeJS.ErrnoException),
-  )
+  [...causes(error)].some((fault) => CODELESS.has(fault.message) || isUnreached(fault))
 
 /** True if a statement was cancelled because of its time limit, while the database is available. */
 export const isTooSlow = (error: unknown): boolean => isAmong(error, CANCELLED, new Set(['57014']))

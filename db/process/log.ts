@@ -9,7 +9,8 @@ export type Log = Logger
 
 const describeError = (error: unknown): unknown => {
   if (!(error instanceof Error)) return { message: String(error) }
-  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  const { cause } = error
+  const code = 'code' in error ? error.code : undefined
   return {
     type: error.name,
     message: error.message,

@@ -1,6 +1,7 @@
 /**
  * Runs work that would block the process in one thread, which starts with the first task and ends when idle.
  */
+import { codeOf } from '../errors.ts'
 
 /** In milliseconds. */
 const THREAD_IDLE_MS = 60_000
@@ -30,6 +31,7 @@ export async function openThread<Task, Answer>(
 
 /** True if the thread died during its task: aborted, out of memory or exited. Other errors are our own. */
 export const isThreadDeath = (error: unknown): boolean => {
-  const { name, code, message } = error as Error & { code?: string }
-  return name === 'AbortError' || code === 'ERR_WORKER_OUT_OF_MEMORY' || message.startsWith('worker exited')
+  if (!(error instanceof Error)) return false
+  const isOutOfMemory = codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY'
+  return error.name === 'AbortError' || isOutOfMemory || error.message.startsWith('worker exited')
 }

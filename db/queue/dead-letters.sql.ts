@@ -2,11 +2,13 @@
  * Dead letters: jobs that failed, in the queue `<name>-dead` until someone redrives or requeues them. The row
  * and its original job have the ID `source_id`.
  */
+
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { countRow, row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/snapshot.sql.ts'
+import { keysOf } from '../validation/keys.ts'
 import { deadLetterQueue, JOBS, type JobName, type Payload, SCHEDULE_QUEUES } from './jobs.ts'
 import { deadReason } from './pgboss.sql.ts'
 
@@ -27,10 +29,7 @@ export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   and not exists (
     select from pgboss.job d where d.name = ${deadLetterQueue(job)} and d.source_id = ${id} and d.state <= 'active' offset 0)`
 
-const KNOWN = [
-  ...(Object.keys(JOBS) as JobName[]).flatMap((job) => [job, deadLetterQueue(job)]),
-  ...SCHEDULE_QUEUES,
-]
+const KNOWN = [...keysOf(JOBS).flatMap((job) => [job, deadLetterQueue(job)]), ...SCHEDULE_QUEUES]
 
 const queueRow = row({ name: string() })
 

@@ -5,7 +5,9 @@
  * 250 ms, not one per message. Positions are stored as pg-boss's priorities. If a queue's groups have their
  * own order (jobs.ts, by_group), a paused one delays no other.
  */
+
 import type { Tx } from '../postgres/pool.ts'
+import { fromKeys } from '../validation/keys.ts'
 import { readQueuePosition } from './fair-queue.sql.ts'
 import {
   hasLanesByGroup,
@@ -86,8 +88,7 @@ function createLine(job: SharedJob) {
 
 export type Lines = Readonly<Record<SharedJob, ReturnType<typeof createLine>>>
 
-export const createLines = (): Lines =>
-  Object.fromEntries(SHARED_JOBS.map((job) => [job, createLine(job)])) as Lines
+export const createLines = (): Lines => fromKeys(SHARED_JOBS, createLine)
 
 /** Returns positions for returning jobs of any queue. None if the queue has no order. */
 export async function positionsOfReturning<J extends JobName>(

@@ -3,10 +3,12 @@
  * keep the CLI from loading it. Failing jobs, and completing those with an output, is left to pg-boss
  * (boss.ts).
  */
+
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../postgres/rows.ts'
+import { keysOf } from '../validation/keys.ts'
 import { deadLetterQueue, JOB_RETENTION_S, JOBS, type JobName } from './jobs.ts'
 
 const openRow = row({ active: boolean(), at: string(), dead: boolean() })
@@ -96,7 +98,7 @@ function statusOf(job: JobName, most: number) {
  * to a minute ago.
  */
 export async function queueStatus(database: Database, most = MAX_COUNTED): Promise<QueueStatus[]> {
-  const each = (Object.keys(JOBS) as JobName[]).map((job) => statusOf(job, most))
+  const each = keysOf(JOBS).map((job) => statusOf(job, most))
   const rows = await database.transaction(async (tx) => {
     await tx.query(sql.unsafe`select set_config('statement_timeout', ${String(STATUS_TIMEOUT)}, true)`)
     return tx.any(sql.type(statusRow)`${sql.join(each, sql.fragment` union all `)}`)

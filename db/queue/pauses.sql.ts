@@ -2,17 +2,19 @@
  * Rows of paused_queues: queues that an operator or a restore has paused. On a restored copy that has not
  * been checked yet, delivery queues count as paused without a row.
  */
+
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { row } from '../postgres/rows.ts'
+import { keysOf } from '../validation/keys.ts'
 import { JOBS, type JobName, PART_OF } from './jobs.ts'
 
 /** The reason for an automatic pause: the database was restored or copied. */
 export const RESTORED = 'restored'
 
 /** The queues that send messages and webhooks. */
-export const DELIVERY_QUEUES = (Object.keys(JOBS) as JobName[]).filter((job) => job.startsWith('deliver-'))
+export const DELIVERY_QUEUES = keysOf(JOBS).filter((job) => job.startsWith('deliver-'))
 
 const pauseRow = row({
   queue: string(),

@@ -12,24 +12,23 @@ import { anEmail, world } from '../support/service.ts'
 import t, { type Test } from '../support/tap.ts'
 import { startProcess, until } from '../support/worker.ts'
 
-async function start(t: Test) {
-  const api = await startApi(t, (await testDatabase(t)).url)
-  const port = Number(new URL(api.base).port)
-  const say = async (text: string): Promise<string> =>
-    await new Promise((resolve, reject) => {
-      let heard = ''
-      const socket = connect(port, '127.0.0.1', () => socket.write(text))
-      socket.on('data', (chunk) => {
-        heard += chunk.toString()
-      })
-      socket.once('end', () => resolve(heard))
-      socket.once('error', reject)
+const { url } = await testDatabase(t)
+/** The process of the tests that don't load or kill it. */
+const shared = await startApi(t, url)
+
+/** Sends bytes to it. @returns all that it sends before it closes the connection. */
+const say = async (text: string): Promise<string> =>
+  await new Promise((resolve, reject) => {
+    let heard = ''
+    const socket = connect(Number(new URL(shared.base).port), '127.0.0.1', () => socket.write(text))
+    socket.on('data', (chunk) => {
+      heard += chunk.toString()
     })
-  return { api, say }
-}
+    socket.once('end', () => resolve(heard))
+    socket.once('error', reject)
+  })
 
 t.test('bytes that aren’t HTTP get an error in the envelope', async (t) => {
-  const { say } = await start(t)
   for (const text of [
     'nonsense\r\n\r\n',
     'GET /v1/contacts/\u00fc@example.com HTTP/1.1\r\nHost: x\r\n\r\n',
@@ -46,7 +45,6 @@ t.test('bytes that aren’t HTTP get an error in the envelope', async (t) => {
 })
 
 t.test('stray bytes after a request don’t replace its response', async (t) => {
-  const { say } = await start(t)
   const heard = await say('GET /ready HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n')
   t.match(heard, /^HTTP\/1\.1 200 [\s\S]*HTTP\/1\.1 400 /)
 })
@@ -80,12 +78,6 @@ t.test('SIGTERM under load finishes every request and exits with 0', async (t) =
   t.strictSame([emails, jobs], [answered.length, answered.length])
 })
 
-t.test('SIGTERM exits with 0', async (t) => {
-  const { api } = await start(t)
-  api.kill('SIGTERM')
-  t.equal(await api.exited, 0)
-})
-
 const PROCESS = join(import.meta.dirname, '../../db/process')
 
 async function scratch(t: Test): Promise<string> {
@@ -103,8 +95,7 @@ const cacheOf = (preload: string, env: Record<string, string> = {}): string =>
 
 t.test('a killed process has cached its compiled code for the next one', async (t) => {
   const directory = await scratch(t)
-  const url = (await testDatabase(t)).url
-  const api = await startApi(t, url, { NODE_COMPILE_CACHE: directory })
+  const api = await startApi(t, (await testDatabase(t)).url, { NODE_COMPILE_CACHE: directory })
   api.kill('SIGKILL')
   await api.exited
   const kept = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((each) =>
@@ -136,7 +127,6 @@ t.test('processes load version 3 of zod', (t) => {
 })
 
 t.test('connections are named after their process unless the URL names them', async (t) => {
-  const { url } = await testDatabase(t)
   const client = await connectTo(url)
   t.teardown(() => client.end())
   const names = async (): Promise<string[]> => {
@@ -146,10 +136,9 @@ t.test('connections are named after their process unless the URL names them', as
     )
     return rows.map(({ name }) => name).filter((name) => name !== 'heliograph listen')
   }
-  const own = await startApi(t, url)
   await until('web has named its connections', async () => (await names()).join() === 'heliograph web')
-  own.kill()
-  await own.exited
+  shared.kill('SIGTERM')
+  t.equal(await shared.exited, 0, 'SIGTERM ends it with 0')
   const worker = await startProcess(t, 'workers/main.ts', {
     DATABASE_URL: url,
     SMTP_URL: 'smtp://127.0.0.1:9',
@@ -159,5 +148,4 @@ t.test('connections are named after their process unless the URL names them', as
   await worker.exited
   await startApi(t, `${url}?application_name=mine`)
   await until('the URL’s name wins', async () => (await names()).join() === 'mine')
-  t.pass()
 })

@@ -103,7 +103,7 @@ const LIMITS: Readonly<Record<string, readonly string[]>> = {
   attachments: [`${limit('NewEmail.attachments', 'maxItems')} per email`],
   body: [mib(MAX_BODY_BYTES), `${whole(MAX_JSON_STRINGS)} strings`, `${whole(MAX_JSON_VALUES)} values`],
   'bodies at once, per process': [
-    ...[BODY_BUDGET.ofOne, BODY_BUDGET.unproved, BODY_BUDGET.inAll].map(mib),
+    ...[BODY_BUDGET.perOwner, BODY_BUDGET.unauthenticated, BODY_BUDGET.total].map(mib),
     `${BODY_BUDGET.patience / 1_000} s`,
   ],
   'html and text': [mib(LARGEST_PART)],

@@ -8,7 +8,7 @@ import type { Tx } from '../../db/postgres/pool.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { anEmailRow } from '../support/reports.ts'
 import type { TestTeam } from '../support/service.ts'
-import { atLeast, atMost, type Figure, median, QUICK, upTo } from './figures.ts'
+import { atLeast, atMost, type Figure, median, QUICK, upTo, withoutGoal } from './figures.ts'
 import { flood, mail, offered, oneByOne } from './load.ts'
 import { type Place, type Rig, takeTurns, type Watched } from './rig.ts'
 
@@ -122,9 +122,9 @@ export async function measureAccepts(place: Place): Promise<Accepts> {
   }
 }
 
-/** Returns rows 1, 2 and 4 of the measurement. */
+/** Returns rows 1, 2 and 4 of the measurement. Row 25 has the goals of accepts. */
 export const acceptFigures = (measured: Accepts): Figure[] => [
-  atLeast(2.5, {
+  withoutGoal({
     row: '1',
     measure: 'POST /v1/emails, 64 connections, 50 teams, 2 KB',
     ours: measured.many,
@@ -140,7 +140,7 @@ export const acceptFigures = (measured: Accepts): Figure[] => [
     unit: 'emails/s',
     note: 'reference: row 1',
   }),
-  atLeast(1, {
+  withoutGoal({
     row: '4',
     measure: 'POST /v1/emails/batch of 100, 2 KB',
     ours: measured.batches,

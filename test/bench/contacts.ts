@@ -73,7 +73,7 @@ export async function measureUpserts(place: Place): Promise<{ ours: number; refe
 }
 
 export const upsertFigure = (measured: { ours: number; reference: number }): Figure[] => [
-  atMost(2, {
+  atMost(1.8, {
     row: '11',
     measure: 'bulk upsert of 1,000 contacts over HTTP, half of them new',
     ...measured,

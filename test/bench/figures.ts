@@ -46,6 +46,14 @@ export const atMost = (goal: number, figure: Omit<Figure, 'ratio' | 'goal' | 'me
   return { ...figure, ratio, goal: `≤ ${goal} ×`, met: ratio <= goal }
 }
 
+/** Makes a result that other rows refer to. */
+export const withoutGoal = (figure: Omit<Figure, 'ratio' | 'goal' | 'met'>): Figure => ({
+  ...figure,
+  ratio: figure.ours / figure.reference,
+  goal: '–',
+  met: true,
+})
+
 /** Returns the slope of a line fitted to the samples. */
 export function slope(samples: readonly { x: number; y: number }[]): number {
   const mean = (pick: (sample: { x: number; y: number }) => number) =>

@@ -6,6 +6,7 @@ import { saveTemplate } from '../../db/content/templates/save.ts'
 import { deleteEmailRows } from '../support/email-rows.ts'
 import type { TestTeam } from '../support/service.ts'
 import { type Accepts, acceptInTurns, fill, measureAccepts } from './accepts.ts'
+import { measureRepairs } from './backlog.ts'
 import { measureUpserts } from './contacts.ts'
 import type { Through } from './deliveries.ts'
 import { atLeast, type Figure, QUICK, slope, upTo } from './figures.ts'
@@ -38,11 +39,15 @@ export async function measureFull(rig: Rig, { accepts, upserts }: Empty): Promis
   await dropRun(full)
   await Promise.all([full.close(), empty.close()])
   const note = `${EMAILS.toLocaleString('en')} emails and their contacts stored; reference: the empty database`
-  const row = (letter: string, of: string, figure: Pick<Figure, 'ours' | 'reference' | 'unit'>): Figure =>
-    atLeast(0.9, { row: `12${letter}`, measure: `row ${of}, full`, ...figure, note })
+  const row = (
+    letter: string,
+    of: string,
+    figure: Pick<Figure, 'ours' | 'reference' | 'unit'>,
+    goal = 0.9,
+  ): Figure => atLeast(goal, { row: `12${letter}`, measure: `row ${of}, full`, ...figure, note })
   const byLoop = ({ many, reference }: Accepts): number => many / reference
   return [
-    row('a', '1', { ours: byLoop(accepted), reference: byLoop(accepts), unit: '× loop' }),
+    row('a', '1', { ours: byLoop(accepted), reference: byLoop(accepts), unit: '× loop' }, 0.95),
     row('b', '5', { ours: poured, reference: poured_empty, unit: 'emails/s' }),
     row('c', '11', { ours: 1_000 / upserted.ours, reference: 1_000 / upserts.ours, unit: 'calls/s' }),
   ]
@@ -69,7 +74,7 @@ async function dropRun({ database }: Place): Promise<void> {
 
 /**
  * Row 13: rows 1 and 5 with 200,000 waiting jobs, and with as many deferred ones, in turns with an empty
- * database.
+ * database. Then what repairs a queue of that length.
  */
 export async function measureBacklog(rig: Rig): Promise<Figure[]> {
   const waiting = await backlogged(rig, 'waiting')
@@ -78,9 +83,10 @@ export async function measureBacklog(rig: Rig): Promise<Figure[]> {
   const [accepted = 0, ...beside] = await acceptInTurns([empty.place, waiting.place, putOff.place])
   await Promise.all([empty.place, putOff.place].map(purgeDue))
   const [poured = 0, ...pouredBeside] = await pourInTurns([empty, putOff], QUICK ? 1 : 3)
+  const repairs = await measureRepairs(waiting.place, waiting.team)
   const rates = [await drained(waiting.place, upTo(8_000)), ...pouredBeside]
   await Promise.all([empty, waiting, putOff].map(({ place }) => place.close()))
-  return (['waiting', 'deferred'] as const).flatMap((jobs, index) => {
+  const rated = (['waiting', 'deferred'] as const).flatMap((jobs, index) => {
     const row = `13${index === 0 ? 'a' : 'b'}`
     const note = `200,000 jobs ${jobs}; reference: none`
     const figure = (of: string, ours: number, reference: number, unit: string): Figure =>
@@ -90,6 +96,7 @@ export async function measureBacklog(rig: Rig): Promise<Figure[]> {
       figure('5', rates[index] ?? 0, poured, 'emails/s'),
     ]
   })
+  return [...rated, ...repairs]
 }
 
 /** Creates a place with 200,000 jobs of one team. */

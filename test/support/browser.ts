@@ -85,6 +85,22 @@ async function bringAxe(page: Page): Promise<void> {
   await page.evaluate(AXE)
 }
 
+/** The name of a page's style sheet that hides it. */
+const UNPAINTED = 'unpainted'
+
+/**
+ * Hides the page's next documents, except from axe. Chromium doesn't paint them then, which is a fifth of its
+ * CPU time. Layout, focus and what `checkVisibility` returns stay the same.
+ */
+export async function neverPaint(page: Page): Promise<void> {
+  await page.addInitScript(`{
+    const sheet = new CSSStyleSheet()
+    sheet.replaceSync(':root { opacity: 0 }')
+    document.adoptedStyleSheets.push(sheet)
+    globalThis.${UNPAINTED} = sheet
+  }`)
+}
+
 type Violation = { id: string; nodes: { html: string }[] }
 
 /** Finds targets smaller than 24 × 24 px (WCAG 2.5.8), except links within a sentence and hidden ones. */
@@ -159,10 +175,13 @@ const KNOWN_FRAME = `[...document.querySelectorAll('header.top, #nav')].filter((
 const AXE_RUN = `(async () => {
   const rows = ${SHORTENED}
   const keep = ${CONTRAST_ONCE}
+  const { ${UNPAINTED}: sheet } = globalThis
+  if (sheet) sheet.disabled = true
   try {
     return (await axe.run({ include: [document], exclude: ${KNOWN_FRAME} }, { iframes: false, preload: false, resultTypes: ['violations'] })).violations.map(
       ({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) }))
   } finally {
+    if (sheet) sheet.disabled = false
     keep()
     for (const putBack of rows) putBack()
   }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { PAGES } from '../../api/dashboard/routes.ts'
-import { FIT, fits, isAccessible, UNFIT } from './browser.ts'
+import { FIT, fits, isAccessible, neverPaint, UNFIT } from './browser.ts'
 
 const FOLDER = process.env.DASHBOARD_LOOKS
 const ONLY = new RegExp(process.env.DASHBOARD_LOOKS_ONLY ?? '')
@@ -192,34 +192,44 @@ export async function ask(page: Page): Promise<boolean> {
   return true
 }
 
+const SIZES = [WIDE, ...MIDDLE, PHONE, NARROW]
+
+type Look = { name: string; size: { width: number; height: number }; team: string | undefined }
+
+/** Checks the open page in one size. */
+async function lookAtSize(t: Test, page: Page, { name, size, team }: Look): Promise<void> {
+  const about = `${name} at ${size.width} px`
+  if (size === WIDE) await isAccessible(t, page, name)
+  if (team !== undefined && (size === WIDE || size === PHONE))
+    await isFramedAt(t, page, { about, team, isWide: size === WIDE })
+  else await fits(t, page, about)
+  if (size === WIDE || MIDDLE.includes(size))
+    t.strictSame(await page.evaluate<string[]>(BEYOND), [], `${about}: tables beyond their frame`)
+  if (FOLDER && size !== NARROW) await pictures(page, name, size.width)
+}
+
 /**
- * Checks the open page: axe, its layout at 1,280, 1,024, 900 and 320 px, and, with a team, its frame (see
- * isFramed). At 1,024 and 900 px no table may hide a column.
+ * Checks the open page: axe, its layout at all sizes, and, with a team, its frame (see isFramed). At 900 px
+ * and above, no table may hide a column. Starts with the window's size, because each change is a layout.
  * @param name the name of its screenshots.
  */
 export async function lookOver(t: Test, page: Page, name: string, team?: string): Promise<void> {
-  await page.setViewportSize(WIDE)
-  await isAccessible(t, page, name)
-  t.strictSame(await page.evaluate<string[]>(BEYOND), [], `${name}: tables that go on beyond their frame`)
-  if (team === undefined) await fits(t, page, `${name} at 1,280 px`)
-  else await isFramed(t, page, name, team)
-  if (FOLDER && team === undefined) await pictures(page, name, 1_280)
-  for (const size of MIDDLE) {
+  const isNarrow = page.viewportSize()?.width === NARROW.width
+  for (const size of isNarrow ? SIZES.toReversed() : SIZES) {
+    // Only the frame is different on a phone.
+    if (size === PHONE && team === undefined && !FOLDER) continue
     await page.setViewportSize(size)
-    const { unfit, beyond } = await page.evaluate<{ unfit: unknown; beyond: string[] }>(
-      `({ unfit: ${UNFIT}, beyond: ${BEYOND} })`,
-    )
-    t.strictSame(unfit, FIT, `${name} at ${size.width} px`)
-    t.strictSame(beyond, [], `${name} at ${size.width} px: tables beyond their frame`)
-    if (FOLDER) await pictures(page, name, size.width)
+    await lookAtSize(t, page, { name, size, team })
   }
-  await page.setViewportSize(NARROW)
-  await fits(t, page, `${name} at 320 px`)
-  if (FOLDER && team === undefined) await pictures(page, name, PHONE.width)
 }
+
+/** The windows whose pages aren't painted, unless their screenshots are wanted. */
+const unpainted = new WeakSet<Page>()
 
 /** Opens a page and checks it. */
 export async function lookAt(t: Test, page: Page, url: string, name: string, team?: string): Promise<void> {
+  if (!FOLDER && !unpainted.has(page)) await neverPaint(page)
+  unpainted.add(page)
   const answer = await page.goto(url)
   t.equal(answer?.status(), name === '/nowhere' ? 404 : 200, name)
   await lookOver(t, page, name, team)

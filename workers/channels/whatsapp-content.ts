@@ -28,7 +28,7 @@ export function contentOf(row: Row): Content {
   return {
     header: parts.header && headerOf(parts.header.kind, { filled, named }),
     body: slots.filter((slot) => slot.startsWith('body:')).map(named),
-    buttons: parts.buttons.map(({ slot, place, kind }) => ({ kind, place, value: filled(slot) })),
+    buttons: parts.buttons.map(({ slot, place, kind }) => ({ kind, place, ...named(slot) })),
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { hasReports } from '../../db/delivery/reports/reports.sql.ts'
 import { beginBackgroundJob } from '../../db/maintenance/background-jobs/background-jobs.ts'
-import type { BackgroundJobTools } from '../../db/maintenance/background-jobs/kinds.ts'
+import type { BackgroundJobTools } from '../../db/maintenance/background-jobs/kind.ts'
 import { oldWeb, recordPurge } from '../../db/messages/whatsapp/old-web.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 

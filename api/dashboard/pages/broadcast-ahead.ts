@@ -138,11 +138,11 @@ export async function sendQuestion(request: TeamRequest<'id'>, { database }: Pag
   const { audience: count } = seenIn(request)
   const audience = count === null ? 'very many contacts' : plural(count, 'contact')
   const names = new Map((await topicsOfTeam(database, request.team.id)).map(({ id, name }) => [id, name]))
-  const begins =
+  const schedule =
     row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
-  const verb = begins ? 'Schedule' : 'Send'
+  const verb = schedule ? 'Schedule' : 'Send'
   return {
-    question: `${verb} “${row.name}” to ${audience} of ${namesOf(row.topic_ids, names)}${begins}?`,
+    question: `${verb} “${row.name}” to ${audience} of ${namesOf(row.topic_ids, names)}${schedule}?`,
     answer: startLabel(row),
   }
 }

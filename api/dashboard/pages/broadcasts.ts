@@ -33,7 +33,7 @@ const sentCell = (view: BroadcastView): Cell => {
 }
 
 /** Returns when a broadcast started or will start. `send_at` only counts while it is scheduled. */
-const begins = ({ state, started_at, send_at }: BroadcastView): string | null =>
+const startTime = ({ state, started_at, send_at }: BroadcastView): string | null =>
   started_at ?? (state === 'scheduled' ? send_at : null)
 
 const list = get('viewer', '/teams/:team/broadcasts', async (request, { database }) => {
@@ -56,7 +56,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           Sent: sentCell(view),
           Bounced: number(view.stats.bounced),
           Complained: number(view.stats.complained),
-          Start: time(begins(view), now, 'not started'),
+          Start: time(startTime(view), now, 'not started'),
         }),
         {
           main: 'Name',

@@ -270,7 +270,7 @@ function askingPage(dashboard: Dashboard, page: Page, request: PageRequest, isOu
 /** Returns the owner whose body limits apply: the user, or one for all who aren't signed in. */
 const ownerOf = ({ person }: Visit): Owner => ({
   name: person ? `dashboard:${person.user_id}` : 'dashboard',
-  isProved: person !== null,
+  isAuthenticated: person !== null,
 })
 
 async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMethod | null): Promise<void> {

@@ -1,5 +1,5 @@
 /** Looks up DNS records of domains. Missing records are an empty list. */
-import { RequestError } from '../../errors.ts'
+import { codeOf, errorWords, RequestError } from '../../errors.ts'
 import { createNames } from '../../process/dns.ts'
 
 /** The TXT records of a name, each joined to one string. */
@@ -34,9 +34,9 @@ export function createDomainLookups(server?: string, patience = DNS_TIMEOUT_MS):
       return (await asked).slice(0, MAX_RECORDS)
     } catch (error) {
       if (error instanceof RequestError) throw error
-      const { code, message } = error as NodeJS.ErrnoException
+      const code = codeOf(error)
       if (code !== undefined && ABSENT.has(code)) return []
-      throw new RequestError('unavailable', `Could not look up ${name}: ${message}`)
+      throw new RequestError('unavailable', `Could not look up ${name}: ${errorWords(error)}`)
     }
   }
   return {

@@ -3,10 +3,12 @@
  * are written together, under its lock. plans/defaults.ts has the default limits, limits.ts periods and
  * buckets.
  */
+
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { columnsOf, idRow, row, rowsOf } from '../../postgres/rows.ts'
+import { keysOf } from '../../validation/keys.ts'
 import type { Period } from '../plans/period.ts'
 import { byLimit, byUse, QUOTAS, type QuotaName } from '../plans/quotas.ts'
 import { SUPPRESS_TRANSACTIONAL, type SuppressTransactional } from './suppress-transactional.ts'
@@ -77,7 +79,7 @@ const FIGURES = {
 
 export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
 
-const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
+const figureColumns = keysOf(FIGURES)
 const figureNames = columnsOf(figureColumns)
 
 /** The limit of a paid plan without its own: the first tier of emails, the catalog's first contact limit. */

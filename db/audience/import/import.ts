@@ -69,7 +69,7 @@ export const refusedAmong = (
   })
 
 /** The progress of an import: the pass, the position in the file, and the records before it. */
-export type ImportCursor = { pass: 'check' | 'store'; place: CsvPlace | null; records: number }
+type ImportCursor = { pass: 'check' | 'store'; place: CsvPlace | null; records: number }
 
 /** `done` counts records that were stored or rejected. `total` is null until it is known. */
 type Slice = { cursor: ImportCursor | null; total: number | null; done: number; refused: number }

@@ -164,7 +164,7 @@ const LIFT_BATCH = 500
 /**
  * Addresses to lift: those that match the filter and were suppressed when they were counted. Times are text.
  */
-export type BulkLift = {
+type BulkLift = {
   filter: Omit<SuppressionFilter, 'since' | 'until'> & {
     since?: string | undefined
     until?: string | undefined
@@ -172,7 +172,7 @@ export type BulkLift = {
   reason: string
   most: number
 }
-export type LiftCursor = { after: string }
+type LiftCursor = { after: string }
 
 /** Lifts the next batch of matching addresses. @returns how many, and where the next batch starts. */
 export async function liftBatch(

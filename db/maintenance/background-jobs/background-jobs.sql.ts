@@ -33,7 +33,7 @@ export const insertBackgroundJob = (tx: Tx, job: NewBackgroundJob, now: Date) =>
     values (${job.id}, ${job.team_id}, ${job.kind}, ${JSON.stringify(job.given)}, ${job.total}, ${job.begun_by},
       ${sql.timestamp(now)}, ${sql.timestamp(now)})`)
 
-const openRow = backgroundJobRow.concat(row({ given: mixed<object>(), cursor: mixed<object>().nullable() }))
+const openRow = backgroundJobRow.concat(row({ given: mixed(), cursor: mixed().nullable() }))
 export type OpenBackgroundJob = InferType<typeof openRow>
 
 /** Locks an unfinished job until the transaction ends. Null if it is finished or doesn't exist. */
@@ -42,7 +42,12 @@ export const lockBackgroundJob = (tx: Tx, id: string) =>
     select ${columns}, given, cursor from background_jobs where id = ${id} and finished_at is null for update`)
 
 /** The result of a slice. `cursor` null: it was the last one. */
-export type BackgroundJobStep = { cursor: object | null; done: number; total: number | null; result: object }
+export type BackgroundJobStep<C extends object = object, R extends object = object> = {
+  cursor: C | null
+  done: number
+  total: number | null
+  result: R
+}
 
 /**
  * Stores the result of a slice. The last one deletes the parameters, because they may contain personal data.

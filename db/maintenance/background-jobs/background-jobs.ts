@@ -16,7 +16,8 @@ import {
   insertBackgroundJob,
   lockBackgroundJob,
 } from './background-jobs.sql.ts'
-import { type BackgroundJobKind, type BackgroundJobTools, type Given, KINDS, type Kind } from './kinds.ts'
+import type { BackgroundJobTools } from './kind.ts'
+import { type BackgroundJobKind, type Given, isKnownKind, KINDS } from './kinds.ts'
 
 type BackgroundJobDeps = BackgroundJobTools & { database: Database }
 
@@ -39,21 +40,23 @@ async function begin(tx: Tx, { team_id, kind, given, actor, store, total, id = i
   return id
 }
 
-const isKnown = ({ kind }: Pick<BackgroundJobRow, 'kind'>): boolean => Object.hasOwn(KINDS, kind)
-
 /**
- * Runs the next slice of a known kind.
+ * Runs the next slice of a job, unless only a newer version can.
  * @returns the job afterwards, or null if it had already finished or doesn't exist.
  */
-async function slice(tx: Tx, tools: BackgroundJobTools, id: string): Promise<BackgroundJobRow | null> {
+async function slice(
+  tx: Tx,
+  tools: BackgroundJobTools,
+  id: string,
+): Promise<BackgroundJobRow | null | 'of_newer'> {
   const job = await lockBackgroundJob(tx, id)
-  if (!job || !isKnown(job)) return job
-  const kind = KINDS[job.kind as BackgroundJobKind] as Kind<object, object>
+  if (!job) return null
+  const run = isKnownKind(job.kind) ? KINDS[job.kind].open(job) : null
+  if (!run) return 'of_newer'
   const now = await serviceTime(tx)
   const by = { tx, now, actor: job.begun_by }
-  const step = await kind.slice({ ...tools, ...by }, job)
-  const entry = step.cursor === null ? kind.entry(job.given, step.result) : null
-  if (entry) await record(by, { team_id: job.team_id, action: kind.action ?? job.kind, ...entry })
+  const { step, entry } = await run({ ...tools, ...by })
+  if (entry) await record(by, { team_id: job.team_id, ...entry })
   return advanceBackgroundJob(tx, id, step, now)
 }
 
@@ -69,7 +72,7 @@ export async function beginBackgroundJob(
   const start = (withSlice: boolean) =>
     database.transaction(async (tx) => {
       const id = await begin(tx, wanted)
-      const job = withSlice ? await slice(tx, tools, id) : null
+      const job = withSlice ? ownJob(await slice(tx, tools, id)) : null
       if (job?.finished_at) return { ...job, id }
       await tools.queue.enqueue(tx, 'run-background-job', [{ background_job_id: id }])
       return { ...(job ?? begun(wanted)), id }
@@ -80,6 +83,12 @@ export async function beginBackgroundJob(
     if (!isTooSlow(error)) throw error
     return start(false)
   }
+}
+
+/** Returns a job that this process has started. @throws Error if its kind can't read what was stored. */
+function ownJob(job: BackgroundJobRow | null | 'of_newer'): BackgroundJobRow | null {
+  if (job === 'of_newer') throw new Error('the input of a background job does not match its schema')
+  return job
 }
 
 /** A job before its first slice. */
@@ -98,9 +107,9 @@ const begun = ({ team_id, kind, actor, total = null }: Wanted): Omit<BackgroundJ
 /** The remaining work after a slice: nothing, more, or everything to a newer worker that knows the kind. */
 export type Remaining = 'nothing' | 'more' | 'to_newer'
 
-const remainingAfter = (job: BackgroundJobRow | null): Remaining => {
-  if (job === null || job.finished_at !== null) return 'nothing'
-  return isKnown(job) ? 'more' : 'to_newer'
+const remainingAfter = (job: BackgroundJobRow | null | 'of_newer'): Remaining => {
+  if (job === 'of_newer') return 'to_newer'
+  return job === null || job.finished_at !== null ? 'nothing' : 'more'
 }
 
 /**
@@ -136,7 +145,7 @@ export async function runBackgroundJob<R extends object>(
   const id = await database.transaction((tx) => begin(tx, wanted))
   for (;;) {
     const job = await database
-      .transaction((tx) => slice(tx, tools, id))
+      .transaction(async (tx) => ownJob(await slice(tx, tools, id)))
       .catch(async (error: unknown) => {
         if (error instanceof RequestError)
           await failBackgroundJob(database, id, error.message, await serviceTime(database))

@@ -51,19 +51,19 @@ const MARKS_KEPT_DAYS = 2
 export type Memory = {
   last: { mark: number; at: string } | null
   /** The ID of the original database it last saw. Null if it started on a copy. */
-  home: string | null
+  original: string | null
   /** How many milliseconds it has not been on the original database. */
   away: number
 }
 
 export type Verdict =
-  | { kind: 'home' | 'undecided' | 'begins' | 'stranger' | 'continued' }
+  | { kind: 'original' | 'undecided' | 'new' | 'unknown' | 'continued' }
   | { kind: 'copy'; why: string }
 
 const COPY = {
   lost: 'data that this process had written is missing',
   elsewhere: 'the database has moved',
-  unproved: 'no running process can confirm that nothing is missing',
+  unconfirmed: 'no running process can confirm that nothing is missing',
 } as const
 
 const days = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 86_400_000
@@ -71,20 +71,20 @@ const days = (from: string, to: string): number => (Date.parse(to) - Date.parse(
 /** Returns the conclusion of a process. Pure. */
 export function judgeDatabase(
   look: HeartbeatResult,
-  { last, home, away }: Memory,
+  { last, original, away }: Memory,
   { hold, patience }: GuardTimes,
 ): Verdict {
-  if (look.home_id === null) return { kind: 'begins' }
+  if (look.home_id === null) return { kind: 'new' }
   if (!look.found) {
-    const isTooOld = home === null || last === null || days(last.at, look.at) > MARK_IS_EVIDENCE_DAYS
+    const isTooOld = original === null || last === null || days(last.at, look.at) > MARK_IS_EVIDENCE_DAYS
     // Another process has paused it since, and it may have been resumed manually.
-    const known = look.how === 'restored' && look.home_id !== home
-    return isTooOld || known ? { kind: 'stranger' } : { kind: 'copy', why: COPY.lost }
+    const known = look.how === 'restored' && look.home_id !== original
+    return isTooOld || known ? { kind: 'unknown' } : { kind: 'copy', why: COPY.lost }
   }
-  if (look.is_home) return { kind: 'home' }
+  if (look.is_home) return { kind: 'original' }
   if (!look.is_same_place) return { kind: 'copy', why: COPY.elsewhere }
-  if (home === look.home_id && away >= hold) return { kind: 'continued' }
-  return away >= patience ? { kind: 'copy', why: COPY.unproved } : { kind: 'undecided' }
+  if (original === look.home_id && away >= hold) return { kind: 'continued' }
+  return away >= patience ? { kind: 'copy', why: COPY.unconfirmed } : { kind: 'undecided' }
 }
 
 const WHAT_TO_DO =
@@ -93,8 +93,8 @@ const WHAT_TO_DO =
 /** Decides that processes have lived through a failover, unless it was decided since. */
 const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
   database.transaction(async (tx) => {
-    const home = await lockIdentity(tx)
-    if (home === null || home.is_home || home.home_id !== home_id) return false
+    const locked = await lockIdentity(tx)
+    if (locked === null || locked.is_home || locked.home_id !== home_id) return false
     await claimDatabase(tx, idNow(), 'continued')
     return true
   })
@@ -110,7 +110,7 @@ function createWatch(
   times: GuardTimes,
   process: string,
 ) {
-  const memory: Omit<Memory, 'away'> = { last: null, home: null }
+  const memory: Omit<Memory, 'away'> = { last: null, original: null }
   let next = 0
   let leftAt: number | null = null
 
@@ -133,9 +133,9 @@ function createWatch(
       { ...memory, away: leftAt === null ? 0 : performance.now() - leftAt },
       times,
     )
-    if (verdict.kind === 'home') memory.home = look.home_id
-    if (verdict.kind === 'begins') await claimAsOriginal(database, idNow())
-    if (verdict.kind === 'stranger') Object.assign(memory, { last: null, home: null })
+    if (verdict.kind === 'original') memory.original = look.home_id
+    if (verdict.kind === 'new') await claimAsOriginal(database, idNow())
+    if (verdict.kind === 'unknown') Object.assign(memory, { last: null, original: null })
     if (verdict.kind === 'continued' && (await goOn(database, look.home_id)))
       log.info({}, 'the database has failed over and nothing is missing; sending continues')
     const hasStopped =

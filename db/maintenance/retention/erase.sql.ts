@@ -27,10 +27,10 @@ export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly s
 }
 
 /**
- * An email after an erasure. `to`: its recipients. `empty`: its content is purged. `nobodys`: all of its
+ * An email after an erasure. `to`: its recipients. `empty`: its content is purged. `redact_all`: all of its
  * events are redacted, not only the ones with the name.
  */
-export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; nobodys: boolean }
+export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; redact_all: boolean }
 
 /**
  * Rewrites emails without the erased recipient, and their events without the address that `pattern` matches.
@@ -63,9 +63,9 @@ export async function rewriteEmails(tx: Tx, teamId: string, emails: readonly Era
   await tx.query(sql.type(object())`
     update email_events v set
       recipient = null, detail = '', contact_id = null, effect = null
-    from ${rowsOf('n', { id: 'uuid', nobodys: 'bool' }, emails)}
+    from ${rowsOf('n', { id: 'uuid', redact_all: 'bool' }, emails)}
     where v.team_id = ${teamId} and v.email_id = n.id and (
-      n.nobodys or ${isEventNaming(pattern)})`)
+      n.redact_all or ${isEventNaming(pattern)})`)
 }
 
 /** Takes the address that `pattern` finds out of the key, the tags and the reply address of these emails. */

@@ -42,8 +42,6 @@ const ERASE_BATCH = 500
 
 export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted: number; reports: number }
 
-export const NOTHING_ERASED: Erasure = { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 }
-
 async function eraseContact(
   { tx, now }: At,
   { teamId, identity }: ErasedPerson,
@@ -81,12 +79,12 @@ async function eraseContact(
  */
 function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity: string): ErasedEmail | null {
   const others = to_emails.filter((recipient) => !isPerson(recipient, identity))
-  const nobodys = isSoleRecipient(to_emails, identity)
-  if (waits && nobodys) return null
+  const isSole = isSoleRecipient(to_emails, identity)
+  if (waits && isSole) return null
   // Removing an earlier recipient would move a copy to another list.
-  if (waits && !has_copies) return { id, to: others, empty: false, nobodys: false }
+  if (waits && !has_copies) return { id, to: others, empty: false, redact_all: false }
   const to = to_emails.map((recipient) => (isPerson(recipient, identity) ? ERASED : recipient))
-  return { id, to, empty: nobodys, nobodys }
+  return { id, to, empty: isSole, redact_all: isSole }
 }
 
 const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
@@ -117,7 +115,7 @@ async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[])
 }
 
 /** The progress of an erasure: the current step, and the row after which it continues. */
-export type ErasureCursor =
+type ErasureCursor =
   | { through: 'emails' | 'webhooks' | 'reports'; after: string }
   | { through: 'tests' | 'files' }
 
@@ -158,7 +156,7 @@ async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
     const waiting = tests.filter(({ waits }) => waits)
     const sent = tests.filter(({ waits }) => !waits)
     if (waiting.length > 0) await removeEmails({ tx }, teamId, idsOf(waiting))
-    const emptied = sent.map(({ id, to_emails: to }) => ({ id, to, empty: true, nobodys: false }))
+    const emptied = sent.map(({ id, to_emails: to }) => ({ id, to, empty: true, redact_all: false }))
     await rewrite(tx, person, emptied)
     await deleteWebhooksAbout(tx, teamId, ids)
   }

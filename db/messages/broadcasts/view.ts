@@ -5,6 +5,7 @@
 
 import type { Tx } from '../../postgres/pool.ts'
 import { BROADCAST_FIGURES, type Figure, figuresOf } from '../../stats/daily/broadcasts.sql.ts'
+import { fromKeys } from '../../validation/keys.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
 const viewOf = (row: BroadcastRow, stats: Record<Figure, number>) => ({
@@ -36,7 +37,7 @@ const viewOf = (row: BroadcastRow, stats: Record<Figure, number>) => ({
 
 export type BroadcastView = ReturnType<typeof viewOf>
 
-const NONE = Object.fromEntries(BROADCAST_FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>
+const NONE = fromKeys(BROADCAST_FIGURES, () => 0)
 
 export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
   const [first] = rows

@@ -93,7 +93,8 @@ export async function applyEmailEvents(
   const rows = await lockEmails(tx, events)
   const recipients = new Map(rows.map((row) => [keyOf(row), bareRecipients(row.to_emails)]))
   const results: EventResult[] = []
-  const indexes = new Map<AppliedEvent, number>()
+  /** The results of `placed`, by their indexes. */
+  const indexes: number[] = []
   const placed: AppliedEvent[] = []
   for (const event of events) {
     const own = recipients.get(keyOf(event))
@@ -104,23 +105,24 @@ export async function applyEmailEvents(
       const said = own.has(ERASED) && own.size === 1 ? OF_NOBODY : { recipient }
       const one = { ...event, ...said, effect: effectOn(event, own) }
       placed.push(one)
-      indexes.set(one, results.length)
+      indexes.push(results.length)
       results.push({ kind: 'applied', team_id: event.team_id })
     }
   }
   if (placed.length === 0) return results
   const addressFor = await lockTouchedAddresses(tx, placed, now)
   const given = placed.map((event) => ({ ...event, contact_id: addressFor(event)?.contact?.contact_id }))
-  const news = await storeEmailEvents(tx, given)
+  const news = new Set(await storeEmailEvents(tx, given))
   for (const [at, event] of given.entries()) {
-    const index = news.includes(event) ? undefined : indexes.get(placed[at] as AppliedEvent)
-    if (index !== undefined) results[index] = { kind: 'applied', team_id: event.team_id, repeated: true }
+    const index = indexes[at]
+    if (index !== undefined && !news.has(event))
+      results[index] = { kind: 'applied', team_id: event.team_id, repeated: true }
   }
   const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
-  const changes = changesOf(news, left, recipients)
+  const changes = changesOf([...news], left, recipients)
   if (changes.length > 0) await changeEmails(tx, changes, rows)
-  await applyContactEffects(tx, addressFor, news, now, sentCountsMs)
-  await unsubscribeReported({ tx, now, secrets }, leavers(news, addressFor))
+  await applyContactEffects(tx, addressFor, [...news], now, sentCountsMs)
+  await unsubscribeReported({ tx, now, secrets }, leavers([...news], addressFor))
   return results
 }
 

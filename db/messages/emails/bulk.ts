@@ -134,12 +134,12 @@ export type MatchingRequeue = Matching & {
   /** Include rejected emails. */
   force: boolean
   /** The time of the requeue. Absent: each batch uses its own. */
-  at?: string
+  at?: string | undefined
   /** True for the CLI: only unfinished emails are read. Version 0.1.0 reads all matching emails. */
-  waiting?: boolean
+  waiting?: boolean | undefined
 }
 /** How many emails were processed, and the last ID that was checked. */
-export type BatchCursor = { taken: number; before?: string }
+export type BatchCursor = { taken: number; before?: string | undefined }
 type Batch = { cursor: BatchCursor | null; checked: number; changed: number }
 
 /** Returns the next IDs to change, and where to continue. Null at the end. */

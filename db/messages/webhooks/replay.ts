@@ -26,10 +26,10 @@ export type Replay = Stored<ReplayFilter> & {
    * them.
    */
   seen: string
-  most?: number
+  most?: number | undefined
 }
 /** The last message of the batches before. */
-export type ReplayCursor = { after: string }
+type ReplayCursor = { after: string }
 
 /** A replay to be stored. @throws RequestError not_found, bad_request for an unknown type, or while it is disabled. */
 export async function replayOf(

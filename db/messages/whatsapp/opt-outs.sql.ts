@@ -23,7 +23,8 @@ const changedRow = row({
 
 /**
  * Stores changes. The latest change of a recipient counts. Within one second, the opt-out does. Changes older
- * than the stored one are dropped.
+ * than the stored one are dropped. The count makes PostgreSQL read `before` first, because a locking read skips rows
+ * that its own statement has changed.
  * @returns the stored changes.
  */
 export const storeOptOuts = (tx: Tx, changes: readonly OptOutChange[]) =>
@@ -37,6 +38,7 @@ export const storeOptOuts = (tx: Tx, changes: readonly OptOutChange[]) =>
     ), stored as (
       insert into whatsapp_opt_outs as o (team_id, recipient, is_out, at, by)
       select g.team_id, g.recipient, g.is_out, g.at, g.by from given g join teams t on t.id = g.team_id
+      where (select count(*) from before) >= 0
       order by g.team_id, g.recipient
       on conflict (team_id, recipient) do update set is_out = excluded.is_out, at = excluded.at, by = excluded.by
       where o.at < excluded.at or (o.at = excluded.at and excluded.is_out and not o.is_out)

@@ -7,7 +7,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { cutPost } from './cut-post.ts'
 
 /** Where the next slice starts. */
-export type PurgeCursor = { after: string }
+type PurgeCursor = { after: string }
 
 /** Returns the part of a stored post to keep. Null means nothing, undefined means no change. */
 function keptOf(body: Buffer): Buffer | null | undefined {

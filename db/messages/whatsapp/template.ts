@@ -119,36 +119,43 @@ function bodyPart({ text: given }: Json, definition: Json): Part {
 }
 
 /**
- * Returns a button that needs a value, or null for a static one.
+ * Returns a button that needs a value, with the name of its variable if that has one. Null for a static button.
  * @throws Unsupported for others.
  */
-function buttonPart(button: unknown, definition: Json): Pick<ButtonPart, 'kind' | 'own'> | null {
+function buttonPart(
+  button: unknown,
+  definition: Json,
+): { part: Pick<ButtonPart, 'kind' | 'own'>; name?: string | undefined } | null {
   const type = isObject(button) ? word(button.type) : ''
   if (STATIC_BUTTONS.has(type)) return null
   // It is sent as a URL with one variable, whichever way the code gets into the recipient's app.
-  if (type === 'OTP' && isOneTimePassword(definition)) return { kind: 'url', own: 0 }
-  if (type === 'COPY_CODE') return { kind: 'code', own: 0 }
+  if (type === 'OTP' && isOneTimePassword(definition)) return { part: { kind: 'url', own: 0 } }
+  if (type === 'COPY_CODE') return { part: { kind: 'code', own: 0 } }
   if (type !== 'URL' || !isObject(button))
     throw new Unsupported(`it has a button of the kind ${type.toLowerCase() || 'unknown'}`)
-  const { slots, text } = slotsIn(button.url, { scope: 'url', where: 'button', limit: 0 })
+  const { slots, names, text } = slotsIn(button.url, { scope: 'url', where: 'button', limit: 0 })
   if (slots.length > 1) throw new Unsupported('a button has more than one variable')
-  return slots.length === 1 ? { kind: 'url', own: text.own } : null
+  return slots.length === 1 ? { part: { kind: 'url', own: text.own }, name: Object.values(names)[0] } : null
 }
 
 function buttonsPart(component: Json, definition: Json): Part {
   const given: unknown[] = Array.isArray(component.buttons) ? component.buttons : []
   const counts = { url: 0, code: 0 }
+  const names: Record<string, string> = {}
   const buttons = given.flatMap((button, place): ButtonPart[] => {
-    const part = buttonPart(button, definition)
-    if (part === null) return []
+    const found = buttonPart(button, definition)
+    if (found === null) return []
+    const { part, name } = found
     counts[part.kind] += 1
-    return [{ ...part, place, slot: `${part.kind}:${counts[part.kind]}` }]
+    const slot = `${part.kind}:${counts[part.kind]}`
+    if (name !== undefined) names[slot] = name
+    return [{ ...part, place, slot }]
   })
   if (counts.code > 1) throw new Unsupported('it has more than one button that copies a code')
   const ordered = [...buttons].sort(
     (one, other) => Number(one.kind === 'code') - Number(other.kind === 'code'),
   )
-  return { slots: ordered.map(({ slot }) => slot), buttons: ordered }
+  return { slots: ordered.map(({ slot }) => slot), names, buttons: ordered }
 }
 
 const PARTS: Readonly<Record<string, (component: Json, definition: Json) => Part>> = {

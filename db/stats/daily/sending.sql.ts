@@ -3,10 +3,12 @@
  * bounces, complaints, and emails that weren't sent to a suppressed recipient. Deltas that aren't folded yet,
  * at most a minute old, don't count.
  */
+
 import { sql } from 'slonik'
 import { type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
+import { keysOf } from '../../validation/keys.ts'
 
 /** The channel name of these stats. */
 const SENDING = sql.fragment`'sending'`
@@ -45,7 +47,7 @@ const SORTS = {
   newest: sql.fragment`0`,
 }
 /** The sort orders of teams, highest first: the higher of both rates, one of them, or the creation time. */
-export const TEAM_SORTS = Object.keys(SORTS) as (keyof typeof SORTS)[]
+export const TEAM_SORTS = keysOf(SORTS)
 type TeamSort = (typeof TEAM_SORTS)[number]
 
 /**

@@ -211,8 +211,8 @@ t.test('too many large forms of one user return 503 without delaying others', as
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   // Capacity for one large form and a small one, because large bodies can only fill a share.
-  const ofOne = Math.ceil(ENDLESS_FORM / LARGE_BODIES_SHARE)
-  const bodies = createBodies(parser, { ...BODY_BUDGET, ofOne, patience: 200 })
+  const perOwner = Math.ceil(ENDLESS_FORM / LARGE_BODIES_SHARE)
+  const bodies = createBodies(parser, { ...BODY_BUDGET, perOwner, patience: 200 })
   const small = { ...service, base: await listen(t, createApp({ ...service.deps, bodies })) }
   const [busy, other] = await Promise.all(
     ['busy', 'other'].map((name) =>

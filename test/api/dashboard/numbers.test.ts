@@ -38,6 +38,7 @@ t.test('adds a number after a check with Meta', async (t) => {
   shows(t, await operator.get(PATH), /acme \+1 555-555-0901 active GREEN TIER_1K 0/)
   const page = await operator.get(`${PATH}/acme`)
   shows(t, page, /\/hooks\/whatsapp\/acme .*Verify token [0-9a-f]{32}/)
+  t.match(page.html, /<a href="[^"]*\/operator\/teams">none/, 'the next step')
   t.notMatch(page.html, /EAA-token|secret-of-acme/)
 })
 

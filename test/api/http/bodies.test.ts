@@ -21,7 +21,7 @@ const { service, team } = await world(t)
 const { call } = service
 
 const MIB = 1024 * 1024
-const TEAM = { name: 'a team', isProved: true }
+const TEAM = { name: 'a team', isAuthenticated: true }
 const SIGNED = { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` }
 
 /** Starts a post whose body doesn't end, on a keep-alive connection. */
@@ -43,8 +43,8 @@ t.test('bodies beyond the limit get 503 until others have ended', async (t) => {
   t.teardown(parser.close)
   const bodies = createBodies(parser, {
     ...BODY_BUDGET,
-    unproved: 600_000,
-    atOneDoor: 300_000,
+    unauthenticated: 600_000,
+    perPath: 300_000,
     patience: 200,
   })
   const base = await listen(t, createApp({ ...service.deps, bodies }))
@@ -71,7 +71,7 @@ t.test('unauthenticated bodies leave capacity for teams and other hooks', async 
   const parser = { parse: async () => {}, close: async () => {} }
   const bodies = createBodies(parser, { ...BODY_BUDGET, patience: 200 })
   const server = createServer(async ({ url = '' }, response) => {
-    const owner = { name: url, isProved: url === '/team' }
+    const owner = { name: url, isAuthenticated: url === '/team' }
     const taken = bodies.during(owner, response.req, async ({ bytes }) => (await bytes()).length)
     response.end(await taken.then(String, ({ code }) => code))
   })
@@ -176,9 +176,9 @@ t.test('a large body waits for capacity while small ones pass', async (t) => {
   t.teardown(parser.close)
   const bodies = createBodies(parser, {
     ...BODY_BUDGET,
-    unproved: 800_000,
-    atOneDoor: 400_000,
-    inAll: 400_000,
+    unauthenticated: 800_000,
+    perPath: 400_000,
+    total: 400_000,
     patience: 60_000,
   })
   const base = await listen(t, createApp({ ...service.deps, bodies }))
@@ -207,7 +207,7 @@ t.test('a bulk call releases its capacity while it waits for its worker', async 
   t.teardown(parser.close)
   // Otherwise the calls would wait for the start of the thread.
   await parser.parse({ method: 'POST', path: '/v1/contacts/bulk' }, Buffer.from('{"contacts":[]}'))
-  const bodies = createBodies(parser, { ...BODY_BUDGET, ofOne: 120_000, patience: 2_500 })
+  const bodies = createBodies(parser, { ...BODY_BUDGET, perOwner: 120_000, patience: 2_500 })
   const base = await listen(t, createApp({ ...service.deps, bodies, upsertWait: 6_000 }))
   const contacts = Array.from({ length: 1_000 }, (_, at) => ({ email: `${'x'.repeat(60)}${at}@example.com` }))
   const upsert = () => caller(base)('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts } })
@@ -362,11 +362,11 @@ t.test('items of a large batch are deserialized with pauses for other requests',
 
 t.test('with any memory limit, each limit fits the largest body', (t) => {
   for (let limit = 100e6; limit <= 600e6; limit += 10e6) {
-    const { ofOne, unproved, atOneDoor, inAll } = budgetFor(limit)
+    const { perOwner, unauthenticated, perPath, total } = budgetFor(limit)
     const largest = largestBody(budgetFor(limit))
-    t.ok(largest >= 3.5 * MIB && largest <= ofOne * LARGE_BODIES_SHARE)
-    t.ok(unproved + largest <= inAll * LARGE_BODIES_SHARE, 'strangers leave room for it')
-    t.ok(Math.min(atOneDoor, unproved) * LARGE_BODIES_SHARE >= 3 * MIB, 'the largest post of a hook')
+    t.ok(largest >= 3.5 * MIB && largest <= perOwner * LARGE_BODIES_SHARE)
+    t.ok(unauthenticated + largest <= total * LARGE_BODIES_SHARE, 'unauthenticated bodies leave room for it')
+    t.ok(Math.min(perPath, unauthenticated) * LARGE_BODIES_SHARE >= 3 * MIB, 'the largest post of a hook')
   }
   t.strictSame(budgetFor(Number.POSITIVE_INFINITY), BODY_BUDGET)
   t.equal(largestBody(BODY_BUDGET), MAX_BODY_BYTES)

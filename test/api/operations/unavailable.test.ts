@@ -118,7 +118,7 @@ t.test('large_bodies: the capacity for large bodies is used up', async (t) => {
   t.teardown(parser.close)
   const team = await makeTeam(service)
   const own = await watched(t, {
-    bodies: createBodies(parser, { ...BODY_BUDGET, ofOne: 500_000, patience: 200 }),
+    bodies: createBodies(parser, { ...BODY_BUDGET, perOwner: 500_000, patience: 200 }),
   })
   // One of them never ends and is closed at the end of the test.
   const [one, other] = [beginSend(t, own.base, team.key), beginSend(t, own.base, team.key)]

@@ -244,7 +244,9 @@ t.test('email requeue accepts the filters of email find, and needs one', async (
     'no words are in every subject',
   )
   t.strictSame(await requeue('--tag', 'none'), [])
-  t.strictSame(await requeue('--to', '2026-01-01'), [])
+  t.strictSame(await requeue('--until', '2026-01-01'), [])
+  t.strictSame(await requeue('--to', '2026-01-01'), [], 'as in 0.1.0')
+  t.strictSame(await requeue('--since', '2026-01-01', '--from', '2999-01-01'), [], 'the later of both')
   t.equal((await requeue('--domain', 'demo.test')).length, 2)
   const [entry] = await cli.json(['audit', 'list', '--team', id, '--limit', '1'])
   t.match(entry, { action: 'email.requeue', subject: '2 emails', detail: 'domain: demo.test' })

@@ -48,7 +48,8 @@ async function begin(t: Test, given: CloudAccount = account()) {
   await service.database.query(sql.unsafe`update teams set whatsapp_number = null`)
   await service.database.query(sql.unsafe`delete from whatsapp_messages`)
   await service.database.query(sql.unsafe`delete from whatsapp_numbers`)
-  const sandbox = await startWhatsappSandbox({ port: 0, accounts: [given] })
+  const other = { ...account({ id: '800', numbers: [] }) }
+  const sandbox = await startWhatsappSandbox({ port: 0, accounts: [given, other] })
   t.teardown(() => sandbox.close())
   const cli = adminCli({ DATABASE_URL: service.url, WHATSAPP_API_URL: sandbox.url })
   const adding = ['number', 'add', 'acme', '--phone-number-id', '901', '--account-id', '900']
@@ -78,6 +79,7 @@ t.test('stores nothing unless the token can access the number and its account', 
   await refused(adding, 'another-token')
   await refused(adding, 'a token')
   await refused(adding.map((word) => (word === '900' ? '902' : word)))
+  await refused(adding.map((word) => (word === '900' ? '800' : word)))
   await refused(adding.map((word) => (word === '901' ? '902' : word)))
   await refused(adding.map((word) => (word === 'acme' ? 'default' : word)))
   await refused(adding.map((word) => (word === 'acme' ? 'Acme' : word)))
@@ -85,13 +87,14 @@ t.test('stores nothing unless the token can access the number and its account', 
 })
 
 t.test("names and phone number IDs are unique, including the default number's", async (t) => {
-  const { add, adding, refused } = await begin(t)
+  const { cli, add, adding, refused } = await begin(t)
   await makeDefaultNumber(service, { phone_number_id: '901', account_id: null })
   await refused(adding)
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: null })
   await add()
   await refused(adding)
   await refused(adding.map((word) => (word === 'acme' ? 'other' : word)))
+  t.equal((await cli.json(['number', 'list'])).length, 1, 'without the default number')
 })
 
 t.test('number check prints missing settings, and subscribes the app if requested', async (t) => {
@@ -144,6 +147,13 @@ t.test('team number changes the number, and waiting messages keep the old one', 
     ...{ team_id: team.id, number: 'default', waiting: 0 },
   })
   await cli.fault(['team', 'number', team.id, 'other'])
+  const sendFrom = (id: string | null) =>
+    service.database.query(sql.unsafe`
+      update whatsapp_messages set phone_number_id = ${id} where team_id = ${team.id}`)
+  await sendFrom('901')
+  t.match(await cli.json(['team', 'number', team.id, 'default']), { waiting: 2 })
+  await cli.fault(['number', 'remove', 'acme'])
+  await sendFrom(null)
   t.strictSame(await cli.json(['number', 'remove', 'acme']), { name: 'acme', removed: true })
 })
 

@@ -91,7 +91,7 @@ t.test('finishes a requeue that version 0.1.0 stored with IDs', async (t) => {
       kind: 'email.requeue',
       team_id: team.id,
       actor: 'cli',
-      given: { ids, force: false, until: ids.at(-1) ?? '', at, words: 'subject: older' },
+      given: { ids: [...ids], force: false, until: ids.at(-1) ?? '', at, words: 'subject: older' },
     },
   )
   t.strictSame(result, { changed: MANY })

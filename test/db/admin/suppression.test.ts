@@ -139,6 +139,7 @@ t.test('the settings page has the three choices for owners', async (t) => {
   const { service, cli, team } = await begin(t)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const page = `/teams/${team.id}/settings`
+  t.match((await owner.get(page)).html, 'name="suppress_transactional"')
   for (const choice of ['bounces', 'bounces_and_complaints', 'nothing']) {
     t.match((await owner.get(page)).html, `value="${choice}"`)
     t.equal((await owner.post(page, { suppress_transactional: choice })).status, 303)

@@ -30,18 +30,25 @@ const numberOf = ({ path }: Pick<CloudMessage, 'path'>): string => path.split('/
 async function sender({
   own = true,
   account_id = 'waba-2',
+  messages_per_second = 1_000,
   definition,
 }: {
   own?: boolean
   account_id?: string
+  messages_per_second?: number
   definition?: Json
 } = {}) {
   const team = await makeTeam(service)
   const template = await makeTemplate(service, team.id, definition)
   const name = `n${++made}`
-  const number = own
-    ? await makeNumber(service, { name, phone_number_id: `id-${name}`, account_id, token: `token-${name}` })
-    : null
+  const given = {
+    name,
+    phone_number_id: `id-${name}`,
+    account_id,
+    token: `token-${name}`,
+    messages_per_second,
+  }
+  const number = own ? await makeNumber(service, given) : null
   if (number) await giveNumber(service, team.id, name)
   const send = async (changes: Json = {}): Promise<string[]> => {
     const reply = await service.call('POST', '/v1/whatsapp/messages', {
@@ -176,10 +183,13 @@ t.test('nothing is sent from a removed number or with an undecryptable token', a
     (await cli.json(['whatsapp', 'show', team, id])) as { waiting?: Json; events: { detail: string }[] }
   await until('it has failed', async () => (await shown(removed.team.id, gone)).waiting?.state === 'failed')
   t.match(await shown(removed.team.id, gone), { waiting: { last_response: /number .* removed/ } })
-  await until('its number is paused', async () =>
-    String((await shown(sealed.team.id, kept)).waiting?.paused_senders).includes('object'),
-  )
-  t.match(await shown(sealed.team.id, kept), {
+  // The pause may end while a busy machine asks for it again.
+  let seen: Json = {}
+  await until('its number is paused', async () => {
+    seen = await shown(sealed.team.id, kept)
+    return String((seen.waiting as Json | undefined)?.paused_senders).includes('object')
+  })
+  t.match(seen, {
     waiting: { paused_senders: [{ sender: `whatsapp:${sealed.phone_number_id}`, reason: /token/ }] },
   })
   t.equal(cloud.messages().length, 0)
@@ -189,13 +199,32 @@ t.test('a paused number’s messages wait, others are sent', async (t) => {
   const { work, from } = await begin(t)
   const [paused, other] = [await sender(), await sender()]
   await database.query(sql.unsafe`update whatsapp_numbers set paused_at = now() where name = ${paused.name}`)
-  await paused.send({ to: numbers(5) })
+  const [id = ''] = await paused.send({ to: numbers(5) })
   await work()
   await other.send({ to: numbers(5) })
   await until('the others have left', () => from(other.phone_number_id).length === 5)
   t.equal(from(paused.phone_number_id).length, 0)
+  t.match(await cli.json(['whatsapp', 'show', paused.team.id, id]), {
+    waiting: { paused_senders: [{ sender: `whatsapp:${paused.phone_number_id}`, until: null }] },
+  })
   await database.query(sql.unsafe`update whatsapp_numbers set paused_at = null where name = ${paused.name}`)
   await until('all have left', () => from(paused.phone_number_id).length === 5)
+})
+
+t.test('each number has its own rate', async (t) => {
+  const { work, from, cloud } = await begin(t)
+  const [slow, fast] = [await sender({ messages_per_second: 20 }), await sender()]
+  await Promise.all([slow.send({ to: numbers(50) }), fast.send({ to: numbers(50) })])
+  await work()
+  await until('all have left', () => cloud.messages().length === 100)
+  const secondsOf = ({ phone_number_id }: typeof slow): number => {
+    const times = from(phone_number_id).map(({ received_at }) => Date.parse(received_at))
+    return (Math.max(...times) - Math.min(...times)) / 1_000
+  }
+  // A second's worth may be saved up.
+  t.ok(secondsOf(slow) >= 1.3, `${secondsOf(slow)} s for 50 at 20 per second`)
+  const last = (id: string) => Math.max(...from(id).map(({ received_at }) => Date.parse(received_at)))
+  t.ok(last(fast.phone_number_id) < last(slow.phone_number_id), 'the other does not wait for it')
 })
 
 t.test('messages of teams that share a number alternate', async (t) => {

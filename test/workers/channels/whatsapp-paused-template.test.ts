@@ -6,6 +6,8 @@ import {
 } from '../../../db/messages/whatsapp/apply-template-events.ts'
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
+import { adminCli } from '../../support/admin.ts'
+import { startReceiver } from '../../support/receiver.ts'
 import t from '../../support/tap.ts'
 import { aTemplate, setDue, templateOf } from '../../support/whatsapp.ts'
 import { answering, startDeliveries } from '../../support/whatsapp-delivery.ts'
@@ -13,6 +15,7 @@ import { until } from '../../support/worker.ts'
 
 const { service, begin } = await startDeliveries(t)
 const { database } = service
+const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
 
 t.test('a message waits for its paused template without using attempts', async (t) => {
   let answers = true
@@ -47,20 +50,25 @@ t.test('a message waits for its paused template without using attempts', async (
   await until('it is sent', async () => (await row(id)).provider_message_id !== null)
 })
 
-t.test('a message whose template is disabled fails without an attempt', async (t) => {
-  const { template, one, cloud, work, row } = await begin(t)
-  const id = await one()
-  await database.query(
-    sql.unsafe`update whatsapp_templates set status = 'disabled' where id = ${template.id}`,
-  )
-  await work()
-  await until('it has failed', async () => (await row(id)).status === 'failed')
-  t.equal(cloud.messages().length, 0)
+t.test('a message whose template is disabled or rejected fails without an attempt', async (t) => {
+  for (const status of ['disabled', 'rejected']) {
+    const { template, one, cloud, work, row } = await begin(t)
+    const id = await one()
+    await database.query(
+      sql.unsafe`update whatsapp_templates set status = ${status} where id = ${template.id}`,
+    )
+    const worker = await work()
+    await until('it has failed', async () => (await row(id)).status === 'failed')
+    t.equal(cloud.messages().length, 0, status)
+    await worker.stop()
+  }
 })
 
 t.test('a changed category applies; an announced one and a quality are stored', async (t) => {
   const definition = aTemplate()
-  const { team } = await begin(t, { definition })
+  const { team, template, work } = await begin(t, { definition })
+  const receiver = await startReceiver(t)
+  await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', '*'])
   const { name, language } = definition as { name: string; language: string }
   const apply = (facts: object, seconds: number) =>
     database.transaction((tx) =>
@@ -86,4 +94,15 @@ t.test('a changed category applies; an announced one and a quality are stored', 
   t.match(await found(), { category: 'MARKETING' }, 'what is older changes nothing')
   await apply({ quality: 'RED' }, 3)
   t.match(await found(), { quality: 'RED' })
+  await work()
+  await until('the change is sent', () => receiver.received.length > 0)
+  t.strictSame(
+    receiver.received.map(({ body: { type, data } }) => ({ type, data })),
+    [
+      {
+        type: 'whatsapp_template.category_changed',
+        data: { template_id: template.id, name, language, from: 'UTILITY', to: 'MARKETING' },
+      },
+    ],
+  )
 })

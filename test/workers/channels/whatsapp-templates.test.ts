@@ -35,6 +35,17 @@ const buttons = (...list: Json[]) => ({ type: 'BUTTONS', buttons: list })
 const quick = (label: string) => ({ type: 'QUICK_REPLY', text: label })
 const link = 'https://files.example.com/file'
 const handle = { header_handle: ['4::aW...'] }
+const PLACE = {
+  ...{ 'header:1': '37.44211676562361', 'header:2': '-122.16155960083124' },
+  ...{ 'header:3': 'Philz Coffee', 'header:4': '101 Forest Ave, Palo Alto, CA 94301' },
+}
+const SENT_PLACE = {
+  type: 'location',
+  location: {
+    ...{ latitude: '37.44211676562361', longitude: '-122.16155960083124' },
+    ...{ name: 'Philz Coffee', address: '101 Forest Ave, Palo Alto, CA 94301' },
+  },
+}
 const password = (otp: Json) => ({
   category: 'AUTHENTICATION' as const,
   components: [
@@ -75,19 +86,8 @@ const EXAMPLES: Record<string, Example> = {
   },
   'location header': {
     components: [{ type: 'HEADER', format: 'LOCATION' }, BODY],
-    parameters: {
-      ...{ 'header:1': '37.483307', 'header:2': '-122.148981' },
-      ...{ 'header:3': 'Pablo Morales', 'header:4': '1 Hacker Way, Menlo Park' },
-    },
-    sent: [
-      header({
-        type: 'location',
-        location: {
-          ...{ latitude: '37.483307', longitude: '-122.148981' },
-          ...{ name: 'Pablo Morales', address: '1 Hacker Way, Menlo Park' },
-        },
-      }),
-    ],
+    parameters: PLACE,
+    sent: [header(SENT_PLACE)],
   },
   'body with names': {
     components: [{ type: 'BODY', text: 'Thank you, {{first_name}}! Your order number is {{order_number}}.' }],
@@ -116,6 +116,14 @@ const EXAMPLES: Record<string, Example> = {
     ],
     parameters: { 'url:1': 'summer2023' },
     sent: [button('url', 0, text('summer2023'))],
+  },
+  'URL button with a name': {
+    components: [
+      BODY,
+      buttons({ type: 'URL', text: 'Shop', url: 'https://www.example.com/order?name={{customer_name}}' }),
+    ],
+    parameters: { 'url:1': 'Gon%C3%A7alves' },
+    sent: [button('url', 0, text('Gon%C3%A7alves', 'customer_name'))],
   },
   'copy code button': {
     category: 'MARKETING',
@@ -175,6 +183,16 @@ const EXAMPLES: Record<string, Example> = {
       header({ type: 'document', document: { link, filename: 'Order.pdf' } }),
       body(text('Pablo'), text('860198-230332')),
     ],
+  },
+  'utility: order delivery update': {
+    components: [
+      { type: 'HEADER', format: 'LOCATION' },
+      { type: 'BODY', text: 'Good news {{1}}! Your order #{{2}} is on its way to the location above.' },
+      { type: 'FOOTER', text: 'To stop receiving delivery updates, tap the button below.' },
+      buttons(quick('Stop Delivery Updates')),
+    ],
+    parameters: { ...PLACE, 'body:1': 'Mark', 'body:2': '566701' },
+    sent: [header(SENT_PLACE), body(text('Mark'), text('566701'))],
   },
   'utility: reservation': {
     components: [

@@ -79,6 +79,18 @@ t.test('a job of a dead worker resumes where it was after the sweep', async (t) 
   t.match(await linesOf('email.requeue'), [{ subject: '1001 emails' }])
 })
 
+t.test('a job whose stored input has an unknown form is left to newer workers', async (t) => {
+  await press('delete', 'newer', 501)
+  const before = await jobNow()
+  await database.query(sql.unsafe`
+    update background_jobs set given = (given::jsonb || '{"most": "all"}')::json where id = ${before?.id ?? ''}`)
+  const remaining: string[] = []
+  await continueBackgroundJob(deps, before?.id ?? '', async (_tx, which) => void remaining.push(which))
+  t.strictSame(remaining, ['to_newer'])
+  t.strictSame(await jobNow(), before)
+  await database.query(sql.unsafe`delete from background_jobs where id = ${before?.id ?? ''}`)
+})
+
 t.test('workers erase a contact without naming them in the job or the audit log', async (t) => {
   const address = 'eve.erased@example.org'
   const { call } = service

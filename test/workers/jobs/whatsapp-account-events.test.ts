@@ -7,14 +7,14 @@ import { shows, signedIn } from '../../support/dashboard.ts'
 import { WHATSAPP_APP_SECRET, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import type { Json } from '../../support/whatsapp.ts'
-import { makeNumber } from '../../support/whatsapp-numbers.ts'
+import { makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test('the latest of each kind is shown on the Health page', async (t) => {
   const { service, database, call } = await world(t)
   await startWorker(t, service)
-  const post = async (field: string, value: Json, time: number) => {
-    const entry = [{ id: '200', time, changes: [{ field, value }] }]
+  const post = async (field: string, value: Json, time: number, id = '200') => {
+    const entry = [{ id, time, changes: [{ field, value }] }]
     const raw = JSON.stringify({ object: 'whatsapp_business_account', entry })
     const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
     t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
@@ -38,6 +38,15 @@ t.test('the latest of each kind is shown on the Health page', async (t) => {
     { field: 'phone_number_quality_update', number: '15555550100', name: 'acme', detail: /event: FLAGGED/ },
   ])
   t.match(await numberByName(database, 'acme'), { messaging_limit: 'TIER_10K' })
+  await makeNumber(service, { name: 'acme-2', phone_number_id: '202', account_id: '200', token: 'x' })
+  await makeDefaultNumber(service, { phone_number_id: '101', account_id: '100' })
+  await post('phone_number_quality_update', { ...quality, current_limit: 'TIER_1K' }, time + 2, '300')
+  const unknown = { display_phone_number: '15555550199', event: 'FLAGGED', current_limit: 'TIER_1K' }
+  await post('phone_number_quality_update', unknown, time + 3, '100')
+  await until('the last is stored', async () => (await accountEvents(database)).length === 3)
+  t.match((await accountEvents(database))[0], { account_id: '100', number: '15555550199', name: 'default' })
+  t.match(await numberByName(database, 'acme'), { messaging_limit: 'TIER_10K' }, 'of another account')
+  t.match(await numberByName(database, 'acme-2'), { messaging_limit: null })
   const operator = await signedIn(service, { operator: true })
   shows(t, await operator.get('/operator/health'), /\+15555550100 acme .*FLAGGED/)
 })

@@ -66,7 +66,12 @@ t.test('promtool accepts the alert rules and they fire correctly', async (t) => 
   const tested = await runProgram('promtool', ['test', 'rules', ...RULE_TESTS], { cwd: FOLDER }).catch(
     (error) => error,
   )
-  t.match(tested.stdout, /SUCCESS/)
+  // Each file has its own result.
+  t.strictSame(
+    tested.stdout.match(/SUCCESS|FAILED/g),
+    RULE_TESTS.map(() => 'SUCCESS'),
+    String(tested.stderr),
+  )
 })
 
 t.test('promtool accepts every query of the dashboard', async (t) => {

@@ -26,13 +26,11 @@ export function toComponents({
   return [
     ...(header === null ? [] : [{ type: 'header', parameters: [headerParameter(header)] }]),
     ...(body.length > 0 ? [{ type: 'body', parameters: body.map(textOf) }] : []),
-    ...buttons.map(({ kind, place, value }) => ({
+    ...buttons.map(({ kind, place, ...given }) => ({
       type: 'button',
       sub_type: kind === 'url' ? 'url' : 'copy_code',
       index: String(place),
-      parameters: [
-        kind === 'url' ? { type: 'text', text: value } : { type: 'coupon_code', coupon_code: value },
-      ],
+      parameters: [kind === 'url' ? textOf(given) : { type: 'coupon_code', coupon_code: given.value }],
     })),
   ]
 }

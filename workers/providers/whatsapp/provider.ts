@@ -41,7 +41,7 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
   header: OutgoingHeader | null
   body: readonly NamedValue[]
   /** Buttons with a value, by their index among the template's buttons, from 0. */
-  buttons: readonly { kind: 'url' | 'code'; place: number; value: string }[]
+  buttons: readonly (NamedValue & { kind: 'url' | 'code'; place: number })[]
 }
 
 /**

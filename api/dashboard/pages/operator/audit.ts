@@ -28,8 +28,8 @@ const OF_TEAM = {
   action: search('Action', { placeholder: 'Action, such as email' }),
   ...DAY_RANGE,
 }
-const ofOne = defineFilter(OF_TEAM)
-const ofAll = defineFilter({ ...OF_TEAM, team: search('Team', { placeholder: 'Team or its ID' }) })
+const teamFilter = defineFilter(OF_TEAM)
+const globalFilter = defineFilter({ ...OF_TEAM, team: search('Team', { placeholder: 'Team or its ID' }) })
 
 /** Maximum number of teams that part of a name can match. */
 const MAX_TEAMS = 50
@@ -82,8 +82,11 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const { query, now, cookies } = request
   const { database } = deps
   const zone = zoneOf(cookies('zone'))
-  const filter = only === null ? ofAll : ofOne
-  const { team: meant, ...asked } = { team: undefined, ...(only === null ? ofAll : ofOne).read(query, zone) }
+  const filter = only === null ? globalFilter : teamFilter
+  const { team: meant, ...asked } = {
+    team: undefined,
+    ...(only === null ? globalFilter : teamFilter).read(query, zone),
+  }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
   const action = asked.action === undefined ? undefined : actionOf(asked.action)
   const { actor, ...others } = { ...asked, action, teams }

@@ -152,7 +152,10 @@ const metaFacts = (
       'Messages per second': number(shown.messages_per_second),
       'App subscribed': text(shown.subscribed === null ? null : shown.subscribed ? 'yes' : 'no'),
       'Last check': time(shown.checked_at, now),
-      Teams: number(teams),
+      Teams:
+        teams > 0
+          ? number(teams)
+          : text('none', { href: '/operator/teams', detail: 'Assign the number on a team’s page.' }),
       'Waiting messages': number(waiting),
     },
     { title: 'Data from Meta' },

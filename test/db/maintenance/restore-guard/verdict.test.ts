@@ -22,19 +22,19 @@ const judged = (look: Partial<HeartbeatResult>, memory: Partial<Memory> = {}): s
   }
   const verdict: Verdict = judgeDatabase(
     found,
-    { last: { mark: 7, at: AT }, home: 'one', away: 0, ...memory },
+    { last: { mark: 7, at: AT }, original: 'one', away: 0, ...memory },
     TIMES,
   )
   return verdict.kind
 }
 
 const OTHER_TIMELINE = { is_home: false }
-const NEW_PROCESS = { last: null, home: null }
+const NEW_PROCESS = { last: null, original: null }
 
 t.test('the first process claims the database', async (t) => {
-  t.equal(judged({ home_id: null, how: null, is_same_place: null }, NEW_PROCESS), 'begins')
-  t.equal(judged({}, NEW_PROCESS), 'home')
-  t.equal(judged({}), 'home')
+  t.equal(judged({ home_id: null, how: null, is_same_place: null }, NEW_PROCESS), 'new')
+  t.equal(judged({}, NEW_PROCESS), 'original')
+  t.equal(judged({}), 'original')
 })
 
 t.test('a heartbeat on a new timeline means a failover', async (t) => {
@@ -55,8 +55,8 @@ t.test('a missing heartbeat stops the copy on any timeline', async (t) => {
 })
 
 t.test("a late process doesn't pause a resumed copy again", async (t) => {
-  t.equal(judged({ found: false, home_id: 'two', how: 'restored' }), 'stranger')
-  t.equal(judged({ found: false, at: LATER }), 'stranger', 'its mark may have been forgotten meanwhile')
+  t.equal(judged({ found: false, home_id: 'two', how: 'restored' }), 'unknown')
+  t.equal(judged({ found: false, at: LATER }), 'unknown', 'its mark may have been forgotten meanwhile')
 })
 
 t.test('another server or database is a copy, even with all heartbeats', async (t) => {

@@ -136,10 +136,14 @@ t.test('a recipient among many is looked up by the index', async (t) => {
 t.test('email find prints matches, and rejects invalid filters', async (t) => {
   const { team, second } = await start()
   const cli = adminCli({ DATABASE_URL: store.url })
-  const flags = '--recipient ann@example.com --subject invoice --from 2026-01-11 --to 2026-01-12'.split(' ')
-  const found = await cli.json(['email', 'find', '--team', team, ...flags])
+  const flags = ['--recipient', 'ann@example.com', '--subject', 'invoice']
+  const day = ['--since', '2026-01-11', '--until', '2026-01-12']
+  const found = await cli.json(['email', 'find', '--team', team, ...flags, ...day])
   t.match(found, [{ id: second, team_id: team, subject: 'Your invoice 100%', status: 'queued' }])
   t.notOk('html' in found[0])
+  const former = ['--from', '2026-01-11', '--to', '2026-01-12']
+  t.strictSame(await cli.json(['email', 'find', '--team', team, ...flags, ...former]), found, 'as in 0.1.0')
+  t.strictSame(await cli.json(['email', 'find', '--team', team, ...flags, '--until', '2026-01-11']), [])
   t.match(await cli.json(['email', 'find', '--id', `invoice-${team}`]), [{ id: second }])
   t.match(await cli.fault(['email', 'find', '--recipient', 'ann']), /^recipient must be an email address/)
 })

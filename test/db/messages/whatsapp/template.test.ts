@@ -154,6 +154,7 @@ t.test('variables with names are counted by their first occurrence', async (t) =
   t.strictSame(slots, ['header:1', 'body:1', 'body:2', 'body:3', 'url:1'])
   t.strictSame(parts.names, {
     ...{ 'header:1': 'until', 'body:1': 'first_name', 'body:2': 'until', 'body:3': 'code_1' },
+    'url:1': 'path',
   })
   t.strictSame(shape(body('{{ 1 }}')).slots, ['body:1'])
 })

@@ -29,8 +29,8 @@ t.test('requests match the API field by field: header, body and URL button', asy
     header: { kind: 'text', text: { name: null, value: 'A-17' } },
     body: ['Ana', 'tomorrow <b>"at" 5</b> {{1}} 😀'].map((value) => ({ name: null, value })),
     buttons: [
-      { kind: 'url', place: 1, value: 'orders/17' },
-      { kind: 'url', place: 3, value: 'help?x=1&y=2' },
+      { kind: 'url', place: 1, name: null, value: 'orders/17' },
+      { kind: 'url', place: 3, name: 'page', value: 'help?x=1&y=2' },
     ],
   })
   await delivery.provider.send(message)
@@ -50,7 +50,12 @@ t.test('requests match the API field by field: header, body and URL button', asy
         { type: 'header', parameters: [TEXT('A-17')] },
         { type: 'body', parameters: [TEXT('Ana'), TEXT('tomorrow <b>"at" 5</b> {{1}} 😀')] },
         { type: 'button', sub_type: 'url', index: '1', parameters: [TEXT('orders/17')] },
-        { type: 'button', sub_type: 'url', index: '3', parameters: [TEXT('help?x=1&y=2')] },
+        {
+          type: 'button',
+          sub_type: 'url',
+          index: '3',
+          parameters: [{ ...TEXT('help?x=1&y=2'), parameter_name: 'page' }],
+        },
       ],
     },
   })

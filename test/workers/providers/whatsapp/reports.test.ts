@@ -253,6 +253,25 @@ t.test('a template with changed components or category is to be listed again', a
   t.strictSame(await read(news('account_review_update', { statuses: [status()] })), [])
 })
 
+t.test('a template’s new category, announced category and quality are read', async (t) => {
+  const facts = async (field: string, value: Record<string, unknown>) =>
+    (await read(news(field, value))).filter(({ channel }) => channel === 'whatsapp-template-facts')
+  const about = {
+    ...{ channel: 'whatsapp-template-facts', name: 'order_ready', language: 'en-US' },
+    ...{ account_id: '1', number: null, occurred_at: new Date(1_750_000_000_000) },
+  }
+  const [category, announced] = ['MARKETING', 'UTILITY']
+  const changed = { previous_category: 'UTILITY', new_category: category, correct_category: 'UTILITY' }
+  t.strictSame(await facts('template_category_update', changed), [{ ...about, category }])
+  const announcement = { new_category: category, correct_category: announced }
+  t.strictSame(await facts('template_category_update', announcement), [
+    { ...about, announced_category: announced },
+  ])
+  t.strictSame(await facts('message_template_quality_update', { new_quality_score: 'RED' }), [
+    { ...about, quality: 'RED' },
+  ])
+})
+
 t.test('template updates name account, the hook’s number and template', async (t) => {
   for (const one of [update('DISABLED'), news('template_category_update', {})])
     t.match(await read({ ...one, hook: '901' }), [{ account_id: '1', number: '901' }])

@@ -64,6 +64,12 @@ where e.team_id = c.team_id
   and e.id = c.id
   and c.is_changed
 
+-- emailsByProviderIds
+select provider_message_id, team_id, id as email_id
+from email_states
+where provider_message_id = any($1::text[])
+order by id desc
+
 -- lockEmails
 select s.team_id, s.id as email_id, e.to_emails, s.rewrites <> e.rewrites as is_late, s.status,
   s.provider_message_id, s.size_kb, s.pending_recipients, s.suppression, s.hard_bounced
@@ -76,3 +82,30 @@ where (s.team_id, s.id) in (
 )
 order by s.team_id, s.id
 for no key update of s
+
+-- recipientsOf
+select team_id, id as email_id, to_emails
+from accepted_emails
+where (team_id, id) in (
+  select *
+  from unnest($1::uuid[], $2::uuid[]) as ref (team_id, email_id)
+)
+
+-- senderReportRows
+select e.team_id, e.id as email_id, e.to_emails, s.broadcast_id is not null as is_broadcast
+from accepted_emails e
+join email_states s on s.team_id = e.team_id
+  and s.id = e.id
+where (e.team_id, e.id) in (
+  select *
+  from unnest($1::uuid[], $2::uuid[]) as ref (team_id, email_id)
+)
+
+-- storedEvents
+select v.email_id, v.kind, v.recipient, v.occurred_at, coalesce(v.occurred_at >= s.tries_from,
+  true) as is_since
+from unnest($1::uuid[], $2::uuid[]) as ref (team_id, email_id)
+join email_states s on s.team_id = ref.team_id
+  and s.id = ref.email_id
+join email_events v on v.team_id = ref.team_id
+  and v.email_id = ref.email_id

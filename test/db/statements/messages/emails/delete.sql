@@ -24,3 +24,10 @@ delete from accepted_emails e using states s
 where e.team_id = $4
   and e.id = s.id
 returning e.id, e.created_at, s.status, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.person
+
+-- deleteEmailsById
+insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at, person)
+select $1, broadcast_id, contact_id, email, 'deleted', 'its email was deleted', service_time(), person
+from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[]) as reached (broadcast_id, contact_id, email,
+  person)
+on conflict do nothing

@@ -1,3 +1,24 @@
+-- addresseesOfEmail
+select to_emails, first_cc, first_bcc
+from accepted_emails
+where team_id = $1
+  and id = $2
+
+-- bodiesOfEmail
+select html, body_text, variables
+from accepted_emails
+where team_id = $1
+  and id = $2
+
+-- emailById
+select team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, first_cc, first_bcc,
+  subject, size_kb, tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id,
+  contact_id, headers, reply_to, http_request_id, pending_recipients, attachments, scheduled_at, expires_at,
+  due_at, internal, html, body_text, variables
+from emails
+where team_id = $1
+  and id = $2
+
 -- emailReferences
 select d.team_id, case d.status when 'verified' then 'domain' else 'pending' end as kind, d.name as key, d.id,
   null::uuid as version_id, null::text[] as slots
@@ -16,6 +37,12 @@ select c.team_id, 'contact', c.identity, c.id, null, null
 from unnest($5::uuid[], $6::text[]) as w (team_id, key)
 join contacts c on c.team_id = w.team_id
   and c.identity = w.key
+
+-- emailsByKeys
+select e.team_id, e.idempotency_key, e.id, e.from_address
+from unnest($1::uuid[], $2::text[]) as w (team_id, key)
+join accepted_emails e on e.team_id = w.team_id
+  and e.idempotency_key = w.key
 
 -- insertEmails
 with charged as (
@@ -74,3 +101,62 @@ with charged as (
 )
 select 1 / (count(*) = $52)::int
 from job
+
+-- insertEmailsWithFiles
+with charged as (
+  select
+), item as materialized (
+  select *
+  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::json[], $7::text[], $8::json[],
+    $9::int2[], $10::int2[], $11::text[], $12::text[], $13::json[], $14::text[], $15::timestamptz[],
+    $16::uuid[], $17::uuid[], $18::text[], $19::json[], $20::text[], $21::text[], $22::json[], $23::bool[],
+    $24::text[], $25::bool[], $26::text[], $27::float8[], $28::timestamptz[], $29::timestamptz[],
+    $30::timestamptz[]) as item (team_id, id, domain_id, template_id, template_version_id, variables,
+    from_address, to_emails, first_cc, first_bcc, subject, html, tags, idempotency_key, created_at,
+    contact_id, broadcast_id, body_text, headers, reply_to, http_request_id, attachments, internal, person,
+    batch, status, size_kb, scheduled_at, expires_at, due_at)
+), accepted as (
+  insert into accepted_emails (team_id, id, domain_id, template_id, template_version_id, variables,
+    from_address, to_emails, first_cc, first_bcc, subject, html, tags, idempotency_key, created_at,
+    contact_id, broadcast_id, body_text, headers, reply_to, http_request_id, attachments, internal, person,
+    batch)
+  select team_id, id, domain_id, template_id, template_version_id, variables, from_address, array(
+    select json_array_elements_text(to_emails)
+  ), first_cc, first_bcc, subject, html, tags, idempotency_key, created_at, contact_id, broadcast_id,
+    body_text, headers, reply_to, http_request_id, attachments, internal, person, coalesce(batch, false)
+  from item
+), stored as (
+  insert into email_states (team_id, id, created_at, broadcast_id, contact_id, internal, status, size_kb,
+    scheduled_at, expires_at, due_at)
+  select team_id, id, created_at, broadcast_id, case when broadcast_id is not null then contact_id end,
+    internal, status, size_kb, scheduled_at, expires_at, due_at
+  from item
+), published as (
+  update files f
+  set state = 'ready', last_used_at = service_time()
+  from unnest($31::uuid[], $32::uuid[]) as w (team_id, id)
+  where f.team_id = w.team_id
+    and f.id = w.id
+    and f.state = 'loading'
+  returning 1
+), noted as (
+  insert into email_files (team_id, email_id, sha256)
+  select w.team_id, w.email_id, decode(w.sha256, 'hex')
+  from unnest($33::uuid[], $34::text[], $35::uuid[]) as w (team_id, sha256, email_id)
+  on conflict do nothing
+), job as (
+  select
+)
+select (
+  select count(*)
+  from job
+)::int as jobs, (
+  select count(*)
+  from published
+)::int as published
+
+-- senderOfEmail
+select from_address
+from accepted_emails
+where team_id = $1
+  and id = $2

@@ -61,3 +61,11 @@ cross join lateral (
       and emails.suppression is distinct from 'ignored')
 ) stopped
 where unfinished
+
+-- keepDates
+update email_states s
+set dated_at = d.dated_at
+from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as d (team_id, id, dated_at)
+where s.team_id = d.team_id
+  and s.id = d.id
+  and s.dated_at is null

@@ -1,0 +1,123 @@
+-- countReplayable
+select count(*) as count
+from (
+  select
+  from webhook_messages
+  where (team_id = $1 and endpoint_id = $2 and status = 'failed' and id >= $3
+    and created_at >= to_timestamp($4) and id <= $5 and created_at <= to_timestamp($6) and type = $7)
+  limit $8
+) found
+
+-- endpointOfWebhook
+select endpoint_id
+from webhook_messages
+where team_id = $1
+  and id = $2
+
+-- readAttempts
+select m.event_id, m.type, a.occurred_at as at, a.status, a.ms, a.detail as response
+from (
+  select *
+  from webhook_events
+  where team_id = $1
+    and endpoint_id = $2
+    and kind = 'attempt'
+  order by occurred_at desc
+  limit $3
+) a
+join webhook_messages m on m.team_id = a.team_id
+  and m.id = a.message_id
+order by a.occurred_at desc, a.event_key desc
+
+-- readHistory
+select kind, occurred_at, detail, status, ms
+from webhook_events
+where team_id = $1
+  and message_id = $2
+order by occurred_at, event_key
+
+-- replayable
+select team_id, id
+from webhook_messages m
+where (team_id = $1 and endpoint_id = $2 and status = 'failed' and id >= $3 and created_at >= to_timestamp($4)
+  and id <= $5 and created_at <= to_timestamp($6) and type = $7)
+  and id > $8
+  and (
+  select id < $9::bigint
+    and id <> all($10::int8[])
+  from (
+    select newest - ((newest - m.xmin::text::bigint) & 4294967295) as id
+    from (
+      select greatest(pg_snapshot_xmax(pg_current_snapshot()),
+        pg_current_xact_id_if_assigned())::text::bigint as newest
+    ) now
+  ) version
+)
+order by id
+limit $11
+for no key update
+
+-- webhookByEvent
+select id, event_id, type, status, created_at, endpoint_id, body, requeued_at
+from webhook_messages
+where team_id = $1
+  and endpoint_id = $2
+  and event_id = $3
+  and id > $4
+  and id < $5
+order by id
+limit 1
+
+-- webhooksOf
+select id, event_id, type, status, created_at
+from webhook_messages
+where team_id = $1
+  and endpoint_id = $2
+  and type = $3
+  and id < $4
+order by id desc
+limit $5
+
+-- webhooksOfTeam
+with newest as materialized (
+  select id, event_id, type, status, unfinished, created_at, endpoint_id
+  from webhook_messages
+  where team_id = $1
+    and id < $2
+  order by id desc
+  limit $3
+), found as (
+  select id, event_id, type, status, created_at, endpoint_id
+  from newest
+  where type = $4
+  order by id desc
+  limit $5
+)
+select (
+  select coalesce(json_agg(found order by id desc), '[]')
+  from found
+) as rows, case when (
+  select count(*) from newest
+) = $6 and (
+  select count(*) from found
+) < $7 then (
+  select min(id::text) from newest
+) end as reached
+
+-- webhooksToRequeue
+select id
+from webhook_messages
+where team_id = $1
+  and (unfinished or $2 and status = 'failed')
+  and type = $3
+  and endpoint_id = $4
+  and id > $5
+  and id <= $6
+  and endpoint_id in (
+  select id
+  from webhook_endpoints
+  where team_id = $7
+    and state = 'enabled'
+)
+order by id
+limit $8

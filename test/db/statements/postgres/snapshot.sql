@@ -1,0 +1,2 @@
+-- seenNow
+select pg_current_snapshot()::text as seen
