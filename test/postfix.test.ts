@@ -1,14 +1,23 @@
 /**
  * A real Postfix between the service and the recipients: it bounces an email to a bad recipient, and its
- * notification, piped to the hook, marks email and contact. Complaints come the same way. Skipped with a
- * message if Postfix can't run.
+ * notification, piped to the hook, marks email and contact. Complaints come the same way. The first session of
+ * db/README.md runs against it as written. Skipped with a message if Postfix can't run.
  */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
+import { startDns } from './support/dns.ts'
+import { bareEnvironment, SECRET_KEY } from './support/environment.ts'
 import { postfixMissing, startPostfix } from './support/postfix.ts'
+import { programMissing } from './support/programs.ts'
 import { contactState, emailStatus, eventsOf, storeContact, storedReports } from './support/reports.ts'
-import { anEmail, SMTP_REPORT_TOKEN, world } from './support/service.ts'
+import { anEmail, METRICS_TOKEN, SMTP_REPORT_TOKEN, startService, world } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
-import t from './support/tap.ts'
+import { ROOT } from './support/sources.ts'
+import t, { type Test } from './support/tap.ts'
 import { startWorker, until } from './support/worker.ts'
 
 const missing = await postfixMissing()
@@ -68,6 +77,85 @@ t.test('Postfix’s bounce report marks the email and its contact', { skip: miss
     const { status } = await contactState(service, team.id, 'ana@example.org')
     return status === 'complained'
   })
+})
+
+/** Starts the commands of *The first session* with a service's settings. `sleep N` ends with the file `go-N`. */
+async function startFirstSession(t: Test, base: string, settings: Record<string, string>) {
+  const readme = await readFile(join(ROOT, 'db/README.md'), 'utf8')
+  const [, block = ''] = /^### The first session\n[\s\S]*?```sh\n([\s\S]*?)```/m.exec(readme) ?? []
+  const home = await mkdtemp(join(tmpdir(), 'heliograph-session-'))
+  for (const name of ['package.json', 'node_modules', 'db', 'workers'])
+    await symlink(join(ROOT, name), join(home, name))
+  await writeFile(
+    join(home, '.env'),
+    Object.entries(settings)
+      .map(([name, value]) => `${name}='${value}'\n`)
+      .join(''),
+  )
+  const waits = 'sleep() { until [ -e "go-$1" ]; do command sleep 0.2; done; }'
+  const commands = `${waits}\n${block.replaceAll('https://mail.example.com', base)}`
+  const bash = spawn('bash', ['-e', '-c', commands], {
+    ...{ cwd: home, env: bareEnvironment(), detached: true },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [bash.stdout, bash.stderr])
+    stream.on('data', (text) => {
+      output += text
+    })
+  const exited = once(bash, 'close').then(([code]) => code as number | null)
+  t.teardown(async () => {
+    if (bash.exitCode === null && bash.pid) process.kill(-bash.pid, 'SIGKILL')
+    await exited
+    await rm(home, { recursive: true, force: true })
+  })
+  return { output: () => output, exited, go: (seconds: number) => writeFile(join(home, `go-${seconds}`), '') }
+}
+
+const sessionMissing =
+  missing ?? (await programMissing('jq', 'jq')) ?? (await programMissing('promtool', 'prometheus'))
+
+t.test('the first session works as documented', { skip: sessionMissing ?? false }, async (t) => {
+  const service = await startService(t)
+  const dns = await startDns(t)
+  const outside = await startSmtpSink(t, {
+    onRcpt: (to) => (to.startsWith('nobody-here@') ? '550 5.1.1 There is no such mailbox' : undefined),
+  })
+  const return_domain = 'bounces.example.com'
+  const postfix = await startPostfix(t, {
+    relay_port: outside.port,
+    collects: { hook: `${service.base}/hooks/smtp`, token: SMTP_REPORT_TOKEN },
+  })
+  await startWorker(t, service, { smtp_url: postfix.url, return_domain })
+  const session = await startFirstSession(t, service.base, {
+    ...{ DATABASE_URL: service.url, SECRET_KEY, METRICS_TOKEN, PUBLIC_URL: 'https://mail.example.com' },
+    ...{ RETURN_PATH_DOMAIN: return_domain, DNS_SERVER: dns.address },
+  })
+  let isOver = false
+  void session.exited.then(() => {
+    isOver = true
+  })
+  const untilOr = (what: string, isTrue: () => boolean | Promise<boolean>) =>
+    until(what, async () => isOver || (await isTrue()), 120)
+
+  const printed = (): string | undefined => /^\[\n[\s\S]*?^\]/m.exec(session.output())?.[0]
+  await untilOr('the records are printed', () => printed() !== undefined)
+  await untilOr('the domain is looked up', () => /"status": "pending"/.test(session.output()))
+  for (const { type, name, value } of JSON.parse(printed() ?? '[]'))
+    if (type === 'TXT') dns.records.set(name, [value.match(/.{1,255}/gs)])
+  await session.go(30)
+  // Postfix also reports that it relayed the first.
+  await untilOr('both reports are read', async () => {
+    const reports = await storedReports(service)
+    return reports.length === 2 && reports.every(({ state }) => state === 'done')
+  })
+  await session.go(60)
+
+  t.equal(await session.exited, 0, session.output())
+  t.match(session.output(), /^"sent"\n"bounced"\n"20\S+Z"$/m)
+  t.match(session.output(), 'https://mail.example.com/dashboard/login/')
+  t.match(session.output(), /SUCCESS: \d+ rules found/)
+  t.ok(outside.messages().some(({ rcpt_to }) => rcpt_to.includes('you@example.com')))
 })
 
 /** A feedback report (RFC 5965) that hides the recipient. */

@@ -92,10 +92,11 @@ const ADDITIONS: readonly Addition[] = [
     file: 'db/maintenance/background-jobs/kinds.ts',
     after: 'export const KINDS = {',
     more: `
-  'next.kind': {
+  'next.kind': define({
+    ...{ given: readAnything, cursor: readAnything, result: readAnything },
     slice: async () => ({ cursor: null, done: 1, total: 1, result: {} }),
     entry: () => null,
-  },`,
+  }),`,
   },
 ]
 
