@@ -27,18 +27,14 @@ const templateOf = async (
   (await whatsappTemplatesOfTeam(database, team_id)).find(({ id }) => id === template_id)
 
 /** Shows the message as the phone does, and its parameters. */
-const filling = ({ parameters }: ShownMessage, template: Template | undefined): Section[] => [
-  ...(template ? bubbleSection(template.definition, 'Message', parameters) : []),
-  ...(Object.keys(parameters).length === 0
-    ? []
-    : [
-        {
-          kind: 'facts' as const,
-          title: 'Parameters',
-          facts: Object.entries(parameters).map(([label, value]) => ({ label, cell: text(value) })),
-        },
-      ]),
-]
+const filling = ({ parameters }: ShownMessage, template: Template | undefined): Section[] =>
+  compact([
+    ...bubbleSection(template?.definition ?? {}, 'Message', parameters),
+    Object.keys(parameters).length > 0 &&
+      factsOf(Object.fromEntries(Object.entries(parameters).map(([label, value]) => [label, text(value)])), {
+        title: 'Parameters',
+      }),
+  ])
 
 /** Shows the content of a message. An operator who isn't a member opens it on a separate page. */
 function contentOf(message: ShownMessage, template: Template | undefined, { team }: TeamRequest): Section[] {
