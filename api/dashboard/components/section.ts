@@ -215,6 +215,8 @@ export type Section = Heading &
     | { kind: 'code'; code: string }
     /** An email as a recipient sees it, with links to those of other recipients. */
     | { kind: 'inbox'; from: string; subject: string; src: string; links: readonly Link[] }
+    /** A message as a phone shows it. */
+    | { kind: 'bubble'; header: string; body: string; footer: string; buttons: readonly string[] }
     | { kind: 'text'; paragraphs: readonly string[] }
     | {
         kind: 'frame'

@@ -56,27 +56,29 @@ async function shownTo(
   return contact
 }
 
+/** A contact that doesn't exist, without properties. */
+const ANYONE: PreviewContact = { email: 'someone@example.com', properties: {} }
+
 /**
- * Renders the email for a contact.
- * @throws RequestError bad_request if the contact would be skipped.
+ * Renders the email for a contact. Without one, or if the contact would be skipped, variables without a value
+ * show their names.
+ * @returns also why the contact would be skipped, or null.
+ * @throws RequestError bad_request if the email can't be rendered.
  */
 async function mailingFor(row: BroadcastRow, contact: PreviewContact | null, deps: PageDeps) {
   const version = await versionOf(row, deps)
   const mailing = toMailing(row, version.slots)
   const names = Object.fromEntries(mailing.slots.map((slot) => [slot, `[${slot}]`]))
-  const item = contact
-    ? addressed(mailing, contact, LINK)
-    : addressed(
-        { ...mailing, row: { ...row, variables: { ...names, ...row.variables } } },
-        { email: 'someone@example.com', properties: {} },
-        LINK,
-      )
+  const named = { ...mailing, row: { ...row, variables: { ...names, ...row.variables } } }
+  const own = contact ? addressed(mailing, contact, LINK) : null
+  const skipped = typeof own === 'string' ? own : null
+  const item = typeof own === 'object' && own ? own : addressed(named, contact ?? ANYONE, LINK)
   if (typeof item === 'string')
     throw new RequestError('bad_request', fill(TEXTS.wouldBeSkipped, { reason: item }))
   const parts = await buildPreview(compileVersion(version), item.variables ?? {}, deps.texts)
   if ('too_large' in parts)
     throw new RequestError('bad_request', fill(TEXTS.partTooLarge, { part: parts.too_large }))
-  return { subject: item.subject, ...parts }
+  return { subject: item.subject, skipped, ...parts }
 }
 
 type ChosenContact = (PreviewContact & { id: string }) | null
@@ -113,6 +115,12 @@ const describeContact = (contact: ChosenContact, request: TeamRequest): string =
   return `No ${request.query.has('follows') ? 'more contacts' : 'contact'} found in the audience`
 }
 
+function noteOf(contact: ChosenContact, skipped: string | null): string | undefined {
+  if (skipped !== null)
+    return `${fill(TEXTS.wouldBeSkipped, { reason: skipped })} Variables without a value show their names.`
+  return contact ? undefined : 'Variables without a default value show their names.'
+}
+
 /** Builds the preview for the chosen contact, or the first of the audience, with a link to the next. */
 export async function previewSections(
   row: BroadcastRow,
@@ -122,14 +130,14 @@ export async function previewSections(
   let contact: ChosenContact = null
   try {
     contact = await shownTo(row, request, deps)
-    const { subject, text } = await mailingFor(row, contact, deps)
+    const { subject, text, skipped } = await mailingFor(row, contact, deps)
     const search = new URLSearchParams({ contact: contact?.email ?? '' })
     return compact<Section>([
       {
         kind: 'inbox',
         id: 'preview',
         title: describeContact(contact, request),
-        note: contact ? undefined : 'Variables without a default value show their names.',
+        note: noteOf(contact, skipped),
         from: row.from_address,
         subject,
         src: `${broadcastPath(request, 'preview')}?${search}`,

@@ -82,17 +82,17 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     lead: broadcastSentence(view, entries, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
+    above: pausedAlert(row),
     sections: compact([
-      ...pausedAlert(row),
       ...(await rampSections(row, view, request, deps)),
       ...sections,
       edits && testForm(request),
       history(entries, request.now),
+      facts(view, { topics, template }, request),
     ]),
     aside: [
       ...(await previewSections(row, request, deps)),
       ...bounceSection(await bouncesOfBroadcast(deps.database, row, { most: MAX_BOUNCES })),
-      facts(view, { topics, template }, request),
     ],
   })
 })

@@ -103,8 +103,8 @@ const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section
     { title: 'Lift the suppression', folded: true },
   )
 
-/** Builds the sections about a suppression: its cause, its effect, and the form that lifts it. */
-async function suppression(
+/** Builds the alert about a suppression, with its effect. */
+async function suppressionAlert(
   contact: ShownAddress,
   request: TeamRequest<'email'>,
   deps: PageDeps,
@@ -113,21 +113,21 @@ async function suppression(
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
   const since = cause ? `, ${ageOf(cause.at, now)}` : ''
-  return compact([
-    alertsOf([
-      {
-        tone: 'bad',
-        title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
-        text: await effectWords(request, deps, contactIdentity(request.params.email)),
-        link: cause?.email_id
-          ? { href: teamPath(team, 'emails', cause.email_id), label: 'Open the email that caused it' }
-          : undefined,
-      },
-    ]),
-    team.role !== 'viewer' && liftForm(contact, request),
-    causeFacts(contact, now),
+  return alertsOf([
+    {
+      tone: 'bad',
+      title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
+      text: await effectWords(request, deps, contactIdentity(request.params.email)),
+      link: cause?.email_id
+        ? { href: teamPath(team, 'emails', cause.email_id), label: 'Open the email that caused it' }
+        : undefined,
+    },
   ])
 }
+
+/** Builds the form that lifts a suppression. */
+const liftForms = (contact: ShownAddress, request: TeamRequest<'email'>): Section[] =>
+  contact.suppression !== null && request.team.role !== 'viewer' ? [liftForm(contact, request)] : []
 
 /** The ID of the form that the button next to the title sends. */
 const EDITING = 'contact'
@@ -189,7 +189,6 @@ async function sent(
       Accepted: time(created_at, now),
     }),
     {
-      title: 'Messages',
       main: 'Message',
       next:
         emails.length < MESSAGES_SHOWN
@@ -215,9 +214,11 @@ async function strangerView(email: string, request: TeamRequest<'email'>, deps: 
     lead: 'This address isn’t a contact, so it has no topics and doesn’t receive broadcasts.',
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: { forms: compact([team.role !== 'viewer' && add]) },
+    above: await suppressionAlert(found, request, deps),
     sections: [
-      ...(await suppression(found, request, deps)),
+      ...liftForms(found, request),
       await sent({ email, properties: {} }, request, deps),
+      ...causeFacts(found, request.now),
     ],
   }
 }
@@ -246,7 +247,12 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     state: status(contact.status),
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: edits ? actions(contact, request) : undefined,
-    sections: compact([...(await suppression(contact, request, deps)), await sent(contact, request, deps)]),
+    above: await suppressionAlert(contact, request, deps),
+    sections: [
+      ...liftForms(contact, request),
+      await sent(contact, request, deps),
+      ...causeFacts(contact, now),
+    ],
     aside: compact([
       edits &&
         formOf(here(request), 'Save changes', fields, {

@@ -118,24 +118,24 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
   const stored = mapping.suppress
     ? `${plural(created + updated, 'address', 'addresses')} suppressed`
     : `${plural(created + updated, 'contact')} stored`
+  const progressed: Section = {
+    kind: 'tiles',
+    id: 'progress',
+    live: !finished,
+    tiles: [
+      {
+        label: fault !== null ? 'Failed' : finished ? 'Done' : reading ? 'Being read' : 'Being imported',
+        value: reading ? `${plural(records, 'record')} so far` : doneWords(shown),
+        filled: records === 0 ? 0 : Math.round((done / records) * 100),
+        detail: headed(pace),
+        tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
+      },
+      ...madeTiles(shown, mapping),
+      { label: 'Rejected', value: refused.toLocaleString('en-US'), tone: refused > 0 ? 'bad' : 'plain' },
+    ],
+  }
   // All sections are live, including the last one.
   const sections: Section[] = [
-    {
-      kind: 'tiles',
-      id: 'progress',
-      live: !finished,
-      tiles: [
-        {
-          label: fault !== null ? 'Failed' : finished ? 'Done' : reading ? 'Being read' : 'Being imported',
-          value: reading ? `${plural(records, 'record')} so far` : doneWords(shown),
-          filled: records === 0 ? 0 : Math.round((done / records) * 100),
-          detail: headed(pace),
-          tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
-        },
-        ...madeTiles(shown, mapping),
-        { label: 'Rejected', value: refused.toLocaleString('en-US'), tone: refused > 0 ? 'bad' : 'plain' },
-      ],
-    },
     {
       kind: 'alerts',
       id: 'outcome',
@@ -147,7 +147,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
         refused !== 0 && {
           tone: 'bad',
           title: `${plural(refused, 'record')} rejected`,
-          text: 'Download the rejected records with the reason for each, fix them, and import the file again.',
+          text: 'Fix them, and import the file again.',
           link: { href: `${here}/refused.csv`, label: 'Rejected records as CSV' },
         },
       ]),
@@ -155,11 +155,17 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
     refusedTable(shown.refusals, mapping, {
       id: 'refused',
       live: !finished,
-      title: refused > REFUSALS_SHOWN ? `The first ${REFUSALS_SHOWN} rejected records` : 'Rejected records',
+      title: refused === 0 ? 'Rejected records' : undefined,
+      note: refused > REFUSALS_SHOWN ? `The first ${REFUSALS_SHOWN} rejected records.` : undefined,
       empty: finished ? 'No records were rejected.' : 'No records rejected so far.',
     }),
   ]
-  return show({ title: file_name, back: uploads(team, purposeOf(mapping)), sections })
+  return show({
+    title: file_name,
+    back: uploads(team, purposeOf(mapping)),
+    // The rejected records are the main thing, otherwise the progress is.
+    ...(refused === 0 ? { sections: [progressed, ...sections] } : { sections, aside: [progressed] }),
+  })
 })
 
 const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', async (request, deps) => {

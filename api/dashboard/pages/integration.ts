@@ -11,7 +11,7 @@ import { LANGUAGES, writePost } from '../../docs/samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { text } from '../components/cell.ts'
 import type { Link, Section } from '../components/section.ts'
-import { get, tableOf } from '../server/builders.ts'
+import { compact, get, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
 import { type PageTeam, show, type TeamRequest } from '../server/page.ts'
@@ -84,34 +84,28 @@ async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]>
   return [{ kind: 'steps', id: 'lacking', title: 'Before your first call', note, steps }]
 }
 
-/** Lists the test recipients of a test team, or explains test teams. */
-function testRecipients({ test }: PageTeam): Section {
+/** Lists the test recipients. Only those of a test team are complete and can be copied. */
+function testRecipients({ test }: PageTeam): Section[] {
   const all = [
-    ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: `${to}@example.com` })),
-    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: `+1555555${to}` })),
+    ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: test ? `${to}@example.com` : `${to}@…` })),
+    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: test ? `+1555555${to}` : `+…${to}` })),
   ]
-  if (test)
-    return tableOf(
-      all,
-      ({ to, becomes, others }) => ({
-        Recipient: text(to, { code: true, copy: true }),
-        Outcome: text(becomes, { detail: others ? 'and any other recipient' : undefined }),
-      }),
-      {
-        id: 'recipients',
-        grow: ['Outcome'],
-        note: 'At any domain, and any number with these last digits.',
-        empty: '',
-      },
-    )
-  const names = TEST_ADDRESSES.map(({ to }) => `${to}@`).join(', ')
-  return {
-    kind: 'text',
-    id: 'recipients',
-    paragraphs: [
-      `All messages of this team are delivered. A test team delivers nothing, and the recipient decides the result: ${names}. An operator of this service can create one.`,
-    ],
-  }
+  const table = tableOf(
+    all,
+    ({ to, becomes, others }) => ({
+      Recipient: text(to, { code: true, copy: test }),
+      Outcome: text(becomes, { detail: others ? 'and any other recipient' : undefined }),
+    }),
+    {
+      id: 'recipients',
+      wrap: ['Outcome'],
+      note: 'At any domain, and any number with these last digits.',
+      empty: '',
+    },
+  )
+  const live =
+    'All messages of this team are delivered. A test team delivers nothing, and the recipient decides the result. An operator of this service can create one.'
+  return compact([!test && { kind: 'text', paragraphs: [live] }, table])
 }
 
 const languageChips = (request: TeamRequest, current: Language): Section => ({
@@ -142,7 +136,10 @@ const page = get('viewer', '/teams/:team/integration', async (request, deps) => 
 })
 
 const recipients = get('viewer', '/teams/:team/integration/recipients', async ({ team }) =>
-  show({ title: 'Test recipients', sections: [integrationTabs(team, 'recipients'), testRecipients(team)] }),
+  show({
+    title: 'Test recipients',
+    sections: [integrationTabs(team, 'recipients'), ...testRecipients(team)],
+  }),
 )
 
 export const integrationPages = [page, recipients, ...testEmailPages]

@@ -32,6 +32,7 @@ import { aheadSection } from './overview-ahead.ts'
 import { CHART_DAYS, chartSections, many } from './overview-charts.ts'
 import {
   bulkPausedAlert,
+  foldAlerts,
   groupAlerts,
   isPaused,
   pausedSenderAlerts,
@@ -261,7 +262,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         id: 'needs',
         live: true,
         title: 'Needs attention',
-        alerts: await alertsOf(request, deps, recent),
+        alerts: foldAlerts(await alertsOf(request, deps, recent)),
         calm: describeCalm(team, isNew),
       },
       ...steps,

@@ -17,6 +17,18 @@ export const groupAlerts = (alerts: readonly Alert[], title: string): readonly A
   return first && alerts.length > MAX_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
 }
 
+/** Maximum number of alerts shown at once. */
+const MAX_SHOWN = 3
+
+/** Puts bad alerts first, and collapses those beyond the first ones if there are at least two. */
+export function foldAlerts(alerts: readonly Alert[]): Alert[] {
+  const sorted = [...alerts].sort((one, other) => Number(other.tone === 'bad') - Number(one.tone === 'bad'))
+  const rest = sorted.slice(MAX_SHOWN).flatMap((alert) => alert.folded ?? [alert])
+  const [first] = rest
+  if (!first || sorted.length === MAX_SHOWN + 1) return sorted
+  return [...sorted.slice(0, MAX_SHOWN), { tone: first.tone, title: `${rest.length} more`, folded: rest }]
+}
+
 /** True if a sender is paused or being probed. */
 export const isPaused = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
 

@@ -1,12 +1,14 @@
 /** Renames, duplicates and deletes templates. */
 
+import type { DraftRow } from '../../../db/content/templates/drafts.sql.ts'
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { keptOr } from '../components/lines.ts'
-import type { Actions, Form, Section } from '../components/section.ts'
+import type { Actions, Section } from '../components/section.ts'
 import { action, button, compact, field, formOf } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
+import { discardForm, publishForm } from './template-draft.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
@@ -24,9 +26,17 @@ export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Secti
   }),
 ]
 
-/** @param publish the button that publishes the draft, if there is one. It becomes the main button. */
-export const wholeActions = (publish: Form | null, request: TeamRequest): Actions => ({
-  forms: compact([publish, button(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' })]),
+/** Builds the actions. Publishing is the main one while there is a draft. */
+export const wholeActions = (
+  template: ShownTemplate,
+  draft: DraftRow | null,
+  request: TeamRequest,
+): Actions => ({
+  forms: compact([
+    draft && publishForm(template, draft, request),
+    draft && discardForm(draft, request),
+    button(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' }),
+  ]),
 })
 
 const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()

@@ -7,7 +7,7 @@ import { RequestError } from '../../../db/errors.ts'
 import { ageOf } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import type { Form, Section } from '../components/section.ts'
-import { action, alertsOf, button, compact, formOf, get, hidden, large } from '../server/builders.ts'
+import { action, alertsOf, button, formOf, get, hidden, large } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
@@ -33,14 +33,14 @@ export function publishForm(template: ShownTemplate, draft: DraftRow, request: T
   })
 }
 
-const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
+export const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
   button(templatePath(request, 'discard'), 'Discard the draft', {
     fields: [hidden('draft', draft.id, true)],
     tone: 'danger',
   })
 
 /** Builds the editor, which saves drafts. */
-const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
+export const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
   formOf(
     templatePath(request, 'draft'),
     'Save the draft',
@@ -48,42 +48,30 @@ const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRe
     {
       title: 'Editor',
       note: draft
-        ? 'This is the draft. Sends use the published version until you publish it.'
+        ? undefined
         : 'Changes are saved as a draft. Sends use the published version until you publish it.',
       name: EDITOR,
       tone: 'quiet',
     },
   )
 
-/** Builds the section about the draft: who saved it, and its actions. */
-function sectionsOf(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] {
-  const isStale = draft.version_id !== template.version_id
-  return [
-    ...alertsOf([
-      isStale && {
-        tone: 'warn',
-        title: 'Another version was published after this draft was started',
-        text: 'Publishing the draft replaces it. Review the changes first.',
-      },
-    ]),
-    {
-      kind: 'actions',
-      title: 'Draft',
-      note: `Saved by ${draft.saved_by}, ${ageOf(draft.saved_at, request.now)}.`,
-      links: [{ href: templatePath(request, 'changes'), label: 'Review changes' }],
-      forms: request.team.role === 'viewer' ? undefined : [discardForm(draft, request)],
-    },
-  ]
-}
+export const savedBy = ({ saved_by, saved_at }: DraftRow, now: Date): string =>
+  `Saved by ${saved_by}, ${ageOf(saved_at, now)}.`
 
-export const draftSections = (
-  template: ShownTemplate,
-  draft: DraftRow | null,
-  request: TeamRequest,
-): Section[] =>
-  compact([
-    draft && sectionsOf(template, draft, request),
-    request.team.role !== 'viewer' && editor(template, draft, request),
+/** Builds the alerts about the draft, with a warning if it isn't based on the published version. */
+export const draftAlerts = (template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] =>
+  alertsOf([
+    {
+      tone: 'warn',
+      title: 'This is the draft',
+      text: 'Sends use the published version until you publish it.',
+      link: { href: templatePath(request, 'changes'), label: 'Review changes' },
+    },
+    draft.version_id !== template.version_id && {
+      tone: 'warn',
+      title: 'Another version was published after this draft was started',
+      text: 'Publishing the draft replaces it. Review the changes first.',
+    },
   ])
 
 /** @throws RequestError not_found without a draft. */

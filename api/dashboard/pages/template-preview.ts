@@ -90,7 +90,7 @@ async function parts(
 ): Promise<Section[]> {
   try {
     const { text: plain } = await renderPreview(previewed, values, deps)
-    return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
+    return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', fold: true, code: plain }])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
     return alertsOf([{ tone: 'bad', title: `Can’t show a preview. ${error.message}` }])
@@ -117,11 +117,11 @@ export async function preview(
     templatePath(request, 'preview'),
     'Preview unsaved text',
     valueFields(values),
-    { title: 'Preview', joins: { form: EDITOR, frame: FRAME }, tone: 'quiet' },
+    { title: 'Sample values', joins: { form: EDITOR, frame: FRAME }, rows: true, tone: 'quiet' },
   )
   const samples: Section = {
     kind: 'filter',
-    title: 'Preview',
+    title: 'Sample values',
     action: templatePath(request),
     method: 'get',
     fields,
@@ -134,13 +134,13 @@ export async function preview(
   ]
   const frame: Section = {
     kind: 'frame',
-    title: 'HTML',
+    title: 'Preview',
     name: FRAME,
     src: `${templatePath(request, 'preview')}?${search}`,
     links: draft ? links : undefined,
   }
   const form = edits ? [fromEditor] : previewed.slots.length > 0 ? [samples] : []
-  return [...form, ...(await parts(previewed, values, { frame, deps }))]
+  return [...(await parts(previewed, values, { frame, deps })), ...form]
 }
 
 const frame = get('viewer', '/teams/:team/templates/:id/preview', async (request, deps) => {

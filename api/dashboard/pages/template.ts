@@ -10,7 +10,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-actions.ts'
-import { draftSections, publishForm, templateDraftPages } from './template-draft.ts'
+import { draftAlerts, editor, savedBy, templateDraftPages } from './template-draft.ts'
 import { headersSection, templateHeadersPages } from './template-headers.ts'
 import { slotWords, templatePath } from './template-parts.ts'
 import {
@@ -58,6 +58,10 @@ async function testForm(
   )
 }
 
+/** Shows the preview and the editor in columns of the same width. Viewers only have the preview. */
+const sideBySide = (shown: readonly Section[], editing: readonly Section[]) =>
+  editing.length === 0 ? { sections: shown } : { even: 'Editor', sections: shown, aside: editing }
+
 const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) => {
   const { team } = request
   const { template, draft, previewed } = await readPreview(request, deps, request.query)
@@ -66,25 +70,26 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
   return show({
     title: template.name,
     state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
+    lead: draft ? savedBy(draft, request.now) : undefined,
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
-    actions: edits ? wholeActions(draft && publishForm(template, draft, request), request) : undefined,
-    even: 'Preview',
-    sections: compact([
+    actions: edits ? wholeActions(template, draft, request) : undefined,
+    above: draft ? draftAlerts(template, draft, request) : undefined,
+    ...sideBySide(
+      await preview({ draft, previewed }, request, deps),
+      edits ? [editor(template, draft, request)] : [],
+    ),
+    below: compact([
       edits && (await testForm(previewed, request, deps)),
       edits && wholeForms(template, request),
-      ...draftSections(template, draft, request),
-    ]),
-    aside: await preview({ draft, previewed }, request, deps),
-    below: [
       await templateFigures(request, deps, template.id),
+      await history(template, request, deps),
+      headersSection(template, request),
       factsOf({
         ID: text(template.id, { code: true, copy: true }),
         Variables: text(slotWords(template.slots)),
         'Used by': text('Emails that use it', { href: emails }),
       }),
-      headersSection(template, request),
-      await history(template, request, deps),
-    ],
+    ]),
   })
 })
 

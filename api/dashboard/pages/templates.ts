@@ -5,7 +5,7 @@ import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { usageOfTemplates } from '../../../db/messages/emails/of-template.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
-import { type Cell, number, text, time } from '../components/cell.ts'
+import { number, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { action, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
@@ -36,10 +36,7 @@ async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: D
   )
 }
 
-const usageWords = (count: Cell | undefined): string =>
-  count?.text === '1' ? '1 email' : `${count?.text ?? 0} emails`
-
-/** Shows the templates that were used last as pictures, with the number of their emails. */
+/** Shows the templates that were used last as pictures. */
 function pictures(
   templates: readonly { id: string; name: string }[],
   usage: Usage,
@@ -51,9 +48,8 @@ function pictures(
     .slice(0, PICTURES)
     .map(({ id, name }) => ({
       kind: 'frame',
-      title: name,
+      about: name,
       src: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
-      note: `${usageWords(usage.get(id)?.count)} in ${USAGE_DAYS} days.`,
       links: [{ href: teamPath(team, 'templates', id), label: `Open ${name}` }],
       width: 'thumb',
       inert: true,

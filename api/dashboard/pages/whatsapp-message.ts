@@ -7,6 +7,7 @@ import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates
 import { text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { waitingAlerts } from '../components/timeline.ts'
+import { bubbleSection } from '../components/whatsapp-bubble.ts'
 import { messageMoments, messageSentence } from '../components/whatsapp-timeline.ts'
 import { auditRead } from '../server/action.ts'
 import { compact, factsOf, get, post } from '../server/builders.ts'
@@ -17,20 +18,27 @@ import { idsOf, messageTimes, whatHappened, whyItWaits } from './message-section
 import { requeueAsAsked, requeueForms, requeueQuestion } from './requeue.ts'
 import { cancelForm, moveForm, scheduledActs, shownState } from './scheduled.ts'
 
-const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
-  Object.keys(parameters).length === 0
-    ? []
-    : [
-        {
-          kind: 'facts',
-          title: 'Parameters',
-          facts: Object.entries(parameters).map(([label, value]) => ({ label, cell: text(value) })),
-        },
-      ]
+type Template = Awaited<ReturnType<typeof whatsappTemplatesOfTeam>>[number]
 
-/** Shows the parameters of a message. An operator who isn't a member opens them on a separate page. */
-function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
-  if (team.member || filling(message).length === 0) return filling(message)
+const templateOf = async (
+  { team_id, template_id }: Pick<ShownMessage, 'team_id' | 'template_id'>,
+  { database }: PageDeps,
+): Promise<Template | undefined> =>
+  (await whatsappTemplatesOfTeam(database, team_id)).find(({ id }) => id === template_id)
+
+/** Shows the message as the phone does, and its parameters. */
+const filling = ({ parameters }: ShownMessage, template: Template | undefined): Section[] =>
+  compact([
+    ...bubbleSection(template?.definition ?? {}, 'Message', parameters),
+    Object.keys(parameters).length > 0 &&
+      factsOf(Object.fromEntries(Object.entries(parameters).map(([label, value]) => [label, text(value)])), {
+        title: 'Parameters',
+      }),
+  ])
+
+/** Shows the content of a message. An operator who isn't a member opens it on a separate page. */
+function contentOf(message: ShownMessage, template: Template | undefined, { team }: TeamRequest): Section[] {
+  if (team.member || Object.keys(message.parameters).length === 0) return filling(message, template)
   const href = teamPath(team, 'whatsapp', message.id, 'content')
   const note = 'You aren’t a member of this team, so opening it is recorded in the audit log.'
   return [{ kind: 'actions', title: 'Parameters', note, links: [{ href, label: 'Open the content' }] }]
@@ -41,7 +49,11 @@ const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request
   const message = await showMessage({ tx: deps.database, now }, team.id, params.id)
   await auditRead(request, deps, { action: 'whatsapp.open', subject: message.id })
   const back = { href: teamPath(team, 'whatsapp', message.id), label: 'Back to the message' }
-  return show({ title: `To ${message.to}`, back, sections: filling(message) })
+  return show({
+    title: `To ${message.to}`,
+    back,
+    sections: filling(message, await templateOf(message, deps)),
+  })
 })
 
 /** Describes how Meta charges for the message. */
@@ -51,12 +63,7 @@ function pricingText({ category, type, billable }: NonNullable<ShownMessage['pri
 }
 
 /** Builds the right column: facts, and the IDs collapsed. */
-async function facts(
-  row: ShownMessage,
-  { team, now }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Section[]> {
-  const template = (await whatsappTemplatesOfTeam(database, team.id)).find(({ id }) => id === row.template_id)
+function facts(row: ShownMessage, template: Template | undefined, { team, now }: TeamRequest): Section[] {
   const words = template ? `${template.name} (${template.language})` : 'deleted'
   const own = {
     To: text(row.to, { copy: true }),
@@ -73,6 +80,7 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
   const { team, params, now } = request
   const { database } = deps
   const { message: row, state } = await messageWithState({ tx: database, now }, team.id, params.id)
+  const template = await templateOf(row, deps)
   const edits = team.role !== 'viewer'
   const way = edits ? requeueWay(state) : null
   const path = teamPath(team, 'whatsapp', row.id)
@@ -88,9 +96,9 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
       ...whyItWaits(waitingAlerts(row, request)),
       edits && moveForm(row, path, request.cookies('zone')),
       whatHappened(messageMoments(row, request)),
-      ...parametersOf(row, request),
+      ...contentOf(row, template, request),
     ]),
-    aside: await facts(row, request, deps),
+    aside: facts(row, template, request),
   })
 })
 

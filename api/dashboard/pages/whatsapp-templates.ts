@@ -13,9 +13,10 @@ import {
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { headed, status, text, time } from '../components/cell.ts'
+import { status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { jsonTyped } from '../components/typed.ts'
+import { bubbleSection, textFacts } from '../components/whatsapp-bubble.ts'
 import {
   action,
   alertsOf,
@@ -131,38 +132,6 @@ const SENDABLE: Readonly<Record<TemplateState, string>> = {
   disabled: 'The provider has disabled it: it cannot be sent.',
 }
 
-type Part = { type?: unknown; text?: unknown; buttons?: unknown; example?: unknown }
-
-const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-
-/** Returns the sample values of a component, in the order of its variables. */
-function samplesOf({ example }: Part): readonly unknown[] {
-  const { header_text, body_text } = Object(example) as Record<string, unknown>
-  return listed(header_text ?? listed(body_text)[0])
-}
-
-/** Shows the message with the sample values of the provider's template object, by component. */
-function readable({ components }: Readonly<Record<string, unknown>>): Section[] {
-  const facts = listed(components).flatMap((each: unknown) => {
-    const part = Object(each) as Part
-    const { type, text: words, buttons } = part
-    const labels = listed(buttons).map((button) => String(Object(button).text ?? ''))
-    const shown = typeof words === 'string' ? words : labels.join(', ')
-    if (typeof type !== 'string' || shown === '') return []
-    const samples = samplesOf(part)
-    const filled = shown.replaceAll(/\{\{(\d+)\}\}/g, (slot, place) =>
-      String(samples[Number(place) - 1] ?? slot),
-    )
-    return [
-      {
-        label: headed(type.toLowerCase()),
-        cell: text(filled, { detail: filled === shown ? undefined : shown }),
-      },
-    ]
-  })
-  return facts.length === 0 ? [] : [{ kind: 'facts', title: 'Message with sample values', facts }]
-}
-
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
   const found = (await whatsappTemplatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
   if (!found) throw new RequestError('not_found', TEXTS.noTemplate)
@@ -188,7 +157,8 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
         },
         found.fault !== null && { tone: 'warn', title: 'The provider’s last error', text: found.fault },
       ]),
-      ...readable(found.definition),
+      ...bubbleSection(found.definition, 'Message with sample values'),
+      ...textFacts(found.definition),
       {
         kind: 'code',
         title: 'The provider’s object',

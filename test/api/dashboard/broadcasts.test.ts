@@ -194,7 +194,8 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   const previewed = await editor.get(`${path}?contact=ana@example.org`)
   shows(t, previewed, /Preview for Ana .* Hi Ana/)
   t.match((await editor.get(`${path}/preview?contact=ana%40example.org`)).html, '<p>Hello Ana</p>')
-  shows(t, await editor.get(`${path}?contact=ben@example.org`), /Can’t show a preview\. .*no value for name/)
+  shows(t, await editor.get(`${path}?contact=ben@example.org`), /Preview for ben@.*no value for name/)
+  t.match((await editor.get(`${path}/preview?contact=ben%40example.org`)).html, '<p>Hello [name]</p>')
   await startWorker(t, service, { smtp_url: sink.url })
   shows(
     t,

@@ -183,7 +183,7 @@ t.test('workers read a long file in slices, and continue after a kill', async (t
   shows(
     t,
     await editor.get(progress),
-    /Being imported 1,000 of 2,401 42 % (?:about [\d,]+ records a minute, done in about [\w ]+ )?New contacts 1,000 /,
+    /Being imported 1,000 of 2,401 42 % (?:[Aa]bout [\d,]+ records a minute, done in about [\w ]+ )?New contacts 1,000 /,
   )
   const { stop } = await startWorker(t, service)
   await until('it is done', async () => /Done/.test((await editor.get(progress)).html))
@@ -191,7 +191,7 @@ t.test('workers read a long file in slices, and continue after a kill', async (t
   shows(
     t,
     await editor.get(progress),
-    /2,401 of 2,401 .*2,399 contacts stored\. Show them .*2,402 email bad one Must be/,
+    /2,399 contacts stored\. Show them .*2,402 email bad one Must be .*2,401 of 2,401 /,
   )
   const { html: refused } = await editor.get(`${progress}/refused.csv`)
   t.ok(refused.endsWith('bad one,x,,,2402,email must be an email address\r\n'))

@@ -117,11 +117,11 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(
     t,
     await operator.get('/operator'),
-    /Waiting to go out 1 the oldest for .*deliver-email 1 for .* 0 0\/s/,
+    /deliver-email 1 for .* 0 0\/s .*Waiting to go out 1 the oldest for /,
   )
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() + interval '1 hour' where name = 'deliver-email'`)
-  shows(t, await operator.get('/operator'), /Waiting to go out 1 1 deferred .*deliver-email 1 1 deferred 0/)
+  shows(t, await operator.get('/operator'), /deliver-email 1 1 deferred 0 .*Waiting to go out 1 1 deferred /)
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 

@@ -444,6 +444,7 @@ t.test('alerts are ordered by urgency', async (t) => {
     words,
   )
   for (const each of words) t.match(page, each)
+  t.match(page, /DKIM record.* 4 more Email is paused/, 'alerts beyond the third are collapsed')
 })
 
 t.test('many alerts of one kind are collapsed into one', async (t) => {

@@ -53,6 +53,7 @@ t.test('a message shows its parameters as text, its timeline and why it waits', 
   shows(t, page, /Accepted by the API/)
   shows(t, page, /Waiting for a worker/)
   t.notMatch(page.html, /<b>body/)
+  shows(t, page, 'Hello <b>body:1</b>, your order is ready <b>body:2</b>.')
   t.notMatch(page.html, /Send again/, 'a viewer only reads')
 })
 
@@ -85,7 +86,9 @@ t.test('requeues a rejected message only by force, and audits that', async (t) =
 t.test('shows templates with their state, slots and JSON, and adds one', async (t) => {
   const list = `/teams/${team.id}/whatsapp-templates`
   shows(t, await viewer.get(list), /order_ready en_US approved/)
-  shows(t, await viewer.get(`${list}/${template.id}`), /url:1/)
+  const shown = await viewer.get(`${list}/${template.id}`)
+  shows(t, shown, /url:1/)
+  shows(t, shown, /Order A-17 Hello Ana, your order is ready tomorrow\. Heliograph demo Thanks See it/)
   const definition = JSON.stringify({ ...DEMO_TEMPLATE, name: 'second' })
   const added = await editor.post(list, { definition })
   shows(t, await editor.get(added.location ?? ''), /second/)

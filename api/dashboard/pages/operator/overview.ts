@@ -14,7 +14,7 @@ import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { button, compact, get, tableOf } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
-import { groupAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
+import { foldAlerts, groupAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState } from './database-state.ts'
 import { summaryChecks } from './health-checks.ts'
 import { WATCHED } from './queue-names.ts'
@@ -193,11 +193,11 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
         ? status('yes', { tone: 'good' })
         : status(plural(alerts.length, 'alert'), { tone: 'bad' }),
     actions: { forms: [button('/operator/health/check', 'Check the relay', { tone: 'quiet' })] },
-    above: [{ kind: 'alerts', id: 'needs', live: true, alerts, calm: 'Nothing is stuck.' }],
+    above: [
+      { kind: 'alerts', id: 'needs', live: true, alerts: foldAlerts(alerts), calm: 'Nothing is stuck.' },
+    ],
     sections: [
-      { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
       tableOf(shown, queueShown(now), {
-        title: 'Queues',
         id: 'queues',
         live: true,
         empty: '',
@@ -213,6 +213,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
       }),
     ],
     aside: [
+      { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
       sendersSection(senderChecks(processes, senders, now)),
       checksSection(summaryChecks(deps, await databaseState(database), await lastReports(database), now)),
     ],

@@ -5,7 +5,7 @@ import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
 import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { countdown, text, time } from '../../components/cell.ts'
+import { type Cell, countdown, plural, text, time } from '../../components/cell.ts'
 import type { Actions, Alert, Section } from '../../components/section.ts'
 import { zoneOf } from '../../components/zone.ts'
 import {
@@ -32,6 +32,13 @@ import {
   typeOptions,
   typeWords,
 } from './parts.ts'
+
+/** Removes the tags of an error page. The page of the message has all of it. */
+const withoutTags = (response: string): string =>
+  response
+    .replaceAll(/<[^<>]*>?/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
 
 /** Maximum number of attempts listed. The pages of the messages have all. */
 const TRIES_SHOWN = 15
@@ -91,7 +98,7 @@ const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
       'Recent attempts': time(each.at, now),
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
       Response: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
-      Details: text(answerWords(each), { code: each.status !== null }),
+      Details: text(withoutTags(answerWords(each))),
     }),
     {
       main: 'Type',
@@ -125,9 +132,17 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
   })
 }
 
+/** Describes how many of the latest attempts succeeded. */
+function successCell({ attempts }: ShownEndpoint): Cell {
+  const good = attempts.filter(({ status }) => answerCell(status).tone === 'good').length
+  const share = Math.floor((good * 100) / attempts.length)
+  return text(`${share} %`, { detail: `${good} of the last ${plural(attempts.length, 'attempt')}` })
+}
+
 const facts = (endpoint: ShownEndpoint, now: Date): Section =>
   factsOf(
     {
+      'Success rate': endpoint.attempts.length > 0 && successCell(endpoint),
       Events: text(typeWords(endpoint.types)),
       Domain: text(endpoint.domain ?? 'any'),
       Waiting: text(endpoint.backlog.toLocaleString('en-US')),
