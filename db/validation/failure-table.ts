@@ -61,7 +61,14 @@ type Phrases = readonly (readonly [source: string, ...phrases: string[]])[]
 export const OWN_DOMAIN: Phrases = [
   ['qmail', 'envelope sender domain', 'sender domain', "sender's domain"],
   ['Sendmail, Postfix', 'mail from', 'helo', 'ehlo', 'your domain', 'return path', 'return-path'],
-  ['Exchange, Exim', 'sending domain', 'from domain', 'from: domain', 'envelope from', 'envelope-from'],
+  [
+    'Exchange, Exim',
+    'sending domain',
+    'from domain does not',
+    'from: domain',
+    'envelope from domain',
+    'envelope-from domain',
+  ],
 ]
 
 /** The domain doesn't exist or accepts no mail. The address is wrong, whatever the code. */
@@ -473,7 +480,13 @@ export const SENDER: Phrases = [
   ['Exchange', 'sendasdenied', 'send as this sender', 'send on behalf of', 'not allowed to send as'],
   ['Exim', 'sender verify failed', 'domain of sender', 'unroutable sender', 'bogus mail from'],
   ['Postfix', 'not owned by user', 'authentication required', 'authentication is required'],
-  ['Gmail 5.4.5, as a relay', 'daily user sending', 'daily smtp relay', 'daily sending'],
+  [
+    'Gmail 5.4.5, as a relay',
+    'daily user sending',
+    'daily smtp relay',
+    'daily sending limit',
+    'daily sending quota',
+  ],
   [
     'Exchange Online, as a relay',
     'daily limit for message recipients',
@@ -486,7 +499,8 @@ export const SENDER: Phrases = [
     'sender does not exist',
     'sender @ does not exist',
     'sender <@> does not exist',
-    'sender address * does not exist',
+    'sender address @ does not exist',
+    'sender address <@> does not exist',
   ],
   ['SendGrid', 'maximum credits exceeded', 'verified sender identity', 'account is not authorized to send'],
 ]
@@ -572,11 +586,19 @@ export const POLICY: Phrases = [
     'banned',
   ],
   ['Orange', 'mail rejete', 'adresse ip source bloquee', 'client host blocked', 'ofr_506'],
-  ['Postfix, for a rejected connection', 'refused to talk to me'],
-  ['Mimecast', 'requires encryption', 'requires tls', 'requires high-strength', 'host network'],
+  ['Mimecast', 'requires encryption', 'requires tls', 'requires high-strength', 'host network not allowed'],
   ['Proofpoint, Barracuda', 'blocked - see', '(@:blocked)'],
-  ['QQ', 'rejected by recipients', 'suspected bounce', 'connection denied'],
-  ['many', 'accept mail from', 'your ip'],
+  ['QQ', 'mail is rejected by recipients', 'suspected bounce', 'connection denied'],
+  [
+    'many',
+    'accept mail from you',
+    'accepting mail from your ip',
+    'forbidden by your ip',
+    'sorry! your ip',
+    'your ip address does not',
+    'your ip is',
+    'your ip has',
+  ],
   [
     'Barracuda, Trend Micro',
     'ers-customized-block',
@@ -662,3 +684,6 @@ export const NETWORK: Phrases = [
   ['RFC 3463 X.4.6', 'too many hops', 'hop count exceeded'],
   ['SendGrid', 'unable to get mx info'],
 ]
+
+/** A rejected connection, if the text doesn't say why. */
+export const CONNECTION: Phrases = [['Postfix', 'refused to talk to me']]

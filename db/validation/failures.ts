@@ -5,6 +5,7 @@
  */
 import {
   ADDRESS,
+  CONNECTION,
   DISABLED_MAILBOX,
   EXPIRED,
   FAILURE_CODES,
@@ -68,7 +69,8 @@ export function classifyFailure({ reply, status = '', text = '' }: FailureReport
     MICROSOFT_NO_RECIPIENT.phrases.some((each) => words.includes(each))
   )
     return failure('address')
-  const byText = subjectOfText(words) ?? subjectOfText(normalized(text.slice(0, MAX_TEXT_CHARACTERS)))
+  const byText =
+    subjectOfText(words, code) ?? subjectOfText(normalized(text.slice(0, MAX_TEXT_CHARACTERS)), code)
   const byCode = subjectOfCode(code)
   // A missing domain is evidence with any code. With a code about the sender it is the sender's.
   if (byText === 'domain') return failure(byCode === 'sender' ? 'sender' : 'address')
@@ -129,14 +131,16 @@ const BY_TEXT = [
   ['policy', POLICY],
   ['domain', NO_DOMAIN],
   ['address', ADDRESS],
+  ['policy', CONNECTION],
   ['expired', EXPIRED],
   ['route', ROUTE],
 ] as const
 
-function subjectOfText(words: string): FailureSubject | 'domain' | undefined {
+function subjectOfText(words: string, code: string): FailureSubject | 'domain' | undefined {
   if (words === '') return undefined
   const found = BY_TEXT.find(([, phrases]) => holdsAny(words, phrases))?.[0]
-  if (found === 'domain' && holdsAny(words, OWN_DOMAIN)) return 'sender'
+  // RFC 7505: 5.1.10 is about the recipient's domain.
+  if (found === 'domain' && !code.endsWith('.1.10') && holdsAny(words, OWN_DOMAIN)) return 'sender'
   return found === 'domain' && holdsAny(words, LOOKUP_FAILED) ? 'route' : found
 }
 
@@ -168,6 +172,6 @@ const normalized = (text: string): string =>
     .replaceAll('’', "'")
     .replace(/(?<![a-z0-9])https?:\/\/[^\s<>"]+/gi, (link) => (BLOCKLIST_PAGE.test(link) ? ' dnsbl ' : ' '))
     .replace(/(?<![^\s<>()[\]"',:;=])[^\s<>()[\]"',:;=@]{1,64}@[^\s<>()[\]"',:;]{1,255}/g, '@')
-    .replace(/(?<![a-z0-9.-])(?:host )?[a-z0-9.-]{1,255} ?\[[0-9a-f]{0,4}(?:[.:][0-9a-f]{0,4}){2,8}\]/gi, ' ')
+    .replace(/(?<![a-z0-9.-])(?:host )?[a-z0-9.-]{1,255} ?\[[0-9a-f]{0,4}(?:[.:][0-9a-f]{0,4}){2,9}\]/gi, ' ')
     .replace(/\s+/g, ' ')
     .toLowerCase()

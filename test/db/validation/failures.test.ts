@@ -63,6 +63,34 @@ t.test("a domain that doesn't exist is evidence with any code", async (t) => {
   ])
 })
 
+t.test('words about the sender or its IP beside those about the address change nothing', async (t) => {
+  check(t, [
+    [
+      'address',
+      'hard',
+      '550 5.1.1 Unknown user (from sender address <a@example.com>): <b@example.org> does not exist',
+    ],
+    [
+      'address',
+      'hard',
+      '550 5.1.1 <b@example.org>: User unknown in virtual mailbox table (your IP: 192.0.2.1)',
+    ],
+    ['address', 'hard', '550 Unrouteable address (your IP 192.0.2.7)'],
+    ['address', 'hard', { reply: '', status: '5.1.1', text: 'Your IP address: 192.0.2.1. User unknown' }],
+    ['address', 'hard', '550 5.1.2 Domain not found (mail sent from domain example.com)'],
+    ['address', 'hard', '550 5.1.10 example.org does not accept mail from anyone (null MX)'],
+    [
+      'address',
+      'hard',
+      'host mx.example.org[192.0.2.1] refused to talk to me: 521 5.3.2 host does not accept mail',
+    ],
+    ['address', 'hard', 'Remote host network.example.org said: 550 5.1.1 user unknown'],
+    ['address', 'hard', 'host spam.example.org[0:0:0:0:0:ffff:192.0.2.1] said: 550 user unknown'],
+    ['address', 'hard', '550 5.1.1 No such user (rejected by recipients table)'],
+    ['mailbox_full', 'soft', '550 5.2.2 mailbox full, daily sending of the user is over'],
+  ])
+})
+
 t.test("a bare code isn't evidence", async (t) => {
   for (const reply of ['550', '550 no', '554 5.0.0 no', '550 5.1.0 no', '550 5.5.0 no', '550 5.2.1 no'])
     t.strictSame(classifyFailure({ reply }), { about: 'unknown', contact: 'soft' }, reply)

@@ -63,7 +63,7 @@ const SEND_AS_DENIED: ReadonlySet<string> = new Set(['5.7.60', '5.2.252'])
 
 /** A relay's own limit, in the text of cPanel, Gmail and Exchange Online. It rejects all our email for a while. */
 const TOO_FAST =
-  /\bexceeded the max (?:emails per hour|defers and failures)|\bdaily (?:user sending|smtp relay|sending) (?:limit|quota)|\bdaily limit for message recipients/i
+  /\bexceeded the max (?:emails per hour|defers and failures)|\bdaily (?:user sending|smtp relay(?: sending)?|sending) (?:limit|quota)|\bsubmission ?quota ?exceeded|\bdaily limit for message recipients/i
 
 /** The command that a reply is about: the sender, one recipient, or the message. */
 type Stage = 'MAIL' | 'RCPT' | 'DATA'
