@@ -240,8 +240,13 @@ t.test('GET /llms.txt lists each guide, and GET /docs/GUIDE.md returns it as Mar
   }
   const etag = headers.get('etag') ?? ''
   t.equal((await call('GET', '/llms.txt', { headers: { 'If-None-Match': etag } })).status, 304)
-  const renamed = await call('GET', '/docs/what-became-of-it.md')
-  t.strictSame([renamed.status, renamed.headers.get('location')], [308, '/docs/delivery-status.md'])
+  for (const [former, name] of [
+    ['what-became-of-it', 'delivery-status'],
+    ['when', 'scheduling'],
+  ]) {
+    const renamed = await call('GET', `/docs/${former}.md`)
+    t.strictSame([renamed.status, renamed.headers.get('location')], [308, `/docs/${name}.md`])
+  }
   const unknown = await call('GET', '/docs/nothing.md')
   t.strictSame([unknown.status, unknown.body.error.code], [404, 'not_found'])
 })

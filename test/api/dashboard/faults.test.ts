@@ -33,7 +33,7 @@ t.test('a statement timeout shows “Request timed out”', async (t) => {
 
 t.test('reports that the database is unavailable', async (t) => {
   const { fault, lines } = seen(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }))
-  t.match(fault, { status: 503, title: 'Try again later', retry_after: undefined })
+  t.match(fault, { status: 503, title: 'Try again later', retry_after: undefined, words: /database/ })
   t.match(lines, [{ msg: 'database unavailable', request_id: REQUEST }])
 })
 
