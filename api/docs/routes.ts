@@ -135,7 +135,14 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
     async handle(request, { docs }) {
       const id = request.params.guide ?? ''
       const renamed = RENAMED_GUIDES.get(id)
-      if (renamed) return { status: 308, headers: { Location: `/docs/${renamed}.md` } }
+      if (renamed) {
+        const Location = `/docs/${renamed}.md`
+        return {
+          status: 308,
+          body: `${Location}\n`,
+          headers: { 'Content-Type': 'text/plain; charset=utf-8', Location },
+        }
+      }
       const guide = await docs.guide(id)
       if (guide === null) throw new RequestError('not_found', TEXTS.noGuide)
       return unlessKnown(request, guide)

@@ -118,7 +118,7 @@ async function idFor(section: string, { team, news, template }: Made): Promise<s
     const reply = await call('POST', path, { key: team.key, body: { ...body, ...later } })
     return String(reply.body.id ?? reply.body.data[0].id)
   }
-  if (/^(cancel|reschedule)Email$|^when$/.test(section))
+  if (/^(cancel|reschedule)Email$|^scheduling$/.test(section))
     return made('/v1/emails', anEmail({ from: `hello@${DOMAIN}` }))
   if (/^(cancel|reschedule)Whatsapp/.test(section)) return made('/v1/whatsapp/messages', aMessage(template))
   if (!/^(get|change|delete|test|send|pause|resume|cancel)Broadcast$/.test(section)) return ''

@@ -104,6 +104,7 @@ t.test('reports an unreachable server in one line', async (t) => {
   for (const [place, DATABASE_URL] of Object.entries(places)) {
     const said = await faultOf({ DATABASE_URL })
     t.match(said, /^cannot start, the database is unreachable: connect [^\n]+\n$/, place)
+    if (place === 'address') t.equal(await failing('db/migrate.ts', { DATABASE_URL }), said)
     const line = await adminCli({ DATABASE_URL }).fault(['plan', 'list'])
     t.match(line, /^Could not reach the database at \S+: connect .*or set DATABASE_URL\.$/, place)
   }

@@ -10,6 +10,7 @@ import pg from 'pg'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { storeNextKey } from '../../db/accounts/domains/domains.sql.ts'
+import { movePass } from '../../db/accounts/teams/resumed.sql.ts'
 import { addSlice } from '../../db/audience/import/imports.sql.ts'
 import { softFacts } from '../../db/audience/suppressions/addresses.sql.ts'
 import { EMAIL } from '../../db/channels/email.sql.ts'
@@ -21,6 +22,7 @@ import { endReports, insertReports } from '../../db/delivery/reports/reports.sql
 import { markFailed } from '../../db/delivery/requeue.sql.ts'
 import { requeueMessages } from '../../db/delivery/requeue.ts'
 import { releaseDue } from '../../db/delivery/schedule.sql.ts'
+import { lockSenders } from '../../db/delivery/senders/senders.sql.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import {
   deleteMessages,
@@ -109,6 +111,11 @@ async function callWithValues(): Promise<void> {
   await emptyRequestsById(tx, channel, [endpoint], batch)
   await scheduledBefore(tx, WHATSAPP, { at: 'x', id: 'x' }, batch)
   await lockEmails(tx, [email])
+  for (const after of [null, 'x']) await movePass(tx, { team_id: 'x', queue: 'x', from_at: 'x' }, after)
+  await lockSenders(
+    tx,
+    [1, 2, 3].map((ceiling) => ({ key: `${ceiling}`, ceiling })),
+  )
   await notify(tx, 'x', ['x'])
   await limitWaits(tx, { lock: 1, statement: 1 })
   await changeEmails(

@@ -62,7 +62,8 @@ export function startSamples(
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   t.teardown(async () => {
     child.stdin.end()
-    await ended
+    const [code] = await ended
+    if (code !== 0) throw new Error(`the program of ${language} ended with ${code}`)
   })
   return async (text, own) => {
     child.stdin.write(`${JSON.stringify({ text, env: own })}\n`)

@@ -21,6 +21,7 @@ export function inSlices(message: Pieces, onLast: () => void): Readable {
   const slices = slicesOf(escaped(message))
   let given = 0
   const give = (stream: Readable, slice: Buffer): void => {
+    if (stream.destroyed) return
     if (given === slices.length) onLast()
     stream.push(slice)
   }

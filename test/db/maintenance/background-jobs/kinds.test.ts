@@ -76,6 +76,11 @@ t.test('jobs of version 0.1.0 are read', async (t) => {
     t.type(opened(kind, stored), 'function', `${kind} ${JSON.stringify(stored)}`)
 })
 
+t.test('jobs of other kinds are read as they are stored', async (t) => {
+  const lifted = { filter: { cause: 'bounce', seen: '1:1:' }, reason: 'x', most: 1, words: 'cause: bounce' }
+  t.type(opened('suppression.lift', { given: lifted, cursor: { after: 'a@example.com' } }), 'function')
+})
+
 t.test('unknown fields are ignored', async (t) => {
   t.type(opened('email.delete', { given: { ...matching, color: 'red' } }), 'function')
 })
@@ -86,7 +91,14 @@ t.test('a job in an unknown form is left to newer versions', async (t) => {
     { kind: 'email.delete', given: [matching] },
     { kind: 'email.delete', given: unfiltered },
     { kind: 'email.delete', given: { ...matching, filter: { status: 'unheard' } } },
+    { kind: 'email.delete', given: { ...matching, filter: { tag: 'a', campaign: 'x' } } },
     { kind: 'email.delete', given: { ...matching, most: 'all' } },
+    { kind: 'email.requeue', given: { ...picked, ids: [1] } },
+    { kind: 'email.requeue', given: { ...picked, ids: ID } },
+    {
+      kind: 'suppression.lift',
+      given: { filter: { cause: 'bounce', list: 'x' }, reason: 'x', most: 1, words: 'cause: bounce' },
+    },
     { kind: 'email.delete', given: matching, cursor: { after: ID } },
     { kind: 'email.delete', given: matching, result: { changed: '1' } },
     { kind: 'queue.redrive', given: { queue: 'deliver-pigeon', reason: null, seen: '1:1:' } },

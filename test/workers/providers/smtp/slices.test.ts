@@ -1,4 +1,5 @@
 /** Writing a message to a fast connection: everything else runs between two slices. */
+import { once } from 'node:events'
 import { PassThrough, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import DataStream from 'nodemailer/lib/smtp-connection/data-stream'
@@ -82,4 +83,15 @@ t.test('dots at the start of lines are escaped as nodemailer escapes them', asyn
     const expected = Buffer.concat(await nodemailers.toArray()).toString()
     t.equal((await send([text])).bytes.toString(), expected, JSON.stringify(text))
   }
+})
+
+t.test('a message whose connection has failed never counts as sent', async (t) => {
+  let isLast = false
+  const stream = inSlices([Buffer.alloc(60_000, 'A')], () => {
+    isLast = true
+  })
+  stream.once('data', () => stream.destroy())
+  await once(stream, 'close')
+  await new Promise((resolve) => setImmediate(resolve))
+  t.notOk(isLast)
 })

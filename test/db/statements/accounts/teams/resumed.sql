@@ -13,6 +13,12 @@ where team_id = $1
 for update skip locked
 
 -- movePass
+delete from resumed_teams
+where team_id = $1
+  and queue = $2
+  and from_at = $3::timestamptz
+
+-- movePass
 update resumed_teams
 set after = $1
 where team_id = $2

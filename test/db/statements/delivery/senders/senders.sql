@@ -39,6 +39,13 @@ select key, is_other
 from meant
 
 -- lockSenders
+insert into senders (key, rate, tokens, refilled_at)
+select key, ceiling, greatest(1, ceiling), service_time()
+from unnest($1::text[], $2::float8[]) as s (key, ceiling)
+order by key
+on conflict do nothing
+
+-- lockSenders
 with held as (
   select key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at,
     accepted_at, deferrals
