@@ -144,7 +144,7 @@ t.test('the first session works as documented', { skip: sessionMissing ?? false 
   for (const { type, name, value } of JSON.parse(printed() ?? '[]'))
     if (type === 'TXT') dns.records.set(name, [value.match(/.{1,255}/gs)])
   await session.go(30)
-  // Postfix also reports that it relayed the first.
+  // Postfix also reports the relaying of the first.
   await untilOr('both reports are read', async () => {
     const reports = await storedReports(service)
     return reports.length === 2 && reports.every(({ state }) => state === 'done')

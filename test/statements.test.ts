@@ -222,7 +222,7 @@ t.test('a bulk upsert of 1,000 contacts needs as many statements as one of 1', a
     const { status } = await counted.call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts } })
     t.equal(status, 200)
   }
-  // Polls of the workers and for the response pass too. A second, idle run of the same length counts them.
+  // Polls also pass. A second, idle run of the same length counts them.
   const costOnce = async (count: number) => {
     const began = performance.now()
     const all = await proxy.during(() => upsert(count))

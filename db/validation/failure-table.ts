@@ -685,5 +685,5 @@ export const NETWORK: Phrases = [
   ['SendGrid', 'unable to get mx info'],
 ]
 
-/** A rejected connection, if the text doesn't say why. */
-export const CONNECTION: Phrases = [['Postfix', 'refused to talk to me']]
+/** A rejected connection without a reason. */
+export const CONNECTION: Phrases = [['Postfix', ' to talk to me']]

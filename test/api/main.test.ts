@@ -16,7 +16,7 @@ const { url } = await testDatabase(t)
 /** The process of the tests that don't load or kill it. */
 const shared = await startApi(t, url)
 
-/** Sends bytes to it. @returns all that it sends before it closes the connection. */
+/** Sends bytes to it. @returns everything it sends before closing the connection. */
 const say = async (text: string): Promise<string> =>
   await new Promise((resolve, reject) => {
     let heard = ''

@@ -1,4 +1,4 @@
-/** Rows 13c and 13d: what repairs a queue, next to 200,000 waiting jobs. */
+/** Rows 13c and 13d, repairs of a queue next to 200,000 waiting jobs. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { EMAIL } from '../../db/channels/email.sql.ts'

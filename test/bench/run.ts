@@ -150,7 +150,7 @@ const line = (figure: Figure): string => {
   return `| ${row} | ${measure} | ${goal} | ${short(ratio)} | ${isMet} | ${short(ours)} | ${short(reference)} | ${unit} | ${limitOf(figure)} |`
 }
 
-/** Returns one line per row: its only figure, or the one that is furthest from its goal. */
+/** Returns a line per row, with the value furthest from its target. */
 function page(figures: readonly Figure[]): string[] {
   const far = ({ goal, ratio }: Figure): number => (goal.startsWith('≥') ? 1 / ratio : ratio)
   return [...Map.groupBy(figures, ({ row }) => row).values()].flatMap((own) =>

@@ -1,7 +1,7 @@
 /**
  * The errors of processes that can't start: one line with the name of the setting, without a stack trace. All
  * processes end by the same function, so a wrong password shows it for each, and the other errors are tested
- * in this process or with one of them.
+ * in this process or with one entry.
  */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -37,7 +37,7 @@ const failing = async (entry: string, settings: Record<string, string>): Promise
     )
   })
 
-/** Opens the database like web and worker processes do. @returns the line of a process that ends by it. */
+/** Opens the database like web and worker processes do. @returns the last line of a process that fails with it. */
 const faultOf = (settings: { DATABASE_URL: string; DATABASE_DIRECT_URL?: string }) =>
   startDatabase(settings, { size: 1 }, silentLog).then(
     async ({ database }) => database.end().then(() => 'it started'),

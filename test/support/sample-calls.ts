@@ -1,7 +1,7 @@
 /**
- * Calls functions with samples, to see the statements that they build without their data. A sample stands for
- * any argument: a transaction, a row, a list of one item, a text. Its properties are samples as well, except
- * those in VALUES. Queries on it return samples.
+ * Calls functions with samples, to see their statements without their data. A sample replaces any argument: a
+ * transaction, a row, a list of one item, a text. Its properties are samples as well, except those in VALUES.
+ * Queries on it return samples.
  */
 import { type SqlTag, sql } from 'slonik'
 import { EMAIL } from '../../db/channels/email.sql.ts'
@@ -9,7 +9,7 @@ import { EMAIL } from '../../db/channels/email.sql.ts'
 const UUID = '01980000-0000-7000-8000-000000000000'
 export const AT = new Date('2026-01-01T00:00:00.000Z')
 
-/** Properties whose value determines the statement: those of a channel, and what functions check. */
+/** Properties whose value determines the statement, such as a channel's. */
 const VALUES: Readonly<Record<string, unknown>> = {
   ...EMAIL,
   ...{ charge: sql.fragment`select`, jobs: sql.fragment`select` },
@@ -28,7 +28,7 @@ const SINGLES: ReadonlySet<string> = new Set(['one', 'maybeOne', 'oneFirst', 'ma
 const samples = new WeakSet<object>()
 const isSample = (value: unknown): boolean => typeof value === 'function' && samples.has(value)
 
-/** Returns a sample's property, or what one of its methods returns. */
+/** Returns a sample's property, or a method's result. */
 function propertyOf(key: string): unknown {
   const list = [sample()]
   if (LISTS.has(key)) return async () => list
@@ -96,7 +96,7 @@ export function acceptSamples() {
   return { stop: () => void Object.assign(sql, real) }
 }
 
-/** Calls a function with samples, and the function that it returns. Its errors don't matter. */
+/** Calls a function with samples, and the returned function. Its errors don't matter. */
 export async function callWithSamples(called: (...args: never[]) => unknown): Promise<void> {
   const args = Array.from({ length: 6 }, sample)
   try {

@@ -1,6 +1,6 @@
 /**
- * Runs samples as pasted, all of a language in one process, because starting one for each would take most of
- * the time. Each sample is a module of its own, and only has its own settings.
+ * Runs samples as pasted, all of a language in one process, because starting one for each is slow. Each sample
+ * is a separate module, and only has its own settings.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -84,7 +84,7 @@ async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]>
   return [{ kind: 'steps', id: 'lacking', title: 'Before your first call', note, steps }]
 }
 
-/** Lists the test recipients. Only those of a test team are complete and can be copied. */
+/** Lists the test recipients. A test team's are complete and can be copied. */
 function testRecipients({ test }: PageTeam): Section[] {
   const all = [
     ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: test ? `${to}@example.com` : `${to}@…` })),

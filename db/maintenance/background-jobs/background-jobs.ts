@@ -85,7 +85,7 @@ export async function beginBackgroundJob(
   }
 }
 
-/** Returns a job that this process has started. @throws Error if its kind can't read what was stored. */
+/** Returns a job of this process. @throws Error if its kind can't read the stored form. */
 function ownJob(job: BackgroundJobRow | null | 'of_newer'): BackgroundJobRow | null {
   if (job === 'of_newer') throw new Error('the input of a background job does not match its schema')
   return job

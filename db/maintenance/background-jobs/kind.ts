@@ -1,4 +1,4 @@
-/** What a kind of background jobs consists of, and how a slice of a stored job is read and run. */
+/** The definition of a kind of background job, and how a slice of a stored job is read and run. */
 import type { AuditEntry, By } from '../../accounts/audit/record.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { Producer } from '../../queue/producer.ts'

@@ -78,7 +78,7 @@ const batchwise = <G extends { words: string }, C extends object>(
       changed === 0 ? null : { subject: `${changed} ${nouns}`, detail },
   })
 
-/** Requeues a manual selection of a channel's messages, found by the CLI. */
+/** Requeues a manual selection of a channel's messages for the CLI. */
 const requeueing = (channel: Deliverable) =>
   batchwise(`${channel.noun}s`, { given: readPicked, cursor: readAfter }, (at, teamId, given, cursor) =>
     requeuePicked({ ...at, channel }, teamId, given, cursor),

@@ -9,7 +9,7 @@ import { EMAIL_LADDER } from '../../channels/email.ts'
 import { QUEUES } from '../../delivery/queues.ts'
 import { REPLAYED } from '../../messages/webhooks/listing.sql.ts'
 
-/** Returns what is stored, or null if it has another form. */
+/** Returns the stored value, or null if it has another form. */
 export type Reader<T> = (stored: unknown) => T | null
 
 const reads =

@@ -23,8 +23,8 @@ const changedRow = row({
 
 /**
  * Stores changes. The latest change of a recipient counts. Within one second, the opt-out does. Changes older
- * than the stored one are dropped. The count makes PostgreSQL read `before` first, because a locking read skips rows
- * that its own statement has changed.
+ * than the stored one are dropped. The count makes PostgreSQL read `before` first, because a locking read
+ * skips rows changed by its own statement.
  * @returns the stored changes.
  */
 export const storeOptOuts = (tx: Tx, changes: readonly OptOutChange[]) =>

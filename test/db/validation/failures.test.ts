@@ -63,7 +63,7 @@ t.test("a domain that doesn't exist is evidence with any code", async (t) => {
   ])
 })
 
-t.test('words about the sender or its IP beside those about the address change nothing', async (t) => {
+t.test('text about the sender or its IP hides no dead address', async (t) => {
   check(t, [
     [
       'address',

@@ -133,7 +133,7 @@ t.test('an opt-out that is stored after a message was read still stops it', asyn
   t.equal(cloud.messages().length, 0)
 })
 
-t.test('the latest wish counts, and each change sends one webhook', async (t) => {
+t.test('the latest message counts, and each change sends one webhook', async (t) => {
   const { team, work } = await begin(t)
   const receiver = await startReceiver(t)
   await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', '*'])

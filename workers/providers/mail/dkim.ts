@@ -32,7 +32,7 @@ const SIGNED_HEADERS = Object.entries(OVERSIGNED).flatMap(([when, names]) =>
 
 const NAMES_A_LINE = 4
 
-/** Changes nothing where a single space is, because that would copy the whole text. */
+/** Leaves single spaces, because replacing them would copy all of the text. */
 const oneBlank = (text: string): string => text.replace(/[ \t]{2,}|\t/g, ' ')
 
 /** RFC 6376 §3.4.2, without the name. */

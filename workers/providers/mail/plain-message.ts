@@ -23,7 +23,7 @@ export type PlainOptions = {
   baseBoundary: string
 }
 
-/** RFC 5322 §2.1.1 recommends lines of at most 78 characters. */
+/** RFC 5322 §2.1.1 recommends up to 78 characters per line. */
 const LINE_CHARACTERS = 76
 
 /**
@@ -71,7 +71,7 @@ function headerLines(
 
 const folded = (name: string, value: string): string => foldLines(`${name}: ${value}`, LINE_CHARACTERS)
 
-/** Names and addresses that are sent as they are. */
+/** Names and addresses that need no encoding. */
 const SIMPLE_NAME = /^(?:\w+(?: \w+)*)?$/
 const SIMPLE_ADDRESS = /^[\w+.-]+@[a-z0-9.-]+$/
 

@@ -142,7 +142,7 @@ type Envelope = {
 }
 
 /**
- * Sends an attempt's message through the pool. It gets the envelope and the composed message as they are, not
+ * Sends an attempt's message through the pool. It gets the envelope and the composed message directly, not
  * through nodemailer's mailer, which composes and parses them again (measured: a quarter of the CPU time of an
  * unsigned email).
  */

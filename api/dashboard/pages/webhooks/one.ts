@@ -33,12 +33,14 @@ import {
   typeWords,
 } from './parts.ts'
 
-/** Removes the tags of an error page. The page of the message has all of it. */
+/** Removes the tags of an HTML error page. The page of the message has all of it. */
 const withoutTags = (response: string): string =>
-  response
-    .replaceAll(/<[^<>]*>?/g, ' ')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
+  /^\s*</.test(response)
+    ? response
+        .replaceAll(/<[^<>]*>?/g, ' ')
+        .replaceAll(/\s+/g, ' ')
+        .trim()
+    : response
 
 /** Maximum number of attempts listed. The pages of the messages have all. */
 const TRIES_SHOWN = 15

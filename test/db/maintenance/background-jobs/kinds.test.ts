@@ -1,4 +1,4 @@
-/** What background jobs store: the forms of version 0.1.0 are read, and unknown forms are left to newer versions. */
+/** Stored background jobs. The forms of version 0.1.0 are read, and unknown forms are left to newer versions. */
 import type { OpenBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { type BackgroundJobKind, KINDS } from '../../../../db/maintenance/background-jobs/kinds.ts'
 import t from '../../../support/tap.ts'
@@ -76,7 +76,7 @@ t.test('jobs of version 0.1.0 are read', async (t) => {
     t.type(opened(kind, stored), 'function', `${kind} ${JSON.stringify(stored)}`)
 })
 
-t.test('jobs of other kinds are read as they are stored', async (t) => {
+t.test('stored jobs of other kinds are read', async (t) => {
   const lifted = { filter: { cause: 'bounce', seen: '1:1:' }, reason: 'x', most: 1, words: 'cause: bounce' }
   t.type(opened('suppression.lift', { given: lifted, cursor: { after: 'a@example.com' } }), 'function')
 })

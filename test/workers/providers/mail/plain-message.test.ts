@@ -49,13 +49,13 @@ const BODIES = [
 
 const same = async (changes: Partial<PlainOptions>): Promise<boolean> => {
   const options = { ...given, ...changes }
-  // The composer changes the addresses that it gets.
+  // The composer changes its input.
   const expected = await new MailComposer(structuredClone(options) as never).compile().build()
   const found = plainMessage(structuredClone(options))
   return `${found}${found.endsWith('\n') ? '' : '\r\n'}` === expected.toString('latin1')
 }
 
-t.test('every body is written as nodemailer writes it, alone and beside another', async (t) => {
+t.test('every body is written as nodemailer writes it, alone and with another', async (t) => {
   for (const body of BODIES) {
     const about = JSON.stringify(body.slice(0, 20))
     t.ok(await same({ html: body }), `html ${about}`)
