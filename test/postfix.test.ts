@@ -79,6 +79,40 @@ t.test('Postfix’s bounce report marks the email and its contact', { skip: miss
   })
 })
 
+/** Replies in the words of three providers, and the status of the contact after each. */
+const REPLIES: Readonly<Record<string, readonly [reply: string, status: string]>> = {
+  'gone@google.test': [
+    '550 5.1.1 The email account that you tried to reach does not exist. - gsmtp',
+    'bounced',
+  ],
+  'full@google.test': ["552 5.2.2 The recipient's inbox is out of storage space. - gsmtp", 'subscribed'],
+  'unsigned@google.test': ['550 5.7.26 Blocked because the sender is unauthenticated. - gsmtp', 'subscribed'],
+  'gone@outlook.test': [
+    '550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302).',
+    'bounced',
+  ],
+  'denied@outlook.test': ['550 5.4.1 Recipient address rejected: Access denied.', 'bounced'],
+  'listed@outlook.test': ['550 5.7.1 Part of their network is on our block list (S3140).', 'subscribed'],
+  'gone@yahoo.test': ["554 delivery error: dd This user doesn't have a yahoo.com account", 'bounced'],
+  'policy@yahoo.test': ['554 5.7.9 Message not accepted for policy reasons.', 'subscribed'],
+}
+
+t.test('replies of Gmail, Outlook.com and Yahoo through Postfix', { skip: missing ?? false }, async (t) => {
+  const { service, team } = await world(t)
+  const outside = await startSmtpSink(t, { onRcpt: (recipient) => REPLIES[recipient]?.[0] })
+  const postfix = await startPostfix(t, {
+    relay_port: outside.port,
+    collects: { hook: `${service.base}/hooks/smtp`, token: SMTP_REPORT_TOKEN },
+  })
+  await startWorker(t, service, { smtp_url: postfix.url, return_domain: 'bounces.example.com' })
+  for (const [to, [reply, expected]] of Object.entries(REPLIES)) {
+    await storeContact(service, team.id, to)
+    const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
+    await until(`${to} bounces`, async () => (await emailStatus(service, body.id)) === 'bounced', 60)
+    t.equal((await contactState(service, team.id, to)).status, expected, reply)
+  }
+})
+
 /** Starts the commands of *The first session* with a service's settings. `sleep N` ends with the file `go-N`. */
 async function startFirstSession(t: Test, base: string, settings: Record<string, string>) {
   const readme = await readFile(join(ROOT, 'db/README.md'), 'utf8')
