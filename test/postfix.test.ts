@@ -79,7 +79,7 @@ t.test('Postfix’s bounce report marks the email and its contact', { skip: miss
   })
 })
 
-/** Replies in the words of three providers, and the status of the contact after each. */
+/** Replies of three providers, and the status of the contact after each. */
 const REPLIES: Readonly<Record<string, readonly [reply: string, status: string]>> = {
   'gone@google.test': [
     '550 5.1.1 The email account that you tried to reach does not exist. - gsmtp',
