@@ -9,6 +9,7 @@ import { fill } from '../../db/fill.ts'
 import { TEXTS } from './texts.ts'
 
 const MIB = 1024 * 1024
+/** The default limit for bodies, and the limit for uploads. */
 export const MAX_BODY_BYTES = 10 * MIB
 export const MAX_UPLOAD_BYTES = 25 * MIB
 /** Limits for draining a rejected body: its bytes, its time and the pauses between its chunks. */

@@ -258,6 +258,7 @@ export const toGroup = <J extends JobName>(job: J, payload: Payload<J>): string 
 export type ScheduleName = keyof typeof SCHEDULES
 export type Payload<J extends JobName> = InferType<(typeof JOBS)[J]['payload']>
 
+/** Returns the dead letter queue of a queue. */
 export const deadLetterQueue = (job: JobName): string => `${job}-dead`
 
 /**
@@ -280,6 +281,7 @@ export const SCHEDULES = {
   'recheck-domains': { cron: '*/5 2-4 * * *' },
 } as const satisfies Record<string, { cron: string; queue?: string }>
 
+/** Returns the queue of a scheduled job. */
 export const scheduleQueue = (name: ScheduleName): string => {
   const { queue = name }: { cron: string; queue?: string } = SCHEDULES[name]
   return queue

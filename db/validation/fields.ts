@@ -89,6 +89,7 @@ const described = (jsonSchema: Described['jsonSchema']): Described => ({ jsonSch
 
 // Building blocks of schemas. Their messages are problems, without the name of the field.
 
+/** A string of `min` to `max` code points. */
 export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
   string()
     .meta(
@@ -111,6 +112,7 @@ export const LONGEST_SUBJECT = 998
 export const subjectLine = () =>
   text({ min: 1, max: LONGEST_SUBJECT }).matches(/^[^\r\n]*$/, 'must be a single line')
 
+/** A string of up to `max` bytes in UTF-8. */
 export const bytes = (max: number) =>
   string()
     .meta(described({ type: 'string', description: `At most ${max / 1024 / 1024} MiB in UTF-8.` }))

@@ -21,6 +21,7 @@ const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]
 
 export const normalizedName = (name: string): string => name.normalize('NFC')
 
+/** Returns the error of a file name, or null. */
 export function filenameFault(name: string): string | null {
   const size = utf8Bytes(normalizedName(name))
   if (size < 1 || size > LONGEST_FILENAME) return `must have 1 to ${LONGEST_FILENAME} bytes in UTF-8`
@@ -55,6 +56,7 @@ export function extensionsIn(name: string): string[] {
 const MEDIA_TYPE =
   /^ *[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]+(?: *; *[!#$%&'*+.^_`|~\w-]+=(?:[!#$%&'*+.^_`|~\w-]+|"[ !#-[\]-~]*"))* *$/
 
+/** Returns the error of a media type, or null. */
 export function contentTypeFault(given: string): string | null {
   if (given.length > LONGEST_TYPE || !MEDIA_TYPE.test(given))
     return `must be type/subtype, optionally with parameters, and have at most ${LONGEST_TYPE} ASCII characters`

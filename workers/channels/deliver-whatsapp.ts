@@ -75,6 +75,7 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 /** A recipient's pause may be lifted early, so its messages check again this often, in seconds. */
 const MAX_RECIPIENT_PAUSE_S = 60
 
+/** Delivers a queue of the default number. */
 export function ofDefaultNumber<J extends 'deliver-whatsapp' | 'deliver-whatsapp-parts'>(
   channel: Channel<J>,
   { whatsapp, ...deps }: WhatsappDeps,

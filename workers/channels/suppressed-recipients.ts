@@ -42,6 +42,7 @@ async function detailsOf(row: Row, { database, secrets }: SuppressionDeps): Prom
   return details
 }
 
+/** Returns the suppressed recipients of rows, by the id of the row. */
 export async function suppressedRecipients(
   rows: readonly Row[],
   deps: SuppressionDeps,

@@ -45,9 +45,11 @@ function table<K extends 'name' | 'limit' | 'used', V>(
   return values as Record<AnyQuota[K], V>
 }
 
+/** A value for each quota, by its name. */
 export const byQuota = <V>(value: (quota: AnyQuota) => V, quotas: readonly AnyQuota[] = QUOTAS) =>
   table(quotas, 'name', value)
 
+/** A value for each limit, by its column. */
 export const byLimit = <V>(value: (quota: AnyQuota) => V) => table(QUOTAS, 'limit', value)
 
 /** Creates a value for the usage of each quota, by its column. */

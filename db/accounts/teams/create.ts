@@ -31,6 +31,7 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
 /** The plan of new teams if DEFAULT_PLAN isn't set. */
 export const USUAL_PLAN = 'free'
 
+/** Returns the error of the setting DEFAULT_PLAN, or null. */
 export async function defaultPlanFault(tx: Tx, key: string | undefined): Promise<string | null> {
   if (key === undefined) return null
   const plan = await planForTeams(tx, key).catch((error: unknown) => {

@@ -137,6 +137,7 @@ const figuresOf = (account: Account): AllowanceFigures => ({
   whatsapp_parts_batch_place: account.places.whatsapp_parts_batch,
 })
 
+/** Stores a locked account. */
 export const saveAccount = (tx: Tx, teamId: string, account: Account) =>
   saveAllowance(tx, teamId, figuresOf(account))
 

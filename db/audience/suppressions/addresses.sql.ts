@@ -147,6 +147,7 @@ export async function suppressedAddresses(
     order by since desc, identity desc limit ${limit}`)
 }
 
+/** Counts a team's matching suppressed addresses, up to `most`. */
 export const countSuppressed = (tx: Tx, teamId: string, filter: SuppressionFilter, most: number | null) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (

@@ -39,6 +39,7 @@ export const suppressionBy = (
   bounce_response: cause === 'bounce' ? response : null,
 })
 
+/** Returns the status of a contact with this cause. */
 export const statusBy = (cause: Cause): 'bounced' | 'complained' =>
   cause === 'complaint' ? 'complained' : 'bounced'
 

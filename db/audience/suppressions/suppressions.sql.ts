@@ -77,6 +77,7 @@ export const markSuppressed = (tx: Tx, contacts: readonly SuppressedContact[], n
     where c.team_id = r.team_id and c.id = r.contact_id and (c.status <> 'complained' or r.status = 'complained')
       and (c.status, c.suppression, c.suppressed_softly) is distinct from (r.status, r.suppression, r.softly)`)
 
+/** Marks the suppressions of locked contacts as copied to suppressed_addresses. */
 export const markCopied = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.query(sql.type(lockedRow)`
     update contacts c set suppression_copied = ${stored}

@@ -154,6 +154,7 @@ export const storedAfter = (tx: Tx, provider: Provider, after: string) =>
     select s.id, case when s.is_own then r.body end as body
     from summed s join reports r on r.id = s.id where s.n = 1 or s.bytes <= ${STORED_SLICE.bytes} order by s.id`)
 
+/** True if the provider has reported anything that is kept. */
 export const hasReports = (tx: Tx, provider: Provider) =>
   tx.exists(sql.unsafe`select from reports where provider = ${provider}`)
 

@@ -218,6 +218,7 @@ function recover(state: Changed, now: Date, began_at: Date): Changed {
   }
 }
 
+/** Returns the state of the sender with this key. One query. */
 export async function stateOfSender(tx: Tx, key: string): Promise<SenderState> {
   const { now, rows } = await sendersByKeys(tx, [key])
   const row = rows.get(key)

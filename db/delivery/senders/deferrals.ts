@@ -34,5 +34,6 @@ export function afterDeferral(before: Deferrals | null, { key, message, domains 
   }
 }
 
+/** True if the row is about the sender. */
 export const isAboutSender = ({ messages, domains }: Deferrals): boolean =>
   messages.length >= MESSAGES && domains.length >= DOMAINS

@@ -263,6 +263,7 @@ export async function emptyRequestsById(
   return (await emptyThese(tx, channel, these, batch)).found
 }
 
+/** Deletes a batch of requests without messages. */
 export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const { rows: messages, requests } = channel
   const { rows, named_by } = requests

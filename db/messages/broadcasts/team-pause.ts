@@ -12,6 +12,7 @@ import { bringEmailsForward } from './waiting.sql.ts'
 export const isPausedForTeam = ({ state, state_reason }: BroadcastRow): boolean =>
   state === 'paused' && BULK_PAUSE_REASONS.some((reason) => reason === state_reason)
 
+/** Pauses a locked broadcast that is being sent. */
 export async function pauseForTeam(tx: Tx, row: BroadcastRow, pause: BulkPause, now: Date) {
   const { reason, sent, count, limit } = pause
   await saveAutoPause(tx, row, { left: sent, count, limit })

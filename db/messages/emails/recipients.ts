@@ -44,6 +44,7 @@ export function present(recipients: readonly string[]): readonly string[] {
 /** The recipients as shown. cc and bcc are only present if given. */
 type Shown = { to_emails: readonly string[]; cc_emails?: readonly string[]; bcc_emails?: readonly string[] }
 
+/** Returns all recipients of a shown email in the order to, cc, bcc. */
 export const everyone = ({ to_emails, cc_emails = [], bcc_emails = [] }: Shown): string[] => [
   ...to_emails,
   ...cc_emails,

@@ -16,6 +16,7 @@ import { deleteFailedJobs } from '../../queue/dead-letters.sql.ts'
 import { TEXTS } from '../texts.ts'
 import { deleteEmailsById } from './delete.sql.ts'
 
+/** Deletes the emails that exist. @returns those emails. */
 export async function removeRows(tx: Tx, teamId: string, ids: readonly string[]) {
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailsById(tx, teamId, ids)

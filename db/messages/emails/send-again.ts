@@ -54,6 +54,7 @@ async function sendAgain(
   return outcomes
 }
 
+/** Sends a copy to an address. @throws RequestError. */
 export const copyEmail = (deps: AgainDeps, email: ShownEmail, address: string): Promise<Outcomes> =>
   sendAgain(deps, email, 'copied', { to: [address], tags: ['copy'], reply_to: '', headers: null, person: '' })
 

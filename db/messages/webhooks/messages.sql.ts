@@ -163,6 +163,7 @@ export const storeRound = (tx: Tx, { news, attempts, ended }: Round) =>
     )
     select * from noted`)
 
+/** Restarts ended messages. */
 export async function restartWebhooks(tx: Tx, refs: readonly DeliveryRef[], now: Date): Promise<void> {
   const time = sql.timestamp(now)
   await tx.query(sql.type(object())`

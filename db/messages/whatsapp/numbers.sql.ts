@@ -174,6 +174,7 @@ export const storeCheck = (
       }
     where name = ${name}`)
 
+/** Pauses a number, or ends that. */
 export const setNumberPause = (tx: Tx, name: string, paused_at: Date | null) =>
   tx.query(sql.type(object())`
     update whatsapp_numbers set paused_at = ${paused_at && sql.timestamp(paused_at)} where name = ${name}`)

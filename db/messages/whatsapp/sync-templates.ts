@@ -147,6 +147,7 @@ export async function requestAdd(
   return sync_id
 }
 
+/** Requests background syncs of teams that exist. */
 export async function requestSyncs(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
   teamIds: readonly string[],
