@@ -1,6 +1,6 @@
 /**
  * Reads what background jobs store: inputs, cursors and results. Another version may have stored them. Unknown
- * fields are ignored, so a changed meaning needs a new kind. An unknown field of a filter would select fewer
+ * fields are ignored, so a changed meaning needs a new kind. An unknown field of a filter might select fewer
  * rows, so such a job is left to newer versions.
  */
 import { type AnySchema, array, boolean, type InferType, mixed, number, object, string } from 'yup'
@@ -84,8 +84,8 @@ const picked = object({
   until: text,
   at: text,
 })
-export const readPicked = reads(picked)
-export const readPickedWebhooks = reads(picked.shape({ webhook: string(), type: string() }))
+export const readPicked = reads(picked.noUnknown())
+export const readPickedWebhooks = reads(picked.shape({ webhook: string(), type: string() }).noUnknown())
 
 /** Without `most`, all dead letters that existed at `seen`. */
 const redriving = object({
@@ -94,7 +94,7 @@ const redriving = object({
   seen: text,
   most: count,
 })
-export const readRedriving = reads(redriving)
+export const readRedriving = reads(redriving.noUnknown())
 
 /** `words`: an additional detail in the audit log. */
 export const readImporting = reads(object({ import_id: text, file_name: text, words: string() }))
@@ -115,7 +115,7 @@ export const readReplay = reads(
     endpoint_id: text,
     what: string().oneOf(REPLAYED).defined(),
     ...{ from: string(), to: string(), type: string(), seen: text, most: count },
-  }),
+  }).noUnknown(),
 )
 
 export const readLift = reads(

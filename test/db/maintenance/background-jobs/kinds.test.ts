@@ -93,6 +93,12 @@ t.test('a job in an unknown form is left to newer versions', async (t) => {
     { kind: 'email.delete', given: { ...matching, filter: { status: 'unheard' } } },
     { kind: 'email.delete', given: { ...matching, filter: { tag: 'a', campaign: 'x' } } },
     { kind: 'email.delete', given: { ...matching, most: 'all' } },
+    ...(['email.requeue', 'whatsapp.requeue', 'webhook.requeue'] as const).map((kind) => ({
+      kind,
+      given: { ...picked, campaign: 'x' },
+    })),
+    { kind: 'webhook.replay', given: { endpoint_id: ID, what: 'failed', seen: '1:1:', campaign: 'x' } },
+    { kind: 'queue.redrive', given: { queue: 'deliver-email', reason: null, seen: '1:1:', campaign: 'x' } },
     { kind: 'email.requeue', given: { ...picked, ids: [1] } },
     { kind: 'email.requeue', given: { ...picked, ids: ID } },
     {
