@@ -7,7 +7,7 @@ import type { WorkerSettings } from './config.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS, type OpenProviders } from './providers/list.ts'
 import type { EmailProvider } from './providers/provider.ts'
 
-/** Opens the email provider that EMAIL_PROVIDER names. */
+/** Opens the email provider of the setting EMAIL_PROVIDER. */
 export function emailProvider(settings: WorkerSettings, log: Log): Promise<EmailProvider> {
   const chosen = EMAIL_PROVIDERS.find(({ name }) => name === settings.EMAIL_PROVIDER)
   if (!chosen) throw new Error(`unknown provider ${settings.EMAIL_PROVIDER}`)

@@ -18,7 +18,7 @@ const countRows = (tx: Tx, teamId: string, table: FragmentSqlToken, { start, end
     where team_id = ${teamId} and id >= ${firstIdAt(start)} and id < ${firstIdAt(end)}
       and created_at >= ${sql.timestamp(start)} and created_at < ${sql.timestamp(end)}`)
 
-/** Counts the messages of each channel that the team stored in a period, by quota. */
+/** Counts a team's stored messages of a period, by quota. */
 export async function usageIn(tx: Tx, teamId: string, period: Period): Promise<Record<Counted, number>> {
   const used: [Counted, number][] = []
   for (const { quota, rows } of CHANNELS) used.push([quota.name, await countRows(tx, teamId, rows, period)])

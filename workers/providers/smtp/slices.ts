@@ -26,7 +26,8 @@ export function inSlices(message: Pieces, onLast: () => void): Readable {
     stream.push(slice)
   }
   const stream = new Readable({
-    highWaterMark: SLICE_BYTES,
+    // No read-ahead, because a slice waiting here must not count as sent.
+    highWaterMark: 0,
     read() {
       const slice = slices[given]
       given += 1

@@ -95,3 +95,17 @@ t.test('a message whose connection has failed never counts as sent', async (t) =
   await new Promise((resolve) => setImmediate(resolve))
   t.notOk(isLast)
 })
+
+t.test('the last slice of a message to a stalled server never counts as sent', async (t) => {
+  let isLast = false
+  const message = Buffer.alloc(64 * 1024, 'A')
+  const stream = inSlices([message], () => {
+    isLast = true
+  })
+  const stalled = new Writable({ highWaterMark: 1, write: () => undefined })
+  stream.pipe(new PassThrough({ highWaterMark: 1 })).pipe(stalled)
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  t.notOk(isLast)
+  stream.destroy()
+  stalled.destroy()
+})
