@@ -1,7 +1,6 @@
 /**
- * Accepts calls of any channel in order. The messages, their charges and their jobs are stored in one
- * transaction or not at all. Each job is placed behind the team's other jobs of its lane (DECISIONS: Lanes).
- * The accounts must be locked, because they store the position of each team's last job.
+ * Accepts calls of any channel in order, in one transaction. The accounts must be locked, because they store the
+ * position of each team's last job (DECISIONS: Lanes).
  */
 import { type Account, buildCharges } from '../accounts/teams/limits.ts'
 import { deliveryFrom } from '../channels/channels.sql.ts'
@@ -43,10 +42,7 @@ export async function acceptCalls<C extends { team_id: string }, B extends { acc
   return ends.map((end) => (end === null || end instanceof RequestError ? end : end.outcomes))
 }
 
-/**
- * Returns the outcomes of the only call. It waited for its account.
- * @throws RequestError if the call was rejected.
- */
+/** Returns the outcomes of the only call. @throws RequestError if the call was rejected. */
 export function onlyEnd<O>([end]: readonly CallEnd<O>[]): O[] {
   if (!end) throw new Error('a waiting call was skipped')
   if (end instanceof RequestError) throw end

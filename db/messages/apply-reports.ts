@@ -1,7 +1,6 @@
 /**
- * Applies the events of delivery reports, of any channel, in the caller's transaction. Any order and any
- * repeats end in the same state. Channels are always applied in the same order, which is the lock order of
- * deliveries. To add a channel, add its appliers and followers.
+ * Applies the events of delivery reports, of any channel, in the caller's transaction. Any order and any repeats end
+ * in the same state. To add a channel, add its appliers and followers.
  */
 import { type EventResult, ignored } from '../delivery/reports/event-result.ts'
 import { applyReportedPauses } from '../delivery/senders/reported-pauses.ts'
@@ -51,7 +50,6 @@ async function applyKind<K extends Kind>(
   return new Map(own.map((event, index) => [event, results[index] ?? ignored('no result')]))
 }
 
-/** Applies events of any channels. @returns the result of each event. */
 export async function applyEvents(
   tx: Tx,
   events: readonly ReportedEvent[],
@@ -65,7 +63,6 @@ export async function applyEvents(
   return results
 }
 
-/** Enqueues the follow-up jobs of applied events. */
 export async function followEvents(
   at: { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reenqueue'> },
   results: readonly EventResult[],

@@ -1,7 +1,6 @@
 /**
- * Checks the bounces and complaints of each team over the last 24 hours. Warns the owners, or pauses
- * broadcasts and batch items until an operator or an owner resumes them. Single emails are still sent.
- * DECISIONS: Reputation of a team.
+ * Checks the bounces and complaints of each team over the last 24 hours. Warns the owners, or pauses broadcasts and
+ * batch items until a manual resume. Single emails are still sent. DECISIONS: Reputation of a team.
  */
 import { type By, record } from '../accounts/audit/record.ts'
 import { readBulkPause, setBulkPaused, setBulkResumed, setWarned } from '../accounts/teams/reputation.sql.ts'
@@ -46,7 +45,6 @@ async function announce(
   await queue.enqueue(tx, 'mail-owners', [{ team_id, reputation: notice, notice_id: idNow() }])
 }
 
-/** Pauses a team's bulk email, and each broadcast of it that is being sent. */
 async function pauseBulk(acting: Acting, sending: SendingOfTeam, pause: BulkPause): Promise<void> {
   const { tx } = acting
   const now = await serviceTime(tx)
@@ -76,8 +74,8 @@ export async function judgeTeams(
 }
 
 /**
- * Resumes a team's broadcasts and batch items that were paused for its reputation, and starts a new count from now on.
- * Resuming a team that isn't paused changes nothing. @throws RequestError not_found.
+ * Resumes a team's broadcasts and batch items that were paused for its reputation, and starts a new count. @throws
+ * RequestError not_found.
  */
 export async function resumeBulk(
   by: By & { queue: Pick<Producer, 'reenqueue'> },

@@ -1,7 +1,7 @@
 /**
- * Idempotency keys: a key is bound to the row that it created, and the same key again is a replay. Keys are
- * looked up after the teams' accounts are locked. If two concurrent calls have the same key, one creates the
- * row and the other replays it. An error binds no key. DECISIONS: Idempotency.
+ * Idempotency keys: a key is bound to the row that it created, and the same key again is a replay. Keys are looked up
+ * after the teams' accounts are locked, so that concurrent calls can't both create a row. An error binds no key.
+ * DECISIONS: Idempotency.
  */
 
 /** The stored keys of a team, including those of this transaction. */
@@ -9,8 +9,7 @@ export type StoredKeys<K> = Map<string, K>
 
 /**
  * Looks up the keys in calls of teams whose accounts are locked. Without keys, no statement runs.
- * @param read returns the rows of these keys.
- * @param keyOf returns the value for a row's key.
+ * @param read returns the rows of these keys. @param keyOf returns the value for a row's key.
  */
 export async function readKeys<K, R extends { team_id: string; idempotency_key: string }>(
   batches: ReadonlyMap<string, { stored: StoredKeys<K> }>,

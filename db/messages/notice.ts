@@ -1,8 +1,6 @@
 /**
- * Notifies a team's owners by email of failures: a disabled webhook, a paused broadcast, a missing DKIM
- * record or a high bounce rate. Each owner gets one email from the service's own address. It describes the
- * failure and its reason, but contains no webhook URL, no secret and no message content. Without that
- * address, nothing is sent.
+ * Notifies a team's owners by email of failures, from the service's own address. An email describes the failure and
+ * its reason, but contains no webhook URL, no secret and no message content. Without that address, nothing is sent.
  */
 import { dkimRecord } from '../accounts/domains/dkim.ts'
 import { domainById, teamOfDomain } from '../accounts/domains/domains.sql.ts'
@@ -81,9 +79,8 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
 }
 
 /**
- * A team's bounces and complaints.
+ * Returns the notice about a team's bounces and complaints, or null if it was resumed since.
  * @param found `paused`, or the text of the warning.
- * @returns null if the team was resumed since.
  */
 async function badReputation(tx: Tx, teamId: string, found: string, team: string): Promise<Stopped | null> {
   const hint = 'Remove addresses that you did not collect yourself, and look at where complaints come from.'
@@ -141,10 +138,7 @@ function noticeEmail(
   })
 }
 
-/**
- * Writes to the owners of a team that something of theirs has stopped, or fails.
- * @returns how many it wrote to, or why it could not. @throws RequestError
- */
+/** Notifies the owners of a team. @returns how many it wrote to, or why it couldn't. @throws RequestError */
 export async function emailOwners(
   deps: AcceptDeps,
   notice: Payload<'mail-owners'>,

@@ -1,16 +1,15 @@
-/** Which emails to the operator were forwarded lately. */
+/** Queries for the emails that were recently forwarded to the operator. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { row } from '../postgres/rows.ts'
 
-/** Has other workers wait until this transaction ends, so that they count its emails. */
+/** Makes other workers wait until this transaction ends, so that they count its emails. */
 export const lockOperatorMail = (tx: Tx) =>
   tx.query(sql.type(object())`select pg_advisory_xact_lock(hashtext('operator_mail'))`)
 
 const keyRow = row({ key: string(), created_at: string() })
 
-/** When the emails with these keys were accepted. */
 export const timesOfKeys = (tx: Tx, teamId: string, keys: readonly string[]) =>
   tx.any(sql.type(keyRow)`
     select idempotency_key as key, created_at from accepted_emails

@@ -1,7 +1,4 @@
-/**
- * Forwards mail to postmaster@ and abuse@ to the operator, as an email of the service with the mail attached. At most
- * 20 are forwarded in an hour, whatever the number of workers.
- */
+/** Forwards mail to postmaster@ and abuse@ to the operator, as an attachment. At most 20 an hour in total. */
 import { createHash } from 'node:crypto'
 import { teamOfDomain } from '../accounts/domains/domains.sql.ts'
 import { withLoaded } from '../content/files/load.ts'
@@ -33,10 +30,7 @@ async function freeKeys(tx: Tx, teamId: string, now: Date): Promise<string[]> {
     .slice(0, MAX_AN_HOUR - recent.length)
 }
 
-/**
- * @returns how many it forwarded. None without OPERATOR_EMAIL or a verified DASHBOARD_FROM.
- * @throws RequestError
- */
+/** @returns how many it forwarded. None without OPERATOR_EMAIL or a verified DASHBOARD_FROM. @throws RequestError */
 export async function forwardToOperator(
   deps: AcceptDeps,
   mails: readonly OperatorMail[],

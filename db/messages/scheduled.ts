@@ -1,7 +1,7 @@
 /**
- * Cancels and reschedules messages in the caller's transaction. A cancelled message is deleted and never
- * sent, and its quota is refunded. Its key is freed with the last message of the call. The audit log records
- * who did it. The account is locked before the message. DECISIONS: Scheduled messages.
+ * Cancels and reschedules messages in the caller's transaction. A cancelled message is deleted, and its quota is
+ * refunded. Its key is freed with the last message of the call. The account is locked before the message. DECISIONS:
+ * Scheduled messages.
  */
 
 import { type Caller, record } from '../accounts/audit/record.ts'
@@ -83,7 +83,7 @@ export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: s
   return { id }
 }
 
-/** Takes a token of a locked account's bucket. @throws LimitReached */
+/** Uses a token of a locked account's bucket. @throws LimitReached */
 async function takeToken(tx: Tx, teamId: string, account: Account): Promise<void> {
   if (account.bucket.tokens < 1) throw rateReached(account)
   account.bucket.tokens -= 1
@@ -113,7 +113,7 @@ async function move(by: Caller, named: Named, scheduled_at: string, account?: Ac
 }
 
 /**
- * Moves a message to another time, and its end with it. The time that is stored already changes and records nothing.
+ * Moves a message to another time, and its expiry with it. Repeating the stored time changes and records nothing.
  * @throws RequestError bad_request for a time that is too far ahead or past, not_found, domain_not_allowed,
  * invalid_state
  */

@@ -1,6 +1,5 @@
 /**
- * Lists the messages sent to a contact on every channel, for `contact show` and the contact's page. A contact
- * is identified by its address. Other channels use the numbers among its properties.
+ * Lists the messages to a contact on every channel. Other channels than email use the numbers among its properties.
  */
 
 import type { ContactRow } from '../audience/contacts/contacts.sql.ts'
@@ -13,10 +12,9 @@ import { type SentBy, sentToNumbers } from './to-numbers.sql.ts'
 /** Newest first. Times are ISO 8601. */
 type SentToContact = { emails: readonly SentEmailRow[]; to_numbers: readonly SentBy[] }
 
-/** How many of its properties are treated as numbers, because properties are free-form. */
+/** The maximum number of properties that are tried as numbers. */
 const MAX_NUMBERS = 5
 
-/** The latest messages to a contact, at most `limit` of each channel. */
 export async function sentToContact(
   tx: Tx,
   teamId: string,

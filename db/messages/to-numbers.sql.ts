@@ -17,7 +17,7 @@ type SentToNumber = InferType<typeof sentRow>
 
 export type SentBy = { channel: Channel; sent: readonly SentToNumber[] }
 
-/** A team's latest messages to numbers in E.164 form, at most `limit` of each channel that goes to numbers. */
+/** Returns a team's latest messages to numbers in E.164 form, at most `limit` per channel. */
 export async function sentToNumbers(tx: Tx, team: string, numbers: readonly string[], limit: number) {
   const found: SentBy[] = []
   for (const channel of CHANNELS) {
@@ -31,10 +31,7 @@ export async function sentToNumbers(tx: Tx, team: string, numbers: readonly stri
 
 const countRow = row({ team_id: string(), count: number() })
 
-/**
- * Counts the messages that each team sent to a number, at most `limit` per channel. Each team is looked up by
- * its index.
- */
+/** Counts the messages that each team sent to a number, at most `limit` per channel. */
 export async function teamsSentTo(tx: Tx, to: string, limit: number) {
   const found: (InferType<typeof countRow> & { channel: Channel })[] = []
   for (const channel of CHANNELS) {

@@ -1,7 +1,6 @@
 /**
- * Queries for the audience of a broadcast: subscribed contacts that have one of its topics and none of the
- * excluded ones, meet every condition, and were created before it started. Contacts are read in ID order, one
- * page at a time.
+ * Queries for the audience of a broadcast: subscribed contacts with one of its topics and none of the excluded ones,
+ * that meet every condition and were created before it started. Contacts are read in ID order, one page at a time.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { NIL } from 'uuid'
@@ -48,9 +47,8 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
   )
 
 /**
- * True for a contact whose address has had no email of the broadcast, including deleted emails and an earlier
- * contact with the same address. The fence makes PostgreSQL read the emails to the address first. Without it,
- * the planner joins, or scans all emails of the broadcast while it has no statistics about it.
+ * True for a contact whose address has had no email of the broadcast, including deleted emails. The fence makes
+ * PostgreSQL read the emails to the address first, instead of all emails of the broadcast.
  */
 export const isNotReached = ({ team_id, id }: BroadcastKey) => sql.fragment`
   not exists (
@@ -68,7 +66,7 @@ export const audienceSize = (tx: Tx, audience: Audience) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts where team_id = ${audience.team_id} and ${fits(audience)}`)
 
-/** How many contacts of the audience have no value for one of these slots. */
+/** Counts the contacts of the audience that have no value for one of these slots. */
 export const lackingMembers = (tx: Tx, audience: Audience, slots: readonly string[]) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts
@@ -80,9 +78,8 @@ const textRow = row({ property: string(), text: number(), all: number() })
 export type ComparedAsText = InferType<typeof textRow>
 
 /**
- * Counts, for each property with a number condition, the contacts whose value it compares as text, and all
- * contacts with a value. Only counts contacts that the audience would have without its number conditions.
- * Properties without such a value are left out.
+ * Counts, for each property with a number condition, the values that it compares as text, and all values. Only counts
+ * contacts of the audience without its number conditions. Properties without such a value are left out.
  */
 export async function comparedAsText(tx: Tx, audience: Audience) {
   const isNumber = ({ op, value }: Condition) =>
@@ -106,9 +103,7 @@ const memberRow = row({
 })
 export type Member = InferType<typeof memberRow>
 
-/**
- * Returns the first member of an audience after a contact, among the team's next `look` contacts, or null.
- */
+/** Returns the first member of an audience after a contact, among the team's next `look` contacts, or null. */
 export const memberAfter = (tx: Tx, audience: Audience, after: string | null, look: number) =>
   tx.maybeOne(sql.type(memberRow)`
     select id, email, identity, properties from (

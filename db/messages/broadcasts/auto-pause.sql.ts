@@ -1,7 +1,4 @@
-/**
- * Queries for pausing broadcasts automatically: how many emails have left, bounced and been complained about,
- * now and at the last auto-pause.
- */
+/** Queries for pausing broadcasts automatically: counts of sent emails, bounces and complaints. */
 import { sql } from 'slonik'
 import { type InferType, mixed, number, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
@@ -11,7 +8,7 @@ import { type Figure, figuresOf } from '../../stats/daily/broadcasts.sql.ts'
 import type { Brake, BroadcastKey } from './broadcasts.sql.ts'
 
 const tally = row({
-  /** Emails that wait no more. */
+  /** Emails that no longer wait. */
   left: number(),
   bounced: number(),
   complained: number(),
@@ -37,7 +34,6 @@ export async function readTallies(
   return { now, braked: braked ?? { left: 0, bounced: 0, complained: 0 } }
 }
 
-/** Stores the reason for an auto-pause, and the counts that the next check starts from. */
 export const saveAutoPaused = (tx: Tx, { team_id, id }: BroadcastKey, now: Tally, brake: Brake) =>
   tx.query(sql.unsafe`
     update broadcasts set braked_at_figures = ${JSON.stringify(now)}, brake = ${JSON.stringify(brake)}

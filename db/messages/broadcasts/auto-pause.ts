@@ -1,6 +1,6 @@
 /**
- * Decides when a broadcast is paused automatically: too many of its emails bounce, or cause complaints. It
- * uses the broadcast's stats and never counts emails. After a manual resume, only later emails count.
+ * Decides when a broadcast is paused for its bounces or complaints, from its stats. After a manual resume, only later
+ * emails count.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { readTallies, saveAutoPaused, type Tally } from './auto-pause.sql.ts'

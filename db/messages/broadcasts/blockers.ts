@@ -1,7 +1,4 @@
-/**
- * Finds everything that keeps a broadcast from being sent. Used before a start, a resume, a resend and a
- * test. Counts the contacts within reach of an expansion now, and changes nothing.
- */
+/** Finds everything that keeps a broadcast from being sent. Used before a start, a resume, a resend and a test. */
 
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { left, toAccount } from '../../accounts/teams/limits.ts'
@@ -35,7 +32,7 @@ function linkBlockers(publicUrl: string | null): Blocker[] {
 /** `version_id` null: the template has no version, or its version has no unsubscribe link. */
 type VersionToSend = { version_id: string | null; slots: string[]; blockers: Blocker[] }
 
-/** The version that would be sent while none is fixed. */
+/** Returns the version that would be sent if none is fixed. */
 export async function newestVersion(
   tx: Tx,
   { team_id, template_id }: BroadcastRow,
@@ -52,10 +49,7 @@ export async function newestVersion(
   return { version_id: null, slots, blockers: [...blockers, { kind: 'set_up', words }] }
 }
 
-/**
- * Returns the fixed version, or the newest one if none is fixed.
- * @param publicUrl used until the template and the links are fixed.
- */
+/** Returns the fixed version, or else the newest. @param publicUrl used until the links are fixed. */
 export async function versionToSend(
   tx: Tx,
   row: BroadcastRow,
@@ -75,10 +69,7 @@ async function domainBlockers(tx: Tx, { team_id, from_address }: BroadcastRow): 
   return [{ kind: 'from_domain_not_verified', words }]
 }
 
-/**
- * Finds deleted topics that the broadcast still uses. Without a deleted excluded topic, it would reach more
- * contacts.
- */
+/** Finds the deleted topics of a broadcast. Without a deleted excluded topic, it would reach more contacts. */
 async function topicBlockers(
   tx: Tx,
   { team_id, topic_ids, exclude_topic_ids }: BroadcastRow,
@@ -91,10 +82,7 @@ async function topicBlockers(
   return [...gone(topic_ids, 'selected'), ...gone(exclude_topic_ids, 'excluded')]
 }
 
-/**
- * Returns the version to send, and all blockers except those of its audience.
- * @param publicUrl as in `versionToSend`.
- */
+/** Returns the version to send, and all blockers except those of its audience. */
 export async function findEmailBlockers(tx: Tx, row: BroadcastRow, publicUrl: string | null) {
   const { blockers, ...mail } = await versionToSend(tx, row, publicUrl)
   const all = [...(await domainBlockers(tx, row)), ...blockers, ...(await topicBlockers(tx, row))]

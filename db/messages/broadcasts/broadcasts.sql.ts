@@ -1,7 +1,6 @@
 /**
- * Rows of broadcasts, and the queries over them. A state changes in one statement that names the allowed
- * previous states, so that only one of two concurrent changes succeeds. state.ts defines the allowed actions
- * in each state.
+ * Rows of broadcasts. A state changes in one statement that names the allowed previous states, so that only one of
+ * two concurrent changes succeeds. state.ts defines the allowed actions in each state.
  */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
@@ -21,15 +20,14 @@ const conditionRow = object({
   op: string().oneOf(OPERATORS).defined(),
   value: mixed<string | string[]>(),
 })
-/** A condition on a contact's property. */
 export type Condition = InferType<typeof conditionRow>
 
 const brakeRow = row({
-  /** Emails that had left since it was judged first. */
+  /** Emails that had left since the count started. */
   left: number(),
   /** How many of them bounced, or were complained about. */
   count: number(),
-  /** Above this percentage it is braked. */
+  /** The percentage above which it is paused. */
   limit: number(),
 })
 export type Brake = InferType<typeof brakeRow>
@@ -51,7 +49,6 @@ const fieldsRow = row({
 })
 export type BroadcastFields = InferType<typeof fieldsRow>
 
-/** The columns of a draft's fields. */
 const FIELDS = sql.fragment`
   name, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids, conditions, variables, headers,
   tags, rate_per_minute, send_at`
@@ -63,19 +60,15 @@ const broadcastRow = fieldsRow.concat(
     state: string().oneOf(BROADCAST_STATES),
     /** Why it was paused automatically. */
     state_reason: string().nullable(),
-    /** The reason for its last auto-pause. */
     brake: mixed<Brake>().nullable(),
     idempotency_key: string().nullable(),
     /** Fixed when it is started or scheduled. */
     template_version_id: string().nullable(),
     link_base: string().nullable(),
-    /** Contacts made from then on are not in its audience. */
+    /** Contacts created later are not in its audience. */
     audience_until: string().nullable(),
     audience: number().nullable(),
-    /**
-     * `cursor` is the last contact passed by the expansion. `walked_at` is when the expansion had passed all
-     * contacts.
-     */
+    /** `cursor` is the last contact that the expansion passed. `walked_at` is when it had passed all. */
     cursor: string().nullable(),
     walked_at: string().nullable(),
     created_at: string(),
@@ -85,7 +78,6 @@ const broadcastRow = fieldsRow.concat(
   }),
 )
 export type BroadcastRow = InferType<typeof broadcastRow>
-/** Which one. */
 export type BroadcastKey = Pick<BroadcastRow, 'team_id' | 'id'>
 
 const broadcastColumns = sql.fragment`
@@ -126,7 +118,6 @@ export const broadcastByKey = (tx: Tx, teamId: string, key: string) =>
   tx.maybeOne(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and idempotency_key = ${key}`)
 
-/** As `broadcastById`, locked until the transaction ends. */
 export const lockBroadcast = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.prepared('lock_broadcast', broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id} for no key update`)
@@ -158,7 +149,6 @@ export async function broadcastsOfTeam(
     order by id desc limit ${limit} offset ${offset}`)
 }
 
-/** Broadcasts of a team that are being sent, paused or scheduled, the newest first. */
 export const openBroadcasts = (tx: Tx, teamId: string, limit: number) =>
   tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts
@@ -178,11 +168,7 @@ export type StateChange = {
   audience?: number
 }
 
-/**
- * Changes a state in one statement.
- * @returns the row, or null if it is in none of the `from` states. Only one of two concurrent changes
- * succeeds.
- */
+/** Changes a state in one statement. @returns the row, or null if it is in none of the `from` states. */
 export async function updateState(
   tx: Tx,
   { team_id, id }: BroadcastKey,
@@ -209,31 +195,30 @@ export async function updateState(
     returning ${broadcastColumns}, ${hasListeners(sql.fragment`broadcasts.team_id`)} as has_listeners`)
 }
 
-/** All teams' that are scheduled or being sent, locked until the transaction ends. */
+/** Locks all scheduled broadcasts and those being sent, of all teams. */
 export const lockUnderWay = (tx: Tx) =>
   tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where state in ('scheduled', 'sending')
     order by team_id, id for no key update`)
 
-/** A team's that are being sent, locked until the transaction ends. */
+/** Locks a team's broadcasts that are being sent. */
 export const lockSendingBroadcasts = (tx: Tx, teamId: string) =>
   tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and state = 'sending'
     order by id for no key update`)
 
-/** A team's that are paused for its reputation, locked until the transaction ends. */
+/** Locks a team's broadcasts that are paused for its reputation. */
 export const lockBulkPaused = (tx: Tx, teamId: string) =>
   tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts
     where team_id = ${teamId} and state = 'paused' and state_reason = any(${sql.array(BULK_PAUSE_REASONS, 'text')})
     order by id for no key update`)
 
-/** Stores the reason for an auto-pause. */
 export const saveAutoPause = (tx: Tx, { team_id, id }: BroadcastKey, brake: Brake) =>
   tx.query(sql.unsafe`
     update broadcasts set brake = ${JSON.stringify(brake)} where team_id = ${team_id} and id = ${id}`)
 
-/** All teams' that paused themselves for this reason, locked until the transaction ends. */
+/** Locks the automatically paused broadcasts of all teams with this reason. */
 export const broadcastsPausedFor = (tx: Tx, reason: string) =>
   tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where state = 'paused' and state_reason = ${reason}
@@ -258,8 +243,8 @@ const placeRow = row({
 })
 
 /**
- * Returns whether this database sends (a restored copy doesn't), whether the team is a test team, whether it
- * is suspended, and the pause of its bulk email or null.
+ * Returns whether this database sends (a restored copy doesn't), whether the team is a test team or suspended, and
+ * the pause of its bulk email, or null.
  */
 export const readSendingPlace = (tx: Tx, { team_id, id }: BroadcastKey) =>
   tx.one(sql.prepared('place_of_broadcast', placeRow)`

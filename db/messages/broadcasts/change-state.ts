@@ -1,7 +1,4 @@
-/**
- * Changes the state of a broadcast and queues its webhook, in one transaction. Only one of two concurrent
- * changes succeeds. The caller decides whether the change is allowed.
- */
+/** Changes the state of a broadcast and queues its webhook. The caller decides whether the change is allowed. */
 import type { BroadcastEvent } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/webhooks.ts'
 import type { Tx } from '../../postgres/pool.ts'

@@ -1,7 +1,4 @@
-/**
- * Queries for the last check before a broadcast email is sent: the current state of its broadcast and
- * contact, the broadcast's rate limit, and the deletion of emails that must not be sent.
- */
+/** Queries for the last check before a broadcast email is sent. */
 import { sql } from 'slonik'
 import { type InferType, number, string } from 'yup'
 import { rampedName } from '../../accounts/domains/ramps.sql.ts'
@@ -24,7 +21,6 @@ const stateRow = row({
 })
 export type EmailState = InferType<typeof stateRow>
 
-/** Returns the state of these broadcast emails. Each is looked up by its keys. */
 export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
   tx.any(sql.prepared('states_of_broadcast_emails', stateRow)`
     select e.team_id, e.id, e.broadcast_id, b.rate_per_minute, b.state, ramp.name as ramped,
@@ -40,10 +36,7 @@ export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
     left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true
     left join lateral (${rampedName(sql.fragment`e`)} offset 0) ramp on true`)
 
-/**
- * Returns the emails that may have arrived, because an attempt got no response. Requeueing doesn't change
- * that.
- */
+/** Returns the emails that may have arrived, because an attempt got no response. */
 export async function unansweredAmong(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
   if (refs.length === 0) return new Set()
   const found = await tx.anyFirst(sql.type(idRow)`
@@ -55,8 +48,8 @@ export async function unansweredAmong(tx: Tx, refs: readonly EmailRef[]): Promis
 }
 
 /**
- * Returns the emails whose broadcast isn't paused now. Waits for an uncommitted change of state. If a resume
- * and a deferral of the email happen at the same time, one of them sees the other.
+ * Returns the emails whose broadcast isn't paused. Waits for an uncommitted change of state, so that a resume and a
+ * deferral of an email at the same time see each other.
  */
 export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
   const found = await tx.anyFirst(sql.type(idRow)`

@@ -1,8 +1,7 @@
 /**
- * Checks broadcast emails just before they are sent. Emails of a paused broadcast wait. If the broadcast was
- * cancelled, or the contact has unsubscribed, left the topics, been suppressed or deleted, the email is
- * deleted, the quota is refunded and the skip is recorded, in one transaction. The rest respects the
- * broadcast's rate limit.
+ * Checks broadcast emails just before they are sent. Emails of a paused broadcast wait, and the rest respects its
+ * rate limit. If the broadcast or the contact no longer allows an email, the email is deleted, the quota is refunded
+ * and the skip is recorded, in one transaction.
  */
 
 import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
@@ -21,19 +20,16 @@ import { insertSkips } from './skips.sql.ts'
 /** How often an email of a paused broadcast checks again, in seconds. A resume makes it due immediately. */
 const PAUSED_WAIT = 60
 
-/**
- * An email about to be sent. `tried_since`: set if there was an attempt, so that it already counts in a ramp.
- */
+/** An email about to be sent. `tried_since`: set if there was an attempt, so that it already counts in a ramp. */
 type Leaving = { team_id: string; id: string; tried_since?: string | null }
 
 /**
- * The result of the check: send, wait some seconds (perhaps until the broadcast is resumed), delete or fail.
- * An email without a response may have arrived. It is neither retried nor deleted, but fails and needs manual
- * action.
+ * The result of the check: send, wait some seconds (perhaps until the broadcast is resumed), delete or fail. An email
+ * without a response may have arrived, so it fails and needs manual action.
  */
 export type SendCheck = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true } | { given_up: string }
 
-/** The last word on each of these emails, by id. */
+/** Returns the result for each of these emails, by ID. */
 export async function checkBeforeSend(
   database: Database,
   leaving: readonly Leaving[],

@@ -1,25 +1,19 @@
-/**
- * Compares a user's version of a broadcast with its current state. A save or start is rejected if it has
- * changed, so that nothing unseen is overwritten or sent. Pure.
- */
+/** Compares a user's version of a broadcast with its current state, so that nothing unseen is overwritten or sent. */
 
 import { fill } from '../../fill.ts'
 import { changedMeanwhile } from '../../validation/mark.ts'
 import { TEXTS } from '../texts.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
-/**
- * The broadcast's `updated_at`, the ID of the template version it would send, and its audience, or null if
- * that wasn't counted.
- */
+/** The broadcast's `updated_at`, the ID of the template version, and the audience, or null if it wasn't counted. */
 export type Seen = { updated_at: string; template_version_id: string | null; audience: number | null }
 
-/** @throws RequestError invalid_state when the broadcast is another than was seen. */
+/** @throws RequestError invalid_state if the draft has changed since. */
 export function assertSameDraft({ updated_at }: BroadcastRow, seen: Pick<Seen, 'updated_at'> | undefined) {
   if (seen && seen.updated_at !== updated_at) throw changedMeanwhile(TEXTS.broadcastChanged)
 }
 
-/** @throws RequestError invalid_state when something else would be sent than was seen. */
+/** @throws RequestError invalid_state if another version would be sent than was seen. */
 export function assertSameTemplate(versionId: string | null, seen: Seen | undefined): void {
   if (seen && seen.template_version_id !== versionId) throw changedMeanwhile(TEXTS.templateChanged)
 }

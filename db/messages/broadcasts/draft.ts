@@ -1,7 +1,6 @@
 /**
- * Creates, changes and deletes drafts of broadcasts in the caller's transaction. The template and topics of a
- * draft belong to its team. A scheduled or started broadcast can't be changed. Manual changes are in the
- * audit log. start.ts checks whether a draft can be sent.
+ * Creates, changes and deletes drafts of broadcasts in the caller's transaction. The template and topics of a draft
+ * belong to its team. start.ts checks whether a draft can be sent.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -56,7 +55,7 @@ export async function requireLocked(tx: Tx, acting: Acting, id: string): Promise
 
 export const domainOf = (from: string): string => parseMailbox(from)?.domain ?? ''
 
-/** @throws RequestError domain_not_allowed for a key of another domain than that of `from`. */
+/** @throws RequestError domain_not_allowed if the key is limited to another domain. */
 export function assertDomain({ domain }: Acting, from: string): void {
   if (domain === null || domain === domainOf(from)) return
   throw new RequestError('domain_not_allowed', {
@@ -65,7 +64,7 @@ export function assertDomain({ domain }: Acting, from: string): void {
   })
 }
 
-/** @throws RequestError bad_request for a time that is too far ahead, or past. */
+/** @throws RequestError bad_request for a time in the past or too far ahead. */
 export function assertSendAt(send_at: string | null | undefined, now: Date): void {
   const problem = send_at ? momentFault(send_at, now) : null
   if (problem !== null) throw new RequestError('bad_request', { field: 'send_at', problem })
@@ -102,7 +101,7 @@ const EMPTY = {
   send_at: null,
 }
 
-/** Stores a draft, with its line in the audit trail. @returns null when its key is stored already. */
+/** Stores a draft and its entry in the audit log. @returns null if its key already exists. */
 async function storeDraft(by: Caller, team_id: string, { fields, idempotency_key }: NewBroadcast) {
   const { tx, now } = by
   const draft = { team_id, id: idAt(now), idempotency_key, at: now }
@@ -170,9 +169,8 @@ export async function changeBroadcast(
 }
 
 /**
- * Does the same as `changeBroadcast` for a user who has seen the draft. If the draft has changed since, the
- * change is rejected.
- * @param seen the last change of the draft that the user saw.
+ * Does the same as `changeBroadcast` for a user who has seen the draft.
+ * @param seen the last change of the draft that the user saw. Later changes reject this one.
  * @throws RequestError as `changeBroadcast`.
  */
 export async function changeSeenBroadcast(
@@ -187,8 +185,7 @@ export async function changeSeenBroadcast(
 }
 
 /**
- * Creates a draft with the fields of another broadcast in any state, without a start time. A deleted template
- * or topic blocks its start, as with any draft.
+ * Creates a draft with the fields of another broadcast in any state, without a start time.
  * @throws RequestError not_found, domain_not_allowed.
  */
 export async function duplicateBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {

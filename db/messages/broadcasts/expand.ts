@@ -1,8 +1,7 @@
 /**
- * Expands a broadcast into emails, one step at a time. The emails, their charge, their jobs, the skips and
- * the cursor are stored in one transaction. An address gets at most one email, even with concurrent or killed
- * workers, or a contact that was deleted and created again. The quota is never exceeded, and the backlog of
- * emails is bounded.
+ * Expands a broadcast into emails, one step at a time. The emails, their charge, their jobs, the skips and the cursor
+ * are stored in one transaction. An address gets at most one email, even if workers are killed or a contact is
+ * created again. The quota is never exceeded, and the backlog of emails is bounded.
  */
 
 import type { RampStart } from '../../accounts/domains/ramp.ts'
@@ -37,7 +36,7 @@ type WalkDeps = {
   queue: Pick<Producer, 'enqueue' | 'storing' | 'reached'>
   versions: Versions
   secrets: Secrets
-  /** How many of its emails can wait. */
+  /** The maximum number of its emails that wait. */
   ahead: number
   brakes: Brakes
   /** True for an address that is suppressed by its name, in a test team or any other. Absent: none is. */
@@ -47,9 +46,8 @@ type WalkDeps = {
 }
 
 /**
- * The result of a step. `moved`: there is more. `full`: enough emails wait. `walked`: all contacts are done,
- * and emails still wait. `early`: it starts, or checks again, in `seconds`. `over`: nothing left to do in
- * this state.
+ * The result of a step. `moved`: there is more. `full`: enough emails wait. `walked`: all contacts are done, and
+ * emails still wait. `early`: it starts, or checks again, in `seconds`. `over`: nothing left to do in this state.
  */
 export type ExpansionStep =
   | { kind: 'moved' | 'full' | 'walked' | 'over' }
@@ -65,7 +63,7 @@ const MAX_READ = 10_000
 const OVERDUE_MS = 3_600_000
 /** How often a broadcast of a suspended team checks again, in seconds. */
 const SUSPENDED_WAIT = 30
-/** The same after a failover, or on a copy that is about to be paused, in seconds. */
+/** The same after a failover, or on a copy that is being paused, in seconds. */
 const UNSETTLED_WAIT = 2
 
 type Version = { version_id: string; slots: readonly string[] }
@@ -98,8 +96,8 @@ export async function expandStep(deps: WalkDeps, teamId: string, id: string): Pr
 }
 
 /**
- * Returns how many emails can wait. With a rate limit, that is what leaves in a minute, because each waiting
- * email is checked repeatedly.
+ * Returns how many emails can wait. With a rate limit, those of one minute, because each waiting email is checked
+ * again.
  */
 const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number =>
   rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST_AHEAD, rate_per_minute))
@@ -130,7 +128,7 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Expa
   return { kind: 'moved' }
 }
 
-/** Ends the broadcast when no email of it waits. Failed emails need manual action and don't delay the end. */
+/** Ends the broadcast if no email waits. Failed emails need manual action and don't delay the end. */
 async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<ExpansionStep> {
   if (await isUnderWay(tx, row)) return { kind: 'walked' }
   await changeState(tx, row, { from: ['sending'], to: 'sent' }, now)
@@ -145,7 +143,6 @@ async function fixedMailing(tx: Tx, row: BroadcastRow): Promise<{ mailing: Maili
   return { mailing: toMailing(row, version.slots), version: { version_id: id, slots: version.slots } }
 }
 
-/** Returns a member's email, or the reason to skip the member. */
 function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem | string {
   const { team_id, id: broadcast_id, link_base } = mailing.row
   const { id: contact_id, identity: person } = member
@@ -154,7 +151,6 @@ function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem 
   return typeof made === 'string' ? made : { ...made, contact_id, person }
 }
 
-/** The skip reason for a suppressed address. */
 const SUPPRESSED = 'suppressed'
 
 type Picked = { member: Member; made: EmailItem | string }
@@ -215,7 +211,7 @@ const skipOf = ({ team_id, id }: BroadcastRow, member: Member, detail: string): 
 
 /**
  * @returns the reasons for contacts whose email was rejected, by ID, or `domain` if the sender's domain isn't
- * verified now.
+ * verified.
  */
 async function storeEmails(
   { tx, queue, versions }: WalkDeps,

@@ -1,7 +1,6 @@
 /**
- * The fields of a broadcast as a yup schema, for the API and for CLI files. Errors are the same, and in the
- * same order, as those of a send. A subject's variables and each condition are checked before anything is
- * stored. Looks nothing up.
+ * The fields of a broadcast as a yup schema, for the API and for CLI files. Errors have the same order as those of a
+ * send. Checks a subject's variables and each condition, and looks nothing up.
  */
 import { array, type InferType, mixed, number, object } from 'yup'
 import { type FieldError, REQUIRED, RequestError } from '../../errors.ts'
@@ -31,7 +30,6 @@ import { OPERATORS } from './operators.ts'
 
 const MAX_TOPICS = 20
 export const MAX_CONDITIONS = 10
-/** Values of an `in` condition. */
 const MAX_VALUES = 100
 /** Length of a name, in code points. */
 export const LONGEST_BROADCAST_NAME = 255
@@ -42,7 +40,7 @@ const MAX_CONDITION_LENGTH = { property: 128, value: 2_048 }
 /** Maximum size of `variables` and `where` as JSON, each. A list page contains those of 100 broadcasts. */
 export const MAX_JSON_BYTES = 256 * 1024
 
-/** Whether a map or a list is small enough to be kept in each row of a page. */
+/** True if a map or a list is small enough for a list page. */
 const isSmall = (value: unknown): boolean =>
   value === undefined || utf8Bytes(JSON.stringify(value)) <= MAX_JSON_BYTES
 const TOO_LARGE = `must be at most ${MAX_JSON_BYTES} bytes of JSON`
@@ -145,7 +143,6 @@ export const ownTime = () => ({
   ...otherSpellings({ scheduledAt: 'send_at', sendAt: 'send_at' }),
 })
 
-/** PATCH accepts any field of a broadcast. */
 export const changeSchema = object({
   ...noCopies(),
   ...noFiles(),

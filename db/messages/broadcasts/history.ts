@@ -1,7 +1,6 @@
 /**
- * The history of a broadcast: manual changes from the audit log, automatic changes, and the current state.
- * The latest change of state is always included, with or without a name. Earlier changes by programs aren't
- * stored.
+ * The history of a broadcast: manual changes from the audit log, automatic changes, and the current state. Earlier
+ * changes by API clients aren't stored.
  */
 import { type BroadcastEntryRow, entriesOfBroadcast } from '../../accounts/audit/audit.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -10,8 +9,8 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 const ACTS = ['create', 'start', 'unschedule', 'pause', 'resume', 'cancel', 'again'] as const
 
 /**
- * @param by an email address, or `cli`. Null for an API client or an automatic change.
- * @param act `start` means at once, `begin` at its scheduled time.
+ * `by` is an email address, or `cli`. Null for an API client or an automatic change. `act`: `start` means at once,
+ * `begin` at its scheduled time.
  */
 export type HistoryEntry = {
   act: (typeof ACTS)[number] | 'schedule' | 'begin' | 'end'

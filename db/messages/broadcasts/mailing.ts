@@ -1,7 +1,6 @@
 /**
- * Builds a broadcast's email to one contact, with the variables of its subject filled in. Adds the headers
- * that mailbox providers require for bulk mail (RFC 2919, Gmail's Feedback-ID) unless the broadcast sets
- * them. Pure.
+ * Builds a broadcast's email to one contact. Adds the headers that mailbox providers require for bulk mail (RFC 2919,
+ * Gmail's Feedback-ID) unless the broadcast sets them. Pure.
  */
 
 import { fill } from '../../fill.ts'

@@ -1,7 +1,4 @@
-/**
- * Ramps up a sending domain: starts ramps and limits the broadcast emails per day. Only the ramp is locked,
- * in its own transaction. DECISIONS: Ramp-up.
- */
+/** Ramps up a sending domain: limits its broadcast emails per day. DECISIONS: Ramp-up. */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireDomain } from '../../accounts/domains/add.ts'
 import type { DomainRow } from '../../accounts/domains/domains.sql.ts'
@@ -72,9 +69,8 @@ export const shownRamp = async (tx: Tx, name: string): Promise<ShownRamp | null>
   (await shownRamps(tx, [name])).get(name) ?? null
 
 /**
- * Sets today's limit of a domain name, or disables its ramp, regardless of DOMAIN_RAMP. Waiting emails check
- * again.
- * @throws RequestError not_found.
+ * Sets today's limit of a domain name, or disables its ramp, regardless of DOMAIN_RAMP. @throws RequestError
+ * not_found.
  */
 export async function changeRamp(
   by: By,

@@ -1,6 +1,4 @@
-/**
- * Checks a draft or scheduled broadcast. Counts the contacts to reach and to skip, and lists missing data.
- */
+/** Checks a draft or scheduled broadcast. Counts the contacts to reach and to skip, and lists missing data. */
 import { missingProperties } from '../../audience/contacts/search.sql.ts'
 import { isTooSlow, type Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
@@ -21,7 +19,7 @@ export type Readiness = {
   /** How many of them have no value for one of the slots, and these slots. */
   lacking: number
   slots: string[]
-  /** Those of the slots that no contact's property fills, as far as the latest contacts tell. */
+  /** Slots that no property of the latest contacts fills. */
   unfilled: readonly string[]
   as_text: readonly ComparedAsText[]
   /** The version of the template that would be sent, or null. */
@@ -39,10 +37,7 @@ async function inTime<T>(counted: Promise<T>): Promise<T | null> {
   }
 }
 
-/**
- * Counts the contacts of an audience (null: too many), and the values that its number conditions compare as
- * text.
- */
+/** Counts an audience (null: too many), and the values that its number conditions compare as text. */
 export async function countAudience(
   tx: Tx,
   audience: Audience,
@@ -57,7 +52,7 @@ const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
     (slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email' && !Object.hasOwn(row.variables, slot),
   )
 
-/** Slots of a draft that no contact's property fills, as far as the latest contacts tell, and no default. */
+/** Returns the slots of a draft that have no default, and that no property of the latest contacts fills. */
 export async function unfilledSlots(tx: Tx, row: BroadcastRow): Promise<readonly string[]> {
   const { slots } = await newestVersion(tx, row, null)
   return missingProperties(tx, row.team_id, ownSlots(row, slots))

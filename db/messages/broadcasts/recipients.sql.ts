@@ -1,7 +1,4 @@
-/**
- * Queries for the recipients behind a broadcast's stats: emails with their status, and skipped contacts with
- * the reason.
- */
+/** Queries for the recipients behind a broadcast's stats: emails with their status, and skipped contacts. */
 import { sql } from 'slonik'
 import { NIL } from 'uuid'
 import { type InferType, string } from 'yup'
@@ -24,7 +21,7 @@ const reachedRow = row({
 })
 export type Reached = InferType<typeof reachedRow>
 
-/** Contacts that a broadcast made an email for, by id. @param statuses of their emails, or all. */
+/** Returns the contacts that a broadcast created an email for, by ID. @param statuses of their emails, or all. */
 export async function reachedBy(
   tx: Tx,
   { team_id, broadcast_id }: Place,
@@ -65,7 +62,7 @@ const skippedRow = row({
 })
 export type Skipped = InferType<typeof skippedRow>
 
-/** Whom it skipped and why, by contact. */
+/** Returns the skipped contacts and the reasons, by contact. */
 export const skippedBy = (tx: Tx, { team_id, broadcast_id }: Place, { after, limit }: Page) =>
   tx.any(sql.type(skippedRow)`
     select contact_id, email, reason, detail, at from broadcast_skips

@@ -1,13 +1,11 @@
-/**
- * Queries for resending a broadcast: contacts that match and have no email of it, and resetting the cursor.
- */
+/** Queries for resending a broadcast. */
 import { sql } from 'slonik'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow } from '../../postgres/rows.ts'
 import { fits, isNotReached } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
-/** How many contacts fit now and have no email of it. */
+/** Counts the contacts that match now and have no email of it. */
 export const unreachedSize = (tx: Tx, row: BroadcastRow) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts
@@ -17,10 +15,7 @@ export const emailsOf = (tx: Tx, { team_id, id }: BroadcastRow) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from accepted_emails where team_id = ${team_id} and broadcast_id = ${id}`)
 
-/**
- * Deletes the skips of contacts that match now, so that the expansion finds them again.
- * @returns how many.
- */
+/** Deletes the skips of contacts that match now, so that the expansion finds them again. @returns how many. */
 export const deleteSkips = (tx: Tx, row: BroadcastRow) =>
   tx.oneFirst(sql.type(countRow)`
     with gone as (

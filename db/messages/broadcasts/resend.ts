@@ -1,7 +1,7 @@
 /**
- * Resends an ended broadcast to the contacts that match now and have no email of it. It stays the same
- * broadcast, so that no one receives it twice, even if their email was deleted. Rejected once retention has
- * deleted some of its emails, because the previous recipients are then unknown.
+ * Resends an ended broadcast to the contacts that match now and have no email of it. It stays the same broadcast, so
+ * that no one receives it twice. Rejected once retention has deleted some of its emails, because the previous
+ * recipients are then unknown.
  */
 
 import type { Caller } from '../../accounts/audit/record.ts'

@@ -1,7 +1,4 @@
-/**
- * Pauses all active broadcasts of a restored copy of the database, and resumes them together in their
- * previous states.
- */
+/** Pauses all active broadcasts of a restored copy of the database, and resumes them in their previous states. */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { broadcastsPausedFor, lockUnderWay } from './broadcasts.sql.ts'
@@ -9,7 +6,6 @@ import { changeState } from './change-state.ts'
 import { enqueueExpansion } from './start.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
-/** Pauses every team's that are scheduled or being sent. */
 export async function pauseUnderWay(tx: Tx, reason: string, now: Date): Promise<void> {
   for (const row of await lockUnderWay(tx))
     await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)

@@ -1,7 +1,7 @@
 /**
- * Sends a broadcast to a few addresses as a test, in any state, with the data of one contact. A test is an
- * ordinary email: it uses the quota but not the rate limit, and isn't part of the broadcast's stats. Its
- * unsubscribe link works for no one. A scheduled or started broadcast sends its fixed version.
+ * Sends a broadcast to a few addresses as a test, in any state, with the data of one contact. A test is an ordinary
+ * email: it uses the quota but not the rate limit, and isn't part of the broadcast's stats. Its unsubscribe link
+ * works for no one.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -22,7 +22,7 @@ import { addressed, toMailing } from './mailing.ts'
 
 type Deps = Caller & Omit<AcceptDeps, 'links'> & { secrets: Secrets; publicUrl: string | null }
 
-/** Whose properties a test shows. @throws RequestError contact_not_found. */
+/** Returns the contact whose properties a test shows. @throws RequestError contact_not_found. */
 async function personOf(tx: Tx, teamId: string, email: string) {
   const contact = await contactByIdentity(tx, teamId, contactIdentity(email))
   if (!contact) throw noContact()
@@ -30,11 +30,9 @@ async function personOf(tx: Tx, teamId: string, email: string) {
 }
 
 /**
- * @param to the addresses.
  * @param contact fills the variables. Without a contact, variables without a default show their names.
  * @returns the IDs of the emails.
- * @throws RequestError not_found, domain_not_allowed, contact_not_found, invalid_state, and the errors of a
- * send.
+ * @throws RequestError not_found, domain_not_allowed, contact_not_found, invalid_state, and the errors of a send.
  */
 export async function sendTest(
   deps: Deps,
@@ -54,7 +52,6 @@ export async function sendTest(
   const person = contact === undefined ? null : await personOf(tx, row.team_id, contact)
   const shown = toMailing(row, slots)
   const names = Object.fromEntries(shown.slots.map((slot) => [slot, `{{${slot}}}`]))
-  // Without a contact the slots that have no default show their names.
   const mailing = person ? shown : { ...shown, row: { ...row, variables: { ...names, ...row.variables } } }
   const items = to.map((address) => {
     const someone = person ?? { email: parseMailbox(address)?.address ?? address, properties: {} }

@@ -21,7 +21,6 @@ const skipRow = row({
   reason: string().oneOf(SKIP_REASONS),
   detail: string(),
 })
-/** A skipped contact and the reason. */
 export type Skip = InferType<typeof skipRow>
 
 const SKIP = {

@@ -1,8 +1,6 @@
 /**
- * Starts, schedules, unschedules, pauses, resumes and cancels broadcasts in the caller's transaction. A state
- * changes in one statement that names the allowed previous states, so that only one of two concurrent changes
- * succeeds. A rejected start names every blocker. Every contact created before the start is included, even if
- * it was committed later. Manual changes are in the audit log.
+ * Starts, schedules, unschedules, pauses, resumes and cancels broadcasts in the caller's transaction. A rejected
+ * start names every blocker. Every contact created before the start is included, even if it was committed later.
  */
 
 import type { Caller } from '../../accounts/audit/record.ts'
@@ -43,7 +41,6 @@ const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastS
 const pausedForTeam = ({ state_reason }: BroadcastRow): RequestError =>
   new RequestError('invalid_state', fill(TEXTS.pausedForTeam, { reason: state_reason ?? '' }))
 
-/** Changes the state of a locked broadcast and writes the audit log. */
 async function act(
   by: Caller,
   verb: Act,
@@ -64,14 +61,12 @@ export async function enqueueExpansion(
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id, broadcast_id }])
 }
 
-/**
- * How to start a draft. `send_at` overrides the broadcast's own. `seen` is the version on the user's page.
- */
+/** `send_at` overrides the broadcast's own start time. `seen` is the version on the user's page. */
 type Start = { send_at?: string | undefined; seen?: Seen | undefined }
 
 /**
- * Starts a draft, or schedules it when it has a time.
- * @throws RequestError not_found, domain_not_allowed, bad_request, invalid_state with everything that hinders it.
+ * Starts a draft, or schedules it if it has a time.
+ * @throws RequestError not_found, domain_not_allowed, bad_request, invalid_state with all blockers.
  */
 export async function sendBroadcast(
   deps: Deps,
@@ -101,17 +96,16 @@ export async function sendBroadcast(
 }
 
 /**
- * Returns the start time of a broadcast. Called when the start is certain. Contacts are created under the
- * same lock with its time, so that all earlier contacts are committed and no later one is included
- * (DECISIONS: Broadcasts).
+ * Returns the start time of a broadcast. Contacts are created under the same lock with its time, so that all earlier
+ * contacts are committed and no later one is included (DECISIONS: Broadcasts).
  */
 export async function beginningTime(tx: Tx, teamId: string): Promise<Date> {
   const { now } = await lockAccount(tx, teamId)
-  // The first moment that is later, as times are kept.
+  // The next millisecond, because times are stored in milliseconds.
   return new Date(now.getTime() + 1)
 }
 
-/** Makes a scheduled one a draft again. @throws RequestError not_found, domain_not_allowed, invalid_state. */
+/** Makes a scheduled broadcast a draft again. @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function unscheduleBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const row = await requireLocked(by.tx, acting, id)
   const fixed = { template_version_id: null, link_base: null, send_at: row.send_at }
@@ -124,10 +118,7 @@ export async function pauseBroadcast(by: Caller, acting: Acting, id: string): Pr
   return act(by, 'pause', row, { from: ['sending'], to: 'paused' })
 }
 
-/**
- * Resumes a paused broadcast. Starts it if it had not started.
- * @throws RequestError not_found, domain_not_allowed, invalid_state.
- */
+/** Resumes or starts a paused broadcast. @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function resumeBroadcast(
   deps: Omit<Deps, 'publicUrl'>,
   acting: Acting,

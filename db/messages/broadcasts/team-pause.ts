@@ -12,17 +12,13 @@ import { bringEmailsForward } from './waiting.sql.ts'
 export const isPausedForTeam = ({ state, state_reason }: BroadcastRow): boolean =>
   state === 'paused' && BULK_PAUSE_REASONS.some((reason) => reason === state_reason)
 
-/** Pauses a locked broadcast that is being sent. */
 export async function pauseForTeam(tx: Tx, row: BroadcastRow, pause: BulkPause, now: Date) {
   const { reason, sent, count, limit } = pause
   await saveAutoPause(tx, row, { left: sent, count, limit })
   return changeState(tx, row, { from: ['sending'], to: 'paused', reason }, now)
 }
 
-/**
- * Pauses a locked broadcast that has just started if its team's bulk email is paused.
- * @returns the current row.
- */
+/** Pauses a locked broadcast that has just started if its team's bulk email is paused. @returns the current row. */
 export async function pauseWithTeam(tx: Tx, row: BroadcastRow, now: Date): Promise<BroadcastRow> {
   if (row.state !== 'sending') return row
   const paused = await readBulkPause(tx, row.team_id)
@@ -34,7 +30,7 @@ export async function wakeBroadcasts(tx: Tx): Promise<void> {
   for (const { job } of BROADCAST_QUEUES) await wakeOnCommit(tx, job)
 }
 
-/** Has a broadcast expanded, instead of whatever job it has, and its waiting emails looked at now. */
+/** Enqueues the expansion again, and checks its waiting emails now. */
 export async function expandAgain(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'reenqueue'> },
   row: BroadcastRow,

@@ -1,7 +1,4 @@
-/**
- * A broadcast as the API and the CLI show it: its fields, state and stats. Pure, except for the stats, which
- * are sums of deltas.
- */
+/** A broadcast as the API and the CLI show it: its fields, state and stats. */
 
 import type { Tx } from '../../postgres/pool.ts'
 import { BROADCAST_FIGURES, type Figure, figuresOf } from '../../stats/daily/broadcasts.sql.ts'

@@ -19,7 +19,6 @@ const waiting = ({ team_id, id }: BroadcastKey) => sql.fragment`
       sql.fragment` and `,
     )}`
 
-/** How many of its emails wait, counted up to `most`. */
 export const countWaitingEmails = (tx: Tx, key: BroadcastKey, most: number) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (${waiting(key)} limit ${most}) counted`)
@@ -27,7 +26,7 @@ export const countWaitingEmails = (tx: Tx, key: BroadcastKey, most: number) =>
 export const isUnderWay = (tx: Tx, key: BroadcastKey): Promise<boolean> =>
   tx.exists(sql.type(object())`${waiting(key)}`)
 
-/** Brings its emails forward that wait for nothing but its state. */
+/** Brings forward the emails that only wait for the broadcast's state. */
 export async function bringEmailsForward(tx: Tx, { team_id, id }: BroadcastKey): Promise<void> {
   const own = sql.fragment`
     select e.id from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished`
@@ -36,7 +35,7 @@ export async function bringEmailsForward(tx: Tx, { team_id, id }: BroadcastKey):
 
 const keyRow = row({ team_id: string(), broadcast_id: string() })
 
-/** Broadcasts under way that have lost their job, up to `limit`. */
+/** Returns active broadcasts that have lost their job. */
 export const lostExpansions = (tx: Tx, limit: number) =>
   tx.any(sql.type(keyRow)`
     select b.team_id, b.id as broadcast_id from broadcasts b

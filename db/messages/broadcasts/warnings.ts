@@ -1,6 +1,6 @@
 /**
- * Warnings about a broadcast's domain: mailbox providers require a DMARC policy and an aligned return path
- * from bulk senders. A warning never keeps a broadcast from starting.
+ * Warnings about a broadcast's domain: mailbox providers require a DMARC policy and an aligned return path from bulk
+ * senders. A warning never keeps a broadcast from starting.
  */
 import { findDmarc } from '../../accounts/domains/dmarc.ts'
 import { domainByName } from '../../accounts/domains/domains.sql.ts'

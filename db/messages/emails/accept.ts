@@ -1,10 +1,8 @@
 /**
- * Accepts emails: checks them, charges each team's quota, stores rows and enqueues delivery, all or nothing.
- * Single sends, batches and combined single sends of many teams use the same round trips for any number of
- * items: BEGIN and references, locks, replays if there are keys, and rows with charges, jobs and COMMIT. A new
- * template version and a check of the lane need one more each. Attachments need two, because COMMIT is separate
- * then. Quota and rate limit are never exceeded, and a key never creates a second row. Never contacts a
- * provider. DECISIONS: Order of errors, Quota.
+ * Accepts emails: checks them, charges each team's quota, stores rows and enqueues delivery, all or nothing. The
+ * number of round trips doesn't depend on the number of items: BEGIN and references, locks, replays if there are
+ * keys, and rows with charges, jobs and COMMIT. A new template version and a check of the lane need one more each.
+ * Attachments need two, because COMMIT is separate then. DECISIONS: Order of errors, Quota.
  */
 
 import { type Account, left, lockAccounts, storageError } from '../../accounts/teams/limits.ts'
@@ -169,10 +167,7 @@ function replayOf(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): 
   return { kind: 'replayed', id: original.id }
 }
 
-/**
- * Returns the items that would create rows, each new key once.
- * @param refusals the error of each item, if any.
- */
+/** Returns the items that would create rows, each new key once. @param refusals the error of each item, if any. */
 function wantedOf(items: readonly EmailItem[], refusals: readonly (RequestError | null)[], batch: TeamBatch) {
   const taken = new Set<string>()
   return items.filter(({ idempotency_key: key }, index) => {
@@ -187,7 +182,7 @@ function bytesAdded(items: readonly EmailItem[], { ready }: TeamBatch): number {
   return [...added].reduce((sum, [sha256, size]) => sum + (ready.has(sha256) ? 0 : size), 0)
 }
 
-/** Takes over the contents of an item that the team has not, and charges for them. */
+/** Adds the contents that the team doesn't have, and charges for them. */
 function takeFiles(item: EmailItem, team_id: string, { account, ready, newFiles }: TeamBatch): void {
   for (const { sha256, size, loaded } of filesOf(item)) {
     if (ready.has(sha256)) continue
@@ -199,7 +194,7 @@ function takeFiles(item: EmailItem, team_id: string, { account, ready, newFiles 
   }
 }
 
-/** Gives an item its row while tokens last. */
+/** Creates the row of an item if the rate limit allows it. */
 function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOutcome {
   const { account } = batch
   // The send rate only applies to API calls. Broadcasts are rate-limited during delivery.
@@ -216,8 +211,8 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
 }
 
 /**
- * Accepts a call's items in order. A repeated key is a replay once its first item is stored, even if the
- * later item is invalid. An error rejects all items of the call.
+ * Accepts a call's items in order. A repeated key is a replay, even if the later item is invalid. An error rejects
+ * all items of the call.
  */
 function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | RequestError {
   const refusals = items.map((item) =>
@@ -242,7 +237,7 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
   })
 }
 
-/** The lines that a team's emails wait in (DECISIONS: Lanes). */
+/** Returns the lane of a call (DECISIONS: Lanes). */
 const lineOf = ({ broadcast_id, batch }: EmailSender): (typeof EMAIL_FACTS.lines)[number] =>
   broadcast_id !== undefined ? 'broadcast' : batch ? 'email_batch' : 'email'
 
@@ -270,8 +265,8 @@ async function insert(
 /**
  * Accepts calls of any teams in one transaction, in order, and enqueues the delivery of each new row.
  * @param lock `skip` skips the calls of teams that another transaction has locked.
- * @returns the outcomes of each call's items, in order. An error if its new rows don't all fit the quota, and
- * then none of the call is stored. Null if it was skipped.
+ * @returns the outcomes of each call's items, in order. An error if its new rows don't all fit the quota, and then
+ * none of the call is stored. Null if it was skipped.
  */
 export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCall[], lock: 'wait' | 'skip') {
   const batches = await openTeamBatches(deps, calls, lock)
@@ -293,14 +288,14 @@ export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCa
   })
 }
 
-/** The ids of the emails that a call was stored or replayed as. @throws RequestError the first of its items'. */
+/** Returns the IDs of the stored or replayed emails of a call. @throws RequestError the first of its items'. */
 export const idsOf = (outcomes: readonly EmailOutcome[]): string[] =>
   outcomes.map((outcome) => {
     if (outcome.kind === 'refused') throw outcome.refusal
     return outcome.kind === 'stored' ? outcome.row.id : outcome.id
   })
 
-/** Accepts one call. @throws RequestError quota_exceeded when the new rows would not all fit the allowance. */
+/** Accepts one call. @throws RequestError quota_exceeded if its new rows don't all fit the quota. */
 export async function acceptEmails(deps: AcceptDeps, sender: EmailSender, items: readonly EmailItem[]) {
   return onlyEnd(await acceptEmailCalls(deps, [{ sender, items }], 'wait'))
 }

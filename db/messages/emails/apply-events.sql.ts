@@ -25,9 +25,8 @@ const lockedRow = recipientsRow.concat(
 type LockedEmail = InferType<typeof lockedRow>
 
 /**
- * Locks the states of emails in one order, so that concurrent transactions can't deadlock, and returns them
- * with the recipients. After waiting for a lock, the statement sees the current state but the old email. If
- * an erasure changed the email, it is read again.
+ * Locks the states of emails in one order, so that concurrent transactions can't deadlock, and returns them with the
+ * recipients. After waiting for a lock, an email that an erasure changed is read again.
  */
 export async function lockEmails(tx: Tx, refs: readonly EmailRef[]): Promise<readonly LockedEmail[]> {
   const rows = await tx.any(sql.prepared('lock_emails', lockedRow)`
@@ -96,10 +95,7 @@ const CHANGE = {
   ...{ is_sent: 'bool', is_hard: 'bool', is_complaint: 'bool', is_bounce: 'bool', left_out: 'bool' },
 }
 
-/**
- * Counts changed rows `c` for their team's reputation (stats/daily/sending.sql.ts), in the hour in which the
- * email was sent.
- */
+/** Counts changed rows `c` for their team's reputation, in the hour in which the email was sent. */
 const countSending = sql.fragment`
   insert into figure_deltas (team_id, channel, hour, status, count)
   select c.team_id, 'sending', greatest(date_trunc('hour', c.sent_at, 'UTC'), t.since), what.status, count(*)
@@ -116,10 +112,7 @@ const countSending = sql.fragment`
   where what.is_so
   group by c.team_id, 3, what.status`
 
-/**
- * Records the bounces and complaints of rows `c` that belong to broadcasts with a ramped domain
- * (accounts/domains/ramp.ts).
- */
+/** Records the bounces and complaints of rows `c` that belong to broadcasts with a ramped domain. */
 const countRamped = sql.fragment`
   insert into domain_ramp_reports (name, day, kind)
   select ramp.name, (coalesce((
@@ -131,8 +124,7 @@ const countRamped = sql.fragment`
   where c.broadcast_id is not null and (c.is_bounce or c.is_complaint)`
 
 /**
- * Changes locked states in one statement that writes each at most once and skips unchanged ones. Store the
- * events first, because they decide which recipients are still pending (state-changes.ts).
+ * Changes locked states in one statement. Store the events first, because they decide which recipients are pending.
  */
 export async function changeEmails(
   tx: Tx,

@@ -1,8 +1,7 @@
 /**
- * Applies events to emails: stores each event once, raises the status of rows and updates contacts. Any
- * order, repeats and split of the same events end in the same state. Works on sets, with the same few
- * statements for any number of events. Only recipients of the row are affected, and a stored provider ID
- * never changes. Locks rows in one order, emails before contacts, in the caller's transaction.
+ * Applies events to emails: stores each event once, raises the status of rows and updates contacts, in the caller's
+ * transaction. Any order, repeats and split of the same events end in the same state. Works on sets, with the same
+ * few statements for any number of events. Locks rows in one order, emails before contacts.
  */
 
 import { lockExistingAccounts } from '../../accounts/teams/teams.sql.ts'
@@ -33,23 +32,19 @@ type AppliedEvent = EmailEvent & Partial<Pick<ReportedEmail, 'provider_message_i
 export type ReportedEmail = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail'> & {
   ref: ReportedRef
   kind: EmailEventKind
-  /** As the provider writes it. Ignored unless it is on the row. Null if the report names none. */
+  /** As the provider writes it, or null. Ignored unless it is on the row. */
   recipient: string | null
   effect: ContactEffect
   /** The stored report that it comes from. */
   report_id?: string
   /** True if it came by mail. Any recipient can send that, because each sees the signed return address. */
   by_mail?: boolean
-  /**
-   * For a row that lost its response. Null if the report has no such ID, or the provider doesn't accept
-   * messages for all recipients together.
-   */
+  /** For a row that lost its response. Null if the report can't prove that all recipients were accepted together. */
   provider_message_id: string | null
 }
 
 /**
- * `sentCountsMs`: after how long a sent email counts as delivered. `secrets`: to store the hash of an address
- * that isn't a contact.
+ * `sentCountsMs`: after how long a sent email counts as delivered. `secrets`: to hash addresses without a contact.
  */
 export type ApplyOptions = {
   sentCountsMs?: number | undefined
@@ -131,9 +126,8 @@ const leavers = (news: readonly AppliedEvent[], addressFor: AddressFor) =>
   news.flatMap((event) => (event.effect === 'unsubscribe' ? (addressFor(event) ?? []) : []))
 
 /**
- * Mail about an email with several recipients changes no contact (DECISIONS: Delivery reports). A bounce of
- * an address other than the only recipient's comes from a forward. The recipient's own mailbox accepted the
- * email.
+ * Mail about an email with several recipients changes no contact (DECISIONS: Delivery reports). A bounce of another
+ * address than the only recipient's comes from a forward.
  */
 function effectOn(event: AppliedEvent, own: ReadonlyMap<string, string>): ContactEffect {
   const effect = event.effect ?? 'none'
@@ -144,10 +138,9 @@ function effectOn(event: AppliedEvent, own: ReadonlyMap<string, string>): Contac
 }
 
 /**
- * Returns the event's recipient as the row spells it, undefined if the row doesn't have it, or null if the
- * event names none of several. An event without a name is about the only recipient. Mail with a signed
- * reference is about the only recipient, whatever it names. A complaint is about the email, even if it hides
- * the recipient (RFC 6590).
+ * Returns the event's recipient as the row spells it, undefined if the row doesn't have it, or null if the event
+ * names none of several. Mail with a signed reference is about the only recipient, whatever it names. A complaint is
+ * about the email, even if it hides the recipient (RFC 6590).
  */
 function recipientOf(
   { recipient, by_mail, kind }: AppliedEvent,
@@ -159,7 +152,6 @@ function recipientOf(
   return own.get(recipientIdentity(recipient)) ?? (by_mail && kind === 'complained' ? null : undefined)
 }
 
-/** Returns the pending recipients that are still on the row. Some may have been erased from it since. */
 function stillThere(
   { pending_recipients, ...ref }: AttemptRecord,
   recipients: Recipients,
@@ -210,9 +202,8 @@ const isReported = (pending: EmailChange['pending']): pending is Reported =>
   typeof pending === 'object' && 'reported' in pending
 
 /**
- * Returns the recipients that are undecided after a report about one of several. If a worker was killed
- * during an attempt, the server may have accepted some and deferred others. Without this, the others would
- * never be retried.
+ * Returns the undecided recipients after a report about one of several. If a worker was killed during an attempt, the
+ * server may have deferred others, which would otherwise never be retried.
  */
 function withoutDecided(
   pending: 'unchanged' | Reported,
@@ -225,10 +216,7 @@ function withoutDecided(
   return { reported: true, undecided: before.filter((each) => each !== recipient) }
 }
 
-/**
- * Applies the events of reports, found by our own IDs or the provider's.
- * @returns a result for each.
- */
+/** Applies the events of reports, found by our own IDs or the provider's. @returns a result for each. */
 export async function applyReportedEmails(
   tx: Tx,
   events: readonly ReportedEmail[],

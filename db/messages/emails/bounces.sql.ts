@@ -1,7 +1,4 @@
-/**
- * Reads why emails bounced. Reads a bounded number of bounced emails by their own index, and the events of
- * each by its key.
- */
+/** Reads why emails bounced: a bounded number of emails by their own index, and the events of each by its key. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { string } from 'yup'
 import { EMAIL } from '../../channels/email.sql.ts'

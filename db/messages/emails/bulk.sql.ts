@@ -10,10 +10,7 @@ import { type EmailCriteria, type EmailPage, fitsCriteria, isBefore, keysOfPage 
 
 const fits = (teamId: string, criteria: EmailCriteria) => fitsCriteria(criteria, sql.fragment`${teamId}`)
 
-/**
- * The query for a page of the IDs of a team's matching emails, newest first. Waiting emails are found by
- * their states.
- */
+/** Selects a page of the IDs of a team's matching emails, newest first. Waiting emails are found by their states. */
 function idsOfPage(teamId: string, criteria: EmailCriteria, page: EmailPage) {
   const keys = keysOfPage({ ...criteria, team_id: teamId }, page)
   if (keys) return sql.fragment`select of_id as id from (${keys}) w`
@@ -23,15 +20,11 @@ function idsOfPage(teamId: string, criteria: EmailCriteria, page: EmailPage) {
     order by e.id desc limit ${page.limit}`
 }
 
-/** The ids of a team's emails that fit, newest first. */
 export const idsMatching = (tx: Tx, teamId: string, criteria: EmailCriteria, page: EmailPage) =>
   tx.anyFirst(sql.type(idRow)`
     select id from (${idsOfPage(teamId, criteria, page)}) found order by id desc`)
 
-/**
- * Returns the IDs of emails whose `part` hasn't changed since `seen`: their state, or their accepted content.
- * Newest first.
- */
+/** Returns the IDs of emails whose `part` hasn't changed since `seen`: their state, or their accepted content. */
 export async function idsAsSeen(
   tx: Tx,
   teamId: string,
@@ -45,7 +38,7 @@ export async function idsAsSeen(
     order by e.id desc`)
 }
 
-/** The ids of a team's emails that fit and that no provider has accepted, rejected ones among them. */
+/** Returns the IDs of matching emails that no provider has accepted, including rejected ones. */
 export const idsToRequeue = (tx: Tx, teamId: string, criteria: EmailCriteria) =>
   tx.anyFirst(sql.type(idRow)`
     select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)}
@@ -55,7 +48,7 @@ const waitingRow = idRow.concat(row({ fits: boolean(), waits: boolean() }))
 
 /**
  * Returns a batch of a team's emails that no provider has accepted, newest first, after an ID. Each says whether it
- * matches, and whether it waits or was rejected. Each is looked up by its key. The emails are spread over two indexes.
+ * matches, and whether it waits or was rejected. The emails are spread over two indexes.
  */
 export async function waitingEmails(
   tx: Tx,
@@ -84,7 +77,7 @@ export async function waitingEmails(
 
 const matchingRow = row({ count: number(), newest: string().nullable(), oldest: string().nullable() })
 
-/** How many of a team's emails fit, the newest `most` of them, and which are the first and the last of these. */
+/** Counts a team's newest matching emails, at most `most`, and returns the first and last of these. */
 export const countMatching = (tx: Tx, teamId: string, criteria: EmailCriteria, most: number) =>
   tx.one(sql.type(matchingRow)`
     select count(*) as count, max(id::text) as newest, min(id::text) as oldest

@@ -1,7 +1,7 @@
 /**
  * Counts a team's emails that match a filter, and requeues or deletes the counted ones in batches
- * (maintenance/background-jobs). The caller puts each batch into its own transaction. Emails that matched or
- * arrived later aren't changed. Counting stops at `most` emails or after a time limit, and reports that.
+ * (maintenance/background-jobs). Emails that matched or arrived later aren't changed. Counting stops at `most` emails
+ * or after a time limit, and reports that.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
@@ -19,7 +19,6 @@ import { type EmailFilter, needsScan, searchRange, toCriteria } from './search.t
 
 type Filter = Omit<EmailFilter, 'team_id'>
 const MATCHING_BATCH = 500
-/** How many waiting emails one statement reads. */
 const WAITING_BATCH = 5_000
 
 /** The time limit of a search for further emails. */
@@ -38,7 +37,7 @@ export type Counted = {
 }
 
 /**
- * The newest emails that match, counted up to `most`, in stretches while the time lasts.
+ * Counts the newest matching emails, up to `most` or the time limit.
  * @param since no email of the team is older. @throws RequestError bad_request as `searchEmails`.
  */
 export async function countEmails(
@@ -62,7 +61,6 @@ export async function countEmails(
   return counted
 }
 
-/** Matching emails that can be sent again. */
 type Requeueable = {
   /** Those that no provider has accepted yet. */
   waiting: number
@@ -91,10 +89,7 @@ export async function countRequeueable(
   }
 }
 
-/**
- * Requeues chosen emails that no provider has accepted. Emails to suppressed recipients are left out.
- * @returns how many.
- */
+/** Requeues chosen emails that no provider has accepted. Skips suppressed recipients. @returns how many. */
 export async function requeueChosen(
   by: By & RequeueingMany,
   teamId: string,
@@ -105,10 +100,7 @@ export async function requeueChosen(
   return changed.length
 }
 
-/**
- * Deletes chosen emails.
- * @returns how many.
- */
+/** @returns how many were deleted. */
 export async function deleteChosen(by: By, teamId: string, ids: readonly string[]): Promise<number> {
   const removed = await removeRows(by.tx, teamId, ids)
   await recordChosen(by, teamId, 'email.delete', removed)
@@ -131,7 +123,6 @@ type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: 
 
 /** The matching emails to requeue. */
 export type MatchingRequeue = Matching & {
-  /** Include rejected emails. */
   force: boolean
   /** The time of the requeue. Absent: each batch uses its own. */
   at?: string | undefined
@@ -162,10 +153,7 @@ async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { 
   return { ids, before: reached ?? null }
 }
 
-/**
- * Returns the IDs that were counted. Only an email's status and IDs can start to match later. Everything else
- * is known when it is accepted.
- */
+/** Returns the IDs that were counted. Only an email's status and provider IDs can start to match later. */
 const counted = (tx: Tx, teamId: string, { filter, seen }: Matching, ids: readonly string[]) =>
   idsAsSeen(tx, teamId, ids, {
     seen,
@@ -235,7 +223,7 @@ export const deleteBatch = async (
 ): Promise<Batch> =>
   nextBatch({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
 
-/** The emails of a team that match and that no provider has accepted, looked through in batches. */
+/** Returns a team's matching emails that no provider has accepted, read in batches. */
 async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {
   const ids: string[] = []
   for (let before: string | undefined; ; ) {
@@ -256,10 +244,7 @@ export const requeueToStore = (
   waiting: !force && needsScan(filter),
 })
 
-/**
- * Counts a team's matching emails that can be requeued. Indexes list those that no provider has accepted.
- * With `force`, rejected emails are searched in parts.
- */
+/** Counts a team's matching emails that can be requeued. With `force`, includes rejected ones. */
 export async function emailsToRequeue(
   tx: Tx,
   teamId: string,

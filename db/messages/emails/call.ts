@@ -2,10 +2,7 @@
 import type { Mailbox } from '../../validation/address.ts'
 import type { When } from '../../validation/moments.ts'
 
-/**
- * The sender: the team, the domain that its key is limited to (or null), and the ID of the HTTP request, if
- * any.
- */
+/** The team, the domain that its key is limited to (or null), and the ID of the HTTP request, if any. */
 export type EmailSender = {
   team_id: string
   domain: string | null
@@ -22,7 +19,6 @@ export type EmailSender = {
   internal?: true
 }
 
-/** An attachment, as the email's row shows it. */
 export type EmailFile = {
   filename: string
   content_type: string
@@ -35,7 +31,7 @@ export type EmailFile = {
 /** An attachment of a new email: a stored content, or the ID of an upload that doesn't exist. */
 export type ItemFile =
   | (EmailFile & {
-      /** The id of its bytes, where this call brings them. */
+      /** The ID of its content, if this call adds it. */
       loaded: string | null
     })
   | { missing: string }
@@ -61,7 +57,7 @@ export type EmailItem = {
   /** The identity of the recipient, for broadcasts and their tests, so that no one receives one twice. */
   person?: string
   attachments?: readonly ItemFile[]
-  /** Without it, it goes at once and does not expire. */
+  /** Without it, it is sent at once and does not expire. */
   when?: When
 }
 

@@ -1,7 +1,6 @@
 /**
- * Renders the HTML and text of an email from its row and template version. The same row and version always
- * give the same bytes (DECISIONS: HTML of template emails). Purged variables are shown as blanks, and such an
- * email isn't sent. Pure.
+ * Renders the HTML and text of an email from its row and template version. The same row and version always give the
+ * same bytes (DECISIONS: HTML of template emails). Purged variables are shown as blanks. Pure.
  */
 import type { CompiledVersion } from '../../content/templates/versions.ts'
 import type { PlainTexts } from '../../process/plain-texts.ts'
@@ -12,7 +11,7 @@ import type { EmailRow } from './emails.sql.ts'
 /** The parts as sent. `text` may be ''. */
 export type Content = { html: string; text: string }
 
-/** `version` is needed when the row names one. @throws Error when it is missing. */
+/** @param version required if the row names one. @throws Error if it is missing. */
 function emailContent(row: EmailRow, version: CompiledVersion | undefined): Content {
   if (row.html !== null) return { html: row.html, text: row.body_text ?? '' }
   if (!version) throw new Error(`template version ${row.template_version_id} of email ${row.id} is missing`)
@@ -21,10 +20,7 @@ function emailContent(row: EmailRow, version: CompiledVersion | undefined): Cont
   return { html: fillSlots(version.html, variables, 'html'), text }
 }
 
-/**
- * Returns the parts to send. An email without a text gets one made from its HTML.
- * @throws as `emailContent`.
- */
+/** Returns the parts to send. A missing text is created from the HTML. @throws as `emailContent`. */
 export async function sentContent(
   row: EmailRow,
   version: CompiledVersion | undefined,
@@ -36,7 +32,7 @@ export async function sentContent(
   return { ...content, text: await madeText(content.html, ofTemplate, row.variables ?? {}, texts) }
 }
 
-/** The text made from HTML. The HTML of a template is converted once, with its variables in place. */
+/** Creates the text from the HTML. A template's HTML is converted once, with its variables in place. */
 async function madeText(
   html: string,
   version: CompiledVersion | undefined,
@@ -47,20 +43,14 @@ async function madeText(
   return fillSlots(await texts.ofTemplate(version.html), variables, 'none')
 }
 
-/**
- * Returns the parts for display. If the variables were purged or erased, the template's own text remains.
- * @throws as `emailContent`.
- */
+/** Returns the parts for display. Purged or erased variables stay empty. @throws as `emailContent`. */
 export function shownContent(row: EmailRow, version: CompiledVersion | undefined): Content {
   const slots = [...(version?.html.slots ?? []), ...(version?.text?.slots ?? [])]
   const blanks = Object.fromEntries(slots.map((slot) => [slot, '']))
   return emailContent({ ...row, variables: { ...blanks, ...row.variables } }, version)
 }
 
-/**
- * Returns which part of a template send would be too large when filled, or null.
- * @param text the send's own, if any.
- */
+/** Returns which part of a template send would be too large when filled, or null. @param text the send's own. */
 export function partTooLarge(
   version: CompiledVersion,
   variables: Readonly<Record<string, string>>,
@@ -71,7 +61,7 @@ export function partTooLarge(
   return own && filledBytes(own, variables, 'none') > LARGEST_PART ? 'text' : null
 }
 
-/** Renders the parts of an email from a template with these values, or returns the part that is too large. */
+/** Renders a preview of a template with these values, or returns the part that is too large. */
 export async function buildPreview(
   version: CompiledVersion,
   variables: Readonly<Record<string, string>>,

@@ -1,7 +1,6 @@
 /**
- * Deletes emails: their states first, in ID order, then the accepted emails, then their events. Transactions
- * that record events lock the states, so that no event is left behind. Triggers update the stats. The caller
- * refunds the quota (remove.ts).
+ * Deletes emails: their states first, in ID order, then the accepted emails, then their events. Transactions that
+ * record events lock the states, so that no event is left behind. Triggers update the stats.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
@@ -42,8 +41,8 @@ export async function deleteEmails(
 const SKIP = { broadcast_id: 'uuid', contact_id: 'uuid', email: 'text', person: 'text' }
 
 /**
- * Deletes emails by ID. A contact that had an email of a broadcast is added to its skips, so that a resend
- * doesn't reach that contact again.
+ * Deletes emails by ID. Contacts with an email of a broadcast become skips, so that a resend doesn't reach them
+ * again.
  * @returns the deleted emails.
  */
 export async function deleteEmailsById(

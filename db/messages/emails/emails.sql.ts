@@ -1,7 +1,7 @@
 /**
  * Rows of emails: accepted emails (accepted_emails), their states (email_states), and both joined (the view
- * `emails`). Events are in events.sql.ts. Locking an email means locking its state. The accepted email is
- * only changed behind that lock (DECISIONS: Rows of emails).
+ * `emails`). Locking an email means locking its state. The accepted email is only changed behind that lock
+ * (DECISIONS: Rows of emails).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
@@ -47,19 +47,16 @@ export const emailRow = row({
   /** The times from the request. Null for most emails. */
   scheduled_at: string().nullable(),
   expires_at: string().nullable(),
-  /** When its time comes, while it waits for that. */
+  /** When it becomes due. Null unless it is scheduled. */
   due_at: string().nullable(),
-  /** Our own email. It appears in no team's lists and stats, and only its recipient may see the body. */
+  /** Our own email, which no team sees. */
   internal: boolean(),
 })
 export type EmailRow = InferType<typeof emailRow>
-/**
- * A row to store. `person`: the recipient's identity. `batch`: true for an item of a batch. Both are written
- * only.
- */
+/** A row to store. `person`: the recipient's identity. `batch`: true for an item of a batch. Both are write-only. */
 export type NewEmail = EmailRow & { person?: string | null; batch?: boolean }
 
-/** All but the bodies. */
+/** All columns except the bodies. */
 export const lightColumns = columnsOf(
   Object.keys(emailRow.fields).filter((column) => !['html', 'body_text', 'variables'].includes(column)),
 )
@@ -95,7 +92,7 @@ const NEW_COLUMNS = {
   batch: 'bool',
 } as const satisfies Partial<Record<keyof NewEmail, string>>
 
-/** The further columns of its initial state. */
+/** The additional columns of its initial state. */
 const NEW_STATE = {
   ...{ status: 'text', size_kb: 'float8' },
   ...{ scheduled_at: 'timestamptz', expires_at: 'timestamptz', due_at: 'timestamptz' },
@@ -138,8 +135,8 @@ type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
 export type Stores = With & { due: number; last: boolean }
 
 /**
- * Stores new emails that carry no files, in one statement. It fails with a division by zero if it doesn't store
- * `due` jobs.
+ * Stores new emails without attachments, in one statement. Fails with a division by zero if it doesn't store `due`
+ * jobs.
  */
 export const insertEmails = async (
   tx: Tx,
@@ -152,10 +149,7 @@ export const insertEmails = async (
 
 const countsRow = row({ jobs: number(), published: number() })
 
-/**
- * Does the same for emails of which some have attachments, in one statement.
- * @returns also how many files it published.
- */
+/** Does the same for emails of which some have attachments. @returns also how many files it published. */
 export const insertEmailsWithFiles = (
   tx: Tx,
   rows: readonly NewEmail[],
@@ -174,16 +168,12 @@ const referenceRow = row({
   slots: array(string()).nullable(),
 })
 
-/** A name that a team's email refers to something by. */
 export type Reference = { team_id: string; key: string }
 
 const BY_NAME = { team_id: 'uuid', key: 'text' }
 const BY_ID = { team_id: 'uuid', key: 'uuid' }
 
-/**
- * Finds what emails refer to, in one statement: domains by name (verified or not), templates by ID, contacts
- * by identity.
- */
+/** Finds the domains (verified or not), templates and contacts of emails, in one statement. */
 export const emailReferences = (
   tx: Tx,
   wanted: { domains: readonly Reference[]; templates: readonly Reference[]; contacts: readonly Reference[] },

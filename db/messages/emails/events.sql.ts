@@ -10,7 +10,6 @@ import { row } from '../../postgres/rows.ts'
 import type { EmailRef } from './emails.sql.ts'
 import type { EmailEventKind } from './status.ts'
 
-/** One thing that happened to an email, or to one recipient of it. */
 export type EmailEvent = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail'> &
   EmailRef & {
     kind: EmailEventKind

@@ -1,6 +1,6 @@
 /**
- * Divides a period into ranges to search one by one, newest first. Each range is sized to be read within the
- * user's patience and the statement timeout. The ranges cover the period without overlaps.
+ * Divides a period into ID ranges to search one by one, newest first. Each range is sized to be read within the
+ * user's patience and the statement timeout.
  */
 
 const HOUR = 3_600_000
@@ -9,13 +9,9 @@ const CLOCK_AHEAD_MS = HOUR
 /** The target time for reading one range, in milliseconds, far below the statement timeout. */
 const LONGEST_STRETCH_MS = 1_000
 
-/** The time after which nothing was accepted yet. */
 export const latest = (now: Date): number => now.getTime() + CLOCK_AHEAD_MS
 
-/**
- * Yields the ranges between `first` and `last`, in milliseconds. The time between two yields measures how
- * long reading a range lasts. Ends early after `patience` milliseconds.
- */
+/** Yields the ranges between `first` and `last`, in milliseconds. Ends early after `patience` milliseconds. */
 export function* stretches(
   { first, last }: { first: number; last: number },
   patience: number,

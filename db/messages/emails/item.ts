@@ -9,7 +9,6 @@ import type { EmailItem } from './call.ts'
 /** The content and recipients of an email. Its other fields are optional. */
 export type SaidOfEmail = Pick<EmailItem, 'from' | 'to' | 'subject'> & Partial<EmailItem>
 
-/** Creates an email with these fields, and defaults for the rest. */
 export const emailItem = (said: SaidOfEmail): EmailItem => ({
   ...{ path: '', html: null, text: null, template_id: null, variables: null },
   ...{ headers: null, reply_to: '', tags: [], idempotency_key: null },
@@ -17,9 +16,8 @@ export const emailItem = (said: SaidOfEmail): EmailItem => ({
 })
 
 /**
- * Returns the bare reply address, or ''.
- * @param path the path of the send in a batch.
- * @throws RequestError invalid_reply_to
+ * Returns the bare reply address, or ''. @param path the path of the send in a batch. @throws RequestError
+ * invalid_reply_to
  */
 export function replyToOf(given: string | undefined, path = ''): string {
   if (given === undefined || given === '') return ''

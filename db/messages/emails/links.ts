@@ -1,6 +1,6 @@
 /**
- * Links an email and the one that was sent again from it. Both timelines store who did it and the ID of the
- * other email, but no recipient, because recipients can be erased.
+ * Links an email and the one that was sent again from it. The timelines store no recipient, because recipients can be
+ * erased.
  */
 import type { By } from '../../accounts/audit/record.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -9,7 +9,7 @@ import { addresseesOfEmail } from './emails.sql.ts'
 import { storeEmailEvents } from './events.sql.ts'
 import { type Again, type LinkKind, linkIn } from './status.ts'
 
-/** Notes in both timelines that `fresh` was sent again from `original`. */
+/** Records in both timelines that `fresh` was sent again from `original`. */
 export async function linkEmails(
   { tx, now, actor }: By,
   teamId: string,
@@ -28,9 +28,7 @@ type LinkedEmail = { kind: LinkKind; id: string; by: string; time: string; to_em
 /** How many linked emails are shown. A user may send a copy a hundred times. */
 const MAX_LINKED_EMAILS = 5
 
-/**
- * Returns the emails linked in a timeline, latest first. `to_emails` is null if the email has been deleted.
- */
+/** Returns the emails linked in a timeline, latest first. `to_emails` is null for a deleted email. */
 export async function linkedEmails(
   tx: Tx,
   { team_id, events }: { team_id: string; events: readonly { kind: string; detail: string; time: string }[] },

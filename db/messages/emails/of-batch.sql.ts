@@ -1,9 +1,8 @@
-/** Emails that came as items of a batch. */
+/** Queries for emails that came as items of a batch. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow } from '../../postgres/rows.ts'
 
-/** The query for the ids of a team's batch items that wait to be delivered. */
 export const waitingBatchItems = (teamId: string): FragmentSqlToken => sql.fragment`
   select s.id from email_states s join accepted_emails a on a.team_id = s.team_id and a.id = s.id
   where s.team_id = ${teamId} and s.unfinished and a.batch`

@@ -1,7 +1,7 @@
 /** Emails of broadcasts by the name of their sending domain. */
 import { type FragmentSqlToken, sql } from 'slonik'
 
-/** The query for the ids of emails of broadcasts that wait to be sent from a domain of this name. */
+/** Selects the IDs of broadcast emails that wait to be sent from a domain with this name. */
 export const waitingOfDomain = (name: string): FragmentSqlToken => sql.fragment`
   select s.id from domains d
     join email_states s on s.team_id = d.team_id and s.unfinished and s.broadcast_id is not null

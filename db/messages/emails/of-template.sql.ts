@@ -1,7 +1,4 @@
-/**
- * Counts the statuses of the newest emails of a template. Reads a bounded number of emails by their own
- * index, and each state by its key.
- */
+/** Counts the statuses of the newest emails of a template: a bounded number, by their own index. */
 import { sql } from 'slonik'
 import { number, string } from 'yup'
 import { EMAIL_LADDER } from '../../channels/email.ts'
@@ -11,7 +8,7 @@ import { firstIdAt } from '../../validation/ids.ts'
 
 const statusCountRow = row({ status: string().oneOf(EMAIL_LADDER), count: number() })
 
-/** The counts of emails by status. @param most how many emails are counted at most, the newest. */
+/** Counts emails by status. @param most how many emails are counted at most, the newest. */
 export const countsOfTemplate = (
   tx: Tx,
   { team_id, id }: { team_id: string; id: string },
@@ -28,7 +25,7 @@ export const countsOfTemplate = (
 
 const usageRow = row({ id: string(), count: number(), last_at: string().nullable() })
 
-/** Counts the emails of templates since a time, at most `most` of each, and finds when each was used last. */
+/** Counts the emails of templates since a time, at most `most` of each, and finds when each was last used. */
 export const usageOfTemplates = (
   tx: Tx,
   teamId: string,

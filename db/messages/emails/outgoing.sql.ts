@@ -9,21 +9,17 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { EMAIL_REF, type EmailRef, emailRow, lightColumns } from './emails.sql.ts'
 
-/** A suppressed recipient of an email. */
 type StoredSuppression = { identity: string } & Pick<
   Suppression,
   'cause' | 'since' | 'response' | 'bounced_at' | 'bounce_response'
 >
 
-/**
- * True if suppressions can stop an email `emails` of `team`. Broadcasts have their own check, and our own
- * notices aren't stopped.
- */
+/** True if suppressions can stop an email `emails` of `team`. Broadcasts have their own check. */
 const isChecked = sql.fragment`
   (team.suppress_transactional <> 'nothing' and emails.broadcast_id is null and not emails.internal
     and emails.suppression is distinct from 'ignored')`
 
-/** Those of the recipients of an email `emails` that are suppressed, by their keys. */
+/** Selects the suppressed recipients of an email `emails`. */
 const suppressedRecipients = sql.fragment`
   select json_agg(json_build_object('identity', a.identity, 'cause', a.cause, 'since', a.since,
     'response', a.response, 'bounced_at', a.bounced_at, 'bounce_response', a.bounce_response)) as suppressed
@@ -33,7 +29,7 @@ const suppressedRecipients = sql.fragment`
 
 const outgoingRow = emailRow.concat(
   row({
-    /** Its Date header, if it was first claimed more than an hour after its time. Null: its own time. */
+    /** Its Date header if it was first claimed more than an hour late. Null: the acceptance time. */
     dated_at: string().nullable(),
     /** When its attempts start to count: when it was accepted, or requeued manually. */
     since: string(),
@@ -63,7 +59,7 @@ const wasAttempted = sql.fragment`
   exists (select from email_events v where v.team_id = emails.team_id and v.email_id = emails.id
     and v.kind in ('sent', 'deferred', 'held', 'unknown', 'bounced'))`
 
-/** The stored Date of a late email, or the time of this claim if it is the first. Others aren't looked up. */
+/** The stored Date of a late email, or the time of its first claim. */
 const lateDate = sql.fragment`
   case when greatest(emails.created_at, emails.scheduled_at) < service_time() - interval '1 hour' then (
     select coalesce(s.dated_at, case when not ${wasAttempted} then date_trunc('second', service_time()) end)
@@ -75,9 +71,9 @@ export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoing
 const LARGE_BODY_BYTES = 65_536
 
 /**
- * Reads the emails that have recipients left and whose team can send. Each is looked up by its key: with
- * outdated statistics, the planner would scan all waiting emails. Large bodies are left out, because a worker
- * reads many emails ahead.
+ * Reads the emails that have recipients left and whose team can send. Each is looked up by its key, because with
+ * outdated statistics the planner scans all waiting emails. Large bodies are left out, because a worker reads many
+ * emails ahead.
  * @param test true for the simulator, which only reads emails of test teams. All others never read those.
  */
 export async function emailsToDeliver<T extends boolean = false>(
@@ -116,7 +112,7 @@ export async function emailsToDeliver<T extends boolean = false>(
   return rows as readonly OutgoingRow<T>[]
 }
 
-/** Keeps the Dates of late emails for their next attempts. The caller has locked them. */
+/** Stores the Dates of late emails for their next attempts. The caller has locked them. */
 export async function keepDates(
   tx: Tx,
   dates: readonly { team_id: string; id: string; dated_at: string }[],

@@ -1,7 +1,6 @@
 /**
- * Tokens of unsubscribe links: the team, another ID and the recipient's address, encrypted with SECRET_KEY. A
- * link keeps working after its email was deleted, and for a contact that was created again. A token can't be
- * guessed or read and never changes. Nothing is stored.
+ * Tokens of unsubscribe links: the team, another ID and the recipient's address, encrypted with SECRET_KEY. A token
+ * never changes, and works after its email or contact was deleted. Nothing is stored.
  */
 import { parse, stringify } from 'uuid'
 import type { Secrets } from '../../process/secrets.ts'
@@ -13,10 +12,7 @@ const IDS_BYTES = 2 * UUID_BYTES
 export const LINK_PURPOSES = ['unsubscribe', 'unsubscribe-broadcast'] as const
 type LinkPurpose = (typeof LINK_PURPOSES)[number]
 
-/**
- * The ID of the email or broadcast, and the identity of the address, or '' for a link that unsubscribes no
- * one.
- */
+/** The ID of the email or broadcast, and the identity of the address, or '' for a link that unsubscribes no one. */
 type Named = { team_id: string; id: string; person: string }
 
 export function personToken(secrets: Secrets, purpose: LinkPurpose, { team_id, id, person }: Named): string {

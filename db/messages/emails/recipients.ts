@@ -1,6 +1,6 @@
 /**
- * The recipients of an email, stored as given, with or without a name. Two spellings of one address are one
- * recipient. Pure. DECISIONS: Email addresses, Duplicate recipients, Copies.
+ * The recipients of an email, stored as given. Two spellings of one address are one recipient. Pure. DECISIONS: Email
+ * addresses, Duplicate recipients, Copies.
  */
 import { parseMailbox } from '../../validation/address.ts'
 import { type Addressed, addressees, ERASED, recipientIdentity } from '../../validation/addressees.ts'
@@ -17,17 +17,14 @@ const byIdentity = (recipients: readonly string[]): Map<string, string> => {
   return found
 }
 
-/** The recipients as given, the first spelling of each. */
+/** Returns the recipients as given, the first spelling of each. */
 const distinctRecipients = (recipients: readonly string[]): string[] => [...byIdentity(recipients).values()]
 
-/** The bare addresses of the recipients by their identity, in the first spelling of each. */
+/** Returns the bare addresses of the recipients by identity, in the first spelling of each. */
 export const bareRecipients = (recipients: readonly string[]): Map<string, string> =>
   new Map([...byIdentity(recipients)].map(([identity, recipient]) => [identity, bareAddress(recipient)]))
 
-/**
- * Returns the recipients of the To and Cc headers, each once. Recipients that are only in bcc aren't
- * included.
- */
+/** Returns the recipients of the To and Cc headers, each once, without those in bcc. */
 export function named(row: Addressed): { to: string[]; cc: string[] } {
   const { to, cc } = addressees(row)
   const shown = distinctRecipients([...to, ...cc].filter((recipient) => recipient !== ERASED))

@@ -1,7 +1,4 @@
-/**
- * Finds the domains, templates and contacts of emails, for many teams at once, and returns the errors about
- * them. DECISIONS: Order of errors.
- */
+/** Finds the domains, templates and contacts of emails, for many teams at once. DECISIONS: Order of errors. */
 
 import type { CompiledVersion, Versions } from '../../content/templates/versions.ts'
 import { RequestError } from '../../errors.ts'
@@ -19,9 +16,8 @@ import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 
 type Template = { version_id: string; slots: readonly string[]; compiled: CompiledVersion | undefined }
 
-/** One team's, by the names that emails use. */
+/** The references of one team, by the names that emails use. */
 export type References = {
-  /** The verified ones. */
   domains: Map<string, string>
   pending: Set<string>
   templates: Map<string, Template>
@@ -36,7 +32,6 @@ export const soleRecipient = (item: EmailItem): string | null => {
   return only !== undefined && others.length === 0 ? only : null
 }
 
-/** Returns the references of all items, each once per team. */
 function named(calls: readonly EmailCall[], nameOf: (item: EmailItem) => string | null): Reference[] {
   const found = new Map<string, Reference>()
   for (const { sender, items } of calls) {
@@ -48,7 +43,7 @@ function named(calls: readonly EmailCall[], nameOf: (item: EmailItem) => string 
   return [...found.values()]
 }
 
-/** The references of each team that calls, in one statement. */
+/** Finds the references of each team in one statement. */
 export async function findReferences(
   { tx, versions, links = null }: { tx: Tx; versions: Versions; links?: UnsubscribeLinks | null },
   calls: readonly EmailCall[],
@@ -109,8 +104,8 @@ const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
 const HEADER_URL = /^https?:\/\/[!-;=?-~]{1,900}$/
 
 /**
- * Returns the variables that the template uses, including the unsubscribe link of an email to one stored
- * contact, if we can create one (DECISIONS: Unsubscribe link).
+ * Returns the variables that the template uses, including the unsubscribe link of an email to one stored contact
+ * (DECISIONS: Unsubscribe link).
  */
 export function variablesOf(
   item: EmailItem,
@@ -127,7 +122,7 @@ export function variablesOf(
   return Object.fromEntries([...filled, ...link])
 }
 
-/** Why the variables do not do for the template. */
+/** Returns the error of the variables for this template, or null. */
 function variablesFault(
   { slots, compiled }: Template,
   variables: Readonly<Record<string, string>>,

@@ -1,7 +1,6 @@
 /**
- * Replaces the unsubscribe links in an email that is sent again: links of its recipients become links of the
- * new one. Links of other teams or addresses don't change, so that a user can't create a link by entering an
- * address. Pure.
+ * Replaces the unsubscribe links in an email that is sent again with links of the new recipient. Links of other teams
+ * or addresses don't change, so that a user can't create a link by entering an address. Pure.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -19,8 +18,7 @@ const LINK_TOKEN = /(?<=\/u\/)[\w-]{60,}/g
 const MAX_LINKS = 100
 
 /**
- * Returns a function that replaces the links in a part of the email with those of an address, or '' for no
- * one.
+ * Returns a function that replaces the links in a part of the email with those of an address, or '' for no one.
  * @throws RequestError bad_request if the email has too many links.
  */
 export function relinker(secrets: Secrets, email: ShownEmail, person: string): (part: string) => string {

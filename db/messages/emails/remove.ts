@@ -1,7 +1,6 @@
 /**
- * Deletes emails with their events and refunds the quota, in the caller's transaction. The counter still
- * equals a recount. A worker finds no row for the job and drops it. The dead letter is deleted here.
- * DECISIONS: Quota.
+ * Deletes emails with their events and their dead letters and refunds the quota, in the caller's transaction. A
+ * worker finds no row for the job and drops it. DECISIONS: Quota.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -29,7 +28,7 @@ export async function removeRows(tx: Tx, teamId: string, ids: readonly string[])
 export const removeEmails = async ({ tx }: { tx: Tx }, teamId: string, ids: readonly string[]) =>
   (await removeRows(tx, teamId, ids)).length
 
-/** Deletes one email, with its line in the audit trail. @throws RequestError not_found. */
+/** Deletes one email, and records it in the audit log. @throws RequestError not_found. */
 export async function removeEmail(by: Caller, teamId: string, id: string): Promise<{ created_at: string }> {
   const { tx } = by
   await requireTeam(tx, teamId)

@@ -1,6 +1,6 @@
 /**
- * Reads the envelope that Postfix's pipe adds to mail (`flags=DORq`): recipient and sender. The web process
- * uses it to select reports, and the worker to read them. Pure. Linear, and reads only the header section.
+ * Reads the envelope that Postfix's pipe adds to mail (`flags=DORq`). The web process uses it to select reports, and
+ * the worker to read them. Pure. Linear, and reads only the header section.
  */
 
 export type ReportEnvelope = {

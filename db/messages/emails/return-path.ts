@@ -1,7 +1,6 @@
 /**
- * Return addresses (VERP): the local part contains the team ID, email ID and a signature, so that a bounce
- * identifies its row. They can't be forged, survive case folding, and nothing is stored. The row may be
- * deleted. DECISIONS: Failure classes.
+ * Return addresses (VERP): the local part contains the team ID, email ID and a signature, so that a bounce identifies
+ * its row. They can't be forged, and survive case folding. DECISIONS: Failure classes.
  */
 import { parse, stringify } from 'uuid'
 import type { Secrets } from '../../process/secrets.ts'
@@ -10,10 +9,7 @@ import { parseAddress } from '../../validation/address.ts'
 const IDS_BYTES = 32
 const SIGNATURE_BYTES = 8
 const PREFIX = 'b-'
-/**
- * 40 bytes in base 36. With the prefix, exactly the 64 octets that a local part can have, and
- * case-insensitive.
- */
+/** 40 bytes in base 36. With the prefix, exactly the 64 octets that a local part can have. */
 const DIGITS = 62
 
 /** How many possible references are checked in a text. Each check computes a signature. */
@@ -26,10 +22,7 @@ const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})(?![a-z0-9]
 
 type Ids = { team_id: string; id: string }
 
-/**
- * Returns the signed reference to an email, which is the local part of its return address. The same every
- * time.
- */
+/** Returns the signed reference to an email, which is the local part of its return address. Never changes. */
 export function signedReference(secrets: Secrets, { team_id, id }: Ids): string {
   const ids = Buffer.concat([parse(team_id), parse(id)])
   const bytes = Buffer.concat([ids, secrets.sign('verp', ids, SIGNATURE_BYTES)])
@@ -44,10 +37,7 @@ export function readReference(secrets: Secrets, text: string): Ids | null {
   return text.length === PREFIX.length + DIGITS ? findReturnPath(secrets, `${text}@`) : null
 }
 
-/**
- * Returns the return address of an email at a domain, or null if it would exceed 254 characters. The same
- * every time.
- */
+/** Returns the return address of an email at a domain, or null if it would exceed 254 characters. */
 export function returnPath(secrets: Secrets, ids: Ids, domain: string): string | null {
   const address = `${signedReference(secrets, ids)}@${domain}`
   return parseAddress(address) === null ? null : address
@@ -69,8 +59,8 @@ function firstOurs(secrets: Secrets, text: string, next: '@' | ''): Ids | null {
 }
 
 /**
- * True if the first 512 KiB of a mail contain a signed reference. Other mail can't change anything. A
- * reference is also found across the line breaks of quoted-printable parts.
+ * True if the first 512 KiB of a mail contain a signed reference. Other mail can't change anything. Also finds
+ * references across the line breaks of quoted-printable parts.
  */
 export function carriesReference(secrets: Secrets, mail: Buffer): boolean {
   const text = mail.subarray(0, MAX_REPORT_BYTES).toString('latin1')

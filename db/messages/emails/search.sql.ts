@@ -1,7 +1,6 @@
 /**
- * The query behind every list and search of emails: one filter, newest first, in pages. Pages by key, never
- * by offset or count. An unset filter adds no work. Recipients are found by an index on their identities,
- * which the migration defines.
+ * The query behind every list and search of emails: one filter, newest first, in pages by key. An unset filter adds
+ * no work. Recipients are found by an index on their identities.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
@@ -17,14 +16,13 @@ export type EmailCriteria = {
   team_id?: string | undefined
   /** The spellings of one address's identity. */
   recipients?: readonly string[] | undefined
-  /** The email's own id, its idempotency key, its request's id, its Message-ID, or the provider's id for it. */
+  /** The email's ID, idempotency key, request ID, Message-ID or provider ID. */
   id?: string | undefined
-  /** Each of them is somewhere in the subject, whatever the case. */
+  /** Words that are all in the subject, in any case. */
   words?: readonly string[] | undefined
-  /** Each of them is somewhere in the subject, or in a recipient's name or address. */
+  /** Words that are all in the subject, or in the recipients' names and addresses. */
   text?: readonly string[] | undefined
   status?: EmailStatus | undefined
-  /** Only scheduled emails. */
   scheduled?: boolean | undefined
   domains?: readonly string[] | undefined
   template_id?: string | undefined
@@ -32,13 +30,11 @@ export type EmailCriteria = {
   /** True for the emails of broadcasts, false for all others. */
   in_broadcast?: boolean | undefined
   tag?: string | undefined
-  /** Accepted at this time or later. */
   from?: Date | undefined
-  /** Accepted before this time. */
   to?: Date | undefined
   /** `all`: include internal email, which teams don't see. For operators. */
   whose?: 'all' | undefined
-  /** No newer than the first of these ids, and no older than the second. */
+  /** Between these two IDs, including both. */
   between?: { newest: string; oldest: string } | undefined
 }
 
@@ -67,20 +63,19 @@ const fromDomainIs = (domains: readonly string[]): FragmentSqlToken =>
   sql.fragment`substring(lower(e.from_address) from '@([^@>]+)>?$') = any(${texts(domains)})`
 
 /**
- * Limits IDs in both tables behind the view. The planner must not see the ID: between two values of one
- * histogram step, it expects one row per table and chooses a nested loop over the range (measured with
- * 2,000,000 emails and a range of 5 hours: over 10 s instead of 20 ms).
+ * Limits IDs in both tables behind the view. The planner must not see the ID: within one histogram step it expects
+ * one row and chooses a nested loop (measured with 2,000,000 emails and a range of 5 hours: over 10 s instead of 20
+ * ms).
  */
 const idIs = (compared: FragmentSqlToken, id: string): FragmentSqlToken => {
   const bound = sql.fragment`${compared} (select ${id}::uuid)`
   return sql.fragment`(e.id ${bound} and e.state_id ${bound})`
 }
 
-/** Emails after this ID in a list. */
 export const isBefore = (id: string | undefined): FragmentSqlToken =>
   allOf(id !== undefined && idIs(sql.fragment`<`, id))
 
-/** Whether an email `e` fits the criteria, its team apart. @param team its team, where that is known beforehand. */
+/** True if an email `e` matches the criteria, apart from its team. @param team its team, if known. */
 export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): FragmentSqlToken {
   const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
   const { broadcast_id: broadcast, in_broadcast, scheduled, text } = criteria
@@ -106,15 +101,12 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
   )
 }
 
-/** The emails that keys name, each looked up by its own. @param keys a query of `of_team` and `of_id`. */
+/** Selects emails by their keys. @param keys a query of `of_team` and `of_id`. */
 const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   (${keys} offset 0) w cross join lateral (
     select * from emails where team_id = w.of_team and id = w.of_id offset 0) e`
 
-/**
- * Selects emails in list order by their states, for one team, all teams, waiting emails or a rare status.
- * Waiting emails of all teams have an index by acceptance time, which is also the ID order.
- */
+/** Selects emails in list order by their states, for one team, all teams, waiting emails or a rare status. */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
   const { team_id: team, status, scheduled, in_broadcast, whose, from, to, between } = criteria
   const bounds = allOf(
@@ -151,9 +143,9 @@ const isSetApart = ({ team_id: team, status, scheduled = false }: EmailCriteria)
   scheduled || status === 'queued' || (team !== undefined && isRare(status))
 
 /**
- * Returns the keys of a page, `of_team` and `of_id`, if the states determine the page, or null. The limit is
- * inside: the planner prepares a fenced query for all rows and would sort all emails of a large team when
- * vacuum is behind (measured with 3,000,000 emails: 842,000 buffers instead of 600).
+ * Returns the keys of a page, `of_team` and `of_id`, if the states determine the page, or null. The limit is inside:
+ * otherwise PostgreSQL sorts all emails of a large team when vacuum is behind (measured with 3,000,000 emails:
+ * 842,000 buffers instead of 600).
  */
 export function keysOfPage(criteria: EmailCriteria, { before, limit }: EmailPage): FragmentSqlToken | null {
   const isKept = isSetApart(criteria) || (criteria.team_id !== undefined && criteria.status === undefined)
@@ -171,7 +163,7 @@ function sourceOf(criteria: EmailCriteria, page: EmailPage) {
   return { rows: byKeys(statesInOrder(criteria, page.before)), order }
 }
 
-/** Without the bodies. `html` is only included if nothing else gives the size. */
+/** The columns of lists, without the bodies. `html` is only included if nothing else gives the size. */
 const LISTED: Readonly<Record<string, FragmentSqlToken>> = {
   html: sql.fragment`case when e.size_kb is null then e.html end as html`,
   body_text: sql.fragment`null as body_text`,
@@ -183,9 +175,8 @@ const listedColumns = sql.fragment`${sql.join(
 )}`
 
 /**
- * Returns a page of matching emails, newest first, without their bodies. For all teams, the rows between the
- * time limits are read in the order in which they were stored, from a small index. The emails of a recipient
- * are few and read at once.
+ * Returns a page of matching emails, newest first, without their bodies. For all teams, the rows between the time
+ * limits are read in the order in which they were stored, from a small index.
  */
 export async function emailsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage) {
   const { team_id: id } = criteria

@@ -1,8 +1,7 @@
 /**
- * Lists and searches emails for the CLI and the dashboard: by recipient, any ID, terms in the subject, dates
- * and list filters. Uses an index if possible. Otherwise it searches from the newest email in growing time
- * ranges, until the page is full or the time limit passes. A search is quick for any number of emails,
- * returns the position to continue from, and never returns a row twice.
+ * Lists and searches emails for the CLI and the dashboard. Uses an index if possible. Otherwise it searches from the
+ * newest email in growing time ranges, until the page is full or the time limit passes, and returns the position to
+ * continue from.
  */
 
 import { domainToUnicode } from 'node:url'
@@ -36,7 +35,6 @@ export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'text' | 
   domain?: string | undefined
 }
 
-/** Words are looked for one by one in each row. */
 const MAX_WORDS = 20
 
 // How many rows are read at once. Rows without a stored size include their HTML.
@@ -132,7 +130,7 @@ export const needsScan = (filter: Filter): boolean => {
   return others || isApart || (status !== undefined && !isRare(status))
 }
 
-/** The time in which emails that fit were accepted. @param since none is older. */
+/** Returns the time range in which matching emails were accepted. @param since none is older. */
 export const searchRange = (
   { from, to }: Filter,
   { since, now }: { since: Date; now: Date },

@@ -1,8 +1,7 @@
 /**
- * Sends the content of an email again as a new email: a copy to the current user, or to a corrected address.
- * The new email goes to that address only, and is accepted like any other. In the same transaction, both
- * timelines are linked, and a corrected address is recorded in the audit log. An unsubscribe link of the
- * first recipient becomes one of the new recipient, and works for no one in a copy. Not for internal email.
+ * Sends the content of an email again as a new email: a copy to the current user, or to a corrected address. In the
+ * same transaction, both timelines are linked, and a corrected address is recorded in the audit log. Unsubscribe
+ * links work for the new recipient, and for no one in a copy. Not for internal email.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -58,10 +57,7 @@ async function sendAgain(
 export const copyEmail = (deps: AgainDeps, email: ShownEmail, address: string): Promise<Outcomes> =>
   sendAgain(deps, email, 'copied', { to: [address], tags: ['copy'], reply_to: '', headers: null, person: '' })
 
-/**
- * Sends the email unchanged to another address. If it had one recipient, the name stays.
- * @throws RequestError.
- */
+/** Sends the email unchanged to another address. If it had one recipient, the name stays. @throws RequestError. */
 export async function resendEmail(
   deps: AgainDeps,
   email: ShownEmail,

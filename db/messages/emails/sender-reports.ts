@@ -1,7 +1,6 @@
 /**
- * Stores reports in bounces by mail about our own configuration. They never pause a sender, because every
- * recipient has seen the return address that authenticates them. The Health page shows a sender after three
- * such emails to different recipient domains within an hour. DECISIONS: Failure classes.
+ * Stores reports in bounces by mail about our own configuration. They never pause a sender, because every recipient
+ * has seen the return address that authenticates them. DECISIONS: Failure classes.
  */
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -23,7 +22,7 @@ type SenderBlame = {
 
 const keyOf = ({ team_id, id }: SenderBlame['ref']): string => `${team_id}/${id}`.toLowerCase()
 
-/** The domain of the email's recipient that a report is about, null without one. */
+/** Returns the domain of the recipient that a report is about, or null. */
 function domainOf({ recipient }: SenderBlame, { to_emails }: ReportedSender): string | null {
   const own = bareRecipients(to_emails)
   const named = recipient === null ? undefined : own.get(recipientIdentity(recipient))

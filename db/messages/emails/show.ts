@@ -20,7 +20,7 @@ import { emailView } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 
-/** `publicUrl`: where recipients reach the service, or undefined. */
+/** `publicUrl`: the address of the service for recipients, or undefined. */
 type ShowDeps = Deps & { now: Date; publicUrl: string | undefined }
 
 export type ShownEmail = Awaited<ReturnType<typeof showEmail>>
@@ -49,18 +49,17 @@ export async function emailWithState(deps: ShowDeps, teamId: string, id: string)
   const events = await eventsOfEmail(deps.tx, teamId, id)
   const state = await deliveryState(deps.tx, EMAIL, { team_id: teamId, id })
   const waiting = await waitingOf(deps.tx, { id, state, now: deps.now }, events)
-  // The recipients that still wait.
   const recipients = [...(row.pending_recipients ?? present(row.to_emails))]
   const email = {
     ...view,
-    /** Null without a token, or without the public URL. */
+    /** Null without a token or the public URL. */
     unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
     /** The X-Request-Id of the call that sent it, if any. */
     http_request_id: row.http_request_id,
     // Only the recipient may see a sign-in link or a notice.
     ...(row.internal ? { internal: true as const } : {}),
     events: events.map(({ occurred_at: time, ...event }) => ({ time, ...event })),
-    // Absent when nothing is left to deliver.
+    // Absent if nothing is left to deliver.
     ...(waiting === null ? {} : { waiting: { ...waiting, recipients } }),
   }
   /** Returns the parts that are sent. @throws Error if they were purged. */

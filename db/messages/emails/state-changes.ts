@@ -1,8 +1,7 @@
 /**
- * Decides how an email's state changes after attempts and reports (DECISIONS: Delivery reports). Pure. A
- * recipient that a report decided during an attempt stays decided, and an erased recipient stays erased. A
- * recipient whose response was lost isn't retried once there is a report about that recipient, or about one
- * that can only have been accepted together with it.
+ * Decides how an email's state changes after attempts and reports (DECISIONS: Delivery reports). Pure. A recipient
+ * that a report decided during an attempt stays decided, and an erased recipient stays erased. A recipient whose
+ * response was lost isn't retried once a report about that recipient arrives, or about one accepted together with it.
  */
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { type EmailStatus, higherStatus } from './status.ts'
@@ -19,11 +18,10 @@ export type AttemptBegan = {
   pending_recipients: readonly string[] | null
 }
 
-/** A change of an email's state. */
 export type EmailChange = {
   /** The new status, if it is higher than the current one. */
   status: EmailStatus
-  /** One that is stored already stays. */
+  /** A stored ID doesn't change. */
   provider_message_id: string | null
   size_kb: number | null
   pending: Pending
@@ -43,9 +41,7 @@ type Pending =
   /** Recipients without a report, if no attempt has stored its result. */
   | { reported: true; undecided: readonly string[] }
 
-/**
- * `left`: recipients still to be attempted, null for none or all. `undecided`: recipients without a result.
- */
+/** `left`: recipients still to be attempted, null for none or all. `undecided`: recipients without a result. */
 type AttemptEnded = { left: readonly string[] | null; undecided: readonly string[]; seen: AttemptBegan }
 
 /** A stored event. `is_since` is true if it happened since the email was accepted or requeued. */

@@ -15,9 +15,9 @@ export type EmailEventKind =
   | 'requeued'
   /** A report about the email that could not be parsed. */
   | 'unreadable'
-  /** An automatic reply of the recipient's, such as an out-of-office message. */
+  /** An automatic reply, such as an out-of-office message. */
   | 'auto_reply'
-  /** By a link or a list of the provider's own. */
+  /** Through a link or a list of the provider. */
   | 'unsubscribed'
   /** By a proxy or a scanner, not by the recipient. */
   | 'machine_opened'

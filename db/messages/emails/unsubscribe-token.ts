@@ -7,7 +7,6 @@ const PURPOSE = 'unsubscribe'
 /** `person`: the identity of its only recipient. */
 type EmailRecipient = { team_id: string; id: string; person: string }
 
-/** The token of an email, the same at each call. */
 export const unsubscribeToken = (secrets: Secrets, email: EmailRecipient): string =>
   personToken(secrets, PURPOSE, email)
 

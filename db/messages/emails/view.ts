@@ -1,7 +1,4 @@
-/**
- * The fields of the Email object in the API's order. The API, the CLI and a replay show the same row in the
- * same way. Pure.
- */
+/** The fields of the Email object in the API's order, for the API, the CLI and replays. */
 
 import type { CompiledVersion } from '../../content/templates/versions.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -17,13 +14,13 @@ export type EmailView = ReturnType<typeof viewOf>
 /** Lists leave out the bodies, because each HTML part can have a mebibyte. */
 export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
 
-/** `version` is needed when the row names one. @throws Error when it is missing. */
+/** @param version required if the row names one. @throws Error if it is missing. */
 export function emailView(row: EmailRow, version: CompiledVersion | undefined, secrets: Secrets): EmailView {
   const { html, text } = shownContent(row, version)
   return viewOf(row, { html, text, size_kb: row.size_kb ?? sizeKb(html) }, secrets)
 }
 
-/** Does the same as `emailView` for lists. The html or `version` is only needed if the size isn't stored. */
+/** Does the same as `emailView` for lists. `html` or `version` is only needed if the size isn't stored. */
 export function listedEmail(
   row: EmailRow,
   version: CompiledVersion | undefined,
@@ -34,7 +31,7 @@ export function listedEmail(
   return listed
 }
 
-/** The end of its unsubscribe link. */
+/** Returns the token of its unsubscribe link. */
 function tokenOf(
   { team_id, id, broadcast_id, contact_id, to_emails: [to = ''] }: EmailRow,
   secrets: Secrets,

@@ -86,9 +86,8 @@ export const insertEndpoint = (
 export type EndpointFields = {
   url?: string | undefined
   name?: string | undefined
-  /** '*' or types. */
+  /** '*' or a list of types. */
   types?: readonly string[] | undefined
-  /** The name of a domain, or null. */
   domain?: string | null | undefined
 }
 
@@ -115,7 +114,6 @@ export const secretMark = (tx: Tx, teamId: string, id: string) =>
     select ${mark} as mark from webhook_endpoints where team_id = ${teamId} and id = ${id}`)
 
 /**
- * Replaces an endpoint's secret.
  * @param until the old secret also signs until then. Null: it no longer signs.
  * @param seen the mark of the secret to replace. Null: any.
  * @returns false if it had another secret.
@@ -134,10 +132,7 @@ export async function replaceSecret(
   return rowCount > 0
 }
 
-/**
- * Deletes the pause of an endpoint. Change the endpoint's row first, because rounds of attempts lock them in
- * that order.
- */
+/** Deletes the pause of an endpoint. Change the endpoint's row first, because attempts lock them in that order. */
 export const deleteEndpointPause = (tx: Tx, id: string) =>
   tx.query(sql.type(object())`delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text`)
 
@@ -175,12 +170,12 @@ const sealedRow = row({
 })
 export type SealedSecrets = InferType<typeof sealedRow>
 
-/** The sealed secrets of every endpoint of every team, locked until the transaction ends. */
+/** Locks the encrypted secrets of all endpoints. */
 export const lockSealedSecrets = (tx: Tx) =>
   tx.any(sql.type(sealedRow)`
     select team_id, id, secret, previous_secret from webhook_endpoints order by team_id, id for update`)
 
-/** Stores secrets that were sealed with another key. */
+/** Stores secrets that were encrypted with another key. */
 export async function updateSealedSecrets(tx: Tx, rows: readonly SealedSecrets[]): Promise<void> {
   const types = { team_id: 'uuid', id: 'uuid', secret: 'bytea', previous_secret: 'bytea' }
   await tx.query(sql.type(object())`

@@ -1,8 +1,7 @@
 /**
- * Creates, changes, disables and tests a team's webhook endpoints, which receive the events of its emails,
- * messages and contacts. A secret is shown only when it is created. A disabled endpoint receives nothing. Its
- * waiting events, and those of the following days, are stored as failed and can be replayed (replay.ts). Each
- * change is in the audit log.
+ * Creates, changes, disables and tests a team's webhook endpoints. A secret is shown only when it is created. A
+ * disabled endpoint receives nothing. Its waiting events, and those of the following days, are stored as failed and
+ * can be replayed (replay.ts).
  */
 import { isDeepStrictEqual } from 'node:util'
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -39,7 +38,6 @@ import { type AttemptRow, readAttempts } from './listing.sql.ts'
 import { failWaiting } from './messages.sql.ts'
 import { makeSecret } from './secret.ts'
 
-/** Endpoints per team. */
 const MAX_ENDPOINTS = 10
 /** How long the previous secret also signs. */
 const SECRET_ROTATION_MS = 86_400_000
@@ -51,10 +49,7 @@ export type ShownEndpoint = EndpointRow & { attempts: readonly AttemptRow[] }
 
 type Choosing = By & { allowed: readonly Network[] }
 
-/**
- * Returns the event types as stored, each once.
- * @throws RequestError bad_request for an unknown type, or none.
- */
+/** Returns the event types as stored, each once. @throws RequestError bad_request for an unknown type, or none. */
 export function checkTypes(given: readonly string[]): string[] {
   const types = [...new Set(given)]
   const all: readonly string[] = [ALL_TYPES, TEST_TYPE, ...WEBHOOK_TYPES]
@@ -80,8 +75,8 @@ export function checkTypes(given: readonly string[]): string[] {
 }
 
 /**
- * @param bound the endpoint's current domain, which it can keep even if it was removed.
- * @throws RequestError bad_request, not_found.
+ * @param bound the current domain, which it can keep even if it was removed. @throws RequestError bad_request,
+ * not_found.
  */
 async function checked(
   { tx, allowed }: Pick<Choosing, 'tx' | 'allowed'>,
@@ -112,7 +107,7 @@ function withoutFragment(text: string): string {
   return url.href
 }
 
-/** An endpoint of a team. @throws RequestError not_found for the team or the endpoint. */
+/** @throws RequestError not_found for the team or the endpoint. */
 export async function requireEndpoint(tx: Tx, teamId: string, id: string): Promise<EndpointRow> {
   const endpoint = isUuid(id) ? await endpointById(tx, teamId, id) : null
   if (endpoint) return endpoint
@@ -120,7 +115,7 @@ export async function requireEndpoint(tx: Tx, teamId: string, id: string): Promi
   throw new RequestError('not_found', fill(TEXTS.noWebhook, { id }))
 }
 
-/** A team's endpoints. @throws RequestError not_found. */
+/** @throws RequestError not_found. */
 export async function listEndpoints(tx: Tx, teamId: string): Promise<readonly EndpointRow[]> {
   await requireTeam(tx, teamId)
   return endpointsOfTeam(tx, teamId)
@@ -132,7 +127,7 @@ export async function showEndpoint(tx: Tx, teamId: string, id: string): Promise<
   return { ...endpoint, attempts: await readAttempts(tx, teamId, id, SHOWN_TRIES) }
 }
 
-/** Makes an endpoint. @throws RequestError not_found for team or domain, bad_request. */
+/** @throws RequestError not_found for team or domain, bad_request. */
 export async function addEndpoint(
   { secrets, ...at }: Choosing & { secrets: Pick<Secrets, 'encrypt'> },
   teamId: string,
@@ -178,8 +173,8 @@ export async function changeEndpoint(
 
 /**
  * Replaces an endpoint's secret. The old one also signs for a day, unless `at_once`.
- * @param seen the mark of the secret on the confirmation page. After two rotations, the secret that servers
- * know would no longer sign.
+ * @param seen the mark of the secret on the confirmation page, so that two rotations can't drop the secret that
+ * servers know.
  * @throws RequestError not_found. invalid_state if the secret has changed.
  */
 export async function rotateSecret(
@@ -198,7 +193,7 @@ export async function rotateSecret(
   return { ...endpoint, secret: secret.shown }
 }
 
-/** Lets an endpoint get events from now on. @throws RequestError not_found. */
+/** Enables an endpoint for new events. @throws RequestError not_found. */
 export async function enableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   await requireEndpoint(at.tx, teamId, id)
   await setEndpointState(at.tx, teamId, { id, reason: null })
@@ -206,10 +201,7 @@ export async function enableEndpoint(at: By, teamId: string, id: string): Promis
   return requireEndpoint(at.tx, teamId, id)
 }
 
-/**
- * Disables an endpoint. It receives nothing more. New events are stored for some days.
- * @throws RequestError not_found.
- */
+/** Disables an endpoint. New events are stored for some days. @throws RequestError not_found. */
 export async function disableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   await requireEndpoint(at.tx, teamId, id)
   await stopNotifying(at.tx, teamId, { id, reason: BY_HAND })
@@ -235,9 +227,7 @@ export function checkEnabled({ state }: EndpointRow): void {
   if (state === 'disabled') throw new RequestError('bad_request', TEXTS.webhookDisabled)
 }
 
-/**
- * Sends an endpoint a message of type webhook.test. @throws RequestError not_found, bad_request while it is disabled.
- */
+/** Sends a webhook.test event to an endpoint. @throws RequestError not_found, bad_request if it is disabled. */
 export async function testEndpoint(at: By, teamId: string, id: string): Promise<{ event_id: string }> {
   checkEnabled(await requireEndpoint(at.tx, teamId, id))
   const event_id = await storeTestWebhook(at.tx, teamId, id, at.now)

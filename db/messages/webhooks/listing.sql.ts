@@ -1,4 +1,4 @@
-/** Queries for listing webhook messages of an endpoint with their attempts, and for sending them again. */
+/** Queries for listing webhook messages with their attempts, and for sending them again. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, number, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
@@ -53,16 +53,10 @@ const messageRow = listedRow.concat(
   row({ endpoint_id: string(), body: string(), requeued_at: string().nullable() }),
 )
 
-/**
- * The most time between the IDs of an event and its message, in milliseconds. Both are created in one
- * transaction.
- */
+/** The most time between the IDs of an event and its message, which one transaction creates. */
 const MADE_WITHIN_MS = 3_600_000
 
-/**
- * Returns the message to an endpoint about one event, or null. Events have no index, but the ID of the
- * message was created right after that of the event.
- */
+/** Returns the message to an endpoint about one event, or null, by the time in the IDs. Events have no index. */
 export async function webhookByEvent(
   tx: Tx,
   teamId: string,
@@ -141,7 +135,7 @@ export const endpointOfWebhook = (tx: Tx, { team_id, id }: DeliveryRef) =>
 /** The selection of an operator: the endpoint, the type, and whether to include failed messages. */
 export type WebhookPick = { webhook?: string | undefined; type?: string | undefined; force: boolean }
 
-/** Those of a team's messages to enabled endpoints that wait, or with `force` have failed, oldest first. */
+/** Returns a team's messages to enabled endpoints that wait, or with `force` have failed, oldest first. */
 export const webhooksToRequeue = (
   tx: Tx,
   teamId: string,
@@ -159,7 +153,7 @@ export const webhooksToRequeue = (
 /** The messages to send again: failed messages, all ended ones, or waiting ones immediately. */
 export const REPLAYED = ['failed', 'over', 'waiting'] as const
 
-/** Which messages are sent again, by when they were made, and their type. */
+/** Selects the messages to send again, by their creation time and type. */
 export type ReplayFilter = {
   what: (typeof REPLAYED)[number]
   from?: Date | undefined
@@ -169,7 +163,7 @@ export type ReplayFilter = {
 
 const CONDITIONS = { failed: STATUS_IS.failed, over: sql.fragment`not unfinished`, waiting: STATUS_IS.queued }
 
-/** The most that the time in an ID can differ from the time of its message, in milliseconds. */
+/** The maximum difference between the time in an ID and the time of its message. */
 const ID_CLOCK_SKEW_MS = 3_600_000
 
 /** Messages created between two times. IDs have nearly the same times, so that nothing outside is read. */
@@ -196,7 +190,6 @@ export const replayable = (
     where ${isReplayed(endpoint, filter)} and id > ${after} and ${wasSeen(sql.fragment`m`, seen)}
     order by id limit ${limit} for no key update`)
 
-/** How many messages to an endpoint would be sent again, counted up to `limit`. */
 export const countReplayable = (
   tx: Tx,
   { limit, ...endpoint }: DeliveryRef & { limit: number },

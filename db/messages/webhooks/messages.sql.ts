@@ -1,6 +1,4 @@
-/**
- * Rows of webhook_messages with their content, endpoints and state, and their attempts among webhook_events.
- */
+/** Rows of webhook_messages with their content, endpoints and state, and their attempts. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
@@ -46,7 +44,6 @@ export const webhooksToDeliver = (tx: Tx, refs: readonly DeliveryRef[]) =>
           and a.occurred_at >= coalesce(m.tries_from, m.created_at)) past
     where not ${isSuspended(sql.fragment`m.team_id`)}`)
 
-/** A completed attempt. */
 export type WebhookAttempt = {
   team_id: string
   endpoint_id: string
@@ -82,10 +79,7 @@ export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
 
 const ASKED = { ...REF, endpoint_id: 'uuid', url: 'text' }
 
-/**
- * Returns the messages that still exist, whose endpoints still have the same URL. Both are locked until the
- * transaction ends, in ID order.
- */
+/** Locks and returns the messages that still exist, and whose endpoints still have the same URL, in ID order. */
 export const lockUnchangedWebhooks = (
   tx: Tx,
   asked: readonly (DeliveryRef & { endpoint_id: string; url: string })[],
@@ -103,7 +97,6 @@ export const lockUnchangedWebhooks = (
       join webhook_messages m on m.team_id = a.team_id and m.id = a.id
     order by m.team_id, m.id for key share of m`)
 
-/** The result of a round of attempts for one endpoint. */
 export type EndpointResult = {
   team_id: string
   id: string
@@ -127,8 +120,8 @@ const ATTEMPT = {
 }
 
 /**
- * Stores a round of attempts in one statement. Attempts that are already stored, or whose message was
- * deleted, are dropped. Endpoints are locked first, in ID order, as everywhere.
+ * Stores a round of attempts in one statement. Attempts that are already stored, or whose message was deleted, are
+ * dropped. Endpoints are locked first, in ID order.
  * @returns the state of the endpoints.
  */
 export const storeRound = (tx: Tx, { news, attempts, ended }: Round) =>

@@ -1,7 +1,6 @@
 /**
- * Sends webhook messages again with the same IDs and bytes, in batches (maintenance/background-jobs): failed
- * messages, all ended ones, or waiting ones immediately. Skips messages that were created or changed after
- * the request. Stops if the endpoint is disabled.
+ * Sends webhook messages again with the same IDs and bytes, in batches (maintenance/background-jobs). Skips messages
+ * that were created or changed after the request. Stops if the endpoint is disabled.
  */
 import { NIL } from 'uuid'
 import { storeEvents } from '../../channels/events/store-events.ts'
@@ -15,23 +14,21 @@ import { checkEnabled, checkTypes, requireEndpoint } from './endpoints.ts'
 import { countReplayable, type ReplayFilter, replayable } from './listing.sql.ts'
 import { restartWebhooks } from './messages.sql.ts'
 
-/** Messages restarted per transaction. */
 const REPLAY_BATCH = 1_000
 
 /** The stored form of the selection. */
 export type Replay = Stored<ReplayFilter> & {
   endpoint_id: string
-  /**
-   * Excludes messages that changed after this snapshot (db/postgres/snapshot.sql.ts). `most` absent: all of
-   * them.
-   */
+  /** Excludes messages that changed after this snapshot. `most` absent: all of them. */
   seen: string
   most?: number | undefined
 }
-/** The last message of the batches before. */
+/** The last message of the previous batch. */
 type ReplayCursor = { after: string }
 
-/** A replay to be stored. @throws RequestError not_found, bad_request for an unknown type, or while it is disabled. */
+/**
+ * Creates a replay to store. @throws RequestError not_found, bad_request for an unknown type or a disabled endpoint.
+ */
 export async function replayOf(
   tx: Tx,
   teamId: string,
@@ -43,14 +40,10 @@ export async function replayOf(
   return { endpoint_id: endpointId, ...storedTimes(filter), seen: await seenNow(tx) }
 }
 
-/** How many messages a replay would send again, counted up to `most`. */
 export const countReplay = (tx: Tx, teamId: string, replay: Replay, most: number): Promise<number> =>
   countReplayable(tx, { team_id: teamId, id: replay.endpoint_id, limit: most }, revivedTimes(replay))
 
-/**
- * Sends the next batch again, after `done` earlier ones.
- * @returns how many, and where to continue. Null at the end.
- */
+/** Sends the next batch again. @returns how many, and where to continue. Null at the end. */
 export async function replaySlice(
   { tx, now, queue }: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,

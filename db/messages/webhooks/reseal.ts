@@ -1,4 +1,4 @@
-/** Seals the secrets of webhooks with SECRET_KEY when it was replaced, in the transaction that does so for all else. */
+/** Encrypts the secrets of webhooks again after SECRET_KEY was replaced. */
 
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'

@@ -1,6 +1,6 @@
 /**
  * Webhook signing secrets in the format of Standard Webhooks 1.0.0: `whsec_` and base64 of 32 bytes. Stored
- * encrypted, for one endpoint each, and shown only when created. The decoded bytes sign "id.timestamp.body".
+ * encrypted, for one endpoint each. The decoded bytes sign "id.timestamp.body".
  */
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Secrets } from '../../process/secrets.ts'
@@ -21,11 +21,11 @@ export function makeSecret(secrets: Pick<Secrets, 'encrypt'>, owner: Owner) {
 export const sealSecret = (secrets: Pick<Secrets, 'encrypt'>, owner: Owner, key: Buffer): Buffer =>
   secrets.encrypt('webhook', key, about(owner))
 
-/** @throws Error when it was not sealed for this endpoint with a key that we know. */
+/** @throws Error if it wasn't encrypted for this endpoint with a key that we know. */
 export const openSecret = (secrets: Pick<Secrets, 'decrypt'>, owner: Owner, sealed: Buffer): Buffer =>
   secrets.decrypt('webhook', sealed, about(owner))
 
-/** A secret to sign with, ready for many signatures. @throws Error as `openSecret` does. */
+/** Prepares a secret for many signatures. @throws Error as `openSecret` does. */
 export const signingKey = (secrets: Pick<Secrets, 'decrypt'>, owner: Owner, sealed: Buffer): KeyObject =>
   createSecretKey(openSecret(secrets, owner, sealed))
 

@@ -1,7 +1,4 @@
-/**
- * Shows one webhook message: its body, its attempts, its state and why it waits, like the page of an email.
- * Read-only.
- */
+/** Shows one webhook message: its body, its attempts, its state and why it waits. */
 
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
@@ -15,8 +12,7 @@ import { readHistory, webhookByEvent } from './listing.sql.ts'
 export type ShownWebhook = Awaited<ReturnType<typeof showWebhook>>
 
 /**
- * Returns the message about one event. `waiting` is null if its delivery has ended.
- * @throws RequestError not_found.
+ * Returns the message about one event. `waiting` is null if its delivery has ended. @throws RequestError not_found.
  */
 export async function showWebhook(
   { tx, now }: { tx: Tx; now: Date },

@@ -1,9 +1,8 @@
 /**
- * Accepts WhatsApp sends: checks them, charges each team's quota, stores one row per recipient and enqueues
- * delivery, all or nothing. Single sends, batches and combined single sends of many teams use the same round
- * trips for any number of recipients: BEGIN, templates, locks, replays, rows with charges and jobs, COMMIT.
- * The quota is never exceeded, a key never creates a second request, and an item is accepted completely or
- * not at all. Never contacts a provider. DECISIONS: Order of errors.
+ * Accepts WhatsApp sends: checks them, charges each team's quota, stores one row per recipient and enqueues delivery,
+ * all or nothing. The number of round trips doesn't depend on the number of recipients: BEGIN, templates, locks,
+ * replays, rows with charges and jobs, COMMIT. An item is accepted completely or not at all. DECISIONS: Order of
+ * errors.
  */
 
 import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
@@ -30,22 +29,19 @@ import { TEXTS } from './texts.ts'
 
 /** A send with valid fields. Each number appears once. */
 export type WhatsappItem = {
-  /**
-   * The item's path in the call, such as `messages[3].`, for errors about its fields. '' for a single send.
-   */
+  /** The item's path in the call, such as `messages[3].`, for errors. '' for a single send. */
   path: string
   template_id: string
   to: readonly Phone[]
   parameters: Readonly<Record<string, string>>
   idempotency_key: string | null
-  /** Without it, it goes at once and does not expire. */
+  /** Without it, it is sent at once and does not expire. */
   when?: When
 }
 
-/** A request and its messages, in the order of its recipients, with the line that they wait in. */
 type Stored = { team_id: string; request: NewRequest; messages: readonly NewMessage[]; line: Line }
 
-/** DECISIONS: Lanes. */
+/** The lane of a message (DECISIONS: Lanes). */
 type Line = 'whatsapp' | 'whatsapp_batch' | 'whatsapp_parts' | 'whatsapp_parts_batch'
 
 /** The outcome of one item: new rows, the request with its key, or an error. */
@@ -157,8 +153,8 @@ const sentRows = ({ messages }: Stored): SentRow[] =>
   }))
 
 /**
- * Creates the rows of new items, in order. A repeated key is a replay once its first item has its rows, even
- * if the later item is invalid. Nothing is charged yet.
+ * Creates the rows of new items, in order. A repeated key is a replay, even if the later item is invalid. Nothing is
+ * charged yet.
  */
 function buildAll(call: WhatsappCall, batch: TeamBatch) {
   const { account, stored } = batch
@@ -203,7 +199,6 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
   return { made, outcomes }
 }
 
-/** Stores the accepted rows with their charges and jobs. */
 async function commit(
   { tx, queue }: AcceptDeps,
   made: readonly Stored[],
@@ -218,8 +213,8 @@ async function commit(
 /**
  * Accepts calls of any teams in one transaction, in order, and enqueues the delivery of each new row.
  * @param lock `skip` skips the calls of teams that another transaction has locked.
- * @returns the outcomes of each call's items, in order. An error if its new rows don't all fit the quota, and
- * then none of the call is stored. Null if it was skipped.
+ * @returns the outcomes of each call's items, in order. An error if its new rows don't all fit the quota, and then
+ * none of the call is stored. Null if it was skipped.
  */
 export async function acceptWhatsappCalls(
   deps: AcceptDeps,
@@ -230,7 +225,7 @@ export async function acceptWhatsappCalls(
   return acceptCalls(calls, batches, { take, commit: (made) => commit(deps, made, batches) })
 }
 
-/** Accepts one call. @throws RequestError quota_exceeded when the new rows would not all fit the allowance. */
+/** Accepts one call. @throws RequestError quota_exceeded if its new rows don't all fit the quota. */
 export async function acceptWhatsapp(deps: AcceptDeps, call: WhatsappCall): Promise<WhatsappOutcome[]> {
   return onlyEnd(await acceptWhatsappCalls(deps, [call], 'wait'))
 }

@@ -4,9 +4,7 @@ import { object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
-/**
- * `number`: its digits, or empty for an event about the account. `limit`: the number's new messaging limit.
- */
+/** `number`: its digits, empty for an event about the account. `limit`: the number's new messaging limit. */
 export type AccountEvent = {
   account_id: string
   field: string
@@ -33,7 +31,7 @@ export async function ownAccounts(tx: Tx): Promise<ReadonlySet<string> | null> {
 /** The digits of a number `n`, as events name it. */
 const digits = sql.fragment`regexp_replace(n.display_phone_number, '[^0-9]', '', 'g')`
 
-/** Stores events, of each kind the latest, and new limits at their numbers. Older ones change nothing. */
+/** Stores the latest event of each kind, and new limits at their numbers. */
 export async function storeAccountEvents(tx: Tx, events: readonly AccountEvent[]): Promise<void> {
   await tx.query(sql.type(object())`
     with given as (
@@ -63,7 +61,6 @@ const shownRow = row({
   detail: string(),
 })
 
-/** The newest first. */
 export const accountEvents = (tx: Tx) =>
   tx.any(sql.type(shownRow)`
     select e.account_id, e.field, e.number, e.occurred_at, e.detail, case when e.number <> '' then coalesce(

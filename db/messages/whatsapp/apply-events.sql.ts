@@ -21,7 +21,7 @@ const lockedRow = messageRefRow.concat(
     /** The same, but null for the default number. */
     own_number: string().nullable(),
     parts: boolean().nullable(),
-    /** From when its attempts count. */
+    /** The time from which its attempts count. */
     since: string(),
   }),
 )
@@ -37,13 +37,9 @@ export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
     order by team_id, id for no key update`)
 
-/** A message that Meta accepted as `provider_message_id` and gave back. */
 type GivenBack = MessageRef & { provider_message_id: string | null }
 
-/**
- * Makes messages that the provider returned unfinished again. If they were reported as sent, they are still
- * shown like that.
- */
+/** Requeues messages that the provider returned. Those that were reported as sent are still shown like that. */
 export const releaseMessages = (tx: Tx, given: readonly GivenBack[], now: Date) =>
   tx.query(sql.prepared('release_whatsapp_messages', object())`
     update whatsapp_messages m set
@@ -54,7 +50,7 @@ export const releaseMessages = (tx: Tx, given: readonly GivenBack[], now: Date) 
     from ${rowsOf('g', { ...MESSAGE_REF, provider_message_id: 'text' }, given)}
     where m.team_id = g.team_id and m.id = g.message_id and m.status in ('queued', 'sent')`)
 
-/** Notes that messages which wait for another attempt were reported as sent at an earlier one. */
+/** Records that messages waiting for another attempt were reported as sent. */
 export const markSent = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.query(sql.prepared('mark_whatsapp_sent', object())`
     update whatsapp_messages set was_sent = true
@@ -62,7 +58,7 @@ export const markSent = (tx: Tx, refs: readonly MessageRef[]) =>
 
 const historyRow = messageRefRow.concat(row({ deferrals: number(), tried_since: string().nullable() }))
 
-/** How often messages were deferred since their attempts count, and since when. */
+/** Returns how often messages were deferred, and since when. */
 export const readDeferrals = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.any(sql.prepared('whatsapp_deferrals', historyRow)`
     select m.team_id, m.id as message_id, past.*
@@ -124,9 +120,7 @@ export type Acceptance = MessageRef & {
   wa_id: string | null
 }
 
-/**
- * Records that the provider accepted messages, in one statement. Values that are already stored don't change.
- */
+/** Records that the provider accepted messages, in one statement. Stored values don't change. */
 export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): Promise<void> {
   const types = { ...MESSAGE_REF, accepted_at: 'timestamptz', provider_message_id: 'text', wa_id: 'text' }
   await tx.query(sql.prepared('record_whatsapp_acceptances', object())`

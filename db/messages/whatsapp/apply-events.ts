@@ -1,8 +1,8 @@
 /**
  * Applies events to WhatsApp messages: stores each event once, records acceptance, raises the status, returns
- * messages to be sent again (give-back.ts), and records failures of a template. Any order, repeats and split
- * of the same events end in the same status and timeline. The acceptance time is the first one stored. Works
- * on sets, with the same few statements for any number of events, in the caller's transaction.
+ * messages to be sent again (give-back.ts), and records failures of a template, in the caller's transaction. Any
+ * order, repeats and split of the same events end in the same status and timeline. Works on sets, with the same few
+ * statements for any number of events.
  */
 
 import type { MessageEvent } from '../../channels/events/events.sql.ts'
@@ -29,16 +29,16 @@ import { higherStatus, statusOfEvent, type TemplateState, type WhatsappStatus } 
 import { type ReportedFinding, recordReportedFindings } from './templates.sql.ts'
 
 /**
- * An event, and the provider's ID of the message if known. The ID proves that the provider accepted it.
- * `wa_id`: the recipient's ID at the provider, if it differs from the number.
+ * An event, and the provider's ID of the message if known, which proves that the provider accepted it. `wa_id`: the
+ * recipient's ID at the provider, if it differs from the number.
  */
 export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null; wa_id?: string | null }
 
 export type ReportedStatus = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail'> & {
   ref: ReportedRef
   /**
-   * `held`: failed because of the sender, and sent again once that is fixed. `deferred`: failed temporarily,
-   * and sent again after a pause. If only this recipient must wait, the pause is at least `wait_seconds`.
+   * `held`: failed because of the sender, and sent again once that is fixed. `deferred`: failed temporarily, and sent
+   * again after a pause of at least `wait_seconds` if only this recipient must wait.
    */
   status: 'sent' | 'delivered' | 'read' | 'failed' | 'held' | 'deferred'
   wait_seconds?: number | undefined
@@ -53,13 +53,13 @@ export type ReportedStatus = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'd
   template?: { status: TemplateState | null } | undefined
 }
 
-/** Locked in one order by everyone, so that two transactions over the same rows cannot deadlock. */
+/** Locks rows in one order, so that two transactions can't deadlock. */
 async function lockedRows(tx: Tx, refs: readonly MessageRef[]) {
   const rows = refs.length > 0 ? await lockMessages(tx, refs) : []
   return new Map(rows.map((row) => [keyOf(row), row]))
 }
 
-/** Stores events and lifts their rows. Events that were stored before change nothing. @returns a result for each. */
+/** Stores events and raises their rows. Events that are already stored change nothing. @returns a result for each. */
 export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[]): Promise<EventResult[]> {
   return lift(tx, events, await lockedRows(tx, events))
 }
@@ -123,10 +123,7 @@ async function raise(tx: Tx, events: readonly WhatsappEvent[]): Promise<void> {
   if (moving.length > 0) await raiseStatuses(tx, moving)
 }
 
-/**
- * We send our own ID with each message, and its statuses contain it. A status with only the provider's ID may
- * be about another server's message.
- */
+/** A status that contains only the provider's ID and not ours may be about another server's message. */
 const FOREIGN = ignored('the status is of no message of ours')
 const OF_OTHER_NUMBER = ignored('the status is of a number that the message was not sent from')
 
@@ -185,9 +182,7 @@ async function applyKnown(
   ]
 }
 
-/**
- * Drops statuses of unknown messages from numbers that aren't ours, because another server sends from those.
- */
+/** Drops statuses of unknown messages from numbers that aren't ours: another server sends from those. */
 async function leaveOutForeign(tx: Tx, known: readonly Known[], results: EventResult[]): Promise<void> {
   const unknown = known.filter(({ index, number }) => results[index]?.kind === 'unknown' && number !== null)
   if (unknown.length === 0) return

@@ -1,7 +1,4 @@
-/**
- * The appliers for WhatsApp reports, by kind and in lock order, and their follow-up jobs. Run in the caller's
- * transaction.
- */
+/** The appliers for WhatsApp reports, by kind and in lock order, and their follow-up jobs. */
 import { deliveryFrom } from '../../channels/channels.sql.ts'
 import { queueOf } from '../../channels/queues.ts'
 import type { EventResult } from '../../delivery/reports/event-result.ts'
@@ -24,7 +21,7 @@ export const WHATSAPP_APPLIERS = {
   'whatsapp-template-facts': applyTemplateFacts,
 } as const
 
-/** Has messages sent again that the provider gave back, and templates listed that have changed, each team's once. */
+/** Enqueues returned messages again, and requests one sync per team with changed templates. */
 export async function followWhatsappReports(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reenqueue'> },
   results: readonly EventResult[],

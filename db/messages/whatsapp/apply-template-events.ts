@@ -1,7 +1,7 @@
 /**
- * Applies the provider's events about templates. They name an account and no team, so they apply to the
- * template with that name in each team of the account. Any order and repeats end in the same state. The
- * latest event counts. Within one second, the most restrictive does. Runs in the caller's transaction.
+ * Applies the provider's events about templates, in the caller's transaction. They name an account and no team, so
+ * they apply to the template with that name in each team of the account. The latest event counts. Within one second,
+ * the most restrictive does.
  */
 
 import { publish } from '../../channels/events/webhooks.ts'
@@ -27,7 +27,7 @@ export async function applyReportedTemplates(tx: Tx, news: readonly TemplateUpda
 }
 
 /**
- * Handles changes of template content. The events don't include the change.
+ * Handles changes of template content, which the events don't include.
  * @returns for each, the teams whose lists must be synced.
  */
 export async function applyTemplateChanges(
@@ -43,8 +43,7 @@ export async function applyTemplateChanges(
 }
 
 /**
- * Applies Meta's events about templates other than their states. A new category triggers a webhook and a
- * notice to the owners.
+ * Applies Meta's other events about templates. A new category triggers a webhook and a notice to the owners.
  * @returns a result for each.
  */
 export async function applyTemplateFacts(

@@ -12,9 +12,7 @@ type Json = Readonly<Record<string, unknown>>
 /** Counts entries that need no action, by kind. `hook`: entries about a number other than the hook's. */
 type Ignored = Record<'message' | 'status' | 'event' | 'hook', number>
 
-/**
- * The number of a hook. The owner of the app secret signs its posts, so they may only be about this number.
- */
+/** The number of a hook. The owner of the app secret signs its posts, so they may only be about this number. */
 export type HookScope = { phone_number_id: string; account_id: string; display_phone_number: string | null }
 
 type Cutting = { ignored: Ignored; stopWords: readonly string[] }
@@ -36,9 +34,7 @@ const TEMPLATE_MEMBERS = [
   ...['previous_category', 'new_category', 'correct_category', 'new_quality_score'],
 ]
 
-/**
- * The fields of a change about an account or a number, and the members to keep. None contains recipient data.
- */
+/** The fields of a change about an account or a number to keep. None contains recipient data. */
 export const ACCOUNT_FIELDS: readonly unknown[] = [
   ...['phone_number_quality_update', 'phone_number_name_update', 'account_update', 'account_alerts'],
   'business_capability_update',
@@ -55,7 +51,6 @@ const ACCOUNT_MEMBERS = [
   ...['rejection_reason', 'max_daily_conversations_per_business', 'max_daily_conversation_per_phone'],
   ...['max_phone_numbers_per_business', 'max_phone_numbers_per_waba', 'entity_type', 'entity_id'],
 ]
-/** Members that are objects, and their members to keep. */
 const ACCOUNT_PARTS = {
   alert_info: ['alert_severity', 'alert_status', 'alert_type', 'alert_description'],
   ban_info: ['waba_ban_state', 'waba_ban_date'],
@@ -84,7 +79,7 @@ const pick = (value: unknown, names: readonly string[]): Json =>
       )
     : {}
 
-/** The members that have something in them. */
+/** Returns the members that aren't empty. */
 const filled = (members: Readonly<Record<string, Json | readonly Json[]>>): Json =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => Object.keys(value).length > 0))
 
@@ -151,7 +146,6 @@ function isWithin(
   return account === account_id && named.every((digits) => digits === '' || digits === own)
 }
 
-/** How many entries a change has. */
 const sizeOf = ({ value }: Json): number => {
   const lists = isObject(value) ? [value.statuses, value.messages, value.user_preferences] : []
   return Math.max(1, lists.flat().filter(isObject).length)

@@ -1,6 +1,6 @@
 /**
- * Deletes a WhatsApp message without attempts, and its request if it was the last message. The team's account
- * is locked, so that two transactions can't delete the last two messages at once. Triggers update the stats.
+ * Deletes a WhatsApp message without attempts, and its request if it was the last message. The team's account is
+ * locked, so that two transactions can't delete the last two messages at once.
  */
 import { sql } from 'slonik'
 import { string } from 'yup'

@@ -10,7 +10,6 @@ import { row } from '../../postgres/rows.ts'
 import type { MessageRef } from './messages.sql.ts'
 import type { WhatsappEventKind } from './status.ts'
 
-/** One thing that happened to a message. */
 export type WhatsappEvent = MessageRef &
   Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail' | 'code'> & { kind: WhatsappEventKind }
 
@@ -26,8 +25,7 @@ export async function storeWhatsappEvents<E extends WhatsappEvent>(tx: Tx, event
 const eventRow = row({ kind: string(), occurred_at: string(), detail: string(), code: string().nullable() })
 
 /**
- * Returns a message's timeline, oldest first. Reports have a precision of one second. Within a second, events
- * are sorted by status.
+ * Returns a message's timeline, oldest first. Within a second, the precision of reports, events are sorted by status.
  */
 export const eventsOfMessage = (tx: Tx, teamId: string, id: string) =>
   tx.any(sql.type(eventRow)`

@@ -1,7 +1,6 @@
 /**
- * Returns messages to the queue that Meta accepted and then failed temporarily. A failure counts for the
- * attempt whose ID it names. A repeat, or a failure of an earlier attempt, sends nothing. Delivered messages
- * don't change. A message that has been deferred for too long fails.
+ * Requeues messages that Meta accepted and then failed temporarily. A failure counts for the attempt whose ID it
+ * names. Delivered messages don't change. A message that has been deferred for too long fails.
  */
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
@@ -16,8 +15,7 @@ import { keyOf, type MessageRef } from './messages.sql.ts'
 import { formsOf } from './number-forms.ts'
 
 /**
- * `held`: because of its sender, which is paused. `deferred`: because of itself, or its recipient
- * (`wait_seconds`).
+ * `held`: because of its sender, which is paused. `deferred`: because of itself, or its recipient (`wait_seconds`).
  */
 export type LateFailure = WhatsappEvent & {
   kind: 'held' | 'deferred'
@@ -25,7 +23,7 @@ export type LateFailure = WhatsappEvent & {
   wait_seconds?: number | undefined
 }
 
-/** While a failure is newer than this, its attempt may not be stored yet, in milliseconds. */
+/** While a failure is newer than this, its attempt may not be stored yet. */
 const RECORDING_MS = 30_000
 
 /** How long a message waits after its last failure, and whether it has been deferred for too long. */
@@ -42,7 +40,7 @@ export async function returnToQueue(
   }: { now: Date; read: (refs: readonly MessageRef[]) => Promise<ReadonlyMap<string, LockedMessage>> },
 ): Promise<{ results: EventResult[]; overdue: WhatsappEvent[] }> {
   if (failures.length === 0) return { results: [], overdue: [] }
-  // Locked once more, to be read as the batch's other events have left them.
+  // Read again, because the batch's other events have changed them.
   const rows = await read(failures)
   const found = failures.flatMap((failure, index): Found[] => {
     const row = rows.get(keyOf(failure))
@@ -77,8 +75,7 @@ export async function returnToQueue(
 }
 
 /**
- * Dates a failure at the start of its attempts at the earliest, because Meta's times have no fraction of a
- * second.
+ * Dates a failure at the start of its attempts at the earliest, because Meta's times have no fraction of a second.
  */
 const counted = (failure: LateFailure, { since }: LockedMessage): LateFailure => ({
   ...failure,
@@ -93,7 +90,7 @@ const isOfLatestAttempt = ({ row, provider_message_id }: Found): boolean =>
   (row.status === 'sent' || (row.status === 'queued' && !row.untaken)) &&
   (row.provider_message_id === null || row.provider_message_id === provider_message_id)
 
-/** How long each deferred message waits now, as after a response that defers it. */
+/** Returns how long each deferred message waits, as after a response that defers it. */
 async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<string, Wait>> {
   const deferred = found.filter(({ kind }) => kind === 'deferred')
   if (deferred.length === 0) return new Map()
@@ -115,7 +112,7 @@ async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<
   )
 }
 
-/** Pauses the recipients that Meta accepts no more messages for, as long as their messages wait. */
+/** Pauses the recipients that Meta accepts no more messages for. */
 async function pausePairs(
   tx: Tx,
   given: readonly Found[],

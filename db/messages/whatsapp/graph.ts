@@ -40,9 +40,7 @@ const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter
 const text = (value: unknown): string | null => storableId(value)
 
 /**
- * Sends one request.
- * @throws TokenRejected with Meta's message.
- * @throws RequestError unavailable without a response.
+ * Sends one request. @throws TokenRejected with Meta's message. @throws RequestError unavailable without a response.
  */
 async function request(
   { url, token }: NumberQuery,
@@ -97,8 +95,8 @@ async function appOf(query: NumberQuery): Promise<string | null> {
 }
 
 /**
- * True if the token's app receives the account's events. With `subscribe`, it is subscribed if necessary. A
- * POST for a subscribed app would remove the account's callback override.
+ * True if the token's app receives the account's events. With `subscribe`, it is subscribed if necessary. A POST for
+ * a subscribed app would remove the account's callback override.
  */
 async function isSubscribed(query: NumberQuery, subscribe: boolean): Promise<boolean> {
   const path = `${query.account_id}/subscribed_apps`
@@ -113,7 +111,7 @@ async function isSubscribed(query: NumberQuery, subscribe: boolean): Promise<boo
   return true
 }
 
-/** Where Meta sends events, by the level that it is set at. */
+/** Returns Meta's callback URL, by the level at which it is set. */
 const webhookOf = (given: unknown): NumberState['webhook'] => {
   if (!isObject(given)) return null
   const levels = ['phone_number', 'whatsapp_business_account', 'application']
@@ -123,10 +121,8 @@ const webhookOf = (given: unknown): NumberState['webhook'] => {
 }
 
 /**
- * Reads the state of a number.
  * @param subscribe subscribes our app to the account.
- * @throws TokenRejected if the token has no access to the number or account, or the number isn't in the
- * account.
+ * @throws TokenRejected if the token has no access to the number or account, or the number isn't in the account.
  * @throws RequestError unavailable
  */
 export async function askNumber(

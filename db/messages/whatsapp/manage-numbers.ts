@@ -1,6 +1,6 @@
 /**
  * Adds, checks, changes, pauses and removes numbers other than the default one. Requests to Meta run outside
- * transactions. An invalid token stores nothing.
+ * transactions.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -28,7 +28,6 @@ import {
 } from './numbers.sql.ts'
 import { openCredential, sealCredential } from './numbers.ts'
 
-/** Dependencies of the commands about numbers. */
 export type NumberTools = {
   /** Runs work in its own transaction. */
   run<T>(work: (by: By) => Promise<T>): Promise<T>
@@ -111,10 +110,7 @@ async function verified(...args: Parameters<typeof askNumber>): Promise<NumberSt
   }
 }
 
-/**
- * True if the number's events come to us, by the most specific callback URL. Null if Meta doesn't include
- * one.
- */
+/** True if the number's events come to us, by the most specific callback URL. Null if Meta includes none. */
 function isOurHook(webhook: NumberState['webhook'], name: string, site: string | null): boolean | null {
   const address = webhook?.phone_number ?? webhook?.whatsapp_business_account ?? webhook?.application
   if (address === undefined) return null
@@ -255,10 +251,10 @@ export async function checkNumber(
   }
 }
 
-/** Every number, the default one apart. */
+/** Lists all numbers except the default one. */
 export const listNumbers = (tx: Tx) => allNumbers(tx)
 
-/** A number with its hook, which it has only with an app secret. @throws RequestError not_found */
+/** Returns a number with its hook, if it has an app secret. @throws RequestError not_found */
 export async function showNumber(tx: Tx, secrets: Secrets, name: string) {
   const number = await requireNumber(tx, name)
   const { app_secret } = await requireCredentials(tx, name)

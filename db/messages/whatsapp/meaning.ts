@@ -1,7 +1,4 @@
-/**
- * Explains the provider's error codes, with the action that each needs. Pure. Source: providers, WhatsApp
- * errors.
- */
+/** Explains the provider's error codes, with the action that each needs. Source: providers, WhatsApp errors. */
 
 const MEANINGS: Readonly<Record<string, string>> = {
   130429: 'The number sends faster than the provider allows. It slows down automatically.',

@@ -11,7 +11,6 @@ import type { TemplateParts } from './template.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
-/** A request, stored once for all its recipients. */
 export type NewRequest = {
   team_id: string
   id: string
@@ -56,8 +55,8 @@ const MESSAGE = {
 const jobsRow = row({ jobs: number() })
 
 /**
- * Stores new requests with their messages, queued, charges for them (limits.ts, buildCharges) and stores their jobs, in
- * one statement. @returns how many jobs it stored.
+ * Stores new requests with their queued messages, charges and jobs, in one statement. @returns how many jobs it
+ * stored.
  */
 export const insertRequests = async (
   tx: Tx,
@@ -86,7 +85,7 @@ const storedKeyRow = row({
   first_id: string(),
 })
 
-/** The requests that teams have stored under these keys, each with the id of its first message that still exists. */
+/** Returns the requests that teams have stored under these keys, with the ID of the first existing message. */
 export const requestsByKeys = (tx: Tx, keys: readonly { team_id: string; key: string }[]) =>
   tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
     select r.team_id, r.idempotency_key, r.id as request_id, m.id as first_id
@@ -120,7 +119,7 @@ export const messageRow = row({
   /** The times from the request. Null for most messages. */
   scheduled_at: string().nullable(),
   expires_at: string().nullable(),
-  /** When its time comes, while it waits for that. */
+  /** When it becomes due. Null unless it is scheduled. */
   due_at: string().nullable(),
 })
 export type WhatsappRow = InferType<typeof messageRow>
@@ -152,8 +151,8 @@ export const messageColumns = sql.fragment`
   r.idempotency_key, r.http_request_id, m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id, m.wa_id,
   m.pricing, m.scheduled_at, m.expires_at, m.due_at`
 
-// Looks up each request by its key. With a join, the planner expects a page to be nearly everything that a
-// team of some thousands has, and reads and sorts it all.
+// Looks up each request by its key. With a join, the planner would read and sort all messages of a team with some
+// thousands.
 const withRequests = (messages: FragmentSqlToken) => sql.fragment`
   ${messages} m cross join lateral (
     select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r`
@@ -220,9 +219,9 @@ export type NumberMessageRow = InferType<typeof numberMessageRow> & { test: fals
 const defaultAccount = sql.fragment`(select account_id from whatsapp_numbers where name = 'default')`
 
 /**
- * Reads messages that the provider hasn't accepted and whose team can send, with their current template. The
- * lateral joins look each up by its key. With a small templates table that was never analyzed, the planner
- * scanned all messages of the team (30 of 20,000 took half a second).
+ * Reads messages that the provider hasn't accepted and whose team can send, with their current template. Each is
+ * looked up by its key. With a small templates table that was never analyzed, the planner scanned all messages of the
+ * team (30 of 20,000 took half a second).
  * @param columns further columns of `m` and of the number `n`.
  * @param number the condition on the number.
  */
@@ -267,7 +266,7 @@ export async function messagesToDeliver<T extends boolean = false>(
   return rows as readonly OutgoingWhatsappRow<T>[]
 }
 
-/** Those of other numbers' messages that wait to be sent, each with its own number. */
+/** Reads waiting messages of other numbers, each with its number. */
 export async function messagesOfNumbers(
   tx: Tx,
   refs: readonly MessageRef[],

@@ -1,6 +1,6 @@
 /**
- * Converts between the forms of a WhatsApp number with and without the digit that Brazil, Mexico and
- * Argentina put before mobile numbers. Meta's `wa_id` may use one form, and the client the other. Pure.
+ * Converts between the forms of a number with and without the digit that Brazil, Mexico and Argentina put before
+ * mobile numbers. Meta's `wa_id` may use one form, and the client the other. Pure.
  */
 
 const OTHER_FORMS: readonly (readonly [RegExp, string])[] = [

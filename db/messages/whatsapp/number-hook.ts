@@ -15,7 +15,7 @@ export const WEBHOOK_FIELDS: readonly string[] = [
   'user_preferences',
 ]
 
-/** Where events of the number arrive, as a path. */
+/** Returns the path of the number's hook. */
 export const hookPath = (name: string): string => `/hooks/whatsapp/${name}`
 
 const verifyData = (name: string): Buffer => Buffer.from(`verify/${name}`)

@@ -37,13 +37,13 @@ const sealedRow = row({
 })
 export type SealedNumber = { name: string; access_token: Buffer; app_secret: Buffer | null }
 
-/** The sealed credentials of every number that has some, locked until the transaction ends. */
+/** Locks the encrypted credentials of all numbers. */
 export const lockSealedNumbers = (tx: Tx): Promise<readonly SealedNumber[]> =>
   tx.any(sql.type(sealedRow)`
     select name, access_token, app_secret from whatsapp_numbers
     where access_token is not null order by name for update`)
 
-/** Stores credentials that were sealed with another key. */
+/** Stores credentials that were encrypted with another key. */
 export async function updateSealedNumbers(tx: Tx, rows: readonly SealedNumber[]): Promise<void> {
   const types = { name: 'text', access_token: 'bytea', app_secret: 'bytea' }
   await tx.query(sql.type(object())`
@@ -54,7 +54,6 @@ export async function updateSealedNumbers(tx: Tx, rows: readonly SealedNumber[])
 
 const idRow = row({ phone_number_id: string() })
 
-/** The numbers that an operator has paused. */
 export const pausedNumbers = (tx: Tx) =>
   tx.anyFirst(sql.prepared('paused_whatsapp_numbers', idRow)`
     select phone_number_id from whatsapp_numbers where paused_at is not null`)
@@ -83,7 +82,6 @@ const numberColumns = sql.fragment`
     where s.key = 'whatsapp:' || n.phone_number_id and s.paused_until > (select service_time())) as paused,
   n.subscribed, n.missing, n.checked_at`
 
-/** The numbers that aren't the default one, by name. */
 export const allNumbers = (tx: Tx) =>
   tx.any(sql.type(numberRow)`
     select ${numberColumns} from whatsapp_numbers n where n.name <> ${DEFAULT_NUMBER} order by n.name`)
@@ -143,10 +141,7 @@ export const updateNumber = (tx: Tx, name: string, change: NumberChange) =>
       messages_per_second = coalesce(${change.messages_per_second ?? null}::int, messages_per_second)
     where name = ${name}`)
 
-/**
- * Stores the result of a check.
- * @param said Meta's data about the number. Null if Meta rejected the token.
- */
+/** Stores the result of a check. @param said Meta's data about the number. Null if Meta rejected the token. */
 export const storeCheck = (
   tx: Tx,
   name: string,
@@ -174,14 +169,13 @@ export const storeCheck = (
       }
     where name = ${name}`)
 
-/** Pauses a number, or ends that. */
 export const setNumberPause = (tx: Tx, name: string, paused_at: Date | null) =>
   tx.query(sql.type(object())`
     update whatsapp_numbers set paused_at = ${paused_at && sql.timestamp(paused_at)} where name = ${name}`)
 
 const useRow = row({ teams: number(), waiting: number() })
 
-/** How many teams have the number, and how many messages wait for it. */
+/** Counts the teams that have the number, and the messages that wait for it. */
 export const useOfNumber = (tx: Tx, { name, phone_number_id }: { name: string; phone_number_id: string }) =>
   tx.one(sql.type(useRow)`
     select (select count(*) from teams where whatsapp_number = ${name}) as teams, (
@@ -241,7 +235,7 @@ export const waitingElsewhere = async (tx: Tx, teamId: string, phoneNumberId: st
       and phone_number_id is distinct from ${phoneNumberId}`)
 
 /**
- * Sets the templates to pending that the team's new account may not have.
+ * Sets the templates to pending that may not exist in the team's new account.
  * @param account null: the account of the default number.
  */
 export const suspendTemplates = (tx: Tx, teamId: string, account: string | null, now: Date) =>

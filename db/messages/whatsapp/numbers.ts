@@ -1,6 +1,6 @@
 /**
- * The numbers that WhatsApp messages are sent from. The default one belongs to the workers' settings, and has no
- * credentials in the database. Each other one is a row with its own, sealed with SECRET_KEY.
+ * The numbers that WhatsApp messages are sent from. The default one comes from the workers' settings. Each other one
+ * is a row with its own credentials, encrypted with SECRET_KEY.
  */
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
@@ -19,7 +19,7 @@ import { TEXTS } from './texts.ts'
 /** The encrypted columns of a number. */
 type Credential = 'access_token' | 'app_secret'
 
-/** A sealed credential opens for its own number and use only. */
+/** A credential can only be decrypted for its own number and use. */
 const aboutOf = (name: string, credential: Credential): string => `${name}/${credential}`
 
 export const sealCredential = (
@@ -29,7 +29,7 @@ export const sealCredential = (
   plain: Buffer,
 ): Buffer => secrets.encrypt('whatsapp', plain, aboutOf(name, credential))
 
-/** @throws Error if it was not sealed for this number and use with a key that we know. */
+/** @throws Error if it wasn't encrypted for this number and use with a key that we know. */
 export const openCredential = (
   secrets: Secrets,
   name: string,
@@ -38,8 +38,7 @@ export const openCredential = (
 ): Buffer => secrets.decrypt('whatsapp', sealed, aboutOf(name, credential))
 
 /**
- * Encrypts the credentials of all numbers with SECRET_KEY.
- * @returns the number of rows.
+ * Encrypts the credentials of all numbers with SECRET_KEY. @returns the number of rows.
  * @throws RequestError bad_request naming one that can't be decrypted.
  */
 export async function resealNumbers({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
@@ -62,8 +61,8 @@ export async function resealNumbers({ tx, secrets }: { tx: Tx; secrets: Secrets 
 }
 
 /**
- * Stores the number of a worker's settings, so that web and command line know its id and account.
- * @throws SettingsFault if it is stored as another number already.
+ * Stores the number of a worker's settings, so that web and CLI know its ID and account.
+ * @throws SettingsFault if it is already stored as another number.
  */
 export async function recordDefaultNumber(
   tx: Tx,

@@ -10,12 +10,8 @@ const LAST_SEEN_S = 60
 const KIND = 'whatsapp_texts'
 
 const oldWebRow = row({
-  /** True if a web process of 0.1.0 is running. */
   is_running: boolean(),
-  /**
-   * True if a 0.1.0 web process may have stored texts since the last purge. Null if no such process was ever
-   * seen.
-   */
+  /** True if a 0.1.0 web process may have stored texts since the last purge. Null if none was ever seen. */
   has_run: boolean().nullable(),
 })
 

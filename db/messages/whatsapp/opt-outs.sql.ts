@@ -1,11 +1,10 @@
-/** Rows of opt-outs from marketing, and the queries over them. */
+/** Rows of opt-outs from marketing. */
 import { sql } from 'slonik'
 import { boolean, string } from 'yup'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
-/** A recipient's opt-out or opt-in, for one team. */
 export type OptOutChange = { team_id: string; recipient: string; is_out: boolean; at: Date; by: string }
 
 const CHANGE = { team_id: 'uuid', recipient: 'text', is_out: 'bool', at: 'timestamptz', by: 'text' }
@@ -22,9 +21,8 @@ const changedRow = row({
 })
 
 /**
- * Stores changes. The latest change of a recipient counts. Within one second, the opt-out does. Changes older
- * than the stored one are dropped. The count makes PostgreSQL read `before` first, because a locking read
- * skips rows changed by its own statement.
+ * Stores changes. The latest change of a recipient counts. Within one second, the opt-out does. The count makes
+ * PostgreSQL read `before` first, because a locking read skips rows changed by its own statement.
  * @returns the stored changes.
  */
 export const storeOptOuts = (tx: Tx, changes: readonly OptOutChange[]) =>
@@ -75,7 +73,7 @@ export const messageRepliedTo = (tx: Tx, { id, number }: { id: string; number: s
     select team_id, recipient from whatsapp_messages
     where provider_message_id = ${id} and ${isFrom(number)}`)
 
-/** The teams that wrote to one of these forms of a number since then, each with the form that it wrote to last. */
+/** Returns the teams that wrote to one of these forms of a number since a time, with the form of the last message. */
 export const teamsThatWrote = (
   tx: Tx,
   { recipients, number, since }: { recipients: readonly string[]; number: string | null; since: Date },
@@ -96,7 +94,7 @@ const isFrom = (number: string | null) => sql.fragment`
 
 const idRow = row({ id: string() })
 
-/** The teams that send from a number, at most two. */
+/** Returns the teams that send from a number, at most two. */
 export const teamsOfNumber = (tx: Tx, number: string | null) =>
   tx.any(sql.type(idRow)`
     select t.id from teams t left join whatsapp_numbers n on n.name = coalesce(t.whatsapp_number, 'default')

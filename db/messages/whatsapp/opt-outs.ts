@@ -1,6 +1,6 @@
 /**
- * Opt-outs from a team's marketing messages, and opt-ins. Changes count by their own time: older ones are
- * dropped, and within one second the opt-out counts. Effective changes are sent as webhooks.
+ * Opt-outs from a team's marketing messages, and opt-ins. Changes count by their own time, and within one second the
+ * opt-out counts. Effective changes are sent as webhooks.
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
@@ -40,13 +40,10 @@ type ReportedOptOut = {
 
 const WROTE_WITHIN_MS = 30 * 24 * 3_600_000
 
-/** What reads the opt-outs of erased numbers. */
+/** Finds the opt-outs of erased numbers. */
 type Signatures = Pick<Secrets, 'signatures'>
 
-/**
- * Stores changes, and publishes the effective ones.
- * @param secrets opt-ins need it, to find opt-outs that were kept after an erasure.
- */
+/** Stores changes, and publishes the effective ones. @param secrets for opt-outs that were kept after an erasure. */
 export async function changeOptOuts(
   tx: Tx,
   changes: readonly OptOutChange[],
@@ -95,7 +92,7 @@ async function endsOfErased(
   return ends.filter(({ recipient }) => out.has(recipient))
 }
 
-/** The teams that it is meant for, and the recipient as they know it. */
+/** Returns the teams that a change is meant for, and the recipient as they know it. */
 async function teamsMeant(tx: Tx, { number, from, reply_to, occurred_at }: ReportedOptOut) {
   const replied = reply_to === null ? [] : await messageRepliedTo(tx, { id: reply_to, number })
   // An erased message no longer has the number.
@@ -140,9 +137,7 @@ const erasedNumbers = (secrets: Signatures, teamId: string, number: string): str
     .signatures('erasure', hashed(teamId, number), 32)
     .map((hash) => `${ERASED_PREFIX}${hash.toString('hex')}`)
 
-/**
- * Returns the messages whose recipients have opted out, in any form of their numbers, including erased ones.
- */
+/** Returns the messages whose recipients have opted out, in any form of their numbers, including erased ones. */
 export async function optedOutAmong<M extends { team_id: string; recipient: string }>(
   { tx, secrets }: { tx: Tx; secrets: Signatures },
   messages: readonly M[],

@@ -1,4 +1,4 @@
-/** Checks the values that a template is sent with. Lengths are Meta's. Pure. DECISIONS: Parameters. */
+/** Checks the values of a template's parameters. Lengths are Meta's. Pure. DECISIONS: Parameters. */
 import type { FieldError } from '../../errors.ts'
 import { codePoints } from '../../validation/strings.ts'
 import type { TemplateParts, TextPart } from './template.ts'
@@ -9,7 +9,6 @@ const LONGEST_MEDIA_URL = 2_048
 const LONGEST_COUPON_CODE = 20
 const LONGEST_PASSWORD = 15
 
-/** Returns the error of a value, or null. */
 function valueProblem(value: string, most: number): string | null {
   if (value === '') return 'must not be empty'
   if (codePoints(value) > most) return `must have at most ${most} characters`
@@ -23,7 +22,7 @@ function mediaProblem(value: string): string | null {
   return isHttps ? null : 'must be an https URL without spaces'
 }
 
-/** @param bound in degrees, to both sides. */
+/** @param bound the maximum of the absolute value, in degrees. */
 const degreesProblem = (bound: number) => (value: string) =>
   /^-?\d{1,3}(\.\d{1,20})?$/.test(value) && Math.abs(Number(value)) <= bound
     ? null
@@ -44,7 +43,7 @@ const HEADERS: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
   },
 }
 
-/** @param parts null of a template that no version after 0.1.0 has read yet. */
+/** @param parts null for a template that only 0.1.0 has read. */
 function checkOf(slot: string, parts: TemplateParts | null): Check {
   if (parts === null) return ANY
   const { header, body, buttons, one_time } = parts
@@ -53,7 +52,7 @@ function checkOf(slot: string, parts: TemplateParts | null): Check {
   if (button?.kind === 'code') return { most: LONGEST_COUPON_CODE }
   if (button) return { most: LONGEST_URL - button.own }
   const part = slot.startsWith('header:') ? header?.text : body
-  // The part's length binds it.
+  // Only the length of the whole part counts.
   if (part && slot in part.times) return { most: Number.POSITIVE_INFINITY }
   return (header && HEADERS[header.kind]?.[slot]) ?? ANY
 }
@@ -74,7 +73,6 @@ function lengthProblem(where: string, part: TextPart | undefined | null, values:
 
 type Values = Readonly<Record<string, string>>
 
-/** Returns the error of a template's parameters, or null. */
 export function parametersProblem(
   slots: readonly string[],
   parts: TemplateParts | null,

@@ -1,12 +1,8 @@
-/**
- * Deletes recipients' texts from stored WhatsApp posts, because web processes of 0.1.0 store complete posts.
- * A slice reads a bounded number of reports and bytes.
- */
+/** Deletes recipients' texts from stored WhatsApp posts, because web processes of 0.1.0 store complete posts. */
 import { rewriteReports, storedAfter } from '../../delivery/reports/reports.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { cutPost } from './cut-post.ts'
 
-/** Where the next slice starts. */
 type PurgeCursor = { after: string }
 
 /** Returns the part of a stored post to keep. Null means nothing, undefined means no change. */

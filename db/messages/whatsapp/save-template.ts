@@ -1,6 +1,5 @@
 /**
- * Reads and stores WhatsApp templates as the provider's own object. The stored variables are those of the
- * object. Templates that we can't send are stored too, and marked. Manual changes are in the audit log.
+ * Stores WhatsApp templates as the provider's own object. Templates that we can't send are stored too, and marked.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -33,13 +32,11 @@ export const templateView = (row: WhatsappTemplateRow) => ({
   category: row.category,
   status: row.status,
   slots: row.slots,
-  /** True if we can send a template of this shape. `unsupported` contains the reason if not. */
   supported: row.unsupported === null,
   unsupported: row.unsupported,
   fault: row.fault,
   created_at: row.created_at,
   updated_at: row.updated_at,
-  /** When the provider last listed it, or null. */
   synced_at: row.synced_at,
 })
 
@@ -67,7 +64,7 @@ function field(definition: Readonly<Record<string, unknown>>, name: string): str
   throw invalidField(name, `must be a string of 1 to ${LONGEST_NAME} characters`)
 }
 
-/** @throws RequestError bad_request naming the states that exist. */
+/** @throws RequestError bad_request naming the valid states. */
 function requireState(word: unknown): TemplateState {
   const state = typeof word === 'string' ? templateState(word) : null
   if (state) return state
@@ -95,10 +92,7 @@ export function readTemplate(definition: unknown): TemplateContent {
   }
 }
 
-/**
- * Stores a new template. A test team's template is approved, whatever its status.
- * @throws RequestError not_found for the team, bad_request
- */
+/** Stores a new template, approved for a test team. @throws RequestError not_found for the team, bad_request */
 export async function createWhatsappTemplate(
   by: Caller,
   teamId: string,

@@ -1,7 +1,4 @@
-/**
- * The query behind every search of WhatsApp messages: one filter, newest first, in pages. Pages by key, never
- * by offset or count. An unset filter adds no work.
- */
+/** The query behind every search of WhatsApp messages: one filter, newest first, in pages by key. */
 import { sql } from 'slonik'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
@@ -10,25 +7,21 @@ import { firstIdAt, spellingsOfId } from '../../validation/ids.ts'
 import { hasStatus, messageColumns, messageRow, messagesFrom } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
-/** Every part that is set has to fit. */
+/** All set filters must match. */
 export type MessageFilter = {
-  /** Numbers in E.164 form, of which one has to fit. */
+  /** Numbers in E.164 form, one of which must match. */
   recipients?: readonly string[] | undefined
-  /** The message's own id, its request's idempotency key or X-Request-Id, or the provider's id for it. */
+  /** The message's ID or provider ID, or its request's idempotency key or X-Request-Id. */
   id?: string | undefined
   status?: WhatsappStatus | undefined
-  /** Only scheduled messages. */
   scheduled?: boolean | undefined
   template_id?: string | undefined
-  /** Accepted at this time or later. */
   from?: Date | undefined
-  /** Accepted before this time. */
   to?: Date | undefined
 }
 
 /**
- * Returns a page of a team's matching messages, newest first. With `before`, only those after this ID in the
- * list.
+ * Returns a page of a team's matching messages, newest first. With `before`, only those after this ID in the list.
  */
 export async function messagesFound(
   tx: Tx,

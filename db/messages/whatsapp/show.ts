@@ -1,7 +1,4 @@
-/**
- * Shows WhatsApp messages to operators: a list, or one message with its timeline and, while it waits, its
- * next attempt. Read-only.
- */
+/** Shows WhatsApp messages to operators. */
 
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
@@ -18,7 +15,6 @@ import { TEXTS } from './texts.ts'
 
 export type ShownMessage = Awaited<ReturnType<typeof showMessage>>
 
-/** The times are only included if they were given. */
 const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow) => {
   const { scheduled_at, expires_at, ...rest } = row
   return { id, team_id, to: recipient, ...rest, ...shownTimes({ scheduled_at, expires_at }) }
@@ -37,7 +33,7 @@ export async function messageWithState({ tx, now }: At, teamId: string, id: stri
   const state = await deliveryState(tx, WHATSAPP, { team_id: teamId, id })
   const at = { id, state, recipient: row.recipient, now }
   const waiting = await waitingOf(tx, at, rows)
-  // Absent when nothing is left to deliver.
+  // Absent if nothing is left to deliver.
   return { message: { ...view(row), events, ...(waiting === null ? {} : { waiting }) }, state }
 }
 
@@ -45,7 +41,7 @@ export async function messageWithState({ tx, now }: At, teamId: string, id: stri
 export const showMessage = async (...args: Parameters<typeof messageWithState>) =>
   (await messageWithState(...args)).message
 
-/** A team's messages, newest first, at most `limit`. @throws RequestError not_found. */
+/** Lists a team's newest messages, at most `limit`. @throws RequestError not_found. */
 export async function listMessages(
   tx: Tx,
   teamId: string,

@@ -19,10 +19,7 @@ const ladder = createLadder<WhatsappStatus>(WHATSAPP_LADDER)
 /** Returns the status that an event can raise its row to, or `queued`, the lowest. */
 export const statusOfEvent = (kind: WhatsappEventKind): WhatsappStatus => ladder.statusOf(kind)
 
-/**
- * Returns the higher of two statuses. Proof of delivery overrides a failure, and a late `sent` changes
- * nothing.
- */
+/** Returns the higher of two statuses. Proof of delivery overrides a failure, and a late `sent` changes nothing. */
 export const higherStatus = ladder.higher
 
 /**

@@ -1,7 +1,4 @@
-/**
- * Recognizes the keywords that opt recipients out of marketing and in again, and the setting that adds some.
- * Pure.
- */
+/** Recognizes the keywords that opt recipients out of marketing and in again, and the setting that adds some. */
 import { string } from 'yup'
 import { commaList } from '../../process/config.ts'
 
@@ -29,10 +26,7 @@ export const stopWordsSetting = string().test(
 /** Returns the setting's keywords, normalized for comparison. */
 export const parseStopWords = (setting: string | undefined): string[] => commaList(setting).map(folded)
 
-/**
- * Returns the keyword of a text, in any case and with surrounding spaces.
- * @param added from `parseStopWords`.
- */
+/** Returns the keyword of a text, in any case and with surrounding spaces. @param added from `parseStopWords`. */
 export function findKeyword(text: unknown, added: readonly string[]): 'stop' | 'start' | null {
   if (typeof text !== 'string' || text.length > LONGEST_WORD) return null
   const word = folded(text)

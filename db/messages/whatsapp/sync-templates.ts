@@ -1,8 +1,7 @@
 /**
  * Syncs a team's templates with the provider's list through a worker, because only workers have access to the
- * provider. The same list shows which templates the team could add, and adds one. The request is made in one
- * transaction and awaited outside it. Templates that the provider doesn't list don't change, and are named in
- * the result.
+ * provider. The request is made in one transaction and awaited outside it. Templates that the provider doesn't list
+ * don't change, and are named in the result.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -27,13 +26,9 @@ import {
 } from './templates.sql.ts'
 import { TEXTS } from './texts.ts'
 
-/** How long to wait for a worker, in milliseconds. */
 const SYNC_TIMEOUT_MS = 30_000
 
-/**
- * The job that lists an account's templates. The default number needs a worker that is configured for it,
- * other numbers any worker.
- */
+/** The job that lists an account's templates. Only workers with its settings can do it for the default number. */
 const JOBS = { default: 'sync-whatsapp-templates', other: 'sync-whatsapp-number-templates' } as const
 
 type AvailableTemplate = Pick<TemplateContent, 'name' | 'language' | 'category'> & { status: string }
@@ -47,7 +42,7 @@ export function withoutOwn(
   return available.filter((each) => !has.has(keyOf(each)))
 }
 
-/** The result of a sync. `added`: the ID of the new template, null if the account has no such template. */
+/** `added`: the ID of the new template, null if the account has no such template. */
 export type SyncOutput = { missing: string[]; available?: AvailableTemplate[]; added?: string | null }
 
 type SyncPayload = Payload<typeof JOBS.default>
@@ -56,8 +51,7 @@ const keyOf = ({ name, language }: { name?: string | undefined; language?: strin
   `${name}/${withUnderscores(language ?? '')}`
 
 /**
- * Applies the list of an account, and the sync's `wish`.
- * @param account_id null: the account of the default number.
+ * Applies the list of an account, and the sync's `wish`. @param account_id null: the account of the default number.
  */
 export async function applyListing(
   tx: Tx,
@@ -96,9 +90,7 @@ const jobFor = async (tx: Tx, teamId: string) =>
 type Asking = Caller & { queue: Pick<Producer, 'enqueue'> }
 
 /**
- * Requests the list from a worker.
- * @returns the ID of the job. Null for a test team.
- * @throws RequestError not_found
+ * Requests the list from a worker. @returns the ID of the job. Null for a test team. @throws RequestError not_found
  */
 async function ask(
   { queue, ...by }: Asking,
@@ -112,11 +104,7 @@ async function ask(
   return { name, sync_id }
 }
 
-/**
- * Requests a sync from a worker. A test team has no templates at the provider.
- * @returns the ID of the job. Null for a test team.
- * @throws RequestError not_found
- */
+/** Requests a sync from a worker. @returns the ID of the job. Null for a test team. @throws RequestError not_found */
 export async function requestSync(by: Asking, teamId: string): Promise<string | null> {
   const { name, sync_id } = await ask(by, teamId, { wish: 'available' })
   if (sync_id !== null)
@@ -124,11 +112,13 @@ export async function requestSync(by: Asking, teamId: string): Promise<string | 
   return sync_id
 }
 
-/** Asks for the templates of a team's account. @returns as `requestSync` does. */
+/** Requests the templates of a team's account. @returns as `requestSync` does. */
 export const requestAvailable = async (by: Asking, teamId: string): Promise<string | null> =>
   (await ask(by, teamId, { wish: 'available' })).sync_id
 
-/** Asks to add a template of the team's account. @returns as `requestSync` does. @throws RequestError bad_request */
+/**
+ * Requests adding a template of the team's account. @returns as `requestSync` does. @throws RequestError bad_request
+ */
 export async function requestAdd(
   by: Asking,
   teamId: string,
@@ -156,7 +146,7 @@ export async function requestSyncs(
     await queue.enqueue(tx, await jobFor(tx, team_id), [{ team_id, sync_id: idNow() }])
 }
 
-/** Asks for a sync of each live team that has templates, as far as its account is known. @returns how many. */
+/** Requests a sync for each live team with templates whose account is known. @returns how many. */
 export async function requestAllSyncs(at: { tx: Tx; queue: Pick<Producer, 'enqueue'> }): Promise<number> {
   const teams = await teamsToSync(at.tx)
   await requestSyncs(at, teams)
@@ -164,8 +154,7 @@ export async function requestAllSyncs(at: { tx: Tx; queue: Pick<Producer, 'enque
 }
 
 /**
- * Returns the result of a team's sync. Null until a worker has done it.
- * @throws RequestError unavailable if it failed
+ * Returns the result of a team's sync. Null until a worker has done it. @throws RequestError unavailable if it failed
  */
 export async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncOutput | null> {
   const end = (await jobEnd(tx, JOBS.default, sync_id)) ?? (await jobEnd(tx, JOBS.other, sync_id))
@@ -183,20 +172,17 @@ async function outcomeOf(database: Database, teamId: string, sync_id: string): P
   throw new RequestError('unavailable', fill(TEXTS.noWorkerSynced, { seconds: SYNC_TIMEOUT_MS / 1_000 }))
 }
 
-/**
- * Waits for a requested sync, and returns the templates. Without one they haven't changed.
- * @throws RequestError unavailable
- */
+/** Waits for a sync, and returns the templates. Without one they haven't changed. @throws RequestError unavailable */
 export async function awaitSync(database: Database, teamId: string, sync_id: string | null) {
   const missing = sync_id === null ? [] : (await outcomeOf(database, teamId, sync_id)).missing
   return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing }
 }
 
-/** Waits for the templates of a team's account. @throws RequestError unavailable */
+/** Waits for the list of available templates. @throws RequestError unavailable */
 export const awaitAvailable = async (database: Database, teamId: string, sync_id: string | null) =>
   sync_id === null ? [] : ((await outcomeOf(database, teamId, sync_id)).available ?? [])
 
-/** Waits for a template that is added. @throws RequestError unavailable, not_found if the account has none like it */
+/** Waits for the added template. @throws RequestError unavailable, not_found if the account has no such template */
 export async function awaitAdded(
   database: Database,
   teamId: string,

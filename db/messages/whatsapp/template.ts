@@ -1,8 +1,7 @@
 /**
- * Derives a WhatsApp template's variables from the provider's object, and fills them when it is sent. A
- * template that can't be sent has a reason. Pure.
- * https://developers.facebook.com/documentation/business-messaging/whatsapp/templates/components
- * DECISIONS: Template states, Parameters.
+ * Derives a WhatsApp template's variables from the provider's object, and fills them when it is sent. Pure.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/templates/components DECISIONS: Template
+ * states, Parameters.
  */
 import { isObject } from '../../validation/fields.ts'
 import { codePoints } from '../../validation/strings.ts'
@@ -10,9 +9,7 @@ import { codePoints } from '../../validation/strings.ts'
 const MEDIA = ['image', 'video', 'document'] as const
 export type MediaKind = (typeof MEDIA)[number]
 
-/**
- * A text with variables: its length without them, how often each occurs, and the maximum length when filled.
- */
+/** A text with variables: its length without them, how often each occurs, and the maximum length when filled. */
 export type TextPart = { own: number; times: Readonly<Record<string, number>>; limit: number }
 
 /**
@@ -26,16 +23,13 @@ export type TemplateParts = {
   header: { kind: 'text' | MediaKind | 'location'; text?: TextPart } | null
   body: TextPart | null
   buttons: readonly ButtonPart[]
-  /** The names of slots, where the template names them. */
+  /** The names of variables, if the template names them. */
   names: Readonly<Record<string, string>>
-  /** Whether it is a one-time password. */
+  /** True for a one-time password. */
   one_time: boolean
 }
 
-/**
- * `url_buttons[k - 1]` is the position of `url:k`, as version 0.1.0 reads it. `unsupported`: why it can't be
- * sent, or null.
- */
+/** `url_buttons[k - 1]` is the position of `url:k` in 0.1.0. `unsupported`: why it can't be sent, or null. */
 export type TemplateShape = {
   slots: string[]
   url_buttons: number[]
@@ -48,7 +42,7 @@ type Json = Readonly<Record<string, unknown>>
 /** Why a template can't be sent. Thrown and caught in this file only. */
 class Unsupported extends Error {}
 
-/** A word of the object, upper case, for comparison. */
+/** Returns a word of the object in upper case, for comparison. */
 const word = (value: unknown): string => (typeof value === 'string' ? value.toUpperCase() : '')
 
 // Buttons without parameters.
@@ -111,7 +105,7 @@ function headerPart(component: Json): Part {
 /** True for a one-time password template before the provider fills in its body and its button's URL. */
 const isOneTimePassword = ({ category }: Json): boolean => word(category) === 'AUTHENTICATION'
 
-/** The provider writes the body of a one-time password. The code is its only variable. */
+/** The provider fills in the body of a one-time password. The code is its only variable. */
 function bodyPart({ text: given }: Json, definition: Json): Part {
   const written = given === undefined && isOneTimePassword(definition) ? '{{1}}' : given
   const { slots, names, text } = slotsIn(written, { scope: 'body', where: 'body', limit: LONGEST_BODY })
@@ -119,7 +113,7 @@ function bodyPart({ text: given }: Json, definition: Json): Part {
 }
 
 /**
- * Returns a button that needs a value, with the name of its variable if that has one. Null for a static button.
+ * Returns a button that needs a value, with its variable's name if it has one. Null for a static button.
  * @throws Unsupported for others.
  */
 function buttonPart(
@@ -178,7 +172,7 @@ function partsOf(definition: Json): Part[] {
   })
 }
 
-/** True for what version 0.1.0 can't send. Its processes neither accept nor deliver messages of such templates. */
+/** True for templates that 0.1.0 can't send. Its processes neither accept nor deliver messages of such templates. */
 export function hasNewParts(parts: TemplateParts | null): boolean {
   if (parts === null) return false
   const { header, buttons, names } = parts

@@ -1,4 +1,4 @@
-/** Rows of WhatsApp templates, and the queries over them. */
+/** Rows of WhatsApp templates. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { ofTestTeam, REF } from '../../channels/channel.sql.ts'
@@ -30,7 +30,7 @@ const templateRow = row({
 })
 export type WhatsappTemplateRow = InferType<typeof templateRow>
 
-/** What version 0.1.0 reads as the reason why a template can't be sent. Later versions read no reason. */
+/** The reason that 0.1.0 reads for a template it can't send. Later versions ignore it. */
 const NEWER = 'a newer version sends it'
 const reasonFor = ({ unsupported, parts }: TemplateContent): string | null =>
   unsupported ?? (hasNewParts(parts) ? NEWER : null)
@@ -40,7 +40,6 @@ const templateColumns = sql.fragment`
   nullif(t.unsupported, ${NEWER}) as unsupported, t.fault, t.created_at, t.updated_at, t.synced_at, t.quality,
   t.announced_category`
 
-/** A template as read from the provider's object. */
 export type TemplateContent = TemplateShape &
   Pick<WhatsappTemplateRow, 'name' | 'language' | 'category' | 'status' | 'definition'>
 
@@ -85,7 +84,7 @@ const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'parts
 )
 export type SendableTemplate = InferType<typeof sendableRow>
 
-/** Returns what accepting needs of teams' templates. */
+/** Returns the data of teams' templates that accepting needs. */
 export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; id: string }[]) {
   const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, { team_id, id }]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
@@ -117,9 +116,8 @@ export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[
 export type ReportedFinding = MessageRef & { status: TemplateState | null; fault: string; occurred_at: Date }
 
 /**
- * Stores the failures that reports show for the templates of messages, in one statement. The latest counts,
- * by the provider's times, which have no fraction of a second. Failures older than the stored state are
- * dropped.
+ * Stores the failures that reports show for the templates of messages, in one statement. The latest counts, by the
+ * provider's times, which have no fraction of a second.
  */
 export async function recordReportedFindings(tx: Tx, findings: readonly ReportedFinding[], now: Date) {
   const types = { ...MESSAGE_REF, status: 'text', fault: 'text', occurred_at: 'timestamptz' }
@@ -147,8 +145,7 @@ export async function recordReportedFindings(tx: Tx, findings: readonly Reported
 }
 
 /**
- * An event of Meta about a template. It names no team, so it applies to each live team of the account that
- * has a template with this name.
+ * An event of Meta about a template. It applies to each live team of the account that has a template with this name.
  */
 export type TemplateChange = {
   name: string
@@ -168,8 +165,8 @@ export const withUnderscores = (language: string): string => language.replaceAll
 const CHANGE = { name: 'text', language: 'text', account_id: 'text', number: 'text' }
 
 /**
- * True if `c` is about the template `t`. Teams of the default number belong to its account. While that isn't
- * known, they match accounts that no number has.
+ * True if `c` is about the template `t`. Teams of the default number belong to its account. While that isn't known,
+ * they match accounts that no number has.
  */
 const isMeant = sql.fragment`
   t.name = c.name and replace(t.language, '-', '_') = c.language and not ${ofTestTeam} and exists (
@@ -189,7 +186,7 @@ const meantRow = row({
 const compared = <C extends TemplateChange>(changes: readonly C[]): C[] =>
   changes.map((change) => ({ ...change, language: withUnderscores(change.language) }))
 
-/** Which live teams have templates that changes are about, each with the change. */
+/** Returns the live teams with templates that changes are about, each with the change. */
 export const teamsWithTemplates = (tx: Tx, changes: readonly TemplateChange[]) =>
   tx.any(sql.prepared('teams_with_whatsapp_templates', meantRow)`
     select distinct t.team_id, c.name, c.language, c.account_id, c.number
@@ -198,8 +195,8 @@ export const teamsWithTemplates = (tx: Tx, changes: readonly TemplateChange[]) =
 const namedRow = meantRow.omit(['team_id'])
 
 /**
- * Sets the reported states, in one statement. Events older than the stored state are dropped. The latest
- * event counts. Within one second, the precision of the provider's times, the most restrictive does.
+ * Sets the reported states, in one statement. The latest event counts. Within one second, the precision of the
+ * provider's times, the most restrictive does.
  * @returns the events that match a template, changed or not.
  */
 export async function applyTemplateUpdates(tx: Tx, news: readonly TemplateUpdate[], now: Date) {
@@ -227,7 +224,7 @@ export async function applyTemplateUpdates(tx: Tx, news: readonly TemplateUpdate
 
 const teamRow = row({ team_id: string() })
 
-/** The live teams that have templates, of accounts that can be listed. */
+/** Returns the live teams with templates whose accounts can be listed. */
 export const teamsToSync = (tx: Tx) =>
   tx.anyFirst(sql.type(teamRow)`
     select o.id as team_id
@@ -242,8 +239,8 @@ const CONTENT = {
 }
 
 /**
- * Updates a team's templates from the provider's list, by name and language. A state reported after the list
- * was requested stays.
+ * Updates a team's templates from the provider's list, by name and language. A state reported after the list was
+ * requested stays.
  * @param account_id the account of the list. Null: that of the default number.
  * @returns the templates in the list that exist.
  */
@@ -270,7 +267,7 @@ export const refreshTemplates = (
     where t.team_id = ${teamId} and t.name = c.name and t.language = c.language
     returning ${templateColumns}`)
 
-/** Meta's data about a template other than its state, with its time. `category`: the new category. */
+/** Meta's other data about a template, with its time. `category`: the new category. */
 export type TemplateFacts = TemplateChange & {
   category?: string
   announced_category?: string
@@ -281,10 +278,7 @@ const categorizedRow = templateRow
   .pick(['team_id', 'id', 'name', 'language', 'category'])
   .concat(row({ was: string().nullable(), has_listeners: boolean() }))
 
-/**
- * Stores Meta's data about templates of this name.
- * @returns each matching template, with its previous category.
- */
+/** Stores Meta's data about templates of this name. @returns each matching template, with its previous category. */
 export const storeTemplateFacts = (tx: Tx, facts: TemplateFacts, now: Date) => {
   const { category = null, announced_category = null, quality = null } = facts
   const at = sql.timestamp(facts.occurred_at)
