@@ -1,4 +1,4 @@
-/** Rows of the audit trail, and the queries over them. They are only ever added. */
+/** Rows of the audit log, which never change. */
 import { sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
@@ -24,7 +24,6 @@ export const insertAuditEntry = (tx: Tx, entry: Omit<AuditRow, 'created_at'>, no
       ${sql.timestamp(now)})`)
 
 const broadcastEntryRow = row({ actor: string(), action: string(), created_at: string() })
-/** A manual action on one object. */
 export type BroadcastEntryRow = InferType<typeof broadcastEntryRow>
 
 /** Lists the actions on one broadcast, newest first. @param actions full names, such as `broadcast.pause`. */

@@ -1,17 +1,13 @@
 /**
- * Writes the audit log: actions of users on the dashboard and of operators at the CLI, in the transaction of
- * the change. Use cases call it, so that a change has the same entry everywhere. Entries contain no secrets
- * and no message content, and never change.
+ * Writes the audit log: actions of users on the dashboard and of operators at the CLI, in the transaction of the
+ * change. Entries contain no secrets and no message content, and never change.
  */
 import type { At } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
 import { storableWords } from '../../validation/words.ts'
 import { insertAuditEntry } from './audit.sql.ts'
 
-/**
- * The author of an action: an email address, `cli`, the prefix of a client's credential, or `recipient` for a
- * link.
- */
+/** An email address, `cli`, the prefix of a client's credential, or `recipient` for a link. */
 export type Actor = string
 
 export type AuditEntry = {
@@ -24,13 +20,10 @@ export type AuditEntry = {
   detail?: string
 }
 
-/** A transaction with an actor. A use case that changes something writes its own audit entry in it. */
+/** A transaction with an actor. */
 export type By = At & { actor: Actor }
 
-/**
- * Like `By`, for actions that also have other callers. Null: an API client, the service itself, or a
- * background job.
- */
+/** Like `By`, for actions that also have other callers. Null: a client, the service or a background job. */
 export type Caller = At & { actor: Actor | null }
 
 /** Adds an entry to the audit log. Does nothing without an actor. */

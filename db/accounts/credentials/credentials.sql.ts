@@ -1,4 +1,4 @@
-/** Rows of api_keys, sessions and users, and the queries over them. Read before the team is known. */
+/** Rows of api_keys, sessions and users. Read before the team is known. */
 import { sql } from 'slonik'
 import { array, type InferType, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
@@ -7,7 +7,6 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
 import { ROLES, type Role } from '../members/roles.ts'
 
-/** The scopes an API key may carry. */
 export const SCOPES = [
   'contacts:read',
   'contacts:write',
@@ -24,7 +23,7 @@ const principalRow = row({
   team_id: string(),
   scopes: array(string()),
   domain: string().nullable(),
-  /** The address of a session's user. Null for a key. */
+  /** The email address of a session's user. Null for a key. */
   person: string().nullable(),
   /** The hour of its last use. Null for a session, whose use isn't recorded. */
   last_used_at: string().nullable(),
@@ -35,10 +34,7 @@ export type PrincipalRow = InferType<typeof principalRow>
 const wanted = (hashes: readonly string[]) => sql.fragment`
   (select decode(hash, 'hex') from unnest(${sql.array(hashes, 'text')}) as w (hash))`
 
-/**
- * Finds API keys by their hashes in hex, in one statement. Excludes revoked and expired keys, and those of a
- * suspended team.
- */
+/** Finds API keys by their hashes in hex. Excludes revoked and expired keys, and those of a suspended team. */
 export const principalsByKeys = (tx: Tx, hashes: readonly string[], now: Date) =>
   tx.any(sql.prepared('principals_by_keys', principalRow)`
     select encode(k.hash, 'hex') as hash, k.id, k.team_id, k.scopes, k.domain, null::text as person, k.last_used_at
@@ -50,8 +46,8 @@ const scopesFor = (scopes: readonly Scope[]) => sql.fragment`${sql.array(scopes,
 const READING = SCOPES.filter((scope) => scope.endsWith(':read'))
 
 /**
- * Finds session tokens likewise. A token has every scope of its team. If its user is a viewer, or was when
- * creating it, it only reads. Tokens of users who have left aren't found (DECISIONS: Session scope).
+ * Finds session tokens likewise. A token has every scope of its team. If its user is a viewer, or was when creating
+ * it, it only reads (DECISIONS: Session scope).
  */
 export const principalsBySessions = (tx: Tx, hashes: readonly string[], now: Date) =>
   tx.any(sql.prepared('principals_by_sessions', principalRow)`
@@ -80,7 +76,6 @@ type NewKey = Pick<KeyRow, 'id' | 'name' | 'prefix' | 'domain'> & {
   expires_at: Date | null
 }
 
-/** Stores an API key as its digest. */
 export const insertKey = (tx: Tx, teamId: string, key: NewKey, now: Date) =>
   tx.query(sql.unsafe`
     insert into api_keys (id, team_id, name, prefix, hash, scopes, domain, created_at, expires_at)
@@ -100,15 +95,12 @@ const keyRow = row({
 })
 export type KeyRow = InferType<typeof keyRow>
 
-/** A team's API keys, revoked ones too, oldest first. */
 export const keysOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(keyRow)`
     select id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at
     from api_keys where team_id = ${teamId} order by id`)
 
-/**
- * Revokes a key. Repeating it keeps the first time. @returns the key, or null if the team has no such key.
- */
+/** Revokes a key. Repeating it keeps the first time. @returns the key, or null if the team has no such key. */
 export const revokeKey = (tx: Tx, teamId: string, id: string, now: Date) =>
   tx.maybeOne(sql.type(keyRow)`
     update api_keys set revoked_at = coalesce(revoked_at, ${sql.timestamp(now)})
@@ -116,8 +108,8 @@ export const revokeKey = (tx: Tx, teamId: string, id: string, now: Date) =>
     returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
 
 /**
- * Sets a key to expire at `end`, or at its own time if that is earlier.
- * @returns the key, or null if the team has no such active key.
+ * Sets a key to expire at `end`, or at its own time if that is earlier. @returns the key, or null without such an
+ * active key.
  */
 export const expireKey = (tx: Tx, teamId: string, id: string, { end, now }: { end: Date; now: Date }) =>
   tx.maybeOne(sql.type(keyRow)`
@@ -126,10 +118,7 @@ export const expireKey = (tx: Tx, teamId: string, id: string, { end, now }: { en
       and (expires_at is null or expires_at > ${sql.timestamp(now)})
     returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
 
-/**
- * Creates the user with this email if necessary, and makes the user a member of the team.
- * @returns the user's ID.
- */
+/** Creates the user if necessary, and makes the user a member of the team. @returns the user's ID. */
 export async function upsertMember(
   tx: Tx,
   teamId: string,
@@ -145,7 +134,6 @@ export async function upsertMember(
   return id
 }
 
-/** Stores a session token as its digest. */
 export const insertSession = (
   tx: Tx,
   teamId: string,
@@ -170,8 +158,8 @@ const sessionRow = row({
 export type SessionRow = InferType<typeof sessionRow>
 
 /**
- * Lists a team's session tokens that haven't expired, including revoked ones, oldest first. With `userId`,
- * those of one user. Users appear with the address that this team entered.
+ * Lists a team's session tokens that haven't expired, including revoked ones, oldest first. With `userId`, those of
+ * one user. Users appear with the address that this team entered.
  */
 export const sessionsOfTeam = (tx: Tx, teamId: string, now: Date, userId?: string) =>
   tx.any(sql.type(sessionRow)`
@@ -200,7 +188,7 @@ export const revokeSessions = (tx: Tx, teamId: string, choice: SessionChoice, no
     where s.team_id = ${teamId} and ${chosen(choice)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}
     returning s.id, (select email from users u where u.id = s.user_id) as user, s.role, s.created_at, s.expires_at, s.revoked_at`)
 
-/** Deletes sessions that expired before `before`, at most `limit`. @returns how many. */
+/** @returns how many it deleted. */
 export async function deleteExpiredSessions(tx: Tx, before: Date, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from sessions where id in (

@@ -1,6 +1,6 @@
 /**
- * Issues API keys and session tokens. Only the response contains the credential. Its digest is stored
- * (DECISIONS: Key format), with an audit entry.
+ * Issues API keys and session tokens. Only the response contains the credential. Its digest is stored (DECISIONS: Key
+ * format).
  */
 
 import { invalidField, RequestError } from '../../errors.ts'
@@ -24,13 +24,12 @@ import {
 } from './credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 
-/** How long a session token lives, in milliseconds. */
 export const SESSION_LENGTH_MS = 30 * 86_400_000
 
 type KeyRequest = {
   name: string
   scopes: readonly string[]
-  /** The only domain it can send from. Null: any domain of the team. */
+  /** The only domain it can send from, or null. */
   domain: string | null
   expires_at: Date | null
 }
@@ -48,9 +47,8 @@ function checkScopes(given: readonly string[]): Scope[] {
 }
 
 /**
- * Returns the ASCII form of the domain that a key is limited to. It must be one of the team's, because a key
- * for a mistyped domain could never send.
- * @throws RequestError bad_request.
+ * Returns the ASCII form of the domain that a key is limited to. A key for a mistyped domain could never send.
+ * @throws RequestError bad_request if the team doesn't have it.
  */
 async function boundDomain(tx: Tx, teamId: string, given: string): Promise<string> {
   const name = domainToAscii(given)
@@ -65,7 +63,7 @@ function assertFuture(expires_at: Date | null, now: Date): void {
   throw invalidField('expires', fill(TEXTS.expiryPast, { time: expires_at.toISOString() }))
 }
 
-/** Stores a new key and its line in the audit log. @returns the key, which is shown only now */
+/** Stores a new key and its entry in the audit log. @returns the key, which is only shown now */
 async function storeKey(by: By, teamId: string, request: KeyRequest, action: 'key.create' | 'key.rotate') {
   const { name, scopes, domain, expires_at } = request
   const id = idNow()
@@ -85,7 +83,7 @@ async function storeKey(by: By, teamId: string, request: KeyRequest, action: 'ke
   return { id, key, name, scopes, domain, expires_at: expires_at?.toISOString() ?? null }
 }
 
-/** @throws RequestError not_found, or bad_request for a field that cannot be. */
+/** @throws RequestError not_found, or bad_request for an invalid field. */
 export async function issueKey(by: By, teamId: string, request: KeyRequest) {
   const { tx, now } = by
   checkName(request.name)
@@ -97,12 +95,12 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest) {
   return storeKey(by, teamId, { name, scopes, domain, expires_at }, 'key.create')
 }
 
-/** How long a rotated key keeps working, in milliseconds. */
+/** How long a rotated key keeps working. */
 const OVERLAP_MS = 86_400_000
 
 /**
- * Replaces an active key with one of the same name, scopes and domain. The old key expires 24 hours later, or
- * at its own time if that is earlier.
+ * Replaces an active key with one of the same name, scopes and domain. The old key expires 24 hours later, or at its
+ * own time if that is earlier.
  * @throws RequestError not_found, invalid_state
  */
 export async function rotateKey(by: By, teamId: string, id: string, expires_at: Date | null) {
@@ -122,8 +120,7 @@ export async function rotateKey(by: By, teamId: string, id: string, expires_at: 
 }
 
 /**
- * Creates a session token for the team for 30 days. With `user`, for that user, who becomes a member if
- * necessary.
+ * Creates a session token for the team for 30 days. With `user`, for that user, who becomes a member if necessary.
  * @throws RequestError not_found, or bad_request if `user` isn't an email address.
  */
 export async function issueSession(by: By, teamId: string, user: string | null) {

@@ -1,6 +1,6 @@
 /**
- * Revokes API keys and session tokens: one, those of a user, or all of a team. Every process rejects them
- * from the next request on, because no credential is cached. The audit log records who revoked them.
+ * Revokes API keys and session tokens: one, those of a user, or all of a team. Every process rejects them from the
+ * next request on, because no credential is cached.
  */
 
 import { invalidField, RequestError } from '../../errors.ts'
@@ -11,7 +11,7 @@ import { requireTeam } from '../teams/view.ts'
 import { TEXTS } from '../texts.ts'
 import { type KeyRow, revokeKey, revokeSessions, type SessionRow } from './credentials.sql.ts'
 
-/** Ends an API key at once. @throws RequestError not_found. */
+/** @throws RequestError not_found. */
 export async function endKey(by: By, teamId: string, id: string): Promise<KeyRow> {
   await requireTeam(by.tx, teamId)
   const key = await revokeKey(by.tx, teamId, id, by.now)
@@ -21,7 +21,6 @@ export async function endKey(by: By, teamId: string, id: string): Promise<KeyRow
   return key
 }
 
-/** Exactly one field selects the sessions. */
 type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: boolean | undefined }
 
 function identityOf(user: string): string {
@@ -39,10 +38,9 @@ function choiceOf({ id, user, all = false }: RevokeWish): Parameters<typeof revo
 }
 
 /**
- * Revokes the selected sessions.
- * @returns those that were still valid.
- * @throws RequestError bad_request unless exactly one field is set. not_found for the team, or for an ID
- * without a valid session.
+ * @returns the revoked sessions that were still valid.
+ * @throws RequestError bad_request unless exactly one field is set. not_found for the team, or for an ID without a
+ * valid session.
  */
 export async function endSessions(by: By, teamId: string, wish: RevokeWish): Promise<readonly SessionRow[]> {
   const choice = choiceOf(wish)

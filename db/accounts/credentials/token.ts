@@ -1,6 +1,6 @@
 /**
- * The format of API keys (`hg_…`) and session tokens (`hgs_…`): 32 random bytes in base62 and a checksum, so
- * that a mistyped one is rejected without a query (DECISIONS: Key format). Pure, except for the random bytes.
+ * The format of API keys (`hg_…`) and session tokens (`hgs_…`): 32 random bytes in base62 and a checksum, so that a
+ * mistyped one is rejected without a query (DECISIONS: Key format).
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -32,7 +32,7 @@ export function makeCredential(kind: CredentialKind): string {
   return body + checksum(body)
 }
 
-/** The kind of a well-formed credential, or null for anything else, a typo included. */
+/** Returns the kind of a well-formed credential, or null. */
 export function credentialKind(text: string): CredentialKind | null {
   const [, prefix, body, tail] = FORM.exec(text) ?? []
   if (prefix === undefined || body === undefined || checksum(prefix + body) !== tail) return null

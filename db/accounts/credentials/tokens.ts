@@ -1,7 +1,6 @@
 /**
- * Session tokens that members create for themselves. Only the response contains the token. It has the
- * permissions that its user had at its creation and still has, for 30 days. It ends when the user leaves the
- * team, or a member revokes it (credentials.sql.ts). The audit log records creation and revocation.
+ * Session tokens that members create for themselves, for 30 days. A token has the permissions that its user had at
+ * its creation and still has. It ends when the user leaves the team, or a member revokes it.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -19,7 +18,7 @@ import { credentialHash, makeCredential } from './token.ts'
 const MAX_TOKENS = 20
 
 /**
- * @param role the user's role in the current session. The token never has more.
+ * @param role the user's role in the current session, the highest role of the token.
  * @throws RequestError bad_request if the user isn't a member.
  */
 export async function makeToken(
@@ -45,10 +44,7 @@ export async function makeToken(
   return { token, expires_at: expires_at.toISOString() }
 }
 
-/**
- * Lists the tokens that a user can see in a team, including revoked ones, newest first: an owner all, others
- * their own.
- */
+/** Lists the tokens that a user can see in a team, newest first: an owner all, others their own. */
 export const tokensFor = async (
   { tx, now }: Pick<By, 'tx' | 'now'>,
   teamId: string,
@@ -56,10 +52,7 @@ export const tokensFor = async (
 ): Promise<readonly SessionRow[]> =>
   (await sessionsOfTeam(tx, teamId, now, role === 'owner' ? undefined : user_id)).toReversed()
 
-/**
- * Revokes a token. Owners can revoke all tokens of the team, other members only their own.
- * @throws RequestError not_found.
- */
+/** Revokes a token. Members other than owners can only revoke their own. @throws RequestError not_found. */
 export async function endToken(
   by: By,
   teamId: string,

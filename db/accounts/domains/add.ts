@@ -1,7 +1,7 @@
 /**
- * Adds, shows and removes a team's sending domains. Names are stored in ASCII form, once per team, each with
- * its own DKIM key. The plan's domains_limit is never exceeded, even by concurrent calls. Emails of a removed
- * domain are kept. Changes are in the audit log. verify.ts queries DNS.
+ * Adds, shows and removes a team's sending domains. Names are stored in ASCII form, once per team, each with its own
+ * DKIM key. The plan's domains_limit is never exceeded, even by concurrent calls. Emails of a removed domain are
+ * kept.
  */
 
 import { invalidField, RequestError } from '../../errors.ts'
@@ -31,14 +31,14 @@ export const domainView = (row: DomainRow, returnDomain: string | null) => ({
   dns_records: dnsRecords(row, returnDomain),
 })
 
-/** The name in the form that is stored and compared. @throws RequestError bad_request. */
+/** Returns the name in ASCII form. @throws RequestError bad_request. */
 function domainName(given: string): string {
   const name = domainToAscii(given)
   if (name === null) throw invalidField('name', fill(TEXTS.notDomain, { given: JSON.stringify(given) }))
   return name
 }
 
-/** The team's domain of this name. @throws RequestError not_found. */
+/** @throws RequestError not_found. */
 export async function requireDomain(tx: Tx, teamId: string, given: string): Promise<DomainRow> {
   const name = domainName(given)
   await requireTeam(tx, teamId)
@@ -47,7 +47,7 @@ export async function requireDomain(tx: Tx, teamId: string, given: string): Prom
   return row
 }
 
-/** @throws RequestError quota_exceeded when the plan allows no more domains. */
+/** @throws RequestError quota_exceeded if the plan allows no more domains. */
 async function checkRoom(tx: Tx, teamId: string): Promise<void> {
   const { plan, domains_limit: limit, domains } = await readDomainQuota(tx, teamId)
   if (limit === null || domains < limit) return
@@ -56,8 +56,8 @@ async function checkRoom(tx: Tx, teamId: string): Promise<void> {
 
 /**
  * Adds a domain as pending, or as verified on the operator's request or in a test team.
- * @throws RequestError bad_request for an invalid name or one that the team has. quota_exceeded if the plan
- * allows no more.
+ * @throws RequestError bad_request for an invalid name or one that the team has. quota_exceeded if the plan allows no
+ * more.
  */
 export async function addDomain(
   { secrets, ...by }: By & { secrets: Secrets },
@@ -79,7 +79,7 @@ export async function addDomain(
   })
 }
 
-/** Removes a domain with its key. @throws RequestError not_found. */
+/** @throws RequestError not_found. */
 export async function removeDomain(by: By, teamId: string, given: string): Promise<DomainRow> {
   const { name } = await requireDomain(by.tx, teamId, given)
   const row = await deleteDomain(by.tx, teamId, name)

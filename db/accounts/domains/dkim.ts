@@ -1,6 +1,6 @@
 /**
- * A domain's DKIM key, and the DNS records that its owner publishes (RFC 6376, RFC 7208, RFC 7489). The
- * private key leaves this module only encrypted. Each key has its own selector.
+ * A domain's DKIM keys, and the DNS records that its owner publishes (RFC 6376, RFC 7208, RFC 7489). Private keys
+ * leave this module only encrypted.
  */
 import { generateKeyPair, randomInt } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -14,8 +14,8 @@ import { DEFAULT_SPF } from './spf.ts'
 export type DnsRecord = { type: 'TXT' | 'CNAME'; name: string; value: string; required: boolean }
 
 /**
- * Creates a new selector for each key, so that a name in DNS identifies one key. Two teams can have the same
- * domain, and resolvers cache the record of a removed one. Random, because a number would reveal other teams.
+ * Creates a new selector for each key, so that a name in DNS identifies one key: two teams can have the same domain,
+ * and resolvers cache the record of a removed one. Random, because a number would reveal other teams.
  */
 function drawSelector(): string {
   const drawn = randomInt(36 ** 6).toString(36)
@@ -32,11 +32,13 @@ const about = ({ team_id, name }: KeyOwner): string => `${team_id}/${name}`
 export const sealKey = (secrets: Secrets, owner: KeyOwner, pem: Buffer): Buffer =>
   secrets.encrypt('dkim', pem, about(owner))
 
-/** A stored private key in PEM form. @throws Error when it is another's, or sealed with a key that we do not know. */
+/**
+ * Returns a stored private key in PEM form. @throws Error if it is another owner's, or encrypted with an unknown key.
+ */
 export const openKey = (secrets: Secrets, owner: KeyOwner, sealed: Buffer): Buffer =>
   secrets.decrypt('dkim', sealed, about(owner))
 
-/** A new RSA-2048 key pair for a domain, in the form that is stored, with its selector. */
+/** Creates an RSA-2048 key pair for a domain, as it is stored. */
 export async function makeDkimKey(secrets: Secrets, owner: KeyOwner): Promise<StoredKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', {
     modulusLength: 2048,
@@ -55,7 +57,7 @@ const ED25519_DER_PREFIX_BYTES = 12
 
 type SecondKey = { ed25519_selector: string; ed25519_public_key: string; ed25519_private_key: Buffer }
 
-/** A new Ed25519 key pair for a domain, in the form that is stored, with its selector. */
+/** Creates an Ed25519 key pair for a domain, as it is stored. */
 export async function makeEd25519Key(secrets: Secrets, owner: KeyOwner): Promise<SecondKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ed25519', {
     publicKeyEncoding: { type: 'spki', format: 'der' },
@@ -77,14 +79,13 @@ export const dkimRecord = (
   required: true,
 })
 
-/** Returns the record of the next key, or null. */
 export const nextDkimRecord = (domain: DomainRow): DnsRecord | null => {
   const { name, next_dkim_selector: dkim_selector, next_dkim_public_key: dkim_public_key } = domain
   if (dkim_selector === null || dkim_public_key === null) return null
   return dkimRecord({ name, dkim_selector, dkim_public_key })
 }
 
-/** The record of the second key, if the domain has one. Receivers that don't know Ed25519 use the first. */
+/** Returns the record of the second key, if any. Receivers that don't know Ed25519 use the first. */
 export const ed25519Record = ({
   name,
   ed25519_selector: selector,
@@ -97,7 +98,7 @@ export const ed25519Record = ({
         ...{ value: `v=DKIM1; k=ed25519; p=${key}`, required: false },
       }
 
-/** The SPF record of a domain that its own mail servers get the bounces of. */
+/** Returns the SPF record of a domain whose own mail servers get the bounces. */
 export const spfRecord = ({ name }: Pick<DomainRow, 'name'>): DnsRecord => ({
   ...{ type: 'TXT', name, value: DEFAULT_SPF, required: false },
 })
@@ -110,7 +111,10 @@ export const returnPathRecord = ({ name }: Pick<DomainRow, 'name'>, returnDomain
   ...{ type: 'CNAME', name: ownReturnPath(name), value: returnDomain, required: false },
 })
 
-/** Everything to publish, the required first. @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't set. */
+/**
+ * Returns all records to publish, the required first. @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't
+ * set.
+ */
 export function dnsRecords(domain: DomainRow, returnDomain: string | null): DnsRecord[] {
   const keys = [dkimRecord(domain), nextDkimRecord(domain), ed25519Record(domain)]
   return [

@@ -1,6 +1,6 @@
 /**
- * Finds the DMARC policy of a domain and its organizational domain, with the DNS tree walk of RFC 9989 §4.10.
- * Sends at most eight queries. Needs no list of public suffixes.
+ * Finds the DMARC policy of a domain and its organizational domain, with the DNS tree walk of RFC 9989 §4.10. Sends
+ * at most eight queries. Needs no list of public suffixes.
  */
 import type { TxtLookup } from './dns-lookups.ts'
 import { hasVersion, recordTags } from './record-tags.ts'
@@ -19,7 +19,7 @@ type Dmarc = {
 /** If a name has at least this many labels, the search skips to the parent with seven. */
 const LONG_NAME_LABELS = 8
 
-/** The domain, then its parents up to the top-level domain. */
+/** Returns the domain, then its parents up to the top-level domain. */
 function walkOf(name: string): string[] {
   const labels = name.split('.')
   const first = labels.length < LONG_NAME_LABELS ? 1 : labels.length - (LONG_NAME_LABELS - 1)
@@ -32,7 +32,7 @@ const isPolicy = (record: string): boolean => {
   return /^(none|quarantine|reject)$/i.test(tags.get('p') ?? '') || tags.has('rua')
 }
 
-/** A domain's parent with one label more than another of its parents. */
+/** Returns a domain's parent with one label more than another of its parents. */
 const below = (name: string, parent: string): string =>
   name
     .split('.')
@@ -65,9 +65,7 @@ export async function findDmarc(name: string, lookupTxt: TxtLookup): Promise<Dma
   return { organization, policy: at(name) ?? at(organization) ?? null, published }
 }
 
-/**
- * Returns the record to publish: the applicable policy with `rua`, or a first one. Never weakens a policy.
- */
+/** Returns the record to publish: the applicable policy with `rua`, or a first one. Never weakens a policy. */
 export function dmarcValue(name: string, policy: Dmarc['policy']): string {
   if (policy === null) return `v=DMARC1; p=none; rua=mailto:dmarc@${name}`
   if (recordTags(policy.text).has('rua')) return policy.text

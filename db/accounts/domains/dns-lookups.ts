@@ -7,9 +7,9 @@ export type TxtLookup = (name: string) => Promise<string[]>
 
 export type DomainLookups = {
   lookupTxt: TxtLookup
-  /** The names that a name is an alias of. */
+  /** The targets of a name's CNAME records. */
   lookupCname: (name: string) => Promise<string[]>
-  /** The hosts that accept mail for a name. */
+  /** The mail servers of a name. */
   lookupMx: (name: string) => Promise<string[]>
 }
 
@@ -18,13 +18,13 @@ export type ZoneLookup = (name: string) => Promise<string | null>
 
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
 
-/** More records than any of these names has. The rest of a response is ignored. */
+/** No name has more records. The rest of a response is ignored. */
 const MAX_RECORDS = 200
 /** The timeout for one name, including all servers that the resolver queries, in milliseconds. */
 const DNS_TIMEOUT_MS = 10_000
 
 /**
- * Asks the system's resolver, or the server named `host` or `host:port`. A response is 64 KiB at most, by DNS itself.
+ * Queries the system's resolver, or the server named `host` or `host:port`.
  * @throws RequestError unavailable (when looking up) if no server responds in time.
  */
 export function createDomainLookups(server?: string, patience = DNS_TIMEOUT_MS): DomainLookups {
@@ -50,10 +50,7 @@ export function createDomainLookups(server?: string, patience = DNS_TIMEOUT_MS):
 
 const bareName = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
-/**
- * Queries like `createDomainLookups`. Returns null if the name server is unavailable, because nothing depends
- * on the response.
- */
+/** Queries like `createDomainLookups`. Returns null if the name server is unavailable. */
 export function createZoneLookup(server?: string): ZoneLookup {
   const names = createNames(server, DNS_TIMEOUT_MS)
   return (name) => names.zone(name).catch(() => null)

@@ -1,4 +1,4 @@
-/** Rows of domains, and the queries over them. */
+/** Rows of domains. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import { ofTestTeam } from '../../channels/channel.sql.ts'
@@ -19,17 +19,14 @@ const domainRow = row({
   next_dkim_public_key: string().nullable(),
   created_at: string(),
   verified_at: string().nullable(),
-  /** Since when the nightly checks have not found its key, or null. */
+  /** When the nightly checks first didn't find its key, or null. */
   missing_since: string().nullable(),
-  /** Since when that is certain, and its owners know. */
+  /** When that was certain and its owners were notified, or null. */
   failing_since: string().nullable(),
   /** The second key, for Ed25519 signatures, or null. */
   ed25519_selector: string().nullable(),
   ed25519_public_key: string().nullable(),
-  /**
-   * Whether return addresses use its own return path. When the relay last rejected them there, and its
-   * response.
-   */
+  /** Whether return addresses use its own return path. When the relay last rejected them there, and its response. */
   return_path: boolean(),
   return_path_rejected_at: string().nullable(),
   return_path_response: string().nullable(),
@@ -41,12 +38,11 @@ const domainColumns = sql.fragment`
   missing_since, failing_since, ed25519_selector, ed25519_public_key, return_path, return_path_rejected_at,
   return_path_response`
 
-/** `dkim_private_key` is sealed for this team and domain (dkim.ts). */
+/** `dkim_private_key` is encrypted for this team and domain (dkim.ts). */
 export type NewDomain = Pick<DomainRow, 'id' | 'name' | 'status' | 'dkim_selector' | 'dkim_public_key'> & {
   dkim_private_key: Buffer
 }
 
-/** Stores a domain that the team doesn't have yet. */
 export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, now: Date) {
   const at = sql.timestamp(now)
   return tx.one(sql.type(domainRow)`
@@ -58,7 +54,6 @@ export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, no
     returning ${domainColumns}`)
 }
 
-/** The team's domain of this name in ASCII form, or null without one. */
 export const domainByName = (tx: Tx, teamId: string, name: string) =>
   tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)
@@ -74,7 +69,6 @@ const roomRow = row({
   domains: number(),
 })
 
-/** How many domains the team's plan allows, and how many it has. */
 export const readDomainQuota = (tx: Tx, teamId: string) =>
   tx.one(sql.type(roomRow)`
     select p.key as plan, p.domains_limit, (select count(*) from domains where team_id = ${teamId}) as domains
@@ -84,7 +78,6 @@ export const domainsOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} order by name`)
 
-/** The columns of a domain whose key was just found. */
 const isFound = (at: Date) => sql.fragment`
   status = 'verified', verified_at = coalesce(verified_at, ${sql.timestamp(at)}), found_at = ${sql.timestamp(at)},
   missing_since = null, failing_since = null`
@@ -118,8 +111,8 @@ export const storeNextKey = (
     returning ${domainColumns}`)
 
 /**
- * Replaces a domain's key with the next one, and marks the domain verified.
- * @returns null if the next key no longer has this selector.
+ * Replaces a domain's key with the next one, and marks it verified. @returns null if the next key has another
+ * selector.
  */
 export const promoteNextKey = (
   tx: Tx,
@@ -138,7 +131,7 @@ export const promoteNextKey = (
 const recheckedRow = domainRow.concat(row({ team_id: string() }))
 export type VerifiedDomain = InferType<typeof recheckedRow>
 
-/** Verified domains of live teams that were last checked before then, the longest ago first. */
+/** Returns verified domains of live teams that were last checked before a time, oldest check first. */
 export const domainsToRecheck = (tx: Tx, before: Date, limit: number) =>
   tx.any(sql.type(recheckedRow)`
     select team_id, ${domainColumns} from domains
@@ -151,7 +144,6 @@ export type Recheck = Pick<VerifiedDomain, 'team_id' | 'id' | 'dkim_selector'> &
 const failingRow = recheckedRow.concat(row({ has_listeners: boolean() }))
 
 /**
- * Stores check results.
  * @param certain a domain that has been missing since then or earlier is failing from now on.
  * @returns the newly failing domains, and whether their team has webhooks.
  */
@@ -186,8 +178,8 @@ export async function recordRechecks(
 }
 
 /**
- * Enables or disables a domain's own return path, and deletes the relay's last response.
- * @returns null if it was deleted.
+ * Enables or disables a domain's own return path, and deletes the relay's last response. @returns null if it was
+ * deleted.
  */
 export const storeReturnPath = (tx: Tx, teamId: string, id: string, on: boolean) =>
   tx.maybeOne(sql.type(domainRow)`
@@ -207,7 +199,9 @@ export const storeSecondKey = (
       ed25519_private_key = ${key === null ? null : sql.binary(key.ed25519_private_key)}
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 
-/** Notes that the relay rejects the own return paths of these domains. They aren't used then. The first time stays. */
+/**
+ * Records that the relay rejects the own return paths of these domains, which disables them. The first time stays.
+ */
 export async function recordRejectedReturnPaths(
   tx: Tx,
   rejected: readonly { team_id: string; name: string; response: string }[],
@@ -222,7 +216,7 @@ export async function recordRejectedReturnPaths(
 
 const rejectedRow = row({ team_id: string(), name: string(), at: string(), response: string() })
 
-/** Domains whose own return path the relay rejects, the latest first. */
+/** Returns domains whose own return path the relay rejects, latest first. */
 export const rejectedReturnPaths = (tx: Tx, limit: number) =>
   tx.any(sql.type(rejectedRow)`
     select team_id, name, return_path_rejected_at as at, coalesce(return_path_response, '') as response from domains
@@ -257,9 +251,8 @@ export const sendingDomains = (tx: Tx, domains: readonly { team_id: string; name
 const ownerRow = row({ team_id: string() })
 
 /**
- * Returns the team that has verified this domain, or null. If there are several, the first one, preferring
- * teams that aren't suspended. Never a test team, whose domains are verified without DNS and whose mail isn't
- * delivered.
+ * Returns the team that has verified this domain, or null. If there are several, the first one, preferring teams that
+ * aren't suspended. Never a test team, whose domains are verified without DNS.
  */
 export const teamOfDomain = (tx: Tx, name: string) =>
   tx.maybeOneFirst(sql.type(ownerRow)`
@@ -276,7 +269,7 @@ const sealedKeysRow = row({
 })
 export type SealedKeysRow = InferType<typeof sealedKeysRow>
 
-/** The sealed keys of every domain of every team, locked until the transaction ends. */
+/** Locks the encrypted keys of all domains. */
 export const lockSealedKeys = (tx: Tx) =>
   tx.any(sql.type(sealedKeysRow)`
     select team_id, id, name, dkim_private_key, next_dkim_private_key, ed25519_private_key from domains

@@ -1,4 +1,4 @@
-/** Turns a domain's own return path and its second DKIM key on and off. Each change is in the audit log. */
+/** Enables and disables a domain's own return path and its second DKIM key. */
 import { RequestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -13,8 +13,8 @@ const removed = (name: string): RequestError =>
   new RequestError('not_found', `the domain ${name} has been removed`)
 
 /**
- * @throws RequestError bad_request, invalid_state, unavailable unless DNS has the records for the domain's
- * own return path.
+ * @throws RequestError bad_request, invalid_state, unavailable unless DNS has the records for the domain's own return
+ * path.
  */
 async function assertReady(domain: DomainRow, looks: Looks): Promise<void> {
   const { returnDomain } = looks
@@ -54,7 +54,7 @@ export async function setReturnPath(
   })
 }
 
-/** Gives a domain a second key, for Ed25519 signatures (RFC 8463), or removes it. @throws RequestError not_found. */
+/** Creates or removes a domain's second key, for Ed25519 signatures (RFC 8463). @throws RequestError not_found. */
 export async function setEd25519(
   { secrets, ...by }: By & { secrets: Secrets },
   teamId: string,

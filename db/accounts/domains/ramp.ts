@@ -1,13 +1,12 @@
 /** Ramps up a sending domain without history: the limits of today and tomorrow. Pure. DECISIONS: Ramp-up. */
 
-/** The first limit of a ramp, and its growth factor. */
 export type RampStart = { limit: number; factor: number }
 
 /** The default on pages, and the factor of a manual ramp. */
 export const USUAL_RAMP: RampStart = { limit: 500, factor: 2 }
 /** A ramp ends once its limit reaches this. */
 export const TOP = 100_000
-/** A domain that the relay accepted fewer emails of in 30 days has no history. */
+/** A domain with fewer accepted emails in 30 days has no history. */
 export const HISTORY_EMAILS = 1_000
 export const HISTORY_DAYS = 30
 
@@ -51,6 +50,6 @@ export function daysLeft(
   return days
 }
 
-/** Why an email waits for tomorrow. */
+/** Returns why an email waits for tomorrow. */
 export const rampReached = ({ name, limit }: { name: string; limit: number }): string =>
   `Today’s limit of ${limit.toLocaleString('en-US')} broadcast emails from ${name} is reached. More are sent on the next day (UTC)`

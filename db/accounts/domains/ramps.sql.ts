@@ -1,4 +1,4 @@
-/** Rows of domain_ramps, and the queries over them. Days are UTC days of the database's time. */
+/** Rows of domain_ramps. Days are UTC days of the database's time. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -22,7 +22,6 @@ const rampRow = decisionRow.concat(
     bounced: number(),
     complained: number(),
     is_today: boolean(),
-    /** How many seconds it is until the next day. */
     seconds_left: number(),
   }),
 )
@@ -65,7 +64,6 @@ export const lockRamp = (tx: Tx, name: string) =>
   tx.maybeOne(sql.type(rampRow)`
     select ${columns} from domain_ramps r where name = ${name} and state = 'on' for no key update`)
 
-/** Writes a locked ramp as of today. */
 export const saveRamp = (
   tx: Tx,
   { name, state, limit, used }: Pick<RampRow, 'name' | 'state' | 'limit' | 'used'>,
@@ -74,9 +72,7 @@ export const saveRamp = (
     update domain_ramps set state = ${state}, day_limit = ${limit}, used = ${used}, day = ${today}
     where name = ${name}`)
 
-/**
- * Counts the emails of a domain name that the relay recently accepted, over all live teams, up to a limit.
- */
+/** Counts the emails of a domain name that the relay recently accepted, over all live teams, up to a limit. */
 export const countHistory = (tx: Tx, name: string) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (
@@ -87,7 +83,7 @@ export const countHistory = (tx: Tx, name: string) =>
         and s.provider_message_id is not null
       limit ${HISTORY_EMAILS}) counted`)
 
-/** The name of the domain of an email `e` of a live team, if that is ramped. */
+/** The name of the domain of an email `e` of a live team, if it is ramped. */
 export const rampedName = (e: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   select r.name from domains d join teams t on t.id = d.team_id and not t.test
     join domain_ramps r on r.name = d.name and r.state = 'on'

@@ -1,8 +1,7 @@
 /**
- * Checks verified domains again each night, so that owners learn of a missing DKIM key before email is marked
- * as spam. Each verified domain of a live team is checked once per night, in batches. DNS queries use no
- * database connection. A query without a response is ignored. A domain fails after two misses a day apart,
- * and recovers with one hit. Email is sent in any case. DECISIONS: Domains checked again.
+ * Checks verified domains again each night, so that owners learn of a missing DKIM key before email is marked as
+ * spam. DNS queries use no database connection. A query without a response is ignored. A domain fails after two
+ * misses a day apart, and recovers with one hit. Email is sent in any case. DECISIONS: Domains checked again.
  */
 import { publish } from '../../channels/events/webhooks.ts'
 import { RequestError } from '../../errors.ts'
@@ -16,10 +15,7 @@ import { domainsToRecheck, type Recheck, recordRechecks, type VerifiedDomain } f
 import { checkKey, type RecordCheck } from './verify.ts'
 
 const RECHECK_BATCH = 50
-/**
- * The minimum time between two checks of a domain. A round may reach it earlier than the one of the night
- * before.
- */
+/** The minimum time between two checks of a domain. A round may reach it earlier than in the previous night. */
 const DAY_APART = 23 * 3_600_000
 
 type RecheckDeps = { database: Database; lookupTxt: TxtLookup; queue: Pick<Producer, 'enqueue'> }
@@ -49,10 +45,7 @@ const happeningOf = (
   about: { name, state, host: record.name, value: record.value, missing_since },
 })
 
-/**
- * Checks the next batch.
- * @returns how many there were, and how many are newly failing. Fewer than a batch at the end.
- */
+/** Checks the next batch. @returns how many, and how many are newly failing. Fewer than a batch at the end. */
 async function recheckBatch({ database, lookupTxt, queue }: RecheckDeps) {
   const now = await serviceTime(database)
   const before = new Date(now.getTime() - DAY_APART)
@@ -78,10 +71,7 @@ async function recheckBatch({ database, lookupTxt, queue }: RecheckDeps) {
   return { checked: domains.length, failing }
 }
 
-/**
- * Checks due domains until none is left, or for this many milliseconds.
- * @returns how many, and how many fail.
- */
+/** Checks due domains until none is left, or for this many milliseconds. @returns how many, and how many fail. */
 export async function recheckDomains(deps: RecheckDeps, patience: number) {
   const end = performance.now() + patience
   const all = { checked: 0, failing: 0 }

@@ -1,7 +1,6 @@
 /**
- * Creates a new DKIM key for a domain, and re-encrypts stored keys after SECRET_KEY was replaced. Mail is
- * signed with the old key until the new record is found (verify.ts), so that signatures can always be
- * verified.
+ * Creates a new DKIM key for a domain, and re-encrypts stored keys after SECRET_KEY was replaced. Mail is signed with
+ * the old key until the new record is found (verify.ts).
  */
 
 import { RequestError } from '../../errors.ts'
@@ -25,8 +24,7 @@ import {
 
 /**
  * Creates a domain's next key. Its record must be published in addition to the old one.
- * @param seen the newest selector on the page. After two rotations, the published record would match neither
- * key.
+ * @param seen the newest selector on the page. After two rotations, the published record would match neither key.
  * @throws RequestError. invalid_state if there is a newer key.
  */
 export async function rekeyDomain(
@@ -47,7 +45,7 @@ export async function rekeyDomain(
   })
 }
 
-/** A domain's keys sealed with SECRET_KEY. @throws Error when they were sealed with a key that we do not know. */
+/** Encrypts a domain's keys with SECRET_KEY. @throws Error if they were encrypted with an unknown key. */
 function resealed(secrets: Secrets, row: SealedKeysRow): SealedKeysRow {
   const afresh = (sealed: Buffer): Buffer => sealKey(secrets, row, openKey(secrets, row, sealed))
   const { dkim_private_key: current, next_dkim_private_key: next, ed25519_private_key: second } = row
@@ -60,8 +58,7 @@ function resealed(secrets: Secrets, row: SealedKeysRow): SealedKeysRow {
 }
 
 /**
- * Encrypts all stored DKIM keys and the check value (canary) with SECRET_KEY, so that they no longer need the
- * previous key.
+ * Encrypts all stored DKIM keys and the check value (canary) with SECRET_KEY.
  * @returns how many domains there were.
  * @throws RequestError bad_request naming a domain that can't be decrypted.
  */

@@ -1,6 +1,6 @@
 /**
- * Where bounces return to: RETURN_PATH_DOMAIN, and each domain's own name for it. A domain's own return path is a CNAME
- * to RETURN_PATH_DOMAIN, so that it inherits MX and SPF, and SPF aligns with the From domain.
+ * Where bounces return to: RETURN_PATH_DOMAIN, or a domain's own name for it. That is a CNAME, so that it inherits MX
+ * and SPF, and SPF aligns with the From domain.
  */
 import type { DomainLookups } from './dns-lookups.ts'
 import { spfRecords } from './spf.ts'
@@ -9,9 +9,9 @@ export const ownReturnPath = (name: string): string => `bounces.${name}`
 
 export type ReturnPathCheck = {
   domain: string | null
-  /** The hosts that accept its mail. Null: none or unknown. */
+  /** The hosts that accept its mail, or null. */
   mx: string[] | null
-  /** Its SPF record. Null: none, several or unknown. */
+  /** Its only SPF record, or null. */
   spf: string | null
   last_report_at: string | null
   /** Why bounces can't come back, or null. */
@@ -21,9 +21,7 @@ export type ReturnPathCheck = {
 const NOT_SET =
   'RETURN_PATH_DOMAIN is not set. Bounces go to the mail server of each From domain and are not counted'
 
-/**
- * Checks whether bounces can come back to RETURN_PATH_DOMAIN, and returns its DNS records. Changes nothing.
- */
+/** Checks whether bounces can come back to RETURN_PATH_DOMAIN, and returns its DNS records. */
 export async function checkReturnPath(
   domain: string | null,
   { lookupMx, lookupTxt }: DomainLookups,

@@ -1,8 +1,7 @@
 /**
- * Verifies a domain by its DNS records. Only our published DKIM key verifies it. A next key replaces the
- * current one once its record is found. DNS queries use no database connection. A verified domain stays
- * verified, because a name server may be down (recheck.ts notifies the owners). Changes are in the audit log.
- * DECISIONS: From domain.
+ * Verifies a domain by its DNS records. Only our published DKIM key verifies it. A next key replaces the current one
+ * once its record is found. DNS queries use no database connection. A verified domain stays verified, because a name
+ * server may be down (recheck.ts notifies the owners). DECISIONS: From domain.
  */
 import { RequestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
@@ -23,7 +22,6 @@ import { type DomainRow, markDomainVerified, promoteNextKey } from './domains.sq
 import { recordTags } from './record-tags.ts'
 import { spfRecords } from './spf.ts'
 
-/** A record, and what DNS has instead. */
 export type RecordCheck = DnsRecord & { state: 'found' | 'missing' | 'different'; published: string[] }
 
 /** True if a published record has this key, for every use, not revoked, not restricted. */
@@ -43,10 +41,7 @@ const compared = (
   return { ...record, state, published }
 }
 
-/**
- * Checks the record of the key that a domain signs with.
- * @throws RequestError unavailable if DNS doesn't respond.
- */
+/** Checks the record of a domain's current key. @throws RequestError unavailable if DNS doesn't respond. */
 export async function checkKey(
   record: DnsRecord,
   publicKey: string | null,
@@ -57,7 +52,7 @@ export async function checkKey(
   return compared(record, published, (text) => publishesKey(text, publicKey ?? '', type))
 }
 
-/** How records are looked up. @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't set. */
+/** @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't set. */
 export type Looks = DomainLookups & { returnDomain: string | null }
 
 type Checks = { current: RecordCheck; next: RecordCheck | null; others: RecordCheck[] }
@@ -70,7 +65,7 @@ async function checkDmarc({ name }: DomainRow, { lookupTxt }: Looks): Promise<Re
   return { ...record, state: 'found', published: [policy.text] }
 }
 
-/** The domain's own return path, or its SPF record while RETURN_PATH_DOMAIN isn't set. */
+/** Checks the domain's own return path, or its SPF record if RETURN_PATH_DOMAIN isn't set. */
 async function checkEnvelope(domain: DomainRow, { lookupCname, lookupTxt, returnDomain }: Looks) {
   if (returnDomain === null) {
     const record = spfRecord(domain)
@@ -80,9 +75,7 @@ async function checkEnvelope(domain: DomainRow, { lookupCname, lookupTxt, return
   return compared(record, await lookupCname(record.name), (alias) => alias === returnDomain)
 }
 
-/**
- * Compares the published records with the required ones. The owner's own DMARC policy is accepted unchanged.
- */
+/** Compares the published records with the required ones. The owner's own DMARC policy is accepted unchanged. */
 async function checkRecords(domain: DomainRow, looks: Looks): Promise<Checks> {
   const { lookupTxt } = looks
   const nextRecord = nextDkimRecord(domain)
@@ -109,8 +102,7 @@ export async function checkDomain(
 }
 
 /**
- * Looks up the domain's records. Marks it verified if our key is published, and replaces the key if the next
- * one is.
+ * Looks up the domain's records. Marks it verified if our key is published, and replaces the key if the next one is.
  * @throws RequestError not_found. unavailable if DNS doesn't respond.
  */
 export async function verifyDomain(
@@ -134,7 +126,7 @@ export async function verifyDomain(
   if (!row) throw new RequestError('not_found', `the domain ${name} has been removed`)
   const { id, status, verified_at } = row
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
-  // The old record can be removed when the mail it signed has arrived.
+  // The old record can be removed once the email it signed has arrived.
   const replaced_selector = promoted ? domain.dkim_selector : null
   return { id, name: row.name, status, verified_at, replaced_selector, records: [...keys, ...others] }
 }

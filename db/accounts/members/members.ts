@@ -1,7 +1,7 @@
 /**
- * Members of a team and their roles. A team's last owner can't be removed. Ending a membership ends access to
- * that team's pages immediately, and nothing elsewhere. A link that someone else sees opens one team only. No
- * response reveals whether a user exists elsewhere. Each change has an audit entry.
+ * Members of a team and their roles. A team's last owner can't be removed. Ending a membership ends access to that
+ * team's pages immediately, and nothing elsewhere. A link that someone else sees opens one team only. No response
+ * reveals whether a user exists elsewhere.
  */
 
 import { invalidField, RequestError } from '../../errors.ts'
@@ -35,7 +35,7 @@ function addressOf(email: string) {
   throw invalidField('email', fill(TEXTS.notAddress, { given: JSON.stringify(email) }))
 }
 
-/** @throws RequestError bad_request when that would leave the team without an owner. */
+/** @throws RequestError bad_request if that would leave the team without an owner. */
 async function keepAnOwner({ tx }: At, teamId: string, member: MemberRow): Promise<void> {
   if (member.role !== 'owner') return
   const owners = (await membersOfTeam(tx, teamId)).filter(({ role }) => role === 'owner')
@@ -46,7 +46,7 @@ async function keepAnOwner({ tx }: At, teamId: string, member: MemberRow): Promi
 type Wish = { email: string; role: Role }
 type Member = { user_id: string; email: string; role: Role }
 
-/** Gives a member another role. @throws RequestError bad_request for the last owner. */
+/** @throws RequestError bad_request for the last owner. */
 async function changeRole(by: By, teamId: string, member: MemberRow, role: Role): Promise<Member> {
   if (role !== 'owner') await keepAnOwner(by, teamId, member)
   const { user_id, email } = member
@@ -56,7 +56,7 @@ async function changeRole(by: By, teamId: string, member: MemberRow, role: Role)
   return { user_id, email, role }
 }
 
-/** Adds a member. @throws RequestError bad_request for a current member, not_found for the team. */
+/** @throws RequestError bad_request for a current member, not_found for the team. */
 async function makeMember(by: By, teamId: string, { email, role }: Wish): Promise<Member> {
   const { tx, now } = by
   const { address, identity } = addressOf(email)
@@ -76,7 +76,7 @@ export async function addMember(by: By, teamId: string, wish: Wish): Promise<Mem
   return member ? changeRole(by, teamId, member, wish.role) : makeMember(by, teamId, wish)
 }
 
-/** The member with this address, locked. @throws RequestError not_found. */
+/** Locks the member with this address. @throws RequestError not_found. */
 async function requireMember({ tx }: At, teamId: string, email: string): Promise<MemberRow> {
   const { identity } = addressOf(email)
   await requireTeam(tx, teamId)
@@ -85,7 +85,7 @@ async function requireMember({ tx }: At, teamId: string, email: string): Promise
   throw new RequestError('not_found', fill(TEXTS.noMember, { email }))
 }
 
-/** Changes a member's role. @throws RequestError not_found, or bad_request for the last owner. */
+/** @throws RequestError not_found, or bad_request for the last owner. */
 export const setRole = async (by: By, teamId: string, { email, role }: Wish): Promise<Member> =>
   changeRole(by, teamId, await requireMember(by, teamId, email), role)
 
@@ -107,10 +107,7 @@ type Login = {
   operator: boolean
 }
 
-/**
- * Returns the user who signs in, after the changes of the call.
- * @throws RequestError if no user has this address.
- */
+/** Returns the user who signs in. @throws RequestError if no user has this address. */
 async function personToLogIn(by: By, { email, team, role, operator }: Login): Promise<PersonRow> {
   const { address, identity } = addressOf(email)
   if (role !== null && team === null) throw new RequestError('bad_request', TEXTS.roleWithoutTeam)
@@ -133,9 +130,8 @@ async function personToLogIn(by: By, { email, team, role, operator }: Login): Pr
 }
 
 /**
- * Creates a one-time link for a user, who becomes a member or an operator if requested. A link for a team
- * only opens that team, unless it is an operator's.
- * @throws RequestError.
+ * Creates a one-time link for a user, who becomes a member or an operator if requested. A link for a team only opens
+ * that team, unless it is an operator's. @throws RequestError.
  */
 export async function linkFor(by: By, login: Login): Promise<{ secret: string; expires_at: string }> {
   const person = await personToLogIn(by, login)
@@ -151,10 +147,7 @@ export async function memberLink(by: By, teamId: string, { user_id, email }: Mem
   return secret
 }
 
-/**
- * Adds a member for an owner, with an invitation link.
- * @throws RequestError bad_request for a current member.
- */
+/** Adds a member for an owner, with an invitation link. @throws RequestError bad_request for a current member. */
 export async function invite(by: By, teamId: string, wish: Wish): Promise<{ email: string; secret: string }> {
   const member = await makeMember(by, teamId, wish)
   return { email: member.email, secret: await memberLink(by, teamId, member, INVITATION_LENGTH_MS) }

@@ -1,4 +1,4 @@
-/** Rows of users and their memberships, and the queries over them. Read before the team is known. */
+/** Rows of users and their memberships. Read before the team is known. */
 import { sql } from 'slonik'
 import { boolean, type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -12,10 +12,7 @@ export type PersonRow = InferType<typeof personRow>
 export const personByIdentity = (tx: Tx, identity: string) =>
   tx.maybeOne(sql.type(personRow)`select id, email, operator from users where identity = ${identity}`)
 
-/**
- * Returns the user with this address, created if necessary. `operator` makes the user an operator, and never
- * revokes that.
- */
+/** Returns the user with this address, created if necessary. `operator` makes the user an operator. */
 export const upsertPerson = (
   tx: Tx,
   person: { id: string; email: string; identity: string; operator: boolean },
@@ -27,7 +24,7 @@ export const upsertPerson = (
     on conflict (identity) do update set operator = users.operator or excluded.operator
     returning id, email, operator`)
 
-/** Adds a member, known to the team by this address. @returns false if it was a member. */
+/** Adds a member, known to the team by this address. @returns false for a current member. */
 export async function insertMembership(
   tx: Tx,
   teamId: string,
@@ -56,7 +53,7 @@ const memberColumns = sql.fragment`
   (select max(s.seen_at) from dashboard_seats s
     where s.team_id = m.team_id and s.user_id = m.user_id) as last_seen_at`
 
-/** The members of a team with their roles, and when each was last on this team's pages, by address. */
+/** Lists a team's members by address, with their roles and last visits. */
 export const membersOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(memberRow)`
     select ${memberColumns} from memberships m join users u on u.id = m.user_id
@@ -72,8 +69,8 @@ export async function lockMember(tx: Tx, teamId: string, identity: string) {
 }
 
 /**
- * Deletes a membership, which ends the user's sessions of it (foreign key), and revokes the user's tokens for
- * this team. Deletes the user's OpenID identity if no membership is left, unless the user is an operator.
+ * Deletes a membership with its sessions (foreign key), and revokes the user's tokens for this team. Deletes the
+ * user's OpenID identity if no membership is left, unless the user is an operator.
  */
 export async function deleteMembership(tx: Tx, teamId: string, userId: string, now: Date): Promise<void> {
   await tx.query(sql.unsafe`delete from memberships where team_id = ${teamId} and user_id = ${userId}`)

@@ -1,7 +1,7 @@
 /**
- * Roles of members on the dashboard. Pure. A viewer reads. An editor also changes templates, topics and
- * contacts, and requeues. An owner also manages keys, domains and members. An operator is a user with a flag,
- * and has the permissions of an owner in every team.
+ * Roles of members on the dashboard. A viewer reads. An editor also changes templates, topics and contacts, and
+ * requeues. An owner also manages keys, domains and members. An operator has the permissions of an owner in every
+ * team.
  */
 
 /** Least privileged first. Each includes the ones before it. */

@@ -1,6 +1,6 @@
 /**
- * Rows of dashboard sessions with their memberships, one-time links and link requests. Secrets are stored as
- * digests. A link or session with a `team_id` is for that team only, with the team's spelling of the address.
+ * Rows of dashboard sessions with their memberships, one-time links and link requests. Secrets are stored as digests.
+ * A link or session with a `team_id` is for that team only, with the team's spelling of the address.
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, number, string } from 'yup'
@@ -31,7 +31,6 @@ const ofLink = sql.fragment`
   l.user_id, l.team_id, l.role, coalesce(
     (select m.email from memberships m where m.team_id = l.team_id and m.user_id = l.user_id), u.email) as email`
 
-/** Returns the user of a link that is still valid. */
 export const personOfLink = (tx: Tx, hash: Buffer, now: Date) =>
   tx.maybeOne(sql.type(ownerRow)`
     select ${ofLink} from login_links l join users u on u.id = l.user_id
@@ -47,7 +46,7 @@ export const teamsOfUser = (tx: Tx, userId: string, teamId: string | null) =>
     where m.user_id = ${userId} and (${teamId}::uuid is null or m.team_id = ${teamId})
     order by lower(t.name), t.id`)
 
-/** Uses a link up. @returns whose it was, or null when it was used, is too old, or never was. */
+/** Uses a link up. @returns its user and team, or null if it isn't valid. */
 export const consumeLink = (tx: Tx, hash: Buffer, now: Date) =>
   tx.maybeOne(sql.type(ownerRow)`
     delete from login_links l using users u
@@ -78,17 +77,15 @@ export const insertLinkRequest = (
     insert into login_requests (id, identity, origin, created_at)
     values (${id}, ${identity}, ${network}, ${sql.timestamp(now)})`)
 
-/** Deletes a request that sent nothing. */
 export const deleteLinkRequest = (tx: Tx, id: string) =>
   tx.query(sql.unsafe`delete from login_requests where id = ${id}`)
 
 const begunRow = row({ holds: boolean() })
 
 /**
- * Stores a browser session with the user's current memberships: only `team_id` if given, at most `role` if
- * given. Needs a transaction.
- * @returns false if the session grants no access, because the user has no such membership and isn't an
- * operator.
+ * Stores a browser session with the user's current memberships: only `team_id` if given, at most `role` if given.
+ * Needs a transaction.
+ * @returns false if the session grants no access, because the user has no such membership and isn't an operator.
  */
 export async function insertDashboardSession(
   tx: Tx,
@@ -128,10 +125,7 @@ const sessionRow = row({
   seen_at: string(),
 })
 
-/**
- * Returns the session with this digest, unless it has expired or was idle since `idle`. An operator must
- * still be one.
- */
+/** Returns the session with this digest, unless it has expired or was idle since `idle`. */
 export const sessionByHash = (tx: Tx, hash: Buffer, { now, idle }: { now: Date; idle: Date }) =>
   tx.maybeOne(sql.type(sessionRow)`
     select s.id, s.user_id, s.team_id, coalesce(m.email, u.email) as email, s.operator and u.operator as operator,
@@ -175,7 +169,6 @@ export const sessionOpens = (
       where s.id = ${session_id} and s.expires_at > ${sql.timestamp(now)} and (s.operator and u.operator or exists (
         select from dashboard_seats d where d.team_id = ${team_id} and d.session_id = s.id))) as opens`)
 
-/** Notes that a session was used on a team's pages. */
 export const recordMembershipSeen = (
   tx: Tx,
   teamId: string,
@@ -193,7 +186,6 @@ export async function deleteSessionMemberships(tx: Tx, teamId: string, userId: s
   await tx.query(sql.unsafe`delete from dashboard_sessions where user_id = ${userId} and team_id = ${teamId}`)
 }
 
-/** Notes that a session was used. */
 export const touchSession = (tx: Tx, id: string, now: Date) =>
   tx.query(sql.unsafe`update dashboard_sessions set seen_at = ${sql.timestamp(now)} where id = ${id}`)
 
@@ -206,7 +198,7 @@ type SessionScope = { user_id: string; team_id: string | null }
 const inScope = ({ user_id, team_id }: SessionScope) =>
   sql.fragment`user_id = ${user_id} and (${team_id}::uuid is null or team_id = ${team_id})`
 
-/** Ends all selected sessions except one. @returns how many ended. */
+/** @returns how many ended. */
 export async function deleteOtherSessions(tx: Tx, scope: SessionScope, keep: string): Promise<number> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from dashboard_sessions where ${inScope(scope)} and id <> ${keep}`)
@@ -215,7 +207,7 @@ export async function deleteOtherSessions(tx: Tx, scope: SessionScope, keep: str
 
 const listedRow = row({ id: string(), user_agent: string(), created_at: string(), seen_at: string() })
 
-/** These sessions, the one used last first. */
+/** Returns these sessions, last used first. */
 export const sessionsOfPerson = (tx: Tx, scope: SessionScope, { now, idle }: { now: Date; idle: Date }) =>
   tx.any(sql.type(listedRow)`
     select id, user_agent, created_at, seen_at from dashboard_sessions

@@ -1,8 +1,7 @@
 /**
- * Signs users in: one-time links, claims of an OpenID provider, and sessions. A link works once, within 15
- * minutes, or 7 days for an invitation. A session ends after 12 hours without use, and after 7 days. Only
- * digests are stored. A session has the rights that its user had at its start and still has, so that a stolen
- * session never gains any.
+ * Signs users in: one-time links, claims of an OpenID provider, and sessions. A link works once, within 15 minutes,
+ * or 7 days for an invitation. A session ends after 12 hours without use, and after 7 days. It has the rights that
+ * its user had at its start and still has, so that a stolen session never gains any.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -42,12 +41,11 @@ import {
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-/** For how long a link is good, in milliseconds. */
+/** How long a link is valid. */
 export const LINK_LENGTH_MS = 15 * MINUTE
 /** An invitation waits until a colleague has the time for it. */
 export const INVITATION_LENGTH_MS = 7 * 24 * HOUR
 const IDLE_SESSION_MS = 12 * HOUR
-/** The maximum age of a session and its cookie, in milliseconds. */
 export const LONGEST_SESSION_MS = 7 * 24 * HOUR
 
 /** Limits for emailed links per hour: for an address from one network, for an address, from a network. */
@@ -63,13 +61,12 @@ export type Membership = {
   name: string
   role: Role
   suspended: boolean
-  /** Whether nothing of it is delivered. */
+  /** True for a test team. */
   test: boolean
   created_at: string
   seen_at: string | null
 }
 
-/** The current user of the dashboard. */
 export type Person = {
   session_id: string
   user_id: string
@@ -80,11 +77,7 @@ export type Person = {
   memberships: readonly Membership[]
 }
 
-/**
- * Creates a one-time link for a user.
- * @param teamId the only team it opens. Null for a link that only the user sees.
- * @returns the secret in its URL.
- */
+/** @param teamId the only team it opens. Null for a link that only the user sees. @returns the secret in its URL. */
 export async function makeLink(
   { tx, now }: At,
   userId: string,
@@ -99,7 +92,7 @@ export async function makeLink(
 
 const noLink = (): RequestError => new RequestError('not_found', TEXTS.linkUsed)
 
-/** Returns the user of a link, and the teams behind it. Changes nothing. @throws RequestError not_found. */
+/** Returns the user of a link, and the teams behind it, without using it up. @throws RequestError not_found. */
 export async function ownerOfLink(
   { tx, now }: At,
   secret: string,
@@ -115,9 +108,7 @@ export async function ownerOfLink(
 type Owner = { user_id: string; team_id: string | null; role: Role | null }
 
 /**
- * Starts a session.
- * @returns its secret, for the cookie.
- * @throws RequestError not_found if it would have no rights.
+ * Starts a session. @returns its secret, for the cookie. @throws RequestError not_found if it would have no rights.
  */
 async function startSession({ tx, now }: At, owner: Owner, userAgent: string): Promise<string> {
   const secret = makeSecret()
@@ -145,9 +136,7 @@ export type IdentityClaims = {
   email_verified: boolean | null
 }
 
-/**
- * Returns the user of these claims, bound to the provider's ID on first use. Null if no user has the address.
- */
+/** Returns the user of these claims, bound to the provider's ID on first use. Null if no user has the address. */
 async function personOfClaims({ tx, now }: At, claims: IdentityClaims): Promise<PersonRow | null> {
   const { issuer, subject } = claims
   const identity = claims.email_verified === true ? parseAddress(claims.email)?.identity : undefined
@@ -169,8 +158,8 @@ export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: 
 }
 
 /**
- * Creates a link to be emailed, and counts it. Null if an hourly limit is reached, or no user has this
- * address: the caller's response is the same.
+ * Creates a link to be emailed, and counts it. Null if an hourly limit is reached, or no user has this address: the
+ * caller's response is the same.
  * @param origin the IP address of the request.
  * @returns also the `id`, to withdraw the request if the email could not be sent.
  */
@@ -222,5 +211,5 @@ export async function noteUse({ tx, now }: At, person: Person, { team_id, seen_a
 
 export const signOut = (tx: Tx, { session_id }: Person) => deleteSession(tx, session_id)
 
-/** The time since which a session must have been used, for lists. */
+/** Returns the time since which a listed session must have been used. */
 export const idleSince = (now: Date): Date => before(now, IDLE_SESSION_MS)

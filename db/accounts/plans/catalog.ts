@@ -1,6 +1,6 @@
 /**
- * The plan catalog as a file: validated completely, and loaded in one transaction. `plan list` prints what
- * `plan load` reads (DECISIONS: Plan catalog). An invalid catalog changes nothing.
+ * The plan catalog as a file: validated completely, and loaded in one transaction. `plan list` prints what `plan
+ * load` reads (DECISIONS: Plan catalog).
  */
 
 import {
@@ -92,7 +92,7 @@ const catalogSchema = object({
   plans: array(planSchema.required(REQUIRED)).typeError('must be an array').required(REQUIRED),
 }).noUnknown('has an unknown field: ${unknown}')
 
-/** Validates a catalog file. @throws RequestError bad_request naming every error. */
+/** @throws RequestError bad_request naming every error. */
 function parseCatalog(content: unknown): PlanRow[] {
   if (!isObject(content))
     throw new RequestError('bad_request', { field: 'the catalog', problem: 'must be an object with plans' })
@@ -132,8 +132,8 @@ function parseCatalog(content: unknown): PlanRow[] {
 /**
  * Replaces the catalog in the caller's transaction, with an audit entry.
  * @param seen the mark of the catalog on the page, if any.
- * @throws RequestError bad_request if it is invalid, or lacks a plan that teams use. invalid_state if the
- * catalog has changed since.
+ * @throws RequestError bad_request if it is invalid, or lacks a plan that teams use. invalid_state if the catalog has
+ * changed since.
  */
 export async function loadCatalog(by: Caller, content: unknown, seen: string | null = null): Promise<void> {
   const { tx } = by

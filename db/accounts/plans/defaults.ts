@@ -1,7 +1,4 @@
-/**
- * Default limits of plans without a value in the catalog (DECISIONS: Default quotas). Used to enforce limits
- * and to show the catalog, so that both agree. Pure.
- */
+/** Default limits of plans without a value in the catalog (DECISIONS: Default quotas). */
 import type { PlanRow } from './plans.sql.ts'
 import { type AnyQuota, byQuota, type LimitColumn } from './quotas.ts'
 

@@ -1,7 +1,4 @@
-/**
- * The ranges of columns in plans and subscriptions: integers, and valid bucket rates. A catalog and a team's
- * own limits have the same ranges. Pure.
- */
+/** The ranges of columns in plans and subscriptions. A catalog and a team's own limits have the same ranges. */
 
 /** PostgreSQL's largest integer. */
 export const LARGEST_FIGURE = 2_147_483_647

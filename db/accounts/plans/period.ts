@@ -12,9 +12,9 @@ export function calendarMonth(now: Date): Period {
 }
 
 /**
- * Returns a subscription's period at `now`. After its end without a new invoice it rolls over: by calendar
- * months if it is an integer number of months (Jan 31 → Feb 28 → Mar 31), otherwise by its length. Before its
- * start, the first period counts.
+ * Returns a subscription's period at `now`. After its end without a new invoice it rolls over: by calendar months if
+ * it is an integer number of months (Jan 31 → Feb 28 → Mar 31), otherwise by its length. Before its start, the first
+ * period counts.
  */
 export function rolledPeriod(period: Period, now: Date): Period {
   const months = monthsOf(period)
@@ -39,8 +39,8 @@ function rolledByMonths(period: Period, months: number, now: Date): Period {
 }
 
 /**
- * Returns the number of calendar months in a period, or null if it isn't an integer. It keeps the later of
- * its two days: a shorter month ends earlier, but the next one doesn't.
+ * Returns the number of calendar months in a period, or null if it isn't an integer. A shorter month ends earlier,
+ * but the next one doesn't.
  */
 function monthsOf({ start, end }: Period): number | null {
   const months = monthsBetween(start, end)
@@ -54,7 +54,7 @@ function monthsOf({ start, end }: Period): number | null {
 const monthsBetween = (from: Date, to: Date): number =>
   (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth()
 
-/** A time of day some months later, on this day or the month's last. */
+/** Returns a time of day some months later, on this day or the month's last. */
 function inMonth(from: Date, months: number, day: number): Date {
   const first = Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + months, 1)
   const last = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + months + 1, 0)).getUTCDate()

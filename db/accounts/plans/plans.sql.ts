@@ -1,4 +1,4 @@
-/** Rows of the plan catalog, and the queries over them. */
+/** Rows of the plan catalog. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -40,7 +40,7 @@ export const allPlans = (tx: Tx) =>
 /** Blocks others from replacing the catalog until the transaction ends. Reads aren't blocked. */
 export const lockPlans = (tx: Tx) => tx.query(sql.unsafe`lock table plans in share row exclusive mode`)
 
-/** Replaces the catalog by these plans, in their order. Plans that are absent are removed. */
+/** Replaces the catalog with these plans, in their order. */
 export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<void> {
   await tx.query(sql.unsafe`
     delete from plans where not key = any(${sql.array(

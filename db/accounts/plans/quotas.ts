@@ -1,7 +1,6 @@
 /**
- * Quotas of a plan: the messages of each channel per period, and stored contacts, with their column names.
- * All code that lists quotas uses QUOTAS, so that a new channel's quota is set, stored, counted and shown.
- * Pure.
+ * Quotas of a plan: the messages of each channel per period, and stored contacts. All code that lists quotas uses
+ * QUOTAS, so that a new channel's quota is set, stored, counted and shown.
  */
 import type { Quota } from '../../channels/facts.ts'
 import { CHANNEL_FACTS } from '../../channels/list.ts'

@@ -5,7 +5,6 @@ import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
-/** How many are kept of each team. */
 export const CALLS_STORED = 20
 
 const refusedRow = row({
@@ -37,7 +36,7 @@ export async function insertRejectedCalls(tx: Tx, calls: readonly (RejectedCall 
       select id from refused_calls k where k.team_id = r.team_id order by id desc offset ${CALLS_STORED - 1} limit 1)`)
 }
 
-/** A team's rejected calls, or those of the key with this prefix, newest first. */
+/** Returns a team's rejected calls, or those of the key with this prefix, newest first. */
 export const rejectedCalls = (tx: Tx, teamId: string, keyPrefix?: string) =>
   tx.any(sql.type(refusedRow)`
     select id, method, route, code, message, key_prefix, http_request_id, created_at from refused_calls

@@ -1,4 +1,4 @@
-/** Creates a team with its subscription, quota and audit entry, in the caller's transaction. */
+/** Creates a team with its subscription, quota and audit entry. */
 
 import { invalidField, RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
@@ -16,10 +16,7 @@ import { asTest } from './view.ts'
 
 type NewTeam = { id: string; name: string; plan: string; test?: true }
 
-/**
- * Returns the plan with this key, if teams can use it.
- * @throws RequestError bad_request naming the existing plans.
- */
+/** Returns the plan with this key. @throws RequestError bad_request naming the plans that teams can use. */
 export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
   const plans = (await allPlans(tx)).filter((plan) => plan.product === 'transactional')
   const plan = plans.find((candidate) => candidate.key === key)
@@ -48,7 +45,7 @@ export async function checkDefaultPlan(tx: Tx, key: string | undefined): Promise
   if (fault !== null) throw new SettingsFault([fault])
 }
 
-/** @throws RequestError bad_request when the name cannot be stored or the plan is unknown. */
+/** @throws RequestError bad_request for an invalid name or an unknown plan. */
 export async function createTeam(
   by: Caller,
   {

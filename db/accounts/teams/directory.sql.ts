@@ -1,4 +1,4 @@
-/** Teams as an operator looks through them: all of them, newest first, and the accounts of many at once. */
+/** Queries for the operator's list of teams. */
 import { sql } from 'slonik'
 import { string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
@@ -21,7 +21,6 @@ export async function teamsAfter(
 
 const listedRow = teamRow.concat(row({ bulk_paused_at: string().nullable() }))
 
-/** The teams of these ids, in their order. */
 export async function teamsOfIds(tx: Tx, ids: readonly string[]) {
   const rows = await tx.any(sql.type(listedRow)`
     select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at, t.bulk_paused_at
@@ -30,7 +29,7 @@ export async function teamsOfIds(tx: Tx, ids: readonly string[]) {
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
-/** To look at only: nothing is locked. */
+/** Reads accounts without locking them. */
 export async function readAccountRows(
   tx: Tx,
   teamIds: readonly string[],

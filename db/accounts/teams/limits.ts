@@ -1,8 +1,7 @@
 /**
- * A team's account: its limits, usage in the current period, and rate bucket. Each charge locks the account
- * first and saves before the commit, so that no limit is exceeded, even by concurrent calls. Time and limits
- * are read after locking, so that a committed plan change applies to a charge that waited for it. No request
- * runs COUNT(*).
+ * A team's account: its limits, usage in the current period, and rate bucket. Each charge locks the account first and
+ * saves before the commit, so that no limit is exceeded. Time and limits are read after locking, so that a committed
+ * plan change applies to a charge that waited for it. No request runs COUNT(*).
  */
 
 import type { ChannelFacts } from '../../channels/list.ts'
@@ -54,7 +53,7 @@ export type Account = {
   now: Date
 }
 
-/** The period that counts at `now`: the subscription's, or the calendar month (DECISIONS: Periods). */
+/** The period at `now`: the subscription's, or the calendar month (DECISIONS: Periods). */
 export function currentPeriod(
   row: Pick<AccountRow, 'plan_kind' | 'subscription_start' | 'subscription_end'>,
   now: Date,
@@ -70,7 +69,7 @@ const GB = 1e9
 
 const storageBytes = (gb: number | null): number | null => (gb === null ? null : Math.floor(gb * GB))
 
-/** Returns the account at the row's `now`: the period rolled over, the bucket refilled. Pure. */
+/** Returns the account at the row's `now`: the period rolled over, the bucket refilled. */
 export function toAccount(row: AccountRow): Account {
   const now = new Date(row.now)
   const stored: Period = { start: new Date(row.period_start), end: new Date(row.period_end) }
@@ -102,14 +101,10 @@ export function toAccount(row: AccountRow): Account {
   }
 }
 
-/** Locks the team's account until the transaction ends. */
 export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
   toAccount(await lockAccountRow(tx, teamId))
 
-/**
- * Locks the accounts of several teams in a global order until the transaction ends. `skip` leaves out those
- * that another transaction has locked.
- */
+/** Locks the accounts of teams in a global order. `skip` leaves out those that another transaction has locked. */
 export async function lockAccounts(tx: Tx, teamIds: readonly string[], lock: 'wait' | 'skip') {
   const wanted = [...new Set(teamIds)].toSorted()
   if (lock === 'skip') {
@@ -158,9 +153,7 @@ export async function refundQuota(
   await saveAccount(tx, teamId, account)
 }
 
-/**
- * A part of a statement that saves locked accounts, so that charges and rows are stored in one round trip.
- */
+/** The part of a statement that saves locked accounts, to store charges and rows in one round trip. */
 export const buildCharges = (accounts: ReadonlyMap<string, Account>) =>
   savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, figuresOf(account)])))
 

@@ -1,6 +1,6 @@
 /**
- * A team's send rate: its state and its errors. The bucket is part of the account (limits.ts), so that all
- * processes share it. Pure. DECISIONS: Bucket.
+ * A team's send rate: its state and its errors. All processes share the bucket, which is part of the account
+ * (limits.ts). DECISIONS: Bucket.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -11,8 +11,8 @@ import { TEXTS } from '../texts.ts'
 import { type Account, left } from './limits.ts'
 
 /**
- * The state of a team's send rate (sends per second, capacity and content of the bucket) and email quota
- * (null if unlimited). Seconds are rounded up.
+ * The state of a team's send rate (sends per second, capacity and content of the bucket) and email quota (null if
+ * unlimited). Seconds are rounded up.
  */
 export type LimitState = {
   rate: number

@@ -1,4 +1,4 @@
-/** The columns of teams that are about their reputation: the pause of bulk email, and the last warning. */
+/** The reputation of teams: the pause of bulk email, and the last warning. */
 import { sql } from 'slonik'
 import { mixed, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -7,7 +7,7 @@ import type { BulkPause } from './reputation.ts'
 
 const pauseRow = row({ since: string(), pause: mixed<BulkPause>() })
 
-/** The pause of a team's bulk email. Null if it isn't paused. */
+/** Returns the pause of a team's bulk email, or null. */
 export const readBulkPause = (tx: Tx, teamId: string) =>
   tx.maybeOne(sql.type(pauseRow)`
     select bulk_paused_at as since, bulk_pause as pause from teams
@@ -29,7 +29,7 @@ export async function setBulkResumed(tx: Tx, teamId: string): Promise<boolean> {
   return resumed.length > 0
 }
 
-/** Notes a warning. @returns false if there was one in the last 24 hours. */
+/** Records a warning. @returns false if there was one in the last 24 hours. */
 export async function setWarned(tx: Tx, teamId: string): Promise<boolean> {
   const warned = await tx.any(sql.type(idRow)`
     update teams set reputation_warned_at = service_time()
@@ -39,7 +39,6 @@ export async function setWarned(tx: Tx, teamId: string): Promise<boolean> {
   return warned.length > 0
 }
 
-/** How many teams' bulk email is paused. */
 export const countBulkPaused = (tx: Tx) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from teams where bulk_paused_at is not null`)

@@ -1,21 +1,20 @@
 /**
- * Judges a team's bounces and complaints of the last 24 hours: no action, a warning to its owners, or a pause
- * of its broadcasts and batch items. Pure. DECISIONS: Reputation of a team.
+ * Judges a team's bounces and complaints of the last 24 hours: no action, a warning to its owners, or a pause of its
+ * broadcasts and batch items. DECISIONS: Reputation of a team.
  */
 
-/** Emails that were sent in the last 24 hours, and how many of them bounced hard, or were complained about. */
+/** Counts of the emails that were sent in the last 24 hours. */
 type Sending = { sent: number; hard_bounced: number; complained: number }
 
 /**
- * Above these percentages bulk email is paused. 0 disables a limit. Fewer emails than `least_emails` aren't
- * judged.
+ * Above these percentages bulk email is paused. 0 disables a limit. Fewer emails than `least_emails` aren't judged.
  */
 export type ReputationLimits = { bounce_percent: number; complaint_percent: number; least_emails: number }
 
 export const BULK_PAUSE_REASONS = ['team_bounces', 'team_complaints'] as const
 type BulkPauseReason = (typeof BULK_PAUSE_REASONS)[number]
 
-/** What bulk email was paused for: this many of the emails sent bounced or were complained about, above the limit. */
+/** The reason for a pause of bulk email: this many of the sent emails exceeded the limit. */
 export type BulkPause = { reason: BulkPauseReason; sent: number; count: number; limit: number }
 
 /** Above these percentages the owners are warned. */

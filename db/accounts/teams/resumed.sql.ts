@@ -1,19 +1,16 @@
-/** Teams that were resumed, and how far their waiting messages have got jobs again. */
+/** Resumed teams whose waiting messages need jobs again. */
 import { sql } from 'slonik'
 import { string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
 /**
- * When the second pass starts, in seconds after the resume. By then, no worker has a batch left in which it
- * read the team as suspended.
+ * When the second pass starts, in seconds after the resume. By then, no worker has a batch in which it read the team
+ * as suspended.
  */
 const SECOND_PASS_S = 10
 
-/**
- * Records that messages of these queues need jobs now, and again after a pause in case the first pass missed
- * some.
- */
+/** Records that messages of these queues need jobs now, and again later in case the first pass missed some. */
 export const insertResumedTeam = (tx: Tx, teamId: string, queues: readonly string[]) =>
   tx.query(sql.unsafe`
     insert into resumed_teams (team_id, queue, from_at)

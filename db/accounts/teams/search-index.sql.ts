@@ -1,6 +1,6 @@
 /**
- * Searches a team's named objects of all kinds: by IDs, such as those in the audit log, and by terms. IDs are
- * looked up by key. Terms are searched in the rows of one team. Reads no message or contact content.
+ * Searches a team's named objects of all kinds: by IDs, such as those in the audit log, and by terms. Reads no
+ * message or contact content.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
@@ -22,7 +22,6 @@ const kindOf = (kind: string, table: FragmentSqlToken, name = sql.fragment`name`
   name,
 })
 
-/** Each kind with its table. */
 const KINDS = [
   kindOf('broadcast', sql.fragment`broadcasts`),
   kindOf('template', sql.fragment`templates`),
@@ -33,12 +32,12 @@ const KINDS = [
 ]
 const MESSAGES = CHANNELS.map(({ name, rows }) => kindOf(name, rows, sql.fragment`id`))
 
-/** Where a team's thing is found by its word. */
+/** The key of an object that a team's term identifies. */
 export const thingKey = (teamId: string, word: string): string => `${teamId} ${word}`
 
 /**
- * Returns the names of the objects that these terms identify, by `thingKey`, if they exist. A term is an ID,
- * a domain name or the identity of a contact. A message's name is its ID.
+ * Returns the names of the objects that these terms identify, by `thingKey`. A term is an ID, a domain name or the
+ * identity of a contact.
  */
 export async function namesOfThings(
   tx: Tx,

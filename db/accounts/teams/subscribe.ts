@@ -1,7 +1,6 @@
 /**
- * Changes a team's subscription: plan, own limits, billing period. Usage stays counted. If the period
- * changes, it is counted again from the stored rows. The bucket never exceeds its new capacity. A new plan
- * resets the own limits. Runs under the account's lock, with an audit entry. DECISIONS: Limits of a team,
+ * Changes a team's subscription: plan, own limits, billing period. If the period changes, usage is counted again from
+ * the stored rows. A new plan resets the own limits. Runs under the account's lock. DECISIONS: Limits of a team,
  * Periods.
  */
 
@@ -34,10 +33,7 @@ const SMALLEST_RATE = 0.2
 const LIMITS = QUOTAS.map(({ limit }) => limit)
 const FIGURES = [...LIMITS, 'send_rate_per_second', 'storage_gb'] as const
 
-/**
- * A number is the team's own limit, null the plan's. An absent plan or limit doesn't change, except that a
- * new plan resets the limits.
- */
+/** A number is the team's own limit, null the plan's. An absent plan or limit doesn't change. */
 export type SubscriptionChange = Partial<OverridesRow> & { plan?: string | undefined; period?: Period }
 
 /** Returns the error of a change, or null. Pure. */
@@ -80,8 +76,8 @@ const samePeriod = (one: Period, other: Period): boolean =>
   one.start.getTime() === other.start.getTime() && one.end.getTime() === other.end.getTime()
 
 /**
- * Changes a team's subscription.
- * @throws RequestError not_found, or bad_request for an unknown plan or invalid limits.
+ * Changes a team's subscription. @throws RequestError not_found, or bad_request for an unknown plan or invalid
+ * limits.
  */
 export async function subscribeTeam(by: Caller, teamId: string, change: SubscriptionChange) {
   const { tx } = by

@@ -1,7 +1,6 @@
 /**
- * Suspends and resumes a team. From the next request on, every process rejects all credentials of a suspended
- * team. Its messages wait, and are sent within seconds of the resume (delivery/resume.ts). Nothing is
- * deleted. The audit log records who did it.
+ * Suspends and resumes a team. From the next request on, every process rejects all its credentials. Its messages
+ * wait, and are sent within seconds of the resume (delivery/resume.ts).
  */
 import { DELIVERIES } from '../../channels/channels.sql.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
@@ -10,10 +9,7 @@ import { insertResumedTeam } from './resumed.sql.ts'
 import { setResumed, setSuspended, type TeamRow } from './teams.sql.ts'
 import { requireTeam } from './view.ts'
 
-/**
- * Suspends a team. If it is already suspended, only the audit log gets an entry.
- * @throws RequestError not_found.
- */
+/** Suspends a team. If it already is, only the audit log gets an entry. @throws RequestError not_found. */
 export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
   const { tx, now } = by
   const { name } = await requireTeam(tx, teamId)
@@ -22,10 +18,7 @@ export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
   return requireTeam(tx, teamId)
 }
 
-/**
- * Ends a suspension. If the team isn't suspended, only the audit log gets an entry.
- * @throws RequestError not_found.
- */
+/** Ends a suspension. Without one, only the audit log gets an entry. @throws RequestError not_found. */
 export async function resumeTeam(by: By, teamId: string): Promise<TeamRow> {
   const { tx } = by
   const { name, test } = await requireTeam(tx, teamId)

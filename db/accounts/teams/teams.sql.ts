@@ -1,7 +1,6 @@
 /**
- * Rows of teams, subscriptions and quotas (allowances), and the queries over them. All columns of a quota row
- * are written together, under its lock. plans/defaults.ts has the default limits, limits.ts periods and
- * buckets.
+ * Rows of teams, subscriptions and quotas (allowances). All columns of a quota row are written together, under its
+ * lock. plans/defaults.ts has the default limits, limits.ts periods and buckets.
  */
 
 import { type FragmentSqlToken, sql } from 'slonik'
@@ -20,7 +19,7 @@ export const teamRow = row({
   created_at: string(),
   /** True for a test team: nothing is delivered. It can't change (DECISIONS: Test teams). */
   test: boolean(),
-  /** Since when its credentials are rejected and its messages wait, or null. */
+  /** When it was suspended, or null. */
   suspended_at: string().nullable(),
 })
 export type TeamRow = InferType<typeof teamRow>
@@ -55,7 +54,7 @@ export const accountRow = row({
   whatsapp_batch_place: number(),
   whatsapp_parts_place: number(),
   whatsapp_parts_batch_place: number(),
-  /** The database's time, which rate, quota and period use. */
+  /** The database's time. */
   now: string(),
 })
 export type AccountRow = InferType<typeof accountRow>
@@ -114,9 +113,9 @@ export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
 
 /**
- * Returns the rows of locked allowances `a`, with the limits read after the lock, so that a charge that
- * waited for a plan change uses the new ones. A team has one subscription. Without the LIMIT the planner
- * expects 1,000 rows per call, and JIT compiles the statement when four teams share an accept.
+ * Returns the rows of locked allowances `a`, with the limits read after the lock, so that a charge that waited for a
+ * plan change uses the new ones. Without the LIMIT the planner expects 1,000 rows per call, and JIT compiles the
+ * statement when four teams share an accept.
  */
 const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
   with a as materialized (${locked})
@@ -124,30 +123,24 @@ const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
   from a cross join lateral (select * from subscription_now(a.team_id) limit 1) as l
     cross join lateral (select (l.subscription).*) s cross join lateral (select (l.plan).*) p`
 
-/**
- * Locks a team's account until the transaction ends, and returns its limits and usage. Concurrent accepts of
- * a team wait here.
- */
+/** Locks a team's account, and returns its limits and usage. Concurrent accepts of a team wait here. */
 export const lockAccountRow = (tx: Tx, teamId: string) =>
   tx.one(sql.prepared('lock_account', accountRow)`
     ${lockedAccounts(sql.fragment`select * from allowances where team_id = ${teamId} for update`)}`)
 
-/**
- * Does the same as `lockAccountRow` for several teams in a global order. Skips those that another transaction
- * has locked.
- */
+/** Does the same for several teams in a global order. Skips those that another transaction has locked. */
 export const lockFreeAccountRows = (tx: Tx, teamIds: readonly string[]) =>
   tx.any(sql.prepared('lock_free_accounts', accountRow)`
     ${lockedAccounts(sql.fragment`
       select * from allowances where team_id = any(${sql.array(teamIds, 'uuid')})
       order by team_id for update skip locked`)}`)
 
-/** Locks the accounts of teams in one order until the transaction ends. Skips teams that don't exist. */
+/** Locks the accounts of teams in one order. Skips teams that don't exist. */
 export const lockExistingAccounts = (tx: Tx, teamIds: readonly string[]) =>
   tx.query(sql.type(object())`
     select from allowances where team_id = any(${sql.array(teamIds, 'uuid')}) order by team_id for update`)
 
-/** As `lockAccountRow`, to look at only. */
+/** Does the same as `lockAccountRow` without a lock. */
 export const readAccountRow = (tx: Tx, teamId: string) =>
   tx.maybeOne(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
@@ -161,7 +154,6 @@ export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFig
     where a.team_id = f.team_id`
 }
 
-/** Writes all columns of a locked allowance row. */
 export const saveAllowance = (tx: Tx, teamId: string, figures: AllowanceFigures) =>
   tx.query(sql.prepared('save_allowance', object())`${savingAllowances(new Map([[teamId, figures]]))}`)
 
@@ -180,13 +172,11 @@ export async function insertTeam(
     values (${team.id}, ${figures.period_start}, ${figures.period_end}, ${figures.bucket_tokens}, ${figures.refilled_at})`)
 }
 
-/** The team with the key of its plan, or null without one. */
 export const teamById = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(teamRow)`
     select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id where t.id = ${id}`)
 
-/** Every team, oldest first. */
 export const allTeams = (tx: Tx) =>
   tx.any(sql.type(teamRow)`
     select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at
@@ -216,7 +206,7 @@ export const setContactColumns = (tx: Tx, id: string, names: readonly string[] |
     sql.unsafe`update teams set contact_columns = ${names && sql.array(names, 'text')} where id = ${id}`,
   )
 
-/** Suspends a team from `at` on, or from when it was before. */
+/** Suspends a team at `at`. If it already is, the time stays. */
 export const setSuspended = (tx: Tx, id: string, at: Date) =>
   tx.query(sql.unsafe`
     update teams set suspended_at = coalesce(suspended_at, ${sql.timestamp(at)}) where id = ${id}`)

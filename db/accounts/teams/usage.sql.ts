@@ -1,6 +1,6 @@
 /**
- * Counts a team's stored messages in a period. An ID contains its row's created_at, so that a count reads one
- * range of the primary key. Runs when a period changes, never in a request.
+ * Counts a team's stored messages in a period. An ID contains its row's created_at, so that a count reads one range
+ * of the primary key. Runs when a period changes, never in a request.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { CHANNELS } from '../../channels/channels.sql.ts'

@@ -1,6 +1,4 @@
-/**
- * A team as `team show` prints it: limits, usage, rest, bucket and period, at the database's current time.
- */
+/** A team as `team show` prints it, at the database's current time. */
 
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
@@ -34,7 +32,6 @@ export async function requireTeam(tx: Tx, id: string): Promise<TeamRow> {
 const leftOf = (limit: number | null, used: number): number | null =>
   limit === null ? null : left(limit, used)
 
-/** Formats an account with the team's name. Pure. */
 export function teamView(
   team: Pick<TeamRow, 'id' | 'name' | 'test' | 'suspended_at'>,
   account: Account,
@@ -48,9 +45,7 @@ export function teamView(
     name: team.name,
     plan,
     ...asTest(team),
-    /** Null: not suspended. */
     suspended_at: team.suspended_at,
-    /** Why and since when its broadcasts and batch items are paused, or null. */
     bulk_paused: bulk && { reason: bulk.pause.reason, since: bulk.since },
     /** Which suppressions stop its transactional email. */
     suppress_transactional,
@@ -60,7 +55,7 @@ export function teamView(
     overrides: {
       ...byQuota(({ limit }) => overrides[limit]),
       rate: overrides.send_rate_per_second,
-      /** In gigabytes, as given. */
+      /** In gigabytes. */
       storage: overrides.storage_gb,
     },
     used,

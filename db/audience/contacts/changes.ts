@@ -1,7 +1,4 @@
-/**
- * Publishes changes of contacts' subscriptions and suppressions, in the transaction of the change. All code
- * that changes these calls it, and only for actual changes.
- */
+/** Publishes changes of contacts' subscriptions and suppressions, in the transaction of the change. */
 import type { ContactEvent } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/webhooks.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -15,7 +12,6 @@ type ConsentChange = Pick<
   has_listeners: boolean
 }
 
-/** Publishes the changes of teams that have listeners. */
 export const publishContacts = (tx: Tx, changes: readonly ConsentChange[]): Promise<void> =>
   publish(
     tx,

@@ -1,7 +1,4 @@
-/**
- * Chooses the properties that a team's list of contacts shows as columns, for all its members. Properties
- * that no contact has are allowed. Without a choice, the list chooses automatically.
- */
+/** Chooses the properties that a team's list of contacts shows as columns, for all its members. */
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { setContactColumns } from '../../accounts/teams/teams.sql.ts'

@@ -30,7 +30,6 @@ export const contactColumns = sql.fragment`
 export const touchedAt = (now: Date) =>
   sql.fragment`greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
-/** A contact to insert. `identity` is the same for all spellings of its address. */
 type NewContact = {
   id: string
   email: string
@@ -44,15 +43,12 @@ type NewContact = {
 }
 
 /**
- * `now` is the time of the locked account. All contacts created before it are therefore committed (DECISIONS:
- * Broadcasts). `charge` is the statement that charges for the contacts (limits.ts, buildCharge).
+ * `now` is the time of the locked account, so that all earlier contacts are committed (DECISIONS: Broadcasts).
+ * `charge` is the statement that charges for the contacts (limits.ts, buildCharge).
  */
 type Storing = { now: Date; charge: FragmentSqlToken }
 
-/**
- * Inserts a contact and charges for it in one statement. Check that the identity is free while you have the
- * account's lock.
- */
+/** Inserts a contact and charges for it. Check that the identity is free while you have the account's lock. */
 export const insertContact = (tx: Tx, teamId: string, contact: NewContact, { now, charge }: Storing) =>
   tx.one(sql.prepared('insert_contact', contactRow)`
     with charged as (${charge})
@@ -82,10 +78,7 @@ export async function statusesOf(
 
 const propertiesRow = row({ identity: string(), properties: mixed<Record<string, string>>() })
 
-/**
- * Returns the properties of the contacts among these identities. @param hold true to lock them, ordered by ID
- * like every lock of several contacts, until the transaction ends.
- */
+/** Returns the properties of contacts by identity. @param hold true to lock them, ordered by ID. */
 export async function propertiesOf(tx: Tx, teamId: string, identities: readonly string[], hold: boolean) {
   const rows = await tx.any(sql.type(propertiesRow)`
     select identity, properties from contacts
@@ -107,10 +100,9 @@ export const lockContact = (tx: Tx, teamId: string, identity: string) =>
 const idsRow = row({ ids: mixed<Record<string, string>>() })
 
 /**
- * Locks the contacts of these identities, ordered by ID, and replaces the properties of those whose value
- * isn't null. Returns a single row, because validating a thousand rows used half of the time. The query looks
- * each contact up by key, because for a team that has grown since the last ANALYZE the planner would compare
- * each contact with each item.
+ * Locks the contacts of these identities, ordered by ID, and replaces properties whose value isn't null. Each is
+ * looked up by key: for a team that has grown since the last ANALYZE, the planner would compare each contact with
+ * each item.
  * @returns the IDs of the existing contacts, by identity.
  */
 export async function writeContacts(
@@ -141,7 +133,6 @@ const CONTACT = {
   ...{ status: 'text', suppression: 'text', left_topic_ids: 'text' },
 }
 
-/** Inserts many contacts and charges for them in one statement. */
 export async function insertContacts(
   tx: Tx,
   teamId: string,
@@ -178,9 +169,7 @@ export const matchesPart = (teamId: string, part: string, ascii: boolean) =>
         select id from contacts where ${inAsciiForm(teamId, part)}))`
     : sql.fragment`email ilike ${likePattern(part)}`
 
-/**
- * Like `matchesPart`, for rows that are read anyway. Uses no index, because the part can be too short for one.
- */
+/** Like `matchesPart`, for rows that are read anyway. The part can be too short for an index. */
 export const rowMatchesPart = (part: string) =>
   sql.fragment`(email ilike ${likePattern(part)} or identity ilike ${likePattern(part)})`
 
@@ -206,7 +195,6 @@ export function contactPage(
     order by created_at desc, id desc`
 }
 
-/** Returns a page of a team's contacts, newest first. */
 export async function contactsOfTeam(tx: Tx, teamId: string, filter: ContactFilter, page: Page) {
   const ascii = await hasAsciiForm(tx, teamId, filter.email)
   return tx.any(contactPage(teamId, { ...filter, ascii }, page))
@@ -218,7 +206,7 @@ export type ContactChange = {
   topic_ids?: readonly string[] | undefined
 }
 
-/** Changes a contact. @returns the changed row, or null if it doesn't exist. */
+/** @returns the changed row, or null if it doesn't exist. */
 export async function updateContact(
   tx: Tx,
   teamId: string,
@@ -237,10 +225,7 @@ export async function updateContact(
 
 const changedRow = contactRow.concat(row({ has_listeners: boolean() }))
 
-/**
- * Sets whether a contact is subscribed. A suppression stays. `has_listeners` is true if its team has
- * listeners.
- */
+/** Sets whether a contact is subscribed. A suppression stays. @param has_listeners true if its team has listeners. */
 export const updateContactStatus = (
   tx: Tx,
   teamId: string,

@@ -1,7 +1,6 @@
 /**
- * Creates, changes and deletes single contacts in the caller's transaction. An identity exists once per team.
- * The contact quota is exact, because adding or removing a contact locks the team's account first. Contacts
- * only have existing topics. Changes are in the audit log. DECISIONS: Bulk upsert.
+ * Creates, changes and deletes single contacts in the caller's transaction. The contact quota is exact, because
+ * adding or removing a contact locks the team's account first. DECISIONS: Bulk upsert.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -32,9 +31,7 @@ export const noContact = (): RequestError => new RequestError('contact_not_found
 export const contactsReached = (limit: number | null): RequestError =>
   new RequestError('quota_exceeded', fill(TEXTS.contactQuota, { limit: limit?.toLocaleString('en') ?? 'no' }))
 
-/**
- * Returns the identity of an email address in a path. @throws RequestError contact_not_found if it isn't one.
- */
+/** Returns the identity of an email address in a path. @throws RequestError contact_not_found if it isn't one. */
 export function contactIdentity(email: string): string {
   const parsed = parseAddress(email)
   if (parsed === null) throw noContact()
@@ -66,8 +63,8 @@ function checkClaims(claims: StatusClaims, status: ContactRow['status']): void {
 }
 
 /**
- * @throws RequestError in this order: bad_request for unknown topics, contact_exists, bad_request for a
- * claimed status, quota_exceeded.
+ * @throws RequestError in this order: bad_request for unknown topics, contact_exists, bad_request for a claimed
+ * status, quota_exceeded.
  */
 export async function createContact(
   { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'signatures'> },
@@ -105,8 +102,8 @@ export async function createContact(
 }
 
 /**
- * Locks a contact whose change depends on its current values. @param ids topics that it may get. These and
- * its current topics are locked first, because deleting a topic locks the topic before the contacts.
+ * Locks a contact whose change depends on its current values. @param ids topics that it may get. They and its current
+ * topics are locked first, as when a topic is deleted.
  * @throws RequestError contact_not_found.
  */
 export async function contactToChange(
@@ -122,10 +119,7 @@ export async function contactToChange(
   throw noContact()
 }
 
-/**
- * Replaces the given fields. @throws RequestError bad_request for unknown topics or a wrong claimed status,
- * contact_not_found.
- */
+/** @throws RequestError bad_request for unknown topics or a wrong claimed status, contact_not_found. */
 export async function changeContact(
   by: Caller,
   teamId: string,

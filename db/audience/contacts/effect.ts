@@ -1,21 +1,15 @@
 /** The effects of a provider's report on a contact (DECISIONS: Delivery reports, Suppression). Pure. */
 
-/**
- * `hard` is a permanent bounce. `soft` counts towards five in a row. `complaint` suppresses permanently.
- * `delivered` ends a series of soft bounces. `unsubscribe` unsubscribes. `none` changes nothing.
- */
+/** `soft` counts towards five in a row, and `delivered` ends the series. `complaint` suppresses permanently. */
 export type ContactEffect = 'none' | 'hard' | 'soft' | 'complaint' | 'delivered' | 'unsubscribe'
 
 export type SuppressionCause = {
   what: 'permanent bounce' | 'complaint' | 'soft bounces' | 'added by hand'
-  /** The provider's time, or the time at which a user added it. */
+  /** The provider's time, or when a user added it. */
   at: string
   /** The email that caused it, the last one if several did. Null if a user added it. */
   email_id: string | null
-  /**
-   * The report that caused it. Null if the server rejected the recipient during delivery, or if a user added
-   * it.
-   */
+  /** The report that caused it. Null if the server rejected the recipient during delivery, or a user added it. */
   report_id: string | null
   /** The provider's response, or the user's reason. */
   detail: string

@@ -1,7 +1,4 @@
-/**
- * Keyed hashes of addresses without a contact that must not get marketing, or not about some topics: erased
- * addresses, and recipients who unsubscribed after their contact was deleted.
- */
+/** Keyed hashes of addresses without a contact that must not get marketing, or not about some topics. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -32,8 +29,8 @@ export const erasedByHashes = (tx: Tx, teamId: string, hashes: readonly Buffer[]
 const statusRow = erasedRow.pick(['status'])
 
 /**
- * Returns the status to store for a contact. If it had unsubscribed before it was suppressed, that is
- * `unsubscribed`, because that remains when the suppression ends. The suppression is stored separately.
+ * Returns the status to store for a contact: `unsubscribed` if it had unsubscribed before it was suppressed. The
+ * suppression is stored separately.
  */
 export const statusToKeep = (tx: Tx, teamId: string, id: string) =>
   tx.oneFirst(sql.type(statusRow)`
@@ -53,10 +50,7 @@ export const deleteErased = (tx: Tx, teamId: string, hashes: readonly Buffer[]) 
   tx.query(sql.type(object())`
     delete from erased_contacts where team_id = ${teamId} and hash = any(${sql.array(hashes, 'bytea')})`)
 
-/**
- * Records that a recipient without a contact unsubscribed from topics, or from everything if `left_topic_ids`
- * is null.
- */
+/** Records that a recipient without a contact left topics, or everything if `left_topic_ids` is null. */
 export const storeOptOut = (
   tx: Tx,
   teamId: string,

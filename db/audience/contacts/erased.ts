@@ -1,14 +1,12 @@
 /**
- * Stores a keyed hash of an erased address with its unsubscribe, its suppression and the topics it had left.
- * The address can't be read back, or even recognised without SECRET_KEY. For a team without erasures, a
- * lookup only costs one query on an empty index. DECISIONS: Suppression.
+ * Stores a keyed hash of an erased address with its unsubscribe, its suppression and the topics it had left. Without
+ * SECRET_KEY, the address can't be recognised. DECISIONS: Suppression.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { Cause } from './effect.ts'
 import { deleteErased, type ErasedRow, erasedByHashes, hasErased, keepErased } from './erased.sql.ts'
 
-/** The initial state of a new contact. */
 type InitialState = {
   status: 'subscribed' | 'unsubscribed'
   suppression: null
@@ -18,7 +16,6 @@ type InitialState = {
 
 export const NEW_CONTACT: InitialState = { status: 'subscribed', suppression: null, left_topic_ids: [] }
 
-/** The stored state of an address. */
 type Kept = Pick<ErasedRow, 'status' | 'suppression' | 'cause' | 'left_topic_ids'>
 
 const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${teamId}\0${identity}`)
@@ -94,7 +91,6 @@ export async function erasedSuppressions(
 
 type Changing = At & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
 
-/** Replaces the stored state of an address. */
 async function rewrite({ tx, now, secrets }: Changing, teamId: string, identity: string, kept: Kept) {
   await deleteErased(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
   if (kept.status === 'subscribed' && kept.left_topic_ids.length === 0) return
@@ -102,8 +98,8 @@ async function rewrite({ tx, now, secrets }: Changing, teamId: string, identity:
 }
 
 /**
- * Deletes the stored unsubscribe of an address whose contact is resubscribed. Left topics stay, except
- * `chosen` ones. A suppression stays.
+ * Deletes the stored unsubscribe of an address whose contact is resubscribed. A suppression and left topics stay,
+ * except `chosen` ones.
  */
 export async function clearOptOuts(
   at: Changing,

@@ -14,8 +14,8 @@ export const LONGEST_KEY = 128
 const LONGEST_VALUE = 2_048
 
 /**
- * Returns the first violation of the limits, or null. `path` is the path of the map. The problem is a phrase
- * that starts with "must".
+ * Returns the first violation of the limits, or null. The problem is a phrase that starts with "must". @param path of
+ * the map.
  */
 export function breach(map: Readonly<Record<string, string>>, path: string): FieldError | null {
   const entries = Object.entries(map)
@@ -48,7 +48,7 @@ export const contactProperties = () =>
 
 const claim = () => mixed().meta({ jsonSchema: { not: {} } } satisfies Described)
 
-/** Names of a contact's status, here and in other services, and the value that each has for a status. */
+/** Names of a contact's status, here and in other services, with the values for each status. */
 const STATUS_NAMES = {
   status: (status: ContactStatus) => status,
   subscribed: (status: ContactStatus) => status === 'subscribed',
@@ -58,17 +58,13 @@ const STATUS_NAMES = {
 type StatusName = keyof typeof STATUS_NAMES
 const NAMES = keysOf(STATUS_NAMES)
 
-/**
- * Status fields in a body. Clients send back the fields of a response, so these are accepted if they match
- * the current status.
- */
+/** Status fields in a body. Clients send back the fields of a response, so these are accepted if they match. */
 export const statusClaims = () => ({
   status: claim(),
   subscribed: claim(),
   unsubscribed: claim(),
   emailBlacklisted: claim(),
 })
-/** The schema of an item of a bulk call. */
 export const upsertSchema = object({
   email: address().required(REQUIRED),
   properties: contactProperties(),
@@ -81,8 +77,7 @@ export const claimsStatus = (claims: StatusClaims): boolean =>
   NAMES.some((name) => claims[name] !== undefined)
 
 /**
- * Returns an error if the body claims another status than the contact has, or null. @param path a prefix, ''
- * or `x.`
+ * Returns an error if the body claims another status than the contact's, or null. @param path a prefix, '' or `x.`
  */
 export function claimFault(claims: StatusClaims, actual: ContactStatus, path = ''): FieldError | null {
   const wrong = NAMES.find(

@@ -1,7 +1,4 @@
-/**
- * Queries for the dashboard's contacts: filtered lists, the names of properties, and messages sent to a
- * contact.
- */
+/** Queries for the dashboard's contacts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { isCustomers } from '../../channels/email.sql.ts'
@@ -21,7 +18,6 @@ import {
 import { hasTopic } from './topics.sql.ts'
 
 export type ContactSearch = {
-  /** A part of the address, as given or in ASCII. */
   email?: string | undefined
   /** Each must appear in the address or in the value of a property, in any case. */
   words?: readonly string[] | undefined
@@ -31,13 +27,9 @@ export type ContactSearch = {
   import?: string | undefined
 }
 
-/** A page of up to `limit` contacts after `before`, newest first. */
 type ContactPage = { before?: string | undefined; limit: number }
 
-/**
- * How to find the matching contacts: with any index, with the index on topics, or by scanning the next `look`
- * contacts.
- */
+/** How to find the contacts: with any index, with the index on topics, or in the next `look` contacts. */
 type Way = 'index' | 'topic' | { look: number }
 
 const newestFirst = sql.fragment`order by created_at desc, id desc`
@@ -58,7 +50,6 @@ const storedBy = (teamId: string, importId: string) =>
     select unnest(contact_ids) from contact_import_slices
     where team_id = ${teamId} and import_id = ${importId})`
 
-/** Returns a page of a team's matching contacts. */
 export async function contactsFound(
   tx: Tx,
   teamId: string,
@@ -79,9 +70,9 @@ export async function contactsFound(
     imported !== undefined && storedBy(teamId, imported),
     after,
   )
-  // The planner assumes that every topic has half a percent of all contacts, and that a trigram index helps
-  // to find two letters. `offset` and `limit` force it to start with the chosen way. The topic way doesn't
-  // filter by team, because topics belong to one team, and the planner would also read all keys of the team.
+  // The planner assumes that every topic has half a percent of all contacts, and that a trigram index helps to find
+  // two letters. `offset` and `limit` force it to start with the chosen way. The topic way doesn't filter by team,
+  // because the planner would also read all keys of the team.
   const among = (): FragmentSqlToken => {
     if (way === 'index') return sql.fragment`contacts`
     return way === 'topic'
@@ -104,8 +95,8 @@ export const teamsWithContact = (tx: Tx, identity: string) =>
       select from contacts where team_id = t.id and identity = ${identity} offset 0) own`)
 
 /**
- * Returns the teams of contacts whose address contains this part, once per contact. An index finds rare
- * parts. For a common part, the first matches are returned in any order.
+ * Returns the teams of contacts whose address contains this part, once per contact. For a common part, the first
+ * matches in any order.
  */
 export const teamsOfContactsWith = (tx: Tx, part: string, limit: number) =>
   tx.anyFirst(sql.type(idRow)`

@@ -1,17 +1,13 @@
 /**
- * Searches contacts interactively. Uses an index if there is one. Otherwise scans growing parts of the list,
- * newest first, until the page is full or time runs out. A search is quick for any number of contacts,
- * returns where to continue, and never returns a contact twice.
+ * Searches contacts interactively. Uses an index if there is one. Otherwise scans growing parts of the list, newest
+ * first, until the page is full or time runs out, and returns where to continue.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import type { ContactRow } from './contacts.sql.ts'
 import { type ContactSearch, contactFurther, contactsFound } from './search.sql.ts'
 import { countSubscribers } from './topic-counts.sql.ts'
 
-/**
- * A page. `reached` is the contact to continue after if the search ran out of time, or null if it is
- * complete.
- */
+/** `reached` is the contact to continue after if the search ran out of time, or null if it is complete. */
 export type SearchedContacts = { contacts: ContactRow[]; reached: string | null }
 
 /** After this time, no further part is scanned, in milliseconds. */
@@ -41,7 +37,6 @@ async function wayTo(
   return email === undefined && status === undefined && topic === undefined ? 'index' : 'looking'
 }
 
-/** Returns a page of a team's matching contacts, newest first, starting after `before`. */
 export async function searchContacts(
   tx: Tx,
   teamId: string,

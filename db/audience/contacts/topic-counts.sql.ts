@@ -1,7 +1,4 @@
-/**
- * The number of contacts per topic, as sums of deltas in topic_counts. Triggers on contacts add deltas in the
- * statement that changes the contacts, so a count is always current. Folding the deltas doesn't change it.
- */
+/** The number of contacts per topic, as sums of deltas in topic_counts, which triggers add. */
 import { sql } from 'slonik'
 import { number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'

@@ -8,10 +8,7 @@ import { touchedAt } from './contacts.sql.ts'
 const topicRow = row({ id: string(), name: string(), created_at: string() })
 export type TopicRow = InferType<typeof topicRow>
 
-/**
- * Matches contacts with a topic. The second condition is the one of the partial index, which isn't used
- * without it.
- */
+/** Matches contacts with a topic. The partial index needs the second condition. */
 export const hasTopic = (topic: string): FragmentSqlToken =>
   sql.fragment`topic_ids @> array[${topic}::uuid] and topic_ids <> '{}'`
 
@@ -46,9 +43,8 @@ export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[])
 type Subscribing = { contact_id: string; topic_id: string }
 
 /**
- * Adds topics to contacts in one statement. Lock the topics first with `holdTopics`. A contact that was
- * created after `since` doesn't get topics that its recipient had left, so an erased contact starts without
- * them however often a file contains them.
+ * Adds topics to contacts in one statement. Lock the topics first with `holdTopics`. A contact that was created after
+ * `since` doesn't get topics that its recipient had left.
  */
 export const addTopics = (
   tx: Tx,
@@ -86,9 +82,8 @@ export const broadcastsNaming = (tx: Tx, teamId: string, id: string) =>
     order by id desc`)
 
 /**
- * Deletes a topic and removes it from all contacts, in one statement. Contacts are locked by ID, as
- * everywhere. The query on contacts doesn't filter by team, because a topic belongs to one team and the
- * planner would also read all keys of the team.
+ * Deletes a topic and removes it from all contacts, in one statement, in ID order. Doesn't filter contacts by team,
+ * because the planner would also read all keys of the team.
  * @returns the topic, or null if it doesn't exist.
  */
 export const deleteTopic = (tx: Tx, teamId: string, id: string, now: Date) =>

@@ -1,6 +1,6 @@
 /**
- * The topics of a team. Names are unique per team. A deleted topic is removed from all contacts, and can't be
- * deleted while an unfinished broadcast uses it. Changes are in the audit log.
+ * The topics of a team. A deleted topic is removed from all contacts. It can't be deleted while an unfinished
+ * broadcast uses it.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -55,9 +55,7 @@ async function renameError(tx: Tx, teamId: string, { id, name }: { id: string; n
 
 const MAX_NAMED = 5
 
-/**
- * Without an excluded topic, a broadcast would also go to its contacts. @throws RequestError invalid_state.
- */
+/** Without an excluded topic, a broadcast would also go to its contacts. @throws RequestError invalid_state. */
 async function assertUnused(tx: Tx, teamId: string, id: string): Promise<void> {
   const users = await broadcastsNaming(tx, teamId, id)
   if (users.length === 0) return

@@ -1,11 +1,9 @@
 /**
- * Bulk upsert: validates the items of a call and stores them in the caller's transaction. It runs a handful
- * of statements, however many items there are. Items are accepted in order until the quota is used up. An
- * existing contact's status never changes. Parallel calls of a team wait at its account, and contacts are
- * locked in one order, so they can't deadlock. DECISIONS: Bulk upsert.
- *
- * Calls are stored as the text that was sent (upserts.sql.ts), and workers validate the items here. So a NUL
- * or lone surrogate, which a JSON column would reject, only affects its own item.
+ * Bulk upsert: validates the items of a call and stores them in the caller's transaction, with a handful of
+ * statements. Items are accepted in order until the quota is used up. An existing contact's status never changes.
+ * Parallel calls of a team wait at its account, and contacts are locked in one order. DECISIONS: Bulk upsert.
+ * Calls are stored as the text that was sent (upserts.sql.ts), and workers validate the items here. So a NUL or lone
+ * surrogate, which a JSON column would reject, only affects its own item.
  */
 
 import type { InferType } from 'yup'
@@ -54,10 +52,7 @@ export function readItems(body: string): (ContactItem | RequestError)[] {
   return items.map((item, index) => resultOrError(() => toItem(item, `contacts[${index}]`)))
 }
 
-/**
- * Returns the properties for each contact of a call. The last item with properties wins. Null if none has
- * any.
- */
+/** Returns the properties for each contact of a call: those of the last item that has any, or null. */
 function mapsOf(items: readonly (ContactItem | RequestError)[]): Map<string, NonNullable<Properties> | null> {
   const maps = new Map<string, NonNullable<Properties> | null>()
   for (const item of items) {
@@ -67,10 +62,7 @@ function mapsOf(items: readonly (ContactItem | RequestError)[]): Map<string, Non
   return maps
 }
 
-/**
- * Accepts items in order while the quota allows. @returns a result for each, and the contacts to create.
- * Pure.
- */
+/** Accepts items in order while the quota allows. @returns a result for each, and the contacts to create. */
 function decide(
   items: readonly (ContactItem | RequestError)[],
   existing: ReadonlyMap<string, string>,
@@ -100,9 +92,7 @@ function decide(
 
 type Upserting = At & { secrets: Pick<Secrets, 'signatures'> }
 
-/**
- * Replaces items that claim another status than the contact has with errors, because the claim would be lost.
- */
+/** Replaces items that claim another status than the contact has with errors, because the claim would be lost. */
 async function withoutLosses(
   { tx, secrets }: Upserting,
   teamId: string,
@@ -125,8 +115,9 @@ async function withoutLosses(
 }
 
 /**
- * Merges the properties of items into those of existing contacts. Returns an error for items that would have
- * too many. @param hold true to lock the contacts until the transaction ends.
+ * Merges the properties of items into those of existing contacts. Returns an error for items that would have too
+ * many.
+ * @param hold true to lock the contacts.
  */
 async function merged(
   { tx }: { tx: Tx },
@@ -153,8 +144,8 @@ type Writing = { merge: boolean }
 const REPLACE: Writing = { merge: false }
 
 /**
- * Predicts the results of an upsert, without storing or locking anything. `repeated` counts items whose
- * contact an earlier item has.
+ * Predicts the results of an upsert, without storing or locking. `repeated` counts items after the first of a
+ * contact.
  */
 export async function tryUpsert(
   at: Upserting,
@@ -184,16 +175,15 @@ export async function tryUpsert(
 }
 
 /**
- * The result of each item, a contact's ID or an error, or an error for the complete call. `created` are the
- * new contacts.
+ * The result of each item, a contact's ID or an error, or an error for the complete call. `created` are the new
+ * contacts.
  */
 export type Upserted =
   | { items: (string | RequestError)[]; created: readonly string[] }
   | { refusal: RequestError }
 
 /**
- * Upserts the items. If the quota is used up and no item updates an existing contact, the complete call is
- * rejected.
+ * Upserts the items. If the quota is used up and no item updates an existing contact, the complete call is rejected.
  */
 export async function upsertContacts(
   { tx, now, secrets }: Upserting,

@@ -17,16 +17,12 @@ export const insertUpsert = (tx: Tx, teamId: string, { id, body }: { id: string;
 
 const bodyRow = row({ body: string() })
 
-/**
- * Locks a call that hasn't been processed until the transaction ends. @returns its body, or null if it is
- * finished or deleted.
- */
+/** Locks an unprocessed call. @returns its body, or null if it is finished or deleted. */
 export const lockUpsert = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOneFirst(sql.prepared('lock_contact_upsert', bodyRow)`
     select body from contact_upserts
     where team_id = ${teamId} and id = ${id} and finished_at is null for update`)
 
-/** Stores the result of a locked call and deletes its body. */
 export async function finishUpsert(tx: Tx, teamId: string, id: string, upserted: Upserted, now: Date) {
   const result: UpsertResult =
     'refusal' in upserted
@@ -61,8 +57,8 @@ const deleteBatch = (tx: Tx, { finishedBefore, createdBefore }: Past) =>
     select count(*) as count from gone`)
 
 /**
- * Deletes finished calls, and calls that weren't processed for too long, in batches. Call it outside of a
- * transaction, so that each batch commits separately. @returns how many.
+ * Deletes finished and expired calls in batches. Call it outside of a transaction, so that each batch commits.
+ * @returns how many.
  */
 export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
   let deleted = 0

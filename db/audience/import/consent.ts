@@ -1,6 +1,6 @@
 /**
- * Recognizes consent columns in exports of other services, and whether a cell means yes or no. Its test lists
- * the services. A value that may mean "no" is never read as yes. Pure.
+ * Recognizes consent columns in exports of other services, and whether a cell means yes or no. A value that may mean
+ * "no" is never read as yes. Pure.
  */
 
 /** The action for contacts without consent. `ignore` ignores the column. */

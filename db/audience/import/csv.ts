@@ -1,8 +1,7 @@
 /**
- * Reads CSV files of contacts, from spreadsheets, other services and our own exports. Reads slices of
- * complete records, and returns where the next slice starts. Nothing is dropped silently: a record with a
- * stray quote is returned with its fault. Columns and quotes that our own exports added are removed. Files
- * with hundreds of columns, or with a record of megabytes, are rejected before they use much memory.
+ * Reads CSV files of contacts in slices of complete records. Nothing is dropped silently: a record with a stray quote
+ * is returned with its fault. Columns and quotes that our own exports added are removed. Files with hundreds of
+ * columns, or with a record of megabytes, are rejected before they use much memory.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -22,8 +21,8 @@ import {
 } from './records.ts'
 
 /**
- * `row` is the number in a spreadsheet, which counts empty lines but not line breaks in cells. `fault` is why
- * the record can't be imported. Its cells are then only for display.
+ * `row` is the number in a spreadsheet, which counts empty lines but not line breaks in cells. `fault` is why the
+ * record can't be imported. Its cells are then only for display.
  */
 export type CsvRecord = { row: number; cells: string[]; fault?: string }
 export type CsvTable = { header: string[]; records: CsvRecord[] }
@@ -51,9 +50,7 @@ function separatorOf(source: string): string {
 const BYTE_ORDER_MARK = Buffer.from('\u{feff}')
 const SEPARATOR_LINE_BYTES = 32
 
-/**
- * Parses Excel's first line, such as `sep=;`, which names the separator. @returns null for any other line.
- */
+/** Parses Excel's first line, such as `sep=;`, which names the separator. @returns null for any other line. */
 function separatorLine(bytes: Buffer): { separator: string; length: number } | null {
   const [line, separator] =
     /^(?:\u{feff})?"?sep=([\t !#-~])"?(?:\r\n|\n|\r)/iu.exec(
@@ -89,10 +86,7 @@ function skipEmptyLines({ bytes, isLast }: Part, read: Read): void {
   }
 }
 
-/**
- * Moves `read` past the next record. @returns null at the end, or if the record may continue after these
- * bytes.
- */
+/** Moves `read` past the next record. @returns null at the end, or if the record may continue after these bytes. */
 function nextRecord(part: Part, read: Read, lineBefore: number): (RecordAt & { row: number }) | null {
   skipEmptyLines(part, read)
   if (read.at >= part.bytes.length) return null
@@ -113,10 +107,7 @@ const contentOf = (part: Part, { row, ...found }: RecordAt & { row: number }): C
 
 type Reading = { bytes: Buffer; separator: string; isLast: boolean; header: readonly string[] | null }
 
-/**
- * Reads up to `most` records. The first one is the header if `header` is null. @param line the line before
- * them.
- */
+/** Reads up to `most` records. Without `header`, the first one is the header. @param line the line before them. */
 function recordsIn({ header, ...bytes }: Reading, most: number, line: number) {
   const part = { ...bytes, longestCell: longestCellOf(header ?? []) }
   const read: Read = { at: 0, line: 0, breaks: 0 }
@@ -170,8 +161,8 @@ function asItWas({ header, records }: CsvTable): CsvTable {
 }
 
 /**
- * The position to continue from: the byte and line that the next record starts after, the line breaks in
- * cells before it, and the contents of the first line.
+ * The position to continue from: the byte and line that the next record starts after, the line breaks in cells before
+ * it, and the contents of the first line.
  */
 export type CsvPlace = { at: number; line: number; breaks: number; separator: string; header: string[] }
 
@@ -196,8 +187,8 @@ function checkLength(length: number, line: number): void {
 }
 
 /**
- * Reads up to `most` records of a CSV file. @param place null to start at the first byte.
- * @returns the records, the separator, and the next `place`, which is null at the end of the file.
+ * @param place null to start at the first byte.
+ * @returns up to `most` records, the separator, and the next `place`, which is null at the end of the file.
  * @throws RequestError bad_request with the position of the error.
  */
 export async function readSlice(

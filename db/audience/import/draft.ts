@@ -1,8 +1,7 @@
 /**
- * Drafts of imports: an uploaded file is stored, previewed, tested, then imported or discarded. A file that
- * can't be imported is rejected at the upload and isn't stored. A team can have a few drafts at once, for a
- * day each. Concurrent uploads can exceed that number. Previews and tests only read the start of the file,
- * and change nothing. The import uses the mapping that the user saw.
+ * Drafts of imports: an uploaded file is stored, previewed, tested, then imported or discarded. A team can have a few
+ * drafts at once, for a day each. Concurrent uploads can exceed that number. Previews and tests only read the start
+ * of the file, and change nothing. The import uses the mapping that the user saw.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -61,9 +60,7 @@ const topicsIn = ({ topic_ids, columns }: Mapping): string[] => [
   ...columns.flatMap((one) => (one.to === 'topic' ? [one.id] : [])),
 ]
 
-/**
- * Locks the topics of a mapping. @throws RequestError bad_request for an invalid mapping or a deleted topic.
- */
+/** Locks the topics of a mapping. @throws RequestError bad_request for an invalid mapping or a deleted topic. */
 async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<void> {
   checkMapping(mapping)
   const topics = topicsIn(mapping)
@@ -85,8 +82,7 @@ async function chosenBefore(tx: Tx, teamId: string, guess: Mapping): Promise<Map
 }
 
 /**
- * Stores an uploaded file. Reuses the mapping of the last file with the same columns, for example for
- * corrected records.
+ * Stores an uploaded file. Reuses the mapping of the last file with the same columns.
  * @returns the draft's ID. @throws RequestError bad_request if the file can't be imported.
  */
 export async function storeDraft(
@@ -155,9 +151,9 @@ export async function tryDraft(
 }
 
 /**
- * Turns a draft into an import. Call it in the transaction that starts its job. @param seen the hash of the
- * mapping that the user saw, or null for no check. @throws RequestError bad_request for a mapping that is or
- * has become invalid, not_found, invalid_state if the mapping has changed.
+ * Turns a draft into an import, in the transaction that starts its job.
+ * @param seen the hash of the mapping that the user saw, or null for no check.
+ * @throws RequestError bad_request for an invalid mapping, not_found, invalid_state if the mapping has changed.
  */
 export async function startDraft(tx: Tx, teamId: string, id: string, seen: string | null): Promise<void> {
   const row = await importById(tx, teamId, id)
@@ -170,7 +166,7 @@ export async function startDraft(tx: Tx, teamId: string, id: string, seen: strin
   for (const each of [markOf(row.mapping), seen]) assertSeen(each, mark, TEXTS.columnsChanged)
 }
 
-/** Deletes a draft. @throws RequestError not_found. */
+/** @throws RequestError not_found. */
 export async function discardImport(tx: Tx, teamId: string, id: string): Promise<void> {
   if (!(await deleteImportDraft(tx, teamId, id))) throw noDraft()
 }

@@ -1,8 +1,7 @@
 /**
- * Imports contacts or suppressions from an uploaded CSV file (draft.ts), as a background job in two passes.
- * The first reads the complete file. The second upserts its records in slices, and subscribes them to topics
- * or suppresses them. Nothing is stored if the file can't be read completely. An invalid record doesn't
- * affect others. Rejected records can be downloaded with their reasons.
+ * Imports contacts or suppressions from an uploaded CSV file (draft.ts), as a background job in two passes. The first
+ * reads the complete file. The second stores its records in slices. Nothing is stored if the file can't be read
+ * completely. An invalid record doesn't affect others.
  */
 
 import { lockAccount } from '../../accounts/teams/limits.ts'
@@ -35,10 +34,7 @@ import { checkMapping, type Extra, faultOf, type GivenItem, type Mapping, record
 export const SLICE_RECORDS = 1_000
 export const MAX_RECORDS = 100_000
 
-/**
- * Checks the number of records. @param total the records so far.
- * @throws RequestError bad_request if the file has none or too many.
- */
+/** @param total the records so far. @throws RequestError bad_request if the file has none or too many. */
 export function checkTotal(total: number, isLast: boolean): void {
   if (total === 0 && isLast) throw new RequestError('bad_request', TEXTS.noRecords)
   if (total > MAX_RECORDS)
@@ -104,7 +100,6 @@ async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promi
 type Stored = { contact_id: string; identity: string; email: string; extra: Extra | null }
 type Storing = Pick<Upserting, 'tx' | 'now' | 'since'>
 
-/** Adds the topics in `wants` to the contacts of records. */
 async function storeExtras(
   { tx, now, since }: Storing,
   teamId: string,
@@ -118,8 +113,7 @@ async function storeExtras(
 }
 
 /**
- * Upserts records with their topics and consent. @returns a contact ID or an error for each, and the new
- * contacts.
+ * Upserts records with their topics and consent. @returns a contact ID or an error for each, and the new contacts.
  */
 async function upsertRecords(
   { tx, now, secrets, since }: Upserting,
@@ -179,10 +173,7 @@ type Outcomes = { outcomes: (string | RequestError)[]; created: readonly string[
 /** An ID for an address, for the counts of an import of suppressions. */
 const addressId = (teamId: string, identity: string): string => idOfName(teamId, identity)
 
-/**
- * Predicts the results for records of suppressions: an ID for each address, and the addresses that aren't
- * suppressed yet.
- */
+/** Predicts the results for records of suppressions: an ID for each address, and the addresses not suppressed yet. */
 export async function suppressionOutcomes(
   tx: Tx,
   teamId: string,
@@ -236,10 +227,7 @@ async function storeSlice(
   return { cursor, total: null, done, refused: refused.length }
 }
 
-/**
- * Processes the next slice of an import. @throws RequestError bad_request if the file or the mapping is
- * invalid.
- */
+/** Processes the next slice. @throws RequestError bad_request if the file or the mapping is invalid. */
 export async function importSlice(at: Upserting, teamId: string, id: string, cursor: ImportCursor | null) {
   const { pass, ...where } = cursor ?? { pass: 'check', place: null, records: 0 }
   return pass === 'check' ? checkSlice(at.tx, teamId, id, where) : storeSlice(at, teamId, id, where)
@@ -261,8 +249,8 @@ export async function showImport(
 const noImport = () => new RequestError('not_found', TEXTS.noImport)
 
 /**
- * Returns the rejected records with their uploaded cells, the row, the reason, and surplus cells at the end,
- * to be corrected and imported again. @throws RequestError not_found.
+ * Returns the rejected records with their uploaded cells, the row, the reason, and surplus cells at the end. @throws
+ * RequestError not_found.
  */
 export async function refusedRecords(tx: Tx, teamId: string, id: string) {
   if (!(await importById(tx, teamId, id))) throw noImport()

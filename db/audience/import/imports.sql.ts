@@ -32,7 +32,6 @@ export const countDrafts = (tx: Tx, teamId: string) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::int as count from contact_imports where team_id = ${teamId} and draft`)
 
-/** Returns the size of an import's file in bytes. */
 export const importLength = (tx: Tx, teamId: string, id: string) =>
   tx.oneFirst(sql.type(countRow)`
     select coalesce(sum(octet_length(bytes)), 0)::int as count from contact_import_chunks
@@ -87,7 +86,7 @@ export type RecordRefusal = { message: string } & Omit<Fault, 'words'>
 /** A rejected record with its position in its slice, and its row in the file. */
 export type RefusedRecord = RecordRefusal & { at: number; row: number }
 
-/** The result of a slice: new contacts, existing contacts it stored, and how many records were accepted. */
+/** `created` and `known` are IDs of new and existing contacts. `taken` is the number of accepted records. */
 type SliceOutcome = {
   /** The number of records before the slice, and its position in the file. */
   first: number
@@ -156,7 +155,6 @@ const importColumns = sql.fragment`
 /** An import has the ID of its background job. */
 const imports = sql.fragment`contact_imports i left join background_jobs j on j.id = i.id`
 
-/** Returns a team's imports, newest first. */
 export const importsOfTeam = (tx: Tx, teamId: string, limit: number) =>
   tx.any(sql.type(importRow)`
     select ${importColumns} from ${imports} where i.team_id = ${teamId} order by i.id desc limit ${limit}`)

@@ -1,7 +1,6 @@
 /**
- * Maps the columns of an imported file: guesses the mapping from their names, validates it and applies it to
- * records. Our own exports are recognised. Nothing in a mapped column is dropped: an invalid value is an
- * error of its record. Pure.
+ * Maps the columns of an imported file: guesses the mapping from their names, validates it and applies it to records.
+ * An invalid value in a mapped column is an error of its record. Pure.
  */
 import { invalidField, RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
@@ -16,9 +15,8 @@ import { type CsvRecord, EXPORT_COLUMNS, isExport } from './csv.ts'
 export type Purpose = 'contacts' | 'suppressions'
 
 /**
- * The target of a column. `properties` is a JSON map, as in our export. `status` must match the contact's
- * status. In an import of suppressions, it is the type of the suppression, and `reason` its reason. `topic`
- * and `consent` contain yes or no.
+ * The target of a column. `properties` is a JSON map, as in our export. `status` must match the contact's status, or
+ * is the type of an imported suppression, and `reason` its reason. `topic` and `consent` contain yes or no.
  */
 export type Becomes =
   | { to: 'ignore' | 'email' | 'properties' | 'status' | 'reason' | 'consent' }
@@ -26,7 +24,6 @@ export type Becomes =
   | { to: 'topic'; id: string }
 
 export type Mapping = {
-  /** The names in the file. */
   names: readonly string[]
   columns: readonly Becomes[]
   /** True to add properties to existing ones, false to replace them. */
@@ -98,15 +95,14 @@ export function checkMapping({ columns, suppress }: Mapping): void {
 }
 
 /**
- * Why a record is rejected. `column` is the index of the column that it is about, which `words` doesn't name.
- * `value` is its shortened value.
+ * Why a record is rejected. `column` is the index of the column that it is about, which `words` doesn't name. `value`
+ * is its shortened value.
  */
 export type Fault = { words: string; column?: number; value?: string }
 
 /** A record's data in addition to its contact: topics, a suppression, or why it is rejected. */
 export type Extra = { topic_ids?: readonly string[]; suppress?: ByHand; saysNo?: boolean; fault?: Fault }
 
-/** How many characters of a value are shown. */
 const SHOWN_LENGTH = 100
 const shown = (value: string): string =>
   value.length > SHOWN_LENGTH ? `${value.slice(0, SHOWN_LENGTH).toWellFormed()}…` : value
@@ -155,8 +151,8 @@ const lostBy = ({ cells, fault }: CsvRecord): Fault | null =>
   fault === undefined ? null : { words: fault, value: shown(cells.join(' ')) }
 
 /**
- * Returns a fault for cells beyond the columns. They usually come from an unquoted separator, so no cell can
- * be trusted.
+ * Returns a fault for cells beyond the columns. They usually come from an unquoted separator, so no cell can be
+ * trusted.
  */
 function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
   const surplus = cells.slice(columns.length)
@@ -192,8 +188,8 @@ function extraOf(cells: Cells, mapping: Mapping): Extra | null {
 }
 
 /**
- * Collects a contact's properties. Undefined if no column is mapped to properties. Empty cells are left out.
- * Invalid JSON stays text, so that its validation fails.
+ * Collects a contact's properties, or undefined if no column is mapped to them. Invalid JSON stays text, so that its
+ * validation fails.
  */
 function propertiesOf(cells: Cells): unknown {
   const isOne = ([{ to }]: Cells[number]): boolean => to === 'property' || to === 'properties'

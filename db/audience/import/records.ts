@@ -1,7 +1,7 @@
 /**
- * Finds the records of a CSV file in its bytes (RFC 4180). It is our own parser because a stray quote must
- * only affect its own record. csv-parse stops at one, or reads it as the start of a cell that swallows the
- * next records. Each byte is read a constant number of times, whatever the file contains.
+ * Finds the records of a CSV file in its bytes (RFC 4180). It is our own parser because a stray quote must only
+ * affect its own record. csv-parse stops at one, or reads it as the start of a cell that swallows the next records.
+ * Each byte is read a constant number of times.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -16,9 +16,7 @@ export const LONGEST_QUOTED_CELL = 64 * 1024
 export const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d] as const
 const QUOTE = 0x22
 
-/**
- * Bytes of a file. `isLast` is true if the file ends here. `longestCell` limits the length of quoted cells.
- */
+/** `isLast` is true if the file ends here. `longestCell` limits the length of quoted cells. */
 export type Part = { bytes: Buffer; separator: string; isLast: boolean; longestCell: number }
 
 /** A record's position in the bytes, without its line break. `fault` is why it can't be imported. */
@@ -85,9 +83,7 @@ export function afterBreak({ bytes, isLast }: Pick<Part, 'bytes' | 'isLast'>, en
   return bytes[end + 1] === LINE_FEED ? end + 2 : end + 1
 }
 
-/**
- * A record with a fault ends at the line in which the faulty cell starts, so that the next line isn't lost.
- */
+/** A record with a fault ends at the line in which the faulty cell starts, so that the next line isn't lost. */
 function lostRecord(part: Part, start: number, cell: number, fault: string): RecordAt | null {
   const end = endOfLine(part.bytes, cell)
   const next = afterBreak(part, end)

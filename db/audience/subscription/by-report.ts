@@ -1,8 +1,7 @@
 /**
- * Unsubscribes recipients after reports that they left through the relay's link, list or page. Reports come
- * in any order. A suppressed contact stays suppressed, and is unsubscribed when the suppression ends. For an
- * address without a contact, a keyed hash is stored, as in leaveByLink. The caller locks accounts and
- * contacts.
+ * Unsubscribes recipients after reports that they left through the relay's link, list or page. A suppressed contact
+ * stays suppressed, and is unsubscribed when the suppression ends. For an address without a contact, a keyed hash is
+ * stored. The caller locks accounts and contacts.
  */
 import type { At } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'

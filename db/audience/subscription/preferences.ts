@@ -1,7 +1,6 @@
 /**
- * Stores the topics that a recipient chooses on the unsubscribe page, in the caller's transaction. The page
- * only shows topics that the contact gets or has left. Choosing a topic resubscribes the contact.
- * Suppressions stay.
+ * Stores the topics that a recipient chooses on the unsubscribe page, which shows the topics that the contact gets or
+ * has left. Choosing a topic resubscribes the contact. Suppressions stay.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -16,17 +15,13 @@ import { keepTopics, resubscribe, unsubscribe } from './subscription.ts'
 const offeredIds = ({ topic_ids, left_topic_ids }: ContactTopics): Set<string> =>
   new Set([...topic_ids, ...left_topic_ids])
 
-/** Returns the topics that a contact can choose from. */
 export async function topicsOffered(tx: Tx, teamId: string, identity: string): Promise<readonly TopicRow[]> {
   const held = await topicsOfContact(tx, teamId, identity, 'look')
   const offered = held ? offeredIds(held) : new Set()
   return (await topicsOfTeam(tx, teamId)).filter(({ id }) => offered.has(id))
 }
 
-/**
- * Sets the topics of a contact. Topics that weren't offered are ignored. @throws RequestError
- * contact_not_found.
- */
+/** Sets the topics of a contact. Ignores topics that weren't offered. @throws RequestError contact_not_found. */
 export async function choose(
   { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,

@@ -1,4 +1,4 @@
-/** Queries on the topics of one contact: current ones and those it has left. Both change together. */
+/** Queries on the topics of one contact: current ones and those it has left. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, string } from 'yup'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
@@ -16,10 +16,7 @@ const contactTopicsRow = row({
 })
 export type ContactTopics = InferType<typeof contactTopicsRow>
 
-/**
- * Returns the topics of a contact, or null if it doesn't exist. @param hold locks it until the transaction
- * ends.
- */
+/** Returns the topics of a contact, or null if it doesn't exist. @param hold locks it. */
 export const topicsOfContact = (tx: Tx, teamId: string, identity: string, hold: 'hold' | 'look') =>
   tx.maybeOne(sql.type(contactTopicsRow)`
     select id, topic_ids, left_topic_ids from contacts where team_id = ${teamId} and identity = ${identity}
@@ -27,7 +24,7 @@ export const topicsOfContact = (tx: Tx, teamId: string, identity: string, hold: 
 
 const writtenRow = row({ has_listeners: boolean() })
 
-/** Stores the topics of a contact. @returns true if its team has listeners. */
+/** @returns true if its team has listeners. */
 export const writeTopics = (
   tx: Tx,
   teamId: string,
@@ -40,9 +37,7 @@ export const writeTopics = (
     where team_id = ${teamId} and id = ${id}
     returning ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
 
-/**
- * Makes a suppressed contact `unsubscribed` when its suppression ends. @returns false if it isn't suppressed.
- */
+/** Makes a suppressed contact `unsubscribed` when its suppression ends. @returns false if it isn't suppressed. */
 export const leaveWhileSuppressed = async (tx: Tx, teamId: string, identity: string): Promise<boolean> => {
   const found = await tx.anyFirst(sql.type(idRow)`
     update contacts set status_before = 'unsubscribed'

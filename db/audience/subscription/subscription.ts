@@ -1,8 +1,7 @@
 /**
- * Unsubscribes and resubscribes contacts in the caller's transaction. A suppression outlives an unsubscribe,
- * and no API call removes it. Repeated calls change nothing. Manual changes and left topics are in the audit
- * log. The choice of a recipient without a contact applies to a contact created later, until it is
- * resubscribed. DECISIONS: Unsubscribe. suppressions/suppress.ts handles reports.
+ * Unsubscribes and resubscribes contacts in the caller's transaction. A suppression outlives an unsubscribe. Manual
+ * changes and left topics are in the audit log. The choice of a recipient without a contact applies to a contact
+ * created later, until it is resubscribed. DECISIONS: Unsubscribe.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -26,7 +25,6 @@ import { findSuppressed } from '../suppressions/suppressed.ts'
 import { TEXTS } from '../texts.ts'
 import { type ContactTopics, topicsOfContact, writeTopics } from './subscription.sql.ts'
 
-/** The actor in the audit log when topics are left: the recipient through a link, or a client of the API. */
 type Leaver = 'recipient' | 'api'
 
 async function locked(tx: Tx, teamId: string, identity: string): Promise<ContactRow> {
@@ -57,7 +55,7 @@ export async function unsubscribe(by: Caller, teamId: string, identity: string):
   return contact.status === 'unsubscribed' ? contact : become(by, teamId, contact, 'unsubscribed')
 }
 
-/** Unsubscribes contacts of an import that have no consent. The audit log only contains the import. */
+/** Unsubscribes contacts of an import that have no consent. */
 export async function unsubscribeAll({ tx, now }: At, teamId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   const changed = await unsubscribeContacts(tx, teamId, [...new Set(ids)], now)
@@ -100,8 +98,8 @@ async function assertNotSuppressed(
 }
 
 /**
- * Stores the topics that a contact keeps, and records that it left the others. The audit log only contains
- * the contact's ID, because entries outlive an erasure.
+ * Stores the topics that a contact keeps, and records that it left the others. The audit log only contains the
+ * contact's ID, because entries outlive an erasure.
  */
 export async function keepTopics(
   { tx, now }: At,
@@ -121,10 +119,7 @@ export async function keepTopics(
   await record({ tx, now, actor: by }, entry)
 }
 
-/**
- * Removes topics from a contact, without changing its status. Unknown topics are ignored. @throws
- * RequestError contact_not_found.
- */
+/** Removes topics from a contact. Ignores unknown topics. @throws RequestError contact_not_found. */
 export async function leaveTopics(
   at: At,
   teamId: string,
@@ -139,8 +134,8 @@ export async function leaveTopics(
 }
 
 /**
- * Handles an unsubscribe link: removes topics, or unsubscribes if `topicIds` is null. For a recipient without
- * a contact, a keyed hash is stored, and applies to a contact that is created later.
+ * Handles an unsubscribe link: removes topics, or unsubscribes if `topicIds` is null. For a recipient without a
+ * contact, stores a keyed hash.
  */
 export async function leaveByLink(
   { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign'> },
@@ -157,10 +152,7 @@ export async function leaveByLink(
   else await leaveTopics(at, teamId, identity, { topic_ids: topicIds, by: 'recipient' })
 }
 
-/**
- * True if the contact exists. It is locked until the transaction ends. If it doesn't exist, the account's
- * lock prevents its creation.
- */
+/** True if the contact exists, which locks it. Otherwise the account's lock prevents its creation. */
 async function isHeld(tx: Tx, teamId: string, identity: string): Promise<boolean> {
   if (await lockContact(tx, teamId, identity)) return true
   await lockAccount(tx, teamId)

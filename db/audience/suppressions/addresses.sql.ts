@@ -63,7 +63,6 @@ export const lockAddresses = (tx: Tx, refs: readonly IdentityRef[]) =>
     where (team_id, identity) in (select * from ${rowsOf('ref', REF, refs)})
     order by team_id, identity for no key update`)
 
-/** Stores why locked addresses are suppressed. */
 export const updateAddresses = (tx: Tx, addresses: readonly SuppressedAddress[]) =>
   tx.query(sql.prepared('update_suppressed_addresses', object())`
     update suppressed_addresses s set cause = a.cause, since = a.since, email_id = a.email_id,
@@ -73,8 +72,8 @@ export const updateAddresses = (tx: Tx, addresses: readonly SuppressedAddress[])
 const liftedRow = row({ team_id: string(), identity: string(), email: string(), has_listeners: boolean() })
 
 /**
- * Ends the suppression of addresses. @param lifted the time of a manual lift, which resets the count of soft
- * bounces, or null. @returns the addresses that were suppressed.
+ * @param lifted the time of a manual lift, which resets the count of soft bounces, or null.
+ * @returns the addresses that were suppressed.
  */
 export const liftAddresses = (tx: Tx, refs: readonly IdentityRef[], lifted: Date | null) =>
   tx.any(sql.prepared('lift_suppressed_addresses', liftedRow)`
@@ -89,7 +88,6 @@ export const liftAddresses = (tx: Tx, refs: readonly IdentityRef[], lifted: Date
     from held where s.team_id = held.team_id and s.identity = held.identity
     returning s.team_id, s.identity, s.email, ${hasListeners(sql.fragment`s.team_id`)} as has_listeners`)
 
-/** Filters of a list of suppressed addresses. All must match. */
 export type SuppressionFilter = {
   cause?: Cause | undefined
   /** A part of the response, in any case. */
@@ -98,7 +96,6 @@ export type SuppressionFilter = {
   domain?: string | undefined
   since?: Date | undefined
   until?: Date | undefined
-  /** A part of the address, as given or in ASCII. */
   email?: string | undefined
   /** Only addresses with a hard bounce. */
   bounced?: boolean | undefined
@@ -129,9 +126,7 @@ const fitsFilter = ({ cause, response, domain, since, until, email, seen, bounce
 const listedRow = addressRow.concat(row({ id: string() }))
 export type ListedAddress = InferType<typeof listedRow>
 
-/**
- * Returns a page of a team's suppressed addresses, newest first. @param before the address before the page.
- */
+/** Returns a page of a team's suppressed addresses, newest first. @param before the address before the page. */
 export async function suppressedAddresses(
   tx: Tx,
   teamId: string,
@@ -153,7 +148,6 @@ export const countSuppressed = (tx: Tx, teamId: string, filter: SuppressionFilte
     select count(*)::integer as count from (
       select from suppressed_addresses where team_id = ${teamId} and ${fitsFilter(filter)} limit ${most}) counted`)
 
-/** Returns the suppression of an address, or null. */
 export const suppressedAddress = (tx: Tx, teamId: string, identity: string) =>
   tx.maybeOne(sql.prepared('suppressed_address', addressRow)`
     select ${columns} from suppressed_addresses
@@ -178,10 +172,7 @@ export const nextSuppressed = (
     where team_id = ${teamId} and identity > ${after} and ${fitsFilter(filter)}
     order by identity limit ${limit}`)
 
-/**
- * Deletes the row of an address. @returns its cause, which is null if it isn't suppressed, or null without a
- * row.
- */
+/** Deletes the row of an address. @returns its cause, or null if it isn't suppressed or has no row. */
 export const deleteAddress = (tx: Tx, teamId: string, identity: string) =>
   tx.maybeOne(sql.type(row({ cause: string().oneOf(CAUSES).nullable(), has_bounced: boolean() }))`
     delete from suppressed_addresses where team_id = ${teamId} and identity = ${identity}
@@ -208,18 +199,15 @@ const factsRow = row({
   delivered_at: number().nullable(),
 })
 
-/**
- * How soft bounces are counted: an email sent before `undisputed` without a report since then counts as
- * delivered.
- */
+/** An email sent before `undisputed` without a report since then counts as delivered. */
 export type SoftRule = { most: number; undisputed: Date }
 
 const milliseconds = (time: FragmentSqlToken) => sql.fragment`(extract(epoch from ${time}) * 1000)::float8`
 
 /**
- * Returns the soft bounces and deliveries of addresses, for soft-bounces.ts. Emails are found by recipient
- * only, because with the team, the planner would scan all emails of a large team. A suppression that version
- * 0.1.0 stored is in the contact until it is copied.
+ * Returns the soft bounces and deliveries of addresses, for soft-bounces.ts. Emails are found by recipient only,
+ * because with the team, the planner would scan all emails of a large team. A suppression that 0.1.0 stored is in the
+ * contact until it is copied.
  */
 export const softFacts = (
   tx: Tx,

@@ -1,7 +1,6 @@
 /**
- * Suppresses addresses manually: one, or a batch of an imported list. Neither needs nor creates a contact. An
- * address with an equal or stronger suppression keeps its cause. The API never suppresses addresses.
- * DECISIONS: Suppression.
+ * Suppresses addresses manually: one, or a batch of an imported list. Neither needs nor creates a contact. An address
+ * with an equal or stronger suppression keeps its cause. DECISIONS: Suppression.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -15,12 +14,10 @@ import { suppressionBy } from './cause.ts'
 import { type ContactDetail, reasonOf, type ShownSuppression, showAddress, showSuppression } from './lift.ts'
 import { lockTouched, suppress } from './suppress.ts'
 
-/** What users can suppress a contact as. */
 export const SUPPRESSIONS = ['bounced', 'complained'] as const
 /** @param detail the user's reason. */
 export type ByHand = { as: (typeof SUPPRESSIONS)[number]; detail: string }
 
-/** The causes that users can choose. */
 export const ADDED_CAUSES = ['bounce', 'complaint', 'manual'] as const satisfies readonly Cause[]
 
 export const CAUSE_AS = { bounced: 'bounce', complained: 'complaint' } as const satisfies Record<
@@ -53,10 +50,8 @@ const suppressedAlready = (address: string): RequestError =>
   invalidField('email', fill(TEXTS.alreadySuppressed, { email: address }))
 
 /**
- * Suppresses one address.
  * @returns the contact, or the suppression if the address isn't a contact.
- * @throws RequestError bad_request for an invalid address or reason, or if it has an equal or stronger
- * suppression.
+ * @throws RequestError bad_request for an invalid address or reason, or if it has an equal or stronger suppression.
  */
 export async function suppressByHand(
   by: By,

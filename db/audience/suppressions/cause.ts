@@ -1,6 +1,4 @@
-/**
- * The causes of suppressions, their precedence, and the email that each stops. Pure. DECISIONS: Suppression.
- */
+/** The causes of suppressions, their precedence, and the email that each stops. DECISIONS: Suppression. */
 import type { SuppressTransactional } from '../../accounts/teams/suppress-transactional.ts'
 import { CAUSES, type Cause, type SuppressionCause } from '../contacts/effect.ts'
 
@@ -13,7 +11,6 @@ export type Suppression = {
   email_id: string | null
   /** The report that caused it. Null if the server rejected the recipient during delivery. */
   report_id: string | null
-  /** The server's response, or the user's reason. */
   response: string
   bounced_at: string | null
   bounce_response: string | null

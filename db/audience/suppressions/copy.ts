@@ -1,6 +1,6 @@
 /**
- * Copies suppressions of contacts into suppressed_addresses: those from before that table, and those that
- * version 0.1.0 writes. A permanent bounce is classified again by its response. Manual suppressions aren't.
+ * Copies suppressions of contacts that are older than suppressed_addresses, or that 0.1.0 writes. A permanent bounce
+ * is classified again by its response.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { classifyFailure } from '../../validation/failures.ts'
@@ -73,9 +73,7 @@ export async function copyLockedSuppressions(
   return counts
 }
 
-/**
- * Copies the next suppressions of version 0.1.0. @returns the number of checked contacts, and of copied rows.
- */
+/** Copies the next suppressions of 0.1.0. @returns the number of checked contacts, and of copied rows. */
 export async function copyNext(
   tx: Tx,
   limit: number,

@@ -1,7 +1,7 @@
 /**
- * Shows and removes the suppression of an address, or of all that match a filter. Removing it restores the
- * contact's status, resets the count of soft bounces and clears the suppression in an erasure's hash. The API
- * never removes suppressions. Each removal has an audit entry with the reason. DECISIONS: Suppression.
+ * Shows and removes the suppression of an address, or of all that match a filter. Removing it restores the contact's
+ * status and resets the count of soft bounces. Each removal has an audit entry with the reason. DECISIONS:
+ * Suppression.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -31,7 +31,6 @@ export type ContactDetail = ContactRow & {
   suppression_lifted_at: string | null
 }
 
-/** A suppressed address as the CLI prints it. */
 export type ShownSuppression = Pick<SuppressedAddress, 'email' | 'cause' | 'since' | 'email_id' | 'response'>
 
 export const shownSuppression = ({
@@ -52,7 +51,7 @@ export function reasonOf(text: string): string {
   return words
 }
 
-/** Returns a contact with the suppression of its address. @throws RequestError contact_not_found. */
+/** @throws RequestError contact_not_found. */
 export async function showContact(tx: Tx, teamId: string, identity: string): Promise<ContactDetail> {
   const contact = await contactByIdentity(tx, teamId, identity)
   const found = contact && (await suppressionOf(tx, teamId, contact.id))
@@ -68,7 +67,7 @@ export async function showContact(tx: Tx, teamId: string, identity: string): Pro
 
 const notSuppressed = (): RequestError => new RequestError('bad_request', TEXTS.notSuppressed)
 
-/** Returns the suppression of an address. @throws RequestError bad_request if it isn't suppressed. */
+/** @throws RequestError bad_request if it isn't suppressed. */
 export async function showSuppression(tx: Tx, teamId: string, identity: string): Promise<ShownSuppression> {
   const found = await suppressedAddress(tx, teamId, identity)
   if (!found) throw notSuppressed()
@@ -76,8 +75,7 @@ export async function showSuppression(tx: Tx, teamId: string, identity: string):
 }
 
 /**
- * Returns a contact, or the suppression of an address without a contact. @throws RequestError bad_request if
- * the address is neither.
+ * Returns a contact, or the suppression of an address. @throws RequestError bad_request if the address is neither.
  */
 export async function showAddress(
   tx: Tx,
@@ -122,10 +120,10 @@ async function liftIdentities(
 }
 
 /**
- * Lifts the suppression of an address. @param seen the mark of the suppression that a page showed, if any.
+ * @param seen the mark of the suppression that a page showed, if any.
  * @returns the contact, or the previous suppression if the address isn't a contact.
- * @throws RequestError bad_request if it isn't suppressed or the reason is invalid; invalid_state if the
- * suppression has changed, so that lifting a bounce doesn't also lift a later complaint.
+ * @throws RequestError bad_request if it isn't suppressed or the reason is invalid; invalid_state if the suppression
+ * has changed, so that lifting a bounce doesn't also lift a later complaint.
  */
 export async function liftSuppression(
   by: Lifting,
@@ -142,9 +140,7 @@ export async function liftSuppression(
   return 'suppression' in before ? showContact(by.tx, teamId, identity) : before
 }
 
-/**
- * Lifts the suppression of an address, if it has one. @returns how many. @throws RequestError bad_request.
- */
+/** Lifts the suppression of an address, if it has one. @returns how many. @throws RequestError bad_request. */
 export async function liftOne(
   by: Lifting,
   teamId: string,
@@ -158,12 +154,9 @@ export async function liftOne(
   return lifted
 }
 
-/** Addresses per transaction. */
 const LIFT_BATCH = 500
 
-/**
- * Addresses to lift: those that match the filter and were suppressed when they were counted. Times are text.
- */
+/** Addresses that match the filter and were suppressed when they were counted. */
 type BulkLift = {
   filter: Omit<SuppressionFilter, 'since' | 'until'> & {
     since?: string | undefined

@@ -16,9 +16,8 @@ type SoftFacts = {
 }
 
 /**
- * Decides if soft bounces suppress an address, or if a delivery ends their suppression. A permanent bounce
- * that copy.ts classified as soft doesn't have five soft bounces. It ends with the first delivery after it
- * started.
+ * Decides if soft bounces suppress an address, or if a delivery ends their suppression. A permanent bounce that
+ * copy.ts classified as soft ends with the first delivery after it.
  */
 export function judgeSoftBounces({
   cause,

@@ -1,8 +1,8 @@
 /**
- * Suppresses addresses and their contacts because of reports. Five soft bounces in a row suppress, and a
- * delivery resets the count. The result only depends on the set of events, not on order, repeats or
- * transactions, because soft bounces are counted over stored events. Contacts are locked before the events
- * are stored. Otherwise two transactions could each miss the other's events. DECISIONS: Suppression.
+ * Suppresses addresses and their contacts because of reports. Five soft bounces in a row suppress, and a delivery
+ * resets the count. The result doesn't depend on the order of events, because soft bounces are counted over stored
+ * events. Contacts are locked before the events are stored. Otherwise two transactions could each miss the other's
+ * events. DECISIONS: Suppression.
  */
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { parseAddress } from '../../validation/address.ts'
@@ -25,11 +25,8 @@ import { copyLockedSuppressions } from './copy.ts'
 import { judgeSoftBounces, SOFT_BOUNCES } from './soft-bounces.ts'
 import { type LockedContact, lockContacts, markSuppressed, releaseContacts } from './suppressions.sql.ts'
 
-/**
- * An email that stays `sent` this long without a report counts as delivered (DECISIONS: Delivery reports).
- */
+/** An email that stays `sent` this long without a report counts as delivered (DECISIONS: Delivery reports). */
 const SENT_COUNTS_MS = 86_400_000
-/** Addresses per transaction of a review. */
 const REJUDGE_BATCH = 500
 
 /** A recipient, and the effect of an event on it. */
@@ -38,14 +35,12 @@ type Touched = {
   email_id: string
   recipient: string | null
   occurred_at: Date
-  /** The provider's response. */
   detail: string
   effect?: ContactEffect
-  /** The report that caused it, if any. */
   report_id?: string | undefined
 }
 
-/** The address of an event. `contact` is locked. It is null if the address isn't a contact. */
+/** `contact` is locked. It is null if the address isn't a contact. */
 type TouchedAddress = IdentityRef & { email: string; contact: LockedContact | null }
 
 export type AddressFor = (event: Touched) => TouchedAddress | undefined
@@ -154,13 +149,9 @@ async function softlyAmong(
   return refs.filter((address) => softly.has(keyOf(address))).map((address) => [address, null])
 }
 
-/** An address to suppress. If it is a contact, it is locked. */
 type ToSuppress = { address: TouchedAddress; suppression: Suppression }
 
-/**
- * Stores suppressions. @returns the resulting rows, those that weren't suppressed before, and those whose
- * cause changed.
- */
+/** @returns the resulting rows, those that weren't suppressed before, and those whose cause changed. */
 async function storeSuppressions(tx: Tx, wanted: readonly ToSuppress[]) {
   const rows = new Map(
     wanted.map(({ address, suppression }) => {
@@ -191,8 +182,7 @@ async function storeSuppressions(tx: Tx, wanted: readonly ToSuppress[]) {
 }
 
 /**
- * Suppresses addresses and their contacts, and publishes those that weren't suppressed before.
- * @returns how many have a new cause.
+ * Suppresses addresses and their contacts, and publishes the new suppressions. @returns how many have a new cause.
  */
 export async function suppress(tx: Tx, wanted: readonly ToSuppress[], now: Date): Promise<number> {
   const { rows, fresh, changed } = await storeSuppressions(tx, wanted)
@@ -231,10 +221,7 @@ export async function suppress(tx: Tx, wanted: readonly ToSuppress[], now: Date)
 /** How a suppression ends. `lifted` is the time of a manual lift, or null after a delivery. */
 type Ending = { now: Date; lifted: Date | null; detail: string }
 
-/**
- * Ends the suppression of addresses whose contacts are locked, and publishes it. @returns the keys of those
- * that were suppressed.
- */
+/** Ends the suppression of addresses whose contacts are locked. @returns the keys of those that were suppressed. */
 export async function release(
   tx: Tx,
   refs: readonly IdentityRef[],
@@ -295,8 +282,8 @@ async function judge(
 }
 
 /**
- * Judges all addresses again that are suppressed only for soft bounces, in batches, because no event tells
- * that an email has stayed `sent` for a day. @returns how many it released.
+ * Judges all addresses again that are suppressed for soft bounces, in batches, because no event tells that an email
+ * has stayed `sent` for a day. @returns how many it released.
  */
 export async function reviewSoftSuppressions(
   database: Database,

@@ -1,6 +1,4 @@
-/**
- * Queries that suppress contacts and end suppressions. Why an address is suppressed is in addresses.sql.ts.
- */
+/** Queries that suppress contacts and end suppressions. Why an address is suppressed is in addresses.sql.ts. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, string } from 'yup'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
@@ -32,9 +30,7 @@ const lockedColumns = sql.fragment`
   c.team_id, c.identity, c.id as contact_id, c.email, c.suppression, c.suppression_cause, c.suppressed_softly,
   c.suppression_copied is not distinct from ${stored} as is_copied`
 
-/**
- * Locks the contacts of these identities, ordered by ID as everywhere, so that transactions can't deadlock.
- */
+/** Locks the contacts of these identities, ordered by ID. */
 export const lockContacts = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.any(sql.prepared('lock_contacts', lockedRow)`
     select ${lockedColumns} from contacts c
@@ -48,9 +44,7 @@ export const contactsToCopy = (tx: Tx, limit: number) =>
     where (case when suppressed_softly then 'softly' else suppression end) is distinct from suppression_copied
     order by team_id, id limit ${limit} for no key update skip locked`)
 
-/**
- * A contact to suppress. `status` is from the event, and `suppression` from the current cause of its address.
- */
+/** `status` is from the event, and `suppression` from the current cause of its address. */
 type SuppressedContact = {
   team_id: string
   contact_id: string
@@ -91,10 +85,7 @@ const releasedRow = row({
   has_listeners: boolean(),
 })
 
-/**
- * Ends the suppression of locked contacts, and restores their status. @returns the contacts that were
- * suppressed.
- */
+/** Ends the suppression of locked contacts, and restores their status. @returns those that were suppressed. */
 export const releaseContacts = (
   tx: Tx,
   refs: readonly IdentityRef[],
@@ -114,10 +105,7 @@ const shownRow = row({
   lifted_at: string().nullable(),
 })
 
-/**
- * Returns the suppression in a contact's row, and when the contact or its address was last lifted. Null
- * without the contact.
- */
+/** Returns the suppression in a contact's row, and when the contact or its address was last lifted, or null. */
 export const suppressionOf = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(shownRow)`
     select c.suppression_cause, greatest(c.lifted_at, s.lifted_at) as lifted_at
