@@ -1,7 +1,4 @@
-/**
- * Error types and codes. The domain throws or returns them, and api/http/errors.ts maps each code to an HTTP
- * status.
- */
+/** Error types and codes. api/http/errors.ts maps each code to an HTTP status. */
 
 export const CODES = [
   'bad_request',
@@ -49,8 +46,8 @@ function describeFields(fields: readonly FieldError[]): string {
 }
 
 /**
- * A rejected request or item, with its invalid fields or a message. Clients read both, so they contain no
- * secrets. Code checks `code` and `fields`, never `message`. `retry_after` is an integer, in seconds.
+ * A rejected request or item, with its invalid fields or a message, without secrets. Code checks `code` and `fields`,
+ * never `message`. `retry_after` is an integer, in seconds.
  */
 export class RequestError extends Error {
   readonly code: Code

@@ -1,9 +1,8 @@
 /**
- * Migrates a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
- * Each file runs once, in a transaction unless its first line is `-- outside a transaction`. Only one process
- * migrates at a time, also through a pooler. Statements of a killed process are ended first. A file that
- * waits too long for a lock, or deadlocks, is rolled back and retried. A database with other migrations (by
- * name or digest) isn't changed.
+ * Migrates a database to this version: numbered .sql files, then the queues, then (once) the default catalog. Each
+ * file runs once, in a transaction unless its first line is `-- outside a transaction`. Only one process migrates at
+ * a time. Statements of a killed process are ended first. A file that waits too long for a lock, or deadlocks, is
+ * rolled back and retried. A database with other migrations (by name or digest) isn't changed.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
@@ -25,8 +24,8 @@ const LOCK = 7_041_988
 /** How often to check if the other process has finished, in milliseconds. */
 const LOCK_POLL_MS = 300
 /**
- * How long a file waits for a lock, in milliseconds, its attempts, and the pause between them. Two waits are
- * shorter than deadlock_timeout (1 s), so a file never makes PostgreSQL cancel an accept as a deadlock.
+ * How long a file waits for a lock, in milliseconds, its attempts, and the pause between them. Two waits are shorter
+ * than deadlock_timeout (1 s), so a file never makes PostgreSQL cancel an accept as a deadlock.
  */
 const LOCK_WAIT = 400
 const TRIES = 60
@@ -49,9 +48,8 @@ const CATALOG_LOADED = 0
 type Options = { log: (line: string) => void; directory: URL; lockWait: number; tries: number }
 
 /**
- * Waits until no other process migrates. The lock lasts as long as the transaction, which a pooler keeps on
- * one backend. Between two attempts, a waiting process releases its backend, so that the other process can
- * use it.
+ * Waits until no other process migrates. The lock lasts as long as the transaction, which a pooler keeps on one
+ * backend. Between two attempts, a waiting process releases its backend.
  */
 async function lockMigrations(holder: Client): Promise<void> {
   for (;;) {
@@ -67,9 +65,8 @@ async function lockMigrations(holder: Client): Promise<void> {
 }
 
 /**
- * Ends autovacuums that block a file. PostgreSQL cancels an autovacuum if a session waits for its lock longer
- * than deadlock_timeout. While a file waited that long, sends would wait behind it. Sends don't conflict with
- * the lock used here.
+ * Ends autovacuums that block a file. PostgreSQL would cancel one only if a session waits longer than
+ * deadlock_timeout, and sends would wait behind the file. Sends don't conflict with the lock used here.
  */
 async function endVacuums(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(`
@@ -160,8 +157,8 @@ async function applyFiles(client: Client, holder: Client, options: Options): Pro
 }
 
 /**
- * Loads the default catalog once. Operators can change or delete plans afterwards (DECISIONS: Plan catalog).
- * It is marked as loaded after it was loaded, so the next run completes a run that was killed.
+ * Loads the default catalog once (DECISIONS: Plan catalog). It is marked as loaded after it was loaded, so the next
+ * run completes a run that was killed.
  */
 async function loadCatalogOnce(client: Client, url: string, log: (line: string) => void): Promise<void> {
   const { rowCount } = await client.query('select from schema_migrations where number = $1', [CATALOG_LOADED])
@@ -206,10 +203,9 @@ async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
 }
 
 /**
- * Opens the session that runs the files. PostgreSQL ends it within seconds of its process, even during a
- * statement. A previous session that a pooler kept alive is terminated here. Idle ones aren't, because the
- * pooler may have given them to other clients under the old name. Logs `raise info`, such as the progress of
- * a long copy.
+ * Opens the session that runs the files. PostgreSQL ends it within seconds of its process, even during a statement. A
+ * previous session that a pooler kept alive is terminated here. Idle ones aren't, because other clients may use them
+ * under the old name. Logs `raise info`, such as the progress of a long copy.
  */
 async function openRunner(url: string, log: (line: string) => void): Promise<Client> {
   const runner = await connect(url, { application_name: RUNNER })

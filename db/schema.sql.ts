@@ -1,7 +1,7 @@
 /**
- * Checks that this version can use a database: migrated, writable and with durable settings. A schema without
- * one of our migrations isn't migrated. One with other migrations (by name or digest) is foreign. A newer
- * schema is accepted, because older code runs on it during a rollback. Changes nothing.
+ * Checks that this version can use a database: migrated, writable and with durable settings. A database with other
+ * migrations (by name or digest) is foreign. A newer schema is accepted, because older code runs on it during a
+ * rollback.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -18,10 +18,7 @@ export type Migration = { number: number; file: string; text: string; digest: st
 /** An applied migration in the database. The default catalog has no digest. */
 export type Applied = { number: number; file: string; digest: string | null }
 
-/**
- * Returns the migration files in order. @throws Error if a name is invalid, or a number is missing or
- * repeated.
- */
+/** @throws Error if a name is invalid, or a number is missing or repeated. */
 export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort()
   return Promise.all(

@@ -1,6 +1,6 @@
 /**
- * Opens the database when a process starts. If this version can't work with it, the process stops with a
- * message that names the necessary action. Server settings that can lose accepted messages cause a warning.
+ * Opens the database when a process starts. If this version can't work with it, the process stops with a message that
+ * names the necessary action. Server settings that can lose accepted messages cause a warning.
  */
 import { connect, isSameDatabase } from './postgres/connect.ts'
 import { turnOffJit } from './postgres/jit.ts'
@@ -31,10 +31,7 @@ export async function databaseFault(tx: Tx): Promise<string | null> {
 export const ELSEWHERE =
   'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases or schemas. Both must lead to the same one, DATABASE_DIRECT_URL without the pooler'
 
-/**
- * Compares both databases. If the direct URL is unreachable, only warns, because it may come back. @throws
- * SettingsFault if they differ.
- */
+/** Compares both databases. Warns if the direct URL is unreachable. @throws SettingsFault if they differ. */
 async function checkDirect(url: string, direct: string | undefined, log: Log): Promise<void> {
   if (direct === undefined) return
   const same = await isSameDatabase(url, direct).catch((error: Error) => {
@@ -48,8 +45,8 @@ async function checkDirect(url: string, direct: string | undefined, log: Log): P
 }
 
 /**
- * Turns JIT off, unless `release` has done so for this role.
- * @returns true if it did. The setting only applies to sessions that start later.
+ * Turns JIT off, unless `release` has done so for this role. @returns true if it did. Only later sessions have the
+ * setting.
  */
 async function isJitTurnedOff(url: string, log: Log): Promise<boolean> {
   const client = await connect(url)
@@ -103,8 +100,7 @@ export async function startDatabase(
 }
 
 /**
- * Opens the standby for reads that can lag, if one is configured.
- * @throws SettingsFault if it is another database.
+ * Opens the standby for reads that can lag, if one is configured. @throws SettingsFault if it is another database.
  */
 export async function startReplica(url: string | undefined, options: Parameters<typeof createReplica>[1]) {
   if (url === undefined) return NO_REPLICA

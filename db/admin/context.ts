@@ -1,6 +1,6 @@
 /**
- * The dependencies of the CLI's verbs: database, queue and secrets, each opened on first use. They are
- * configured by the environment, or by .data/, where `npm start` stores them. Only for the CLI.
+ * The dependencies of the CLI's verbs: database, queue and secrets, each opened on first use. They are configured by
+ * the environment, or by .data/, where `npm start` stores them.
  */
 
 import { readFileSync } from 'node:fs'
@@ -25,7 +25,6 @@ const DATA = join(import.meta.dirname, '..', '..', '.data')
 
 const USUAL_PORT = 3_000
 
-/** The actor in the audit log. */
 export const ACTOR: Actor = 'cli'
 
 /** A background job without its actor. */
@@ -33,10 +32,7 @@ export type UnstartedJob = Wanted extends infer W ? (W extends Wanted ? Omit<W, 
 
 export type Admin = ReturnType<typeof createAdmin>
 
-/**
- * Returns the URL of the embedded server of `npm start`, if it runs. The development dependency may be
- * missing.
- */
+/** Returns the URL of the embedded server of `npm start`, if it runs. */
 async function embeddedUrl(): Promise<string> {
   const url = await import('../dev/postgres.ts').then(
     ({ runningPostgres }) => runningPostgres(DATA),
@@ -46,10 +42,7 @@ async function embeddedUrl(): Promise<string> {
   throw new RequestError('unavailable', TEXTS.noDatabase)
 }
 
-/**
- * Returns SECRET_KEY. For a database that `npm start` has used, the default is its key, because another key
- * would make encrypted data unreadable.
- */
+/** Returns SECRET_KEY. For a database that `npm start` has used, the default is its key. */
 function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   if (SECRET_KEY !== undefined) return SECRET_KEY
   if (!wasUsed(DATA, DATABASE_URL)) throw new RequestError('bad_request', TEXTS.noSecretKey)
@@ -113,7 +106,6 @@ export function createAdmin() {
     return openSecrets(await database.get(), keys)
   })
   const timeIn = async (tx: Tx) => (await import('../postgres/time.sql.ts')).serviceTime(tx)
-  /** Runs a use case in a transaction. Use cases write their own entries in the audit log. */
   const transaction = async <T>(work: (by: By) => Promise<T>): Promise<T> =>
     (await database.get()).transaction(async (tx) => work({ tx, now: await timeIn(tx), actor: ACTOR }))
   return {

@@ -1,7 +1,4 @@
-/**
- * Formats any failure of the CLI as one line, without stack trace, password or control characters for
- * terminals.
- */
+/** Formats any failure of the CLI as one line, without stack trace, password or control characters. */
 import { CommanderError } from 'commander'
 import { causes, RequestError } from '../errors.ts'
 import { type DatabaseAddress, readDatabaseUrl } from '../postgres/address.ts'

@@ -1,7 +1,4 @@
-/**
- * Parsers of CLI arguments: IDs, numbers, times, lists, files. Each returns a value of its type, or throws a
- * short error.
- */
+/** Parsers of CLI arguments: IDs, numbers, times, lists, files. Each throws a short error. */
 
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
@@ -31,10 +28,7 @@ export function emailIdentity(text: string): string {
   throw new InvalidArgumentError('It must be an email address.')
 }
 
-/**
- * A search text. It can't be empty, because an empty one (an unset variable in a script) would match
- * everything.
- */
+/** A search text. An empty one, such as an unset variable in a script, would match everything. */
 export function words(text: string): string {
   if (text.trim() !== '') return text
   throw new InvalidArgumentError('It must not be empty.')
@@ -119,8 +113,7 @@ const REASONS: Readonly<Record<string, string>> = {
 const shownAs = (file: string): string => (file === '-' ? 'standard input' : file)
 
 /**
- * Reads a text file, or standard input for `-`. @throws RequestError bad_request if it can't be read or isn't
- * UTF-8.
+ * Reads a text file, or standard input for `-`. @throws RequestError bad_request if it can't be read or isn't UTF-8.
  */
 export async function fileText(name: string): Promise<string> {
   const shown = shownAs(name)

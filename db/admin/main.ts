@@ -1,8 +1,7 @@
 /**
- * The CLI: `npm run -s admin -- NOUN VERB …`. Prints one JSON value to stdout, or one line to stderr with
- * exit code 1. A verb that checks something prints the result, and exits with 1 if the check fails. A noun's
- * code is loaded only when needed, so that a call finishes well within a second. To add a noun, add a file in
- * db/admin/ and a line in NOUNS.
+ * The CLI: `npm run -s admin -- NOUN VERB …`. Prints one JSON value to stdout, or one line to stderr with exit code
+ * 1. A verb that checks something prints the result, and exits with 1 if the check fails. A noun's code is loaded
+ * only when needed, so that a call finishes well within a second.
  */
 import { enableCompileCache } from 'node:module'
 import { CommanderError, createCommand } from 'commander'
@@ -62,8 +61,7 @@ async function createProgram(admin: Admin, args: readonly string[]) {
 
 /** Runs one call, and prints its value or its error. @returns the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
-  // Caches compiled code, because scripts make hundreds of calls (measured: 0.18 instead of 0.33 s of CPU per
-  // call).
+  // Caches compiled code, because scripts make hundreds of calls (0.18 instead of 0.33 s of CPU per call).
   enableCompileCache()
   let admin: Admin | undefined
   try {

@@ -1,7 +1,6 @@
 /**
- * The builder of nouns and their verbs, each with a synopsis and an action that returns the value to print.
- * To add a noun, add a file here that exports `verbs`, and a line in main.ts. The database driver is only
- * loaded on use, so that a call finishes well within a second.
+ * Builds nouns and their verbs, each with a synopsis and an action that returns the value to print. To add a noun,
+ * add a file here that exports `verbs`, and a line in main.ts.
  */
 import type { Command } from 'commander'
 import type { By } from '../accounts/audit/record.ts'
@@ -12,7 +11,6 @@ import { escapeControls } from '../validation/strings.ts'
 import type { Admin } from './context.ts'
 import { emailIdentity, uuidArgument } from './input.ts'
 
-/** Adds a noun's verbs to its command. */
 export type Verbs = (noun: Noun) => void
 
 /** An argument: its description in --help, and its parser. */
@@ -29,9 +27,8 @@ const ARGUMENTS: Readonly<Record<string, Argument>> = {
 export class Unmet extends Error {}
 
 /**
- * Creates the action of a verb, which prints the result as JSON. The function gets the verb's arguments, and
- * its options if it has any. For a verb that checks something, `holds` returns whether the check succeeded.
- * Control characters in the data of customers are escaped, so that they can't affect the terminal.
+ * Creates the action of a verb, which prints the result as JSON, with control characters escaped for the terminal.
+ * `holds` returns whether a check succeeded.
  */
 export const answer =
   <A extends unknown[], T>(action: (...args: A) => Promise<T>, holds: (value: T) => boolean = () => true) =>

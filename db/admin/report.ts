@@ -20,8 +20,7 @@ import { TEXTS } from './texts.ts'
 type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 
 /**
- * Returns the state that the flags select, if any. @throws RequestError bad_request if they contradict each
- * other.
+ * Returns the state that the flags select, if any. @throws RequestError bad_request if they contradict each other.
  */
 function stateOf({ parked = false, state }: ListOptions): ReportState | undefined {
   if (!parked) return state
@@ -44,9 +43,7 @@ const forMany = (verb: Command): Command =>
     .option('--reason <words>', 'only reports parked for a reason that contains this text', words)
     .option('--before <time>', 'only reports received before this time', instant)
 
-/**
- * Returns the ID of a single report, or a filter. @throws RequestError bad_request if nothing is selected.
- */
+/** Returns the ID of a single report, or a filter. @throws RequestError bad_request if nothing is selected. */
 function whichOf(
   ids: readonly string[] = [],
   { parked = false, ...filter }: ManyOptions,

@@ -1,7 +1,6 @@
 /**
- * The verb `requeue` of every channel: one message, or all of a team's that match a filter, as a background
- * job. A channel can add its own filters. --dry-run only shows the result. The output includes active pauses,
- * which are never bypassed (DECISIONS: Requeue).
+ * The verb `requeue` of every channel: one message, or all of a team's that match a filter, as a background job. The
+ * output includes active pauses, which are never bypassed (DECISIONS: Requeue).
  */
 
 import type { Command } from 'commander'
@@ -24,14 +23,12 @@ import { TEXTS } from './texts.ts'
 
 type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolean }
 
-/** The messages that a filter matched. */
 type Found = {
   /** The IDs of the first and the last message. */
   between: { oldest: string; newest: string }
   /** The time of the search, as a time and as a snapshot (db/postgres/snapshot.sql.ts). */
   at: string
   seen: string
-  /** The filters that every channel has. */
   picked: PickedByPerson
 }
 type RequeueJob =
@@ -128,7 +125,6 @@ const chosenBy = ({ status, since, force = false }: Options) => ({ status, since
 /** IDs per statement. */
 const IDS_AT_ONCE = 5_000
 
-/** Reads many rows in parts. */
 async function readByIds<I, T>(ids: readonly I[], read: (part: readonly I[]) => Promise<readonly T[]>) {
   const found: T[] = []
   for (let start = 0; start < ids.length; start += IDS_AT_ONCE)
@@ -136,10 +132,7 @@ async function readByIds<I, T>(ids: readonly I[], read: (part: readonly I[]) => 
   return found
 }
 
-/**
- * Requeues all matching messages in a background job with one transaction per batch. If this process dies,
- * workers continue.
- */
+/** Requeues all matching messages in a background job. If this process dies, workers continue. */
 async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options }: Requeueing) {
   const { force = false, dryRun = false, status, since, ...others } = options
   const database = await admin.database()

@@ -53,7 +53,7 @@ async function liftOneAddress(admin: Admin, team: string, identity: string, { re
   })
 }
 
-/** Lifts all that fit, in a background job that workers continue if this process dies. */
+/** Lifts all matching suppressions in a background job. */
 async function liftAll(admin: Admin, team: string, { reason, dryRun, ...filter }: Lift) {
   const database = await admin.database()
   await requireTeam(database, team)

@@ -103,9 +103,7 @@ export const verbs: Verbs = (noun) => {
 
 type Listed = { status?: WebhookStatus; type?: string; limit: number }
 
-/**
- * Rejects a requeue to a disabled endpoint, because it would fail at once. @throws RequestError bad_request.
- */
+/** Rejects a requeue to a disabled endpoint, because it would fail at once. @throws RequestError bad_request. */
 async function refuseDisabled(tx: Tx, team: string, id: string | null | undefined): Promise<void> {
   const endpoint = id ? await endpointById(tx, team, id) : null
   if (endpoint) checkEnabled(endpoint)

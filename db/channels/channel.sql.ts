@@ -1,7 +1,4 @@
-/**
- * The interface of a channel: everything that other code needs to know about it, as one value each
- * (email.sql.ts and others). channels.sql.ts lists the channels.
- */
+/** The interface of a channel: everything that other code needs to know about it (email.sql.ts and others). */
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { Payload, SharedJob } from '../queue/jobs.ts'
 import type { Facts } from './facts.ts'
@@ -17,15 +14,14 @@ type Spellings = { uuids: readonly string[]; texts: readonly string[] }
 /** A team, and an id. */
 type SpeltInTeam = Spellings & { team: FragmentSqlToken }
 
-/** What delivery, requeueing and the sweep know of messages, whether or not they are of a channel. */
+/** What delivery, requeueing and the sweep know of a kind of message. */
 export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
-  /** Its name in stats, metrics and rows. */
   name: ChannelName | 'webhook'
   noun: string
   job: J
   /**
-   * True if it only delivers messages of test teams, for the simulator. Otherwise it never does (DECISIONS:
-   * Test teams).
+   * True if it only delivers messages of test teams, for the simulator. Otherwise it never does (DECISIONS: Test
+   * teams).
    */
   test: boolean
   /** Converts between a message and a job's payload. `sender`: from `sender_of`. */
@@ -40,9 +36,8 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   /** The sender for a row's job, if messages have their own senders. */
   sender_of: FragmentSqlToken
   /**
-   * The table of its messages' states: their status, and everything that changes. Its column `unfinished`
-   * marks messages waiting to be delivered now. Counts, sweeps, requeues, redrives and alerts only use this
-   * column.
+   * The table of its messages' states. Its column `unfinished` marks messages waiting to be delivered now. Counts,
+   * sweeps, requeues, redrives and alerts only use this column.
    */
   rows: FragmentSqlToken
   /** True if a row has something left to deliver, now or when it is due, or if it has expired. */
@@ -53,29 +48,19 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   expired: FragmentSqlToken
   events: FragmentSqlToken
   message: FragmentSqlToken
-  /** The additional columns of its events, with their types. */
   further: {
     columns: FragmentSqlToken
     types: Partial<Record<'recipient' | 'contact_id' | 'effect' | 'code', string>>
   }
-  /**
-   * True if a row `m` was permanently rejected and certainly never accepted, so that `requeue --force`
-   * includes it.
-   */
+  /** True if a row `m` was permanently rejected and never accepted, so that `requeue --force` includes it. */
   refused: FragmentSqlToken
   /** True if servers deferred a row `m` until its deadline, so that `requeue` includes it. */
   timed_out: FragmentSqlToken
-  /**
-   * True if the content of a row `m` was purged or erased, so that it would be sent blank. Never true for
-   * waiting messages.
-   */
+  /** True if the content of a row `m` was purged or erased. Never true for waiting messages. */
   emptied: FragmentSqlToken
   /** The recipients of a row `m` if suppressions can stop some of them. Otherwise null, or absent. */
   suppressible?: FragmentSqlToken
-  /**
-   * The reason why a row `m` waits for its team's bulk email to be resumed, as JSON, or null. Absent if no
-   * row ever does.
-   */
+  /** Why a row `m` waits for its team's bulk email to be resumed, as JSON, or null. Absent if no row ever does. */
   bulk_pause?: FragmentSqlToken
   /** The ramp of a row `m` that waits for it, as JSON, or null. Absent if no row ever does. */
   ramp?: FragmentSqlToken
@@ -90,21 +75,21 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
     /** True for the team's own messages, false for internal ones. */
     customers: FragmentSqlToken
     /**
-     * The requests that several messages share, if any: their table, the message column that references it,
-     * and the JSON of the content.
+     * The requests that several messages share, if any: their table, the message column that references it, and the
+     * JSON of the content.
      */
     requests: { rows: FragmentSqlToken; named_by: FragmentSqlToken; content: FragmentSqlToken } | null
     /** The table of the provider's templates. Null: it uses those of db/content/. */
     templates: FragmentSqlToken | null
-    /** The broadcast that a row is of. */
+    /** The broadcast of a row. */
     broadcast: FragmentSqlToken
     /** The query for a team's messages with an ID. Each part uses an index. */
     findInTeam: (by: SpeltInTeam) => FragmentSqlToken
     /** The query for messages of any team with an ID. Each part uses an index. */
     findAnywhere: (by: Spellings) => FragmentSqlToken
     /**
-     * The query for a team's messages to numbers in E.164 format, newest first: id, recipient, template_id,
-     * status, created_at. Null: the channel has no numbers.
+     * The query for a team's messages to numbers in E.164 format, newest first: id, recipient, template_id, status,
+     * created_at. Null: the channel has no numbers.
      */
     to_numbers:
       | ((to: {
@@ -124,9 +109,8 @@ export const timed = {
   expired: sql.fragment`(expired_at is not null or coalesce(expires_at <= service_time(), false))`,
 }
 
-/** Conditions on ids as they may be spelt. */
+/** Conditions on the forms of IDs. */
 export const anyUuid = (uuids: readonly string[]) => sql.fragment`any(${sql.array(uuids, 'uuid')})`
 export const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.array(texts, 'text')})`
 
-/** How references travel, as rows of a statement. */
 export const REF = { team_id: 'uuid', id: 'uuid' }

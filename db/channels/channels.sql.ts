@@ -1,10 +1,9 @@
 /**
- * The channels. Code for every channel iterates over these lists and names none of them. To add a channel,
- * write its own files (facts and tables here, messages, sends, page, hook, delivery, provider), and add a
- * line to list.ts, queues.ts and this file, db/queue/jobs.ts, events/webhooks.ts,
+ * The channels. To add a channel, write its own files (facts and tables here, messages, sends, page, hook, delivery,
+ * provider), and add a line to list.ts, queues.ts and this file, db/queue/jobs.ts, events/webhooks.ts,
  * db/messages/apply-reports.ts, db/admin/main.ts; api/sends/accepts.ts, api/v1/routes.ts, api/hooks/list.ts,
- * api/dashboard/routes.ts; workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts
- * reports missing lines.
+ * api/dashboard/routes.ts; workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts reports
+ * missing lines.
  */
 import type { Channel, Deliverable, DeliveryJob } from './channel.sql.ts'
 import { BROADCAST, EMAIL, TEST_EMAIL } from './email.sql.ts'
@@ -21,7 +20,6 @@ export const CHANNEL_QUEUES: readonly Channel[] = [
   ...[TEST_EMAIL, TEST_WHATSAPP],
 ]
 
-/** Every queue that sends the messages of a channel. */
 export const queuesOf = ({ name }: Channel): DeliveryJob[] =>
   CHANNEL_QUEUES.filter((own) => own.name === name).map(({ job }) => job)
 
@@ -30,10 +28,7 @@ export const BROADCAST_QUEUES = [BROADCAST, TEST_EMAIL] as const
 /** Every delivery queue, with its kind of message. */
 export const DELIVERIES: readonly Deliverable[] = [...CHANNEL_QUEUES, WEBHOOK]
 
-/**
- * Returns what delivers a channel's messages for a team: the channel itself, or its simulator for a test
- * team.
- */
+/** Returns the channel itself, or its simulator for a test team. */
 export const servedBy = (channel: Deliverable, { test }: { test: boolean }): Deliverable =>
   channel.test === test
     ? channel
@@ -42,7 +37,6 @@ export const servedBy = (channel: Deliverable, { test }: { test: boolean }): Del
 export function deliveryFrom<J extends DeliveryJob>(job: J): Deliverable<J> {
   const found = DELIVERIES.find((one) => one.job === job)
   if (!found) throw new Error(`nothing is delivered from ${job}`)
-  // Found by its job.
   return found as Deliverable as Deliverable<J>
 }
 
@@ -52,9 +46,7 @@ export const TEST_SENDERS = 'test:'
 /** The suffix of the key of a broadcast sender. The rest is the key of the sender for single emails. */
 export const BULK = ':bulk'
 
-/**
- * Returns the channel of a sender key. Email keys start with their provider, others with the channel's name.
- */
+/** Returns the channel of a sender key, by the name or the email provider at its start. */
 const deliveryOf = (key: string): Deliverable => {
   if (key.startsWith(WEBHOOK_SENDERS)) return WEBHOOK
   if (key.startsWith(TEST_SENDERS))
@@ -64,8 +56,8 @@ const deliveryOf = (key: string): Deliverable => {
 }
 
 /**
- * Returns a sender's channel, and its group of jobs if it shares the queue with others.
- * @param number the name of its WhatsApp number, if it is one.
+ * Returns a sender's channel, and its group of jobs if it shares the queue. @param number the name of its WhatsApp
+ * number.
  */
 export const deliveryOfSender = (
   key: string,

@@ -1,4 +1,4 @@
-/** The type of a channel's facts, which need no query (email.ts and others, listed in list.ts). Pure. */
+/** The type of a channel's facts, which need no query (listed in list.ts). */
 
 /** The quota of a plan, and its columns. */
 export type Quota = {
@@ -16,7 +16,6 @@ export type Quota = {
 }
 
 export type Facts = {
-  /** Its name in stats, metrics and rows. */
   name: string
   /** The display name of the channel. `noun` is that of one message. */
   title: string
@@ -30,14 +29,12 @@ export type Facts = {
   quota: Quota
   /** What webhooks report of its messages. */
   webhooks: readonly string[]
-  /** Types of webhooks that are about no message. */
+  /** Types of webhooks that aren't about a message. */
   webhooks_apart: readonly string[]
   /** Events that have another name in webhooks than in timelines. */
   webhook_names: Readonly<Record<string, string>>
-  /**
-   * The providers that send its messages or report on them, as in their hooks (DECISIONS: Delivery reports).
-   */
+  /** The providers that send its messages or report on them, as in their hooks (DECISIONS: Delivery reports). */
   providers: readonly string[]
-  /** Its lines (db/queue/fair-queue.ts): each has a column of allowances for a team's place in it. */
+  /** Its lanes (db/queue/fair-queue.ts). Each has a column for a team's position. */
   lines: readonly string[]
 }

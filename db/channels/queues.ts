@@ -1,7 +1,4 @@
-/**
- * Chooses the delivery queue of an accepted message. The channel's job_of does the same for a stored one.
- * test/db/channels/channels.test.ts compares them. Pure.
- */
+/** Chooses the delivery queue of an accepted message. The channel's job_of does the same for a stored one. */
 import type { ChannelFacts } from './list.ts'
 
 type LineName = ChannelFacts['lines'][number]
@@ -36,8 +33,8 @@ const NUMBERED = {
 } as const satisfies Record<LineName, string>
 
 /**
- * @param of the message's team and number. A test team's messages are never in a provider's queue. `number`
- * is null for the default number.
+ * @param of the message's team and number (null: the default one). A test team's messages are never in a provider's
+ * queue.
  */
 export const queueOf = <L extends LineName>(
   line: L,

@@ -1,6 +1,6 @@
 /**
- * The order of each channel's statuses. A report only raises a row's status, so that any order and repeats
- * end in the same state. Pure.
+ * The order of each channel's statuses. A report only raises a row's status, so that any order and repeats end in the
+ * same state.
  */
 
 /** @param rungs the statuses, lowest first. */

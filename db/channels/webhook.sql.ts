@@ -1,8 +1,7 @@
-/** Webhooks: messages that are delivered, requeued and swept as a channel's are, and of no channel. */
+/** Webhooks: events to a team's servers, delivered, requeued and swept like messages, but not of a channel. */
 import { sql } from 'slonik'
 import type { Deliverable } from './channel.sql.ts'
 
-/** Events to a team's own servers: messages that are delivered as others are, and of no channel. */
 export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   name: 'webhook',
   noun: 'webhook',

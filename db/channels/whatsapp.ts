@@ -22,10 +22,7 @@ export const WHATSAPP_FACTS = {
   webhooks: ['sent', 'delivered', 'read', 'failed'],
   webhooks_apart: ['whatsapp.opted_out', 'whatsapp.opted_in', 'whatsapp_template.category_changed'],
   webhook_names: { gave_up: 'failed' },
-  /**
-   * Reports of a number's own hook have their own provider name, so that older versions leave them to newer
-   * ones.
-   */
+  /** Reports of a number's own hook have their own provider name, so that older versions ignore them. */
   providers: ['whatsapp', 'whatsapp-number'],
   lines: ['whatsapp', 'whatsapp_batch', 'whatsapp_parts', 'whatsapp_parts_batch'],
 } as const satisfies Facts

@@ -22,7 +22,7 @@ const inEach = (query: (channel: Channel) => FragmentSqlToken) =>
     sql.fragment` union all `,
   )
 
-/** Each part is a look-up by an index, team by team. */
+/** Searches team by team. Each part uses an index. */
 async function messagesOfTeams(tx: Tx, id: string, teams: readonly string[], limit: number) {
   const spelt = { team: sql.fragment`t.id`, ...spellingsOfId(id) }
   const found = inEach(
@@ -36,7 +36,7 @@ async function messagesOfTeams(tx: Tx, id: string, teams: readonly string[], lim
     where t.id = any(${sql.array(teams, 'uuid')}) limit ${limit}`)
 }
 
-/** Each part is one look-up, however many teams there are. */
+/** Searches all teams. Each part uses an index. */
 async function messagesAnywhere(tx: Tx, id: string, limit: number) {
   const found = inEach(
     ({ name, findAnywhere }) => sql.fragment`
@@ -46,8 +46,8 @@ async function messagesAnywhere(tx: Tx, id: string, limit: number) {
 }
 
 /**
- * Returns messages with this ID, at most `limit`: our own ID, the provider's, a Message-ID, a request's ID or
- * an idempotency key.
+ * Returns messages with this ID, at most `limit`: our own ID, the provider's, a Message-ID, a request's ID or an
+ * idempotency key.
  * @param teams null: all teams, and internal email.
  */
 export const messagesWithId = (

@@ -1,7 +1,4 @@
-/**
- * Lists, pauses and resumes queues, and redrives their dead letters. A redrive is recorded in the timelines
- * of its messages, in the same transaction.
- */
+/** Lists, pauses and resumes queues, and redrives their dead letters, which is recorded in the timelines. */
 
 import { type By, record } from '../accounts/audit/record.ts'
 import type { DeliveryJob } from '../channels/channel.sql.ts'
@@ -19,7 +16,6 @@ import { recordRedriven } from './requeue.ts'
 
 export const QUEUES = keysOf(JOBS)
 
-/** How many dead letters move back at once. */
 const REDRIVE_BATCH = 500
 
 export type ShownQueue = Awaited<ReturnType<typeof listQueues>>[number]
@@ -45,9 +41,8 @@ export async function listQueues(database: Database) {
 }
 
 /**
- * Redrives a batch of a queue's dead letters that existed at `seen`, at most `most`: any, or those with one
- * reason. Jobs that fail again wait for the next call, so that a job that always fails can't cause an endless
- * loop.
+ * Redrives a batch of a queue's dead letters that existed at `seen`, at most `most`: any, or those with one reason.
+ * Jobs that fail again wait for the next call, so that a job that always fails can't cause an endless loop.
  * @returns how many, and whether there may be more.
  */
 export async function redriveBatch<J extends JobName>(

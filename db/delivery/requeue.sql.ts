@@ -1,7 +1,4 @@
-/**
- * Queries for requeueing and failing messages, for every channel: failed rows, rows that can be requeued, and
- * timeline entries.
- */
+/** Queries for requeueing and failing messages of every channel. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, object, string } from 'yup'
 import type { BulkPause } from '../accounts/teams/reputation.ts'
@@ -23,7 +20,7 @@ export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
 
 const givenUpRow = refRow.concat(row({ since: string(), reason: string().nullable() }))
 
-/** Rows whose delivery job is a dead letter that their timeline does not name yet, oldest first. */
+/** Returns rows whose job is a dead letter that isn't in their timeline yet, oldest first. */
 export const findDeadLettered = (tx: Tx, channel: Deliverable, limit: number) =>
   tx.any(sql.type(givenUpRow)`
     select m.team_id, m.id, coalesce(m.tries_from, m.created_at) as since, d.reason
@@ -34,7 +31,6 @@ export const findDeadLettered = (tx: Tx, channel: Deliverable, limit: number) =>
 
 /** An operator's selection of a team's messages. */
 type Picked = {
-  /** Only these. */
   ids?: readonly string[] | undefined
   status?: string | undefined
   since?: Date | undefined
@@ -58,7 +54,7 @@ function canBeRequeued(
   return sql.fragment`((unfinished or ${ended} and not ${emptied}) and not ${expired})`
 }
 
-/** The team's messages that fit and can be requeued, oldest first. */
+/** Returns the team's matching messages that can be requeued, oldest first. */
 export async function requeueableMessages(
   tx: Tx,
   channel: Deliverable,
@@ -103,7 +99,6 @@ export const requeuedAt = (
 export type How = { by: 'person' | 'sweep' } & Partial<Pick<Picked, 'force' | 'named'>>
 
 const requeuedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS), sender: string().nullable() }))
-/** A requeued row, its queue and the sender for its job. */
 export type Requeued = InferType<typeof requeuedRow>
 
 /**
@@ -139,9 +134,7 @@ export async function markRequeued(
 const suppressionFor = ({ force, named }: How) =>
   sql.fragment`, suppression = ${force && named ? 'ignored' : null}`
 
-/**
- * A scheduled message is sent now and keeps its time to expiry. The expiry of an expired message is removed.
- */
+/** A scheduled message is sent now and keeps its time to expiry. The expiry of an expired message is removed. */
 const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) => sql.fragment`,
   scheduled_at = case when due_at is not null then ${now} else scheduled_at end,
   expires_at = case
@@ -190,8 +183,8 @@ const stateRow = row({
 })
 
 /**
- * Returns a message's queue and delivery state: unfinished, failed, rejected without being accepted, purged,
- * team suspended, and the pause of bulk email that it waits for. Null if it doesn't exist.
+ * Returns a message's queue and delivery state: unfinished, failed, rejected without being accepted, purged, team
+ * suspended, and the pause of bulk email that it waits for. Null if it doesn't exist.
  */
 export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
   const isNewer = await isOfNewerQueue(tx, sql.fragment`m.id`)

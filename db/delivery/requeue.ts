@@ -1,9 +1,8 @@
 /**
- * Gives undelivered messages a new job, and records failures in timelines. Used by operators, redrives and
- * the sweep. A message that the provider accepted doesn't change. A row never has two jobs, because the job's
- * ID is the row's. Rows, jobs and timelines change together. A manual requeue resets attempts and deadline,
- * the sweep's doesn't. A failure is recorded once until the next reset, by the first process to notice. `now`
- * is the database's time.
+ * Gives undelivered messages a new job, and records failures in timelines. A message that the provider accepted
+ * doesn't change. A row never has two jobs, because the job's ID is the row's. Rows, jobs and timelines change
+ * together. A manual requeue resets attempts and deadline, the sweep's doesn't. A failure is recorded once until the
+ * next reset.
  */
 
 import { NIL } from 'uuid'
@@ -68,17 +67,11 @@ export async function recordDeadLettered(
   return (await storeEvents(tx, channel, notes)).length
 }
 
-/**
- * Keeps the attachments of messages from being deleted.
- * @returns the messages whose attachments are missing.
- */
+/** Keeps the attachments of messages from being deleted. @returns the messages whose attachments are missing. */
 const keepFiles = async (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
   channel.name === EMAIL.name && refs.length > 0 ? findMissingFiles(tx, refs) : []
 
-/**
- * Marks the messages that no provider has accepted, and records it in their timelines.
- * @returns those messages.
- */
+/** Marks the messages that no provider has accepted, and records it in their timelines. @returns those messages. */
 async function recordRequeued(
   { tx, now }: At,
   channel: Deliverable,
@@ -94,7 +87,6 @@ async function recordRequeued(
   return requeued
 }
 
-/** Records a redrive in the messages' timelines. */
 export async function recordRedriven<J extends DeliveryJob>(
   at: At,
   channel: Deliverable<J>,
@@ -104,10 +96,7 @@ export async function recordRedriven<J extends DeliveryJob>(
   await recordRequeued(at, channel, refs, { by: 'person', force: channel.given_up_as !== null })
 }
 
-/**
- * Requeues the messages that no provider has accepted, each in its own queue.
- * @returns those messages.
- */
+/** Requeues the messages that no provider has accepted, each in its own queue. @returns those messages. */
 export async function requeueMessages(
   { tx, queue, now }: Requeueing,
   channel: Deliverable,
@@ -123,7 +112,7 @@ export async function requeueMessages(
 }
 
 /**
- * Requeues a team's filtered or selected messages. Skips a message if all of its recipients are suppressed.
+ * Requeues a team's filtered or selected messages, except those to suppressed recipients only.
  * @returns the requeued messages.
  */
 export async function requeueMany(
@@ -142,7 +131,7 @@ export type PickedByPerson = {
   status?: string | undefined
   since?: string | undefined
   force: boolean
-  /** The last message that was there when they were picked. */
+  /** The last message at the time of the selection. */
   until: string
   /** When attempts and deadline start to count. */
   at: string
@@ -154,10 +143,8 @@ export type PickedCursor = { after: string }
 const REQUEUE_BATCH = 500
 
 /**
- * Requeues the next batch of a manual selection.
- * @returns how many were checked and requeued.
- * @param find returns the next IDs for a filter of the channel, oldest first. Version 0.1.0 stored `ids`
- * instead.
+ * Requeues the next batch of a manual selection. @returns how many were checked and requeued.
+ * @param find returns the next IDs for a filter of the channel, oldest first. Version 0.1.0 stored `ids` instead.
  */
 export async function requeuePicked(
   { tx, queue, secrets, channel }: RequeueingMany & { channel: Deliverable },
@@ -180,10 +167,9 @@ export async function requeuePicked(
 /**
  * Requeues one message, and writes the audit log.
  * @param words a detail for the audit log.
- * @param seen the way that a page showed, if any. A scheduled message is sent without confirmation, a
- * rejected one isn't.
- * @throws RequestError not_found. bad_request if a provider has accepted it. invalid_state if the way has
- * changed.
+ * @param seen the way that a page showed, if any. A scheduled message is sent without confirmation, a rejected one
+ * isn't.
+ * @throws RequestError not_found. bad_request if a provider has accepted it. invalid_state if the way has changed.
  */
 export async function requeueOne(
   { queue, ...by }: By & Requeueing,
@@ -211,8 +197,8 @@ const WAS = {
 } as const
 
 /**
- * Returns how a message can be requeued: plainly, by force if it was rejected, scheduled or expired, or not
- * at all. For pages. Requeueing checks again.
+ * Returns how a message can be requeued: plainly, by force if it was rejected, scheduled or expired, or not at all.
+ * For pages. Requeueing checks again.
  */
 export function requeueWay(state: DeliveryState): 'plain' | keyof typeof WAS | null {
   if (state === null || state.emptied) return null
@@ -223,8 +209,7 @@ export function requeueWay(state: DeliveryState): 'plain' | keyof typeof WAS | n
 }
 
 /**
- * Returns the pauses that a team's requeued messages still wait for, including its suspension. `reason` null:
- * manual.
+ * Returns the pauses that a team's requeued messages still wait for, including its suspension. `reason` null: manual.
  * @param sender the key of the message's sender, if the channel has many.
  */
 export async function pausesOf(

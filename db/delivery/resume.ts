@@ -1,7 +1,6 @@
 /**
- * Gives the waiting messages of resumed teams new jobs, because workers delete the jobs of a suspended team.
- * Each slice is a transaction. Slices alternate between teams, and the new jobs are in the lane of returning
- * messages, so that a large team delays no other.
+ * Gives the waiting messages of resumed teams new jobs, because workers delete the jobs of a suspended team. Each
+ * slice is a transaction. Slices alternate between teams, so that a large team delays no other.
  */
 import { lockPass, movePass, type Pass } from '../accounts/teams/resumed.sql.ts'
 import { DELIVERIES } from '../channels/channels.sql.ts'

@@ -1,11 +1,11 @@
-/** How long a message waits that was deferred. Pure. */
+/** How long a deferred message waits. Pure. */
 
 const FIRST_PAUSE_S = 2
 const MAX_PAUSE_S = 1_800
 
 /**
- * Returns the pause before a retry, in seconds: 2 to 4 s, doubled with each attempt up to half an hour, and
- * at least the provider's wait.
+ * Returns the pause before a retry, in seconds: 2 to 4 s, doubled with each attempt up to half an hour, and at least
+ * the provider's wait.
  * @param deferrals the number of earlier deferrals.
  * @param spread from 0 to 1, to separate messages that were deferred together.
  */

@@ -1,7 +1,5 @@
 /**
- * Queries for scheduled messages, which have a `due_at` and no job: find, release, reschedule and count them,
- * for every channel. None is released early, or from a restored copy. Transactions that want the same row
- * wait for each other.
+ * Queries for scheduled messages, which have a `due_at` and no job. None is released early, or from a restored copy.
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -32,9 +30,8 @@ export async function dueChannels(tx: Tx): Promise<readonly Channel[]> {
 const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS), sender: string().nullable() }))
 
 /**
- * Releases up to `most` due messages, shared between teams. Their attempts and deadline start to count. Teams
- * are found one by one in an index. Rows locked by other transactions are skipped, and those of suspended
- * teams stay.
+ * Releases up to `most` due messages, shared between teams. Their attempts and deadline start to count. Teams are
+ * found one by one in an index. Rows locked by other transactions are skipped, and those of suspended teams stay.
  * @returns the messages that need a job now.
  */
 export const releaseDue = (tx: Tx, { rows, job_of, sender_of, queued_again }: Channel, most: number) =>
@@ -63,10 +60,7 @@ export const releaseDue = (tx: Tx, { rows, job_of, sender_of, queued_again }: Ch
 
 const dueRow = row({ due_at: string().nullable(), scheduled_at: string().nullable() })
 
-/**
- * Locks a message until the transaction ends, and returns its times. Null if it doesn't exist. `due_at` is
- * set while it waits.
- */
+/** Locks a message, and returns its times, or null. `due_at` is set while it waits. */
 export const lockDue = (tx: Tx, { rows }: Channel, { team_id, id }: DeliveryRef) =>
   tx.maybeOne(sql.type(dueRow)`
     select due_at, scheduled_at from ${rows} where team_id = ${team_id} and id = ${id} for update`)
@@ -84,7 +78,7 @@ export async function moveDue(
     where team_id = ${team_id} and id = ${id}`)
 }
 
-/** Fails waiting messages that have expired. @returns those messages. */
+/** @returns the waiting messages that have expired and were failed. */
 export const markExpired = (tx: Tx, { rows }: Deliverable, refs: readonly DeliveryRef[], at: Date) =>
   tx.any(sql.type(refRow)`
     with held (of_team, of_id) as materialized (
@@ -97,7 +91,7 @@ export const markExpired = (tx: Tx, { rows }: Deliverable, refs: readonly Delive
 
 const ofTeamRow = row({ messages: number(), next: string().nullable() })
 
-/** How many of a team's messages wait for their time, counted up to `most`, and the first of their times. */
+/** Counts a team's scheduled messages, up to `most`, and returns the first of their times. */
 export const scheduledOfTeam = (tx: Tx, teamId: string, { rows, customers }: Channel, most: number) =>
   tx.one(sql.type(ofTeamRow)`
     select count(*) as messages, min(due_at) as next from (

@@ -1,8 +1,7 @@
 /**
- * Releases scheduled messages of every channel when they are due, and fails expired ones.
- * messages/scheduled.ts cancels and reschedules them. A scheduled message has no job until its release, which
- * puts it in the lane of returning messages. A release, a reschedule and a cancellation lock the row, so that
- * only one succeeds. No team delays another.
+ * Releases scheduled messages of every channel when they are due, and fails expired ones. A scheduled message has no
+ * job until its release, which puts it in the lane of returning messages. A release, a reschedule and a cancellation
+ * lock the row, so that only one succeeds. No team delays another.
  */
 import { startedPasses } from '../accounts/teams/resumed.sql.ts'
 import type { Channel, Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
@@ -14,7 +13,6 @@ import type { Note } from './requeue.sql.ts'
 import { resumeSlice } from './resume.ts'
 import { dueChannels, markExpired, releaseDue } from './schedule.sql.ts'
 
-/** How many are released per transaction. */
 const RELEASE_BATCH = 500
 
 /** Releases a batch of due messages. @returns how many. */
@@ -28,8 +26,8 @@ async function releaseBatch({ tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqu
 }
 
 /**
- * Releases due messages of every channel, and waiting messages of resumed teams, in batches until none is
- * left or `closing` is aborted.
+ * Releases due messages of every channel, and waiting messages of resumed teams, in batches until none is left or
+ * `closing` is aborted.
  */
 export async function releaseAll(
   { database, queue }: { database: Database; queue: Pick<Producer, 'enqueue'> },
@@ -44,7 +42,6 @@ export async function releaseAll(
   }
 }
 
-/** An expired message. */
 export type Expired = DeliveryRef & { expires_at: Date; at: Date }
 
 /** Fails expired messages, each with a timeline entry. Messages accepted since then don't change. */

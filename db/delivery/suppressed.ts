@@ -1,6 +1,5 @@
 /**
- * Leaves out messages whose recipients are all suppressed. Only a requeue by filter does this. A worker checks
- * each email again before the send.
+ * Leaves out messages whose recipients are all suppressed, in a requeue by filter. A worker checks each email again.
  */
 import { readSuppressTransactional } from '../accounts/teams/teams.sql.ts'
 import { findStopping } from '../audience/suppressions/suppressed.ts'

@@ -1,7 +1,4 @@
-/**
- * Queries for the sweep, which scans all waiting rows and finds those that have lost their job. A batch reads
- * a fixed number of rows and their jobs.
- */
+/** Queries for the sweep, which scans all waiting rows and finds those that have lost their job. */
 import { sql } from 'slonik'
 import { array, string } from 'yup'
 import { isSuspended, wasResumedSince } from '../accounts/teams/teams.sql.ts'
@@ -27,10 +24,9 @@ async function hasLostJob(tx: Tx, channel: Deliverable) {
 }
 
 /**
- * Returns a batch of lost rows, oldest first: accepted before `before`, unfinished, without a job, and not
- * failed. The limit only counts these, so that a lost row is found however many others wait. Rows of a
- * suspended team are skipped. After the resume, all of them without a job count as lost, however new. Rows
- * with the same time stay in one batch, so that the time marks where the next one starts.
+ * Returns a batch of lost rows, oldest first: accepted before `before`, unfinished, without a job, and not failed.
+ * The limit only counts these. Rows of a suspended team are skipped, and after the resume, all of them without a job
+ * count as lost. Rows with the same time stay in one batch, so that the time marks where the next one starts.
  */
 export async function lostMessages(
   tx: Tx,
@@ -59,7 +55,7 @@ export async function lostMessages(
 
 const slicePassedRow = row({
   lost: array(row({ id: string(), sender: string().nullable() })),
-  /** The last row of a full slice, otherwise null. */
+  /** The last row of a full slice, or null. */
   last: string().nullable(),
 })
 

@@ -1,7 +1,6 @@
 /**
  * Scans all waiting messages in batches, and gives those that have lost their job a new one. Each batch is a
- * transaction with a bounded cost. A scan that doesn't end in one round continues in the next one, in any
- * worker.
+ * transaction with a bounded cost. A scan that doesn't end in one round continues in the next one, in any worker.
  */
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import type { At, Database } from '../postgres/pool.ts'
@@ -9,7 +8,6 @@ import type { Producer } from '../queue/producer.ts'
 import { requeueMessages } from './requeue.ts'
 import { lockCursor, lostMessages, saveCursor } from './sweep.sql.ts'
 
-/** Waiting rows of one part. */
 const SWEEP_BATCH = 2_000
 /** How long to start further batches in one round, in milliseconds: about half a million rows. */
 const SWEEP_ROUND_MS = 5_000
@@ -35,8 +33,7 @@ async function scanBatch(
 
 /**
  * Runs one round of the scan, until its end or the time limit.
- * @param most how many to requeue at most.
- * @returns how many were requeued.
+ * @param most how many to requeue at most. @returns how many were requeued.
  */
 export async function requeueLost(
   { database, ...at }: Omit<Requeueing, 'tx'> & { database: Database },

@@ -1,6 +1,6 @@
 /**
- * Computes how long messages have been attempted, without the pauses of senders, queues, teams, bulk email
- * and broadcasts, which triggers record.
+ * Computes how long messages have been attempted, without the pauses of senders, queues, teams, bulk email and
+ * broadcasts.
  */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
@@ -26,8 +26,8 @@ type Tried = DeliveryRef & {
 }
 
 /**
- * Returns when the attempts of messages started, shifted by the pauses of their sender, queue, team or
- * broadcast. Overlapping pauses count once.
+ * Returns when the attempts of messages started, shifted by the pauses of their sender, queue, team or broadcast.
+ * Overlapping pauses count once.
  * @returns the times by ID, without messages that were never attempted.
  */
 export async function triedSince<M extends Tried>(

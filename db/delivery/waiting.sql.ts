@@ -19,8 +19,8 @@ const longWaitRow = row({
 })
 
 /**
- * True if a row `m` waits as intended: bulk email of its team is paused, its domain is ramping up, its
- * broadcast is paused, or its broadcast is rate-limited and no provider has rejected it.
+ * True if a row `m` waits as intended: bulk email of its team is paused, its domain is ramping up, its broadcast is
+ * paused, or its broadcast is rate-limited and no provider has rejected it.
  */
 const isMeantToWait = ({ broadcast, events, message, bulk_pause, ramp }: Channel) => sql.fragment`
   (${bulk_pause ?? sql.fragment`null::json`} is not null or ${ramp ?? sql.fragment`null::json`} is not null or exists (
@@ -32,9 +32,9 @@ const isMeantToWait = ({ broadcast, events, message, bulk_pause, ramp }: Channel
           and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array(REFUSALS, 'text')})))))`
 
 /**
- * Counts a team's messages that have waited since `before` although they shouldn't, how many have failed, and
- * the most frequent last response. Reads the oldest `most`, without internal email. `operator`: include
- * responses about our configuration.
+ * Counts a team's messages that have waited since `before` although they shouldn't, how many have failed, and the
+ * most frequent last response. Reads the oldest `most`, without internal email. `operator`: include responses about
+ * our configuration.
  */
 export async function longWaits(
   tx: Tx,

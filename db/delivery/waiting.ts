@@ -1,7 +1,6 @@
 /**
- * Explains why an unfinished message waits: its state, its next attempt, the provider's last response and any
- * pauses. workers/delivery/retry-policy.ts decides how long it waits. Reveals nothing about another message's
- * recipient or another channel's senders.
+ * Explains why an unfinished message waits: its state, its next attempt, the provider's last response and any pauses.
+ * Reveals nothing about another message's recipient or another channel's senders.
  */
 
 import { rampReached } from '../accounts/domains/ramp.ts'
@@ -56,14 +55,11 @@ export type Waiting = {
 
 const TRIES = new Set(['deferred', 'unknown'])
 
-/** A timeline event, as far as it matters for waiting. */
 type TimelineEvent = { kind: string; occurred_at: string; detail: string }
 
 /**
- * @param state from `deliveryState`.
- * @param recipient its recipient, if recipients can be paused.
- * @param sender its sender, if it has its own.
- * @param events its timeline, oldest first.
+ * @param state from `deliveryState`. @param recipient its recipient, if recipients can be paused.
+ * @param sender its sender, if it has its own. @param events its timeline, oldest first.
  * @returns null if its delivery has ended.
  */
 export async function waitingOf(
@@ -105,7 +101,7 @@ export async function waitingOf(
 
 type OpenJob = { active: boolean; at: string; dead: boolean } | null
 
-/** The first state that applies. */
+/** Returns the first state that applies. */
 function stateOf(
   job: OpenJob,
   { due_at, suspended, given_up, bulk_pause, ramp }: NonNullable<DeliveryState>,

@@ -1,7 +1,7 @@
 /**
- * Chooses the directory and the user of the embedded PostgreSQL. Uses the given directory if the user can
- * enter it. Otherwise uses a replacement directory that belongs to root, with a copy of the binaries.
- * Existing data isn't moved. A directory that another user created is never used.
+ * Chooses the directory and the user of the embedded PostgreSQL. Uses the given directory if the user can enter it.
+ * Otherwise uses a replacement directory that belongs to root, with a copy of the binaries. A directory that another
+ * user created is never used.
  */
 import { createHash } from 'node:crypto'
 import { chmod, cp, lstat, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -21,7 +21,6 @@ type Log = (line: string) => void
 /** A short name for a directory, the same at every start. */
 export const digest = (directory: string) => createHash('sha256').update(directory).digest('hex').slice(0, 12)
 
-/** Chooses the location of the cluster and the user that runs it. */
 export async function chooseLocation(
   directory: string,
   elsewhere: string,
@@ -99,8 +98,8 @@ export async function unprivilegedAccount(): Promise<{ uid: number; gid: number 
 }
 
 /**
- * Creates the replacement directory. Its old data is deleted unless `moved`, which means that the directory
- * still points to it. Otherwise the data belongs to a deleted .data or an earlier clone.
+ * Creates the replacement directory. Deletes its old data, which belongs to a deleted .data or an earlier clone,
+ * unless `moved`: the directory still points to it.
  */
 async function prepareStandIn(away: string, directory: string, moved: boolean): Promise<void> {
   await mkdir(away, { mode: 0o711 }).catch(() => {})

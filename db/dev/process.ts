@@ -1,6 +1,6 @@
 /**
- * Runs programs for the embedded PostgreSQL as another user, writes files for it, and finds and stops the
- * server of a data directory. Never mistakes another process for the server.
+ * Runs programs for the embedded PostgreSQL as another user, writes files for it, and finds and stops the server of a
+ * data directory. Never mistakes another process for the server.
  */
 import { execFile } from 'node:child_process'
 import { open, readFile, rename, rm } from 'node:fs/promises'
@@ -58,8 +58,8 @@ export async function writePrivate(file: string, text: string, owner: ProcessUse
 export const postmasterFile = (data: string) => readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
 
 /**
- * True if this process is the server of `data`. The command line distinguishes it from a process that reused
- * the PID, from the server of another checkout that was copied here, and from a zombie, which has none.
+ * True if this process is the server of `data`. The command line distinguishes it from a process that reused the PID,
+ * from the server of another checkout that was copied here, and from a zombie.
  */
 async function serves(pid: number, data: string): Promise<boolean> {
   const command =

@@ -1,7 +1,6 @@
 /**
- * Creates the cluster of the embedded PostgreSQL, starts it and creates the database. A cluster exists
- * completely or not at all. The server listens on 127.0.0.1 only, requires the password, and survives a
- * Ctrl-C in the terminal. The process that started it stops it (postgres.ts).
+ * Creates the cluster of the embedded PostgreSQL, starts it and creates the database. A cluster exists completely or
+ * not at all. The server listens on 127.0.0.1 only, requires the password, and survives a Ctrl-C in the terminal.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -37,10 +36,7 @@ const INITDB = [
 const READY_WITHIN_MS = 120_000
 const ATTEMPTS = 5
 
-/**
- * Creates the cluster if it doesn't exist. @returns its password.
- * @param noSync skips the flush to disk, for temporary clusters.
- */
+/** Creates the cluster if it doesn't exist. @returns its password. @param noSync skips the flush to disk. */
 export async function ensureCluster(place: ServerLocation, noSync: boolean): Promise<string> {
   const { home, data } = place
   const secret = join(home, 'password')
@@ -66,8 +62,7 @@ export async function ensureCluster(place: ServerLocation, noSync: boolean): Pro
 }
 
 /**
- * Creates the cluster under another name and renames it at the end, so that a killed initdb leaves no broken
- * cluster.
+ * Creates the cluster under another name and renames it at the end, so that a killed initdb leaves no broken cluster.
  */
 async function makeCluster({ data, bin, account }: ServerLocation, flags: string[]): Promise<void> {
   const fresh = `${data}.new`
@@ -147,9 +142,8 @@ function freePort(): Promise<number> {
 }
 
 /**
- * PostgreSQL considers a lock file live if any process has its PID. It ignores the PID of its parent process,
- * so we write ours. The rest of the file stays, so PostgreSQL still fails if sessions of the dead server use
- * its shared memory.
+ * PostgreSQL considers a lock file live if any process has its PID, except its parent's, so we write ours. The rest
+ * of the file stays, so PostgreSQL still fails if sessions of the dead server use its shared memory.
  */
 async function disarmStaleLock({ data, account }: ServerLocation): Promise<void> {
   const [, ...rest] = (await postmasterFile(data)).split('\n')

@@ -1,7 +1,6 @@
 /**
- * Stores what `npm start` of this checkout used in `.data`, for the CLI: its port, and the databases, as
- * files about their demo teams. The CLI checks this before it encrypts, because `.data/secret-key` only
- * belongs to these databases.
+ * Stores what `npm start` of this checkout used in `.data`: its port, and the databases, as files about their demo
+ * teams. The CLI checks this before it encrypts, because `.data/secret-key` only belongs to these databases.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,4 @@
-/**
- * Encrypts all stored secrets again with SECRET_KEY after it was replaced, so that no data needs the previous
- * key. One transaction re-encrypts everything and writes the audit entry.
- */
+/** Encrypts all stored secrets again with SECRET_KEY after it was replaced, in one transaction. */
 import { type By, record } from '../accounts/audit/record.ts'
 import { resealAll } from '../accounts/domains/rekey.ts'
 import { resealSecrets } from '../messages/webhooks/reseal.ts'

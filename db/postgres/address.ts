@@ -1,7 +1,6 @@
 /**
- * Parses DATABASE_URL for slonik, pg and pg-boss. sslmode has the meaning it has in libpq and psql. Error
- * messages contain no part of the URL, because it has a password. Reads the files of sslrootcert, sslcert and
- * sslkey. Doesn't connect.
+ * Parses DATABASE_URL for slonik, pg and pg-boss. sslmode has the meaning it has in libpq and psql. Error messages
+ * contain no part of the URL, because it has a password. Reads the files of sslrootcert, sslcert and sslkey.
  */
 import type { ConnectionOptions } from 'node:tls'
 import type { ClientConfig } from 'pg'
@@ -62,8 +61,7 @@ function sslModeOf(params: URLSearchParams): SslMode {
 }
 
 /**
- * Returns the TLS options as libpq defines them: `require` encrypts without verification, unless a root
- * certificate is named.
+ * Returns the TLS options as libpq defines them. Without a root certificate, `require` encrypts without verification.
  */
 function tlsOf(mode: SslMode, files: ConnectionOptions): false | ConnectionOptions {
   if (mode === 'disable') return false

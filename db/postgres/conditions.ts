@@ -1,6 +1,4 @@
-/**
- * Combines the conditions of a query. An unset filter adds no condition, so that the planner never sees it.
- */
+/** Combines the conditions of a query. An unset filter adds no condition, so that the planner never sees it. */
 import { type FragmentSqlToken, sql } from 'slonik'
 
 /** Joins conditions with AND. Anything that isn't a fragment, such as an unset filter, is left out. */

@@ -1,7 +1,7 @@
 /**
- * Connects with pg. If a URL has several servers, the first that accepts writes is chosen, again after a
- * failover. sslmode allow and prefer fall back to plain text like in libpq. A connection pooler is detected
- * because it can't keep session state.
+ * Connects with pg. If a URL has several servers, the first that accepts writes is chosen, again after a failover.
+ * sslmode allow and prefer fall back to plain text like in libpq. A connection pooler is detected because it can't
+ * keep session state.
  */
 import { randomInt } from 'node:crypto'
 import { Client, type ClientConfig, defaults } from 'pg'
@@ -21,20 +21,17 @@ export function nameConnections(process: 'web' | 'worker' | 'admin' | 'release')
 export const NO_TLS = 'The server does not support SSL connections'
 
 /**
- * Session settings for values, whatever the defaults of the role or database: the date format that the driver
- * parses, UTC days, and standard strings. Poolers keep these three between a client's transactions.
+ * Session settings for values, whatever the defaults of the role or database: the date format that the driver parses,
+ * UTC days, and standard strings. Poolers keep these three between a client's transactions.
  */
 const SESSION = {
   text: "set datestyle to 'ISO, YMD'; set timezone to 'UTC'; set standard_conforming_strings to on",
   query_timeout: CONNECT_TIMEOUT_MS,
 }
 
-/** Puts a new connection's session in order. */
 export const setSession = async (client: Client): Promise<void> => void (await client.query(SESSION))
 
-/**
- * Removes the statement timeout. Not behind a pooler, which would pass the setting on with its connection.
- */
+/** Removes the statement timeout. Not behind a pooler, which would pass the setting on with its connection. */
 export const liftTimeLimit = async (client: Client): Promise<void> =>
   void (await client.query('set statement_timeout = 0'))
 
@@ -72,8 +69,8 @@ const takesWrites = async (client: Client): Promise<boolean> => {
 }
 
 /**
- * Returns how to connect. Only probes with connections if the URL leaves a choice.
- * @throws the error of the last server if none is suitable.
+ * Returns how to connect. Only probes if the URL leaves a choice. @throws the error of the last server if none is
+ * suitable.
  */
 export async function wayTo({ hosts, lenient }: DatabaseAddress): Promise<ClientConfig> {
   if (hosts.length === 1 && !lenient) return hosts[0]
@@ -96,8 +93,8 @@ export const connect = async (url: string, extra: ClientConfig = {}): Promise<Cl
   open({ ...(await wayTo(readDatabaseUrl(url))), ...extra })
 
 /**
- * Returns settings for pg's own pools, such as pg-boss's. Each connection gets the session settings, and with
- * several servers finds the one that accepts writes.
+ * Returns settings for pg's own pools, such as pg-boss's. Each connection gets the session settings, and finds the
+ * server that accepts writes.
  * @param further additional set-up of each connection.
  */
 export async function poolConfig(
@@ -126,9 +123,8 @@ export async function poolConfig(
 }
 
 /**
- * True if a pooler such as PgBouncer is in between. It issues its own cancel keys, so that the process ID in
- * the key isn't the backend's. Session state (settings, prepared statements, LISTEN) can't be used then,
- * because the next transaction may run on another backend.
+ * True if a pooler such as PgBouncer is in between. It issues its own cancel keys, so that the process ID in the key
+ * isn't the backend's. Session state (settings, prepared statements, LISTEN) can't be used then.
  */
 export async function isPooled(url: string): Promise<boolean> {
   const client = await connect(url)
@@ -145,8 +141,8 @@ const ANY_LOCK = 2 ** 48 - 1
 const COMPARE_WITHIN = 5_000
 
 /**
- * True if two URLs lead to the same schema of the same database: a lock acquired through one is visible
- * through the other. Needs no privileges, works through poolers, and distinguishes a database from its copy.
+ * True if two URLs lead to the same schema of the same database: a lock acquired through one is visible through the
+ * other. Works through poolers, and distinguishes a database from its copy.
  */
 export async function isSameDatabase(url: string, other: string): Promise<boolean> {
   if (url === other) return true

@@ -1,7 +1,6 @@
 /**
- * Reads bytes with `copy (select …) to stdout (format binary)`, with one bytea column that is never null. For
- * any other query, pg creates hex strings of all bytes. Large ones survive minor garbage collections, and V8
- * stops the process to collect them.
+ * Reads bytes with `copy (select …) to stdout (format binary)`, with one bytea column that is never null. For any
+ * other query, pg creates hex strings, and V8 stops the process to collect large ones.
  */
 import pg from 'pg'
 

@@ -1,8 +1,7 @@
 /**
- * The driver of slonik: pg, connected by `connect.ts`. int8 and numeric are numbers, timestamps RFC 3339
- * strings in UTC. The limits apply to every statement, or behind a pooler to every transaction. A connection
- * that no longer responds is closed. Behind a pooler, no session state is used (no startup parameters, no
- * prepared statements) except for the settings that poolers keep.
+ * The driver of slonik: pg, connected by `connect.ts`. int8 and numeric are numbers, timestamps RFC 3339 strings in
+ * UTC. The limits apply to every statement, or behind a pooler to every transaction. Behind a pooler, no session
+ * state is used (no startup parameters, no prepared statements) except for the settings that poolers keep.
  */
 
 import pg from 'pg'
@@ -90,7 +89,6 @@ async function runCopy(client: pg.Client, text: string) {
   return { command: 'COPY' as never, fields, rowCount: rows.length, rows }
 }
 
-/** Converts pg's result to slonik's. */
 const toResult = ({ command, fields, rowCount, rows }: pg.QueryResult) => ({
   command: command as never,
   fields: fields.map(({ dataTypeID, name }) => ({ dataTypeId: dataTypeID, name })),
@@ -98,7 +96,6 @@ const toResult = ({ command, fields, rowCount, rows }: pg.QueryResult) => ({
   rows,
 })
 
-/** Runs one query of slonik. */
 async function run(client: pg.Client, { text, values, name }: Statement) {
   if (isCopy(text)) return runCopy(client, text)
   const result = (await client.query({
@@ -110,8 +107,8 @@ async function run(client: pg.Client, { text, values, name }: Statement) {
 }
 
 /**
- * Returns how a connection runs its statements. Behind a pooler unnamed, because the next backend lacks the
- * prepared statement.
+ * Returns how a connection runs its statements. Behind a pooler unnamed, because the next backend lacks the prepared
+ * statement.
  */
 function runnerOf(client: pg.Client, pooled: boolean, limits: Limits) {
   const send = (statement: Statement) => run(client, statement)

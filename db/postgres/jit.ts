@@ -1,6 +1,6 @@
 /**
- * Turns just-in-time compilation off for our role in our database. Compiling any of our statements is slower
- * than running it, and the planner decides by estimated cost. Other roles and databases keep their setting.
+ * Turns just-in-time compilation off for our role in our database. Compiling any of our statements is slower than
+ * running it, and the planner decides by estimated cost.
  */
 
 import type { Client } from 'pg'
@@ -10,8 +10,8 @@ import { errorWords } from '../errors.ts'
 const LOCK = 7_041_989
 
 /**
- * `pg_jit_available` is false if the server has no compiler, or `jit` is off. An existing setting of this
- * role in this database doesn't change: an operator or an earlier start made it.
+ * `pg_jit_available` is false if the server has no compiler, or `jit` is off. An existing setting of this role in
+ * this database doesn't change.
  */
 const NEEDED = `
   select format('alter role %I in database %I set jit = off', session_user, current_database()) as statement
@@ -24,10 +24,7 @@ const NEEDED = `
 /** A change of the role's setting that was made, or could not be made, and why. */
 type JitChange = { statement: string; reason: string | null }
 
-/**
- * Turns JIT off for new sessions. Open sessions keep it, including a pooler's.
- * @returns the change, or null if it wasn't necessary.
- */
+/** Turns JIT off for new sessions. Open sessions keep it. @returns the change, or null if it wasn't necessary. */
 export async function turnOffJit(client: Client): Promise<JitChange | null> {
   const { rows } = await client.query<{ statement: string }>(NEEDED)
   const statement = rows[0]?.statement

@@ -1,7 +1,7 @@
 /**
- * Saves round trips of transactions: BEGIN is sent with the first statement, and COMMIT with a statement that
- * is named as the last one. Both parts end with one Sync. After an error the server skips the rest up to it, so
- * no statement runs without its BEGIN, and no failed statement is committed.
+ * Saves round trips of transactions: BEGIN is sent with the first statement, and COMMIT with a statement that is
+ * named as the last one. Both parts end with one Sync. After an error the server skips the rest up to it, so that no
+ * failed statement is committed.
  */
 import pg from 'pg'
 
@@ -52,8 +52,7 @@ const sendJoined = (client: pg.Client, border: Border, statement: Statement): Pr
 const NOTHING = { fields: [], rowCount: 0, rows: [] }
 
 /**
- * Returns a function that runs the statements of one connection, each after the response to the one before.
- * @param send sends a statement by itself.
+ * Returns a function that runs the statements of one connection in sequence. @param send sends a statement by itself.
  */
 export function joining<R>(
   client: pg.Client,

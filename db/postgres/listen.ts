@@ -1,6 +1,6 @@
 /**
- * Listens on one channel with its own connection. Reconnects after a loss and reports that, because
- * notifications were lost in between. NOTIFY is only a hint: listeners must also poll.
+ * Listens on one channel with its own connection. Reconnects after a loss and reports that. NOTIFY is only a hint:
+ * listeners must also poll.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
@@ -29,8 +29,8 @@ async function subscribe(url: string, channel: string, onPayload: (payload: stri
 }
 
 /**
- * Returns the URL for LISTEN: the direct one if there is one, otherwise the process's own. Null behind a
- * pooler, where LISTEN doesn't work: the process must poll.
+ * Returns the URL for LISTEN: the direct one, or else the process's own. Null behind a pooler, where LISTEN doesn't
+ * work: the process must poll.
  */
 export async function listeningUrl(url: string, directUrl?: string): Promise<string | null> {
   if (directUrl !== undefined) return directUrl
@@ -38,10 +38,8 @@ export async function listeningUrl(url: string, directUrl?: string): Promise<str
 }
 
 /**
- * Listens until closed. `onReconnect` runs after each (re)connection, so that callers can read missed
- * changes.
- * @param url null: receives nothing, and the caller polls.
- * @param channel an SQL identifier, a constant of ours.
+ * Listens until closed. `onReconnect` runs after each (re)connection, so that callers can read missed changes.
+ * @param url null: receives nothing, and the caller polls. @param channel an SQL identifier, a constant of ours.
  */
 export function listen(
   url: string | null,

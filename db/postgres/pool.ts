@@ -1,7 +1,7 @@
 /**
- * The connection pool: slonik over pg. Every row is validated by the yup schema of its query. Timestamps are
- * RFC 3339 strings in UTC. `isDatabaseUnavailable` recognizes every error of a lost database, including
- * connections that no longer respond. Contains no SQL of any table.
+ * The connection pool: slonik over pg. Every row is validated by the yup schema of its query. Timestamps are RFC 3339
+ * strings in UTC. `isDatabaseUnavailable` recognizes every error of a lost database, including connections that no
+ * longer respond.
  */
 import {
   BackendTerminatedError,
@@ -40,11 +40,10 @@ const validateRows: Interceptor = {
 }
 
 /**
- * Opens a pool. Connects once to check the server. Later connections are created when needed, also after an
- * outage.
+ * Opens a pool. Connects once to check the server. Later connections are created when needed, also after an outage.
  * @param statementTimeout in milliseconds. The server cancels a longer statement.
- * @param lockTimeout in milliseconds. The server cancels a longer wait for a lock. Without it, the statement
- * timeout applies.
+ * @param lockTimeout in milliseconds. The server cancels a longer wait for a lock. Without it, the statement timeout
+ * applies.
  */
 export async function openDatabase(
   url: string,
@@ -71,10 +70,7 @@ export async function openDatabase(
 
 type Transaction = DatabasePool['transaction']
 
-/**
- * Keeps connections after a rollback. slonik would close a connection if `work` throws, so that each rejected
- * request would cost the next one a connection.
- */
+/** Keeps connections after a rollback. slonik would close a connection for each rejected request. */
 const keepingConnections =
   ({ connect }: DatabasePool): Transaction =>
   async (work, retries) => {
@@ -100,7 +96,6 @@ const keepingConnections =
     return outcome.value
   }
 
-/** Callbacks to run after a transaction has committed. */
 const afterwards = new WeakMap<Tx, (() => void)[]>()
 
 /** Runs the `onCommit` callbacks of a transaction after it has committed, and never otherwise. */
@@ -180,10 +175,7 @@ const isAmong = (
 ) =>
   [...causes(error)].some((fault) => codes.has(fault.code) || classes.some((each) => fault instanceof each))
 
-/**
- * True if a connection could not be made (no route, name server or socket). Checking only the code isn't
- * enough, because a missing file is also ENOENT.
- */
+/** True if a connection could not be made (no route, name server or socket). A missing file is also ENOENT. */
 const isUnreached = (fault: Error): boolean =>
   'syscall' in fault && (fault.syscall === 'connect' || fault.syscall === 'getaddrinfo')
 
@@ -221,8 +213,8 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
 }
 
 /**
- * Explains a mismatch between the server and DATABASE_URL, or a full disk, in one sentence for the
- * operator. Null for any other error.
+ * Explains a mismatch between the server and DATABASE_URL, or a full disk, in one sentence for the operator. Null for
+ * any other error.
  * @param place the server's address, if the reader may know it.
  */
 export function databaseRejection(error: unknown, place = ''): string | null {

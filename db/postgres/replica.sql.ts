@@ -5,7 +5,7 @@ import type { Tx } from './pool.ts'
 import { row } from './rows.ts'
 
 const placeRow = row({
-  /** The same for a server and its standbys, and for no others. */
+  /** The same for a server and its standbys only. */
   system: string(),
   database: string(),
   standby: boolean(),
@@ -14,8 +14,8 @@ const placeRow = row({
 })
 
 /**
- * Returns where a connection leads. A running service writes every few seconds, so that a server that replays
- * nothing is behind.
+ * Returns where a connection leads. A running service writes every few seconds, so a server that replays nothing is
+ * behind.
  */
 export const readReplayPosition = (tx: Tx) =>
   tx.one(sql.type(placeRow)`

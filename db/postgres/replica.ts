@@ -1,7 +1,6 @@
 /**
- * Reads that may be slightly stale, on a standby if there is one (DECISIONS: Reads from a replica). If the
- * standby is unavailable, far behind or fails, the primary is used, and no request waits for the standby to
- * come back. Never writes.
+ * Reads that may be slightly stale, on a standby if there is one (DECISIONS: Reads from a replica). If the standby is
+ * unavailable, far behind or fails, the primary is used. No request waits for the standby to come back.
  */
 import { errorWords, RequestError } from '../errors.ts'
 import { type Database, isTooSlow, openDatabase } from './pool.ts'
@@ -16,7 +15,7 @@ export type Replica = {
 /** Used without a standby. */
 export const NO_REPLICA: Replica = { read: (primary, work) => work(primary), end: async () => {} }
 
-/** It leads to another database, so that retrying doesn't help. */
+/** The URL leads to another database, so that retrying doesn't help. */
 export class ElsewhereError extends Error {}
 
 /** How long a check of the standby is valid, in milliseconds: if it passed, and if it failed. */

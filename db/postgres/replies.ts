@@ -1,7 +1,6 @@
 /**
- * Waits for the stored result of a job, with LISTEN/NOTIFY and a slow poll. Uses one connection per process
- * for any number of callers. A lost notification only costs a poll interval. The result is always the row
- * that `read` returns.
+ * Waits for the stored result of a job, with LISTEN/NOTIFY and a slow poll. Uses one connection per process for any
+ * number of callers. A lost notification only costs a poll interval.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listen } from './listen.ts'
@@ -9,7 +8,7 @@ import { type Database, notify } from './pool.ts'
 
 const CHANNEL = 'heliograph_replies'
 const POLL_MS = 2_000
-/** How often a command looks, which waits once and listens to nothing. */
+/** The poll interval of a CLI command, which doesn't listen. */
 const COMMAND_POLL = 200
 
 /** How to send the request, how to read the reply, and the timeout in milliseconds. */

@@ -1,7 +1,7 @@
 /**
- * Schemas of result rows (row), and rows from values (rowsOf), with one type per column. A statement with
- * rowsOf has the same text for any number of rows. Dates and JSON are sent as text, bytes unchanged. Column
- * names (columnsOf) are constants of the code, never customer data.
+ * Schemas of result rows (row), and rows from values (rowsOf), with one type per column. A statement with rowsOf has
+ * the same text for any number of rows. Dates and JSON are sent as text, bytes unchanged. Column names are constants,
+ * never customer data.
  */
 import { type FragmentSqlToken, type PrimitiveValueExpression, sql } from 'slonik'
 import { ArraySchema, number, type ObjectSchema, object, Schema, string } from 'yup'
@@ -15,8 +15,8 @@ const defined = (column: Schema): Schema =>
     : column.defined()
 
 /**
- * Creates the schema of a row with these columns. A value is never null unless its column is `nullable()`.
- * The type of `columns` is open, because with a contextual type `oneOf(['a', 'b'])` would be any string.
+ * Creates the schema of a row with these columns. A value is never null unless its column is `nullable()`. The type
+ * of `columns` is open, because with a contextual type `oneOf(['a', 'b'])` would be any string.
  */
 export const row = <Of extends object>(columns: Of) =>
   object(
@@ -50,9 +50,7 @@ type KeyOf<Item> = Item extends unknown ? keyof Item : never
 /** Columns that no item has are rejected. */
 type Unknown<Item, Of> = { readonly [Column in Exclude<keyof Of, KeyOf<Item>>]: never }
 
-/**
- * Creates a relation `name`, with a column for each type and a row for each item. Missing values are null.
- */
+/** Creates a relation `name`, with a column for each type and a row for each item. Missing values are null. */
 export function rowsOf<Item extends object, const Of extends Types>(
   name: string,
   types: Of & Unknown<Item, Of>,

@@ -1,7 +1,6 @@
 /**
- * The database's time in this process, set with each query of it and continued by a monotonic clock. All
- * processes agree to within a round trip, whatever their system clocks show. A slow query only moves it as
- * far as it proves.
+ * The database's time in this process, set with each query of it and continued by a monotonic clock. All processes
+ * agree to within a round trip. A slow query only moves it as far as it proves.
  */
 export type ServiceClock = {
   /** Waits for a query, and updates the clock with the time in its result. */

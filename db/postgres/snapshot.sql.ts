@@ -1,8 +1,7 @@
 /**
- * Restricts a bulk action to the rows that were counted before, unchanged. A row version counts if the
- * transaction that wrote it (xmin) had committed at the snapshot. A snapshot is a few numbers, which fit in a
- * form, so that rows need no extra column. Doesn't work on a replica, or for rows written within savepoints
- * (we have none), because neither has all transactions.
+ * Restricts a bulk action to the rows that were counted before, unchanged. A row version counts if the transaction
+ * that wrote it (xmin) had committed at the snapshot, so that rows need no extra column. Doesn't work on a replica,
+ * or for rows written within savepoints (we have none).
  */
 
 import { type FragmentSqlToken, sql } from 'slonik'
@@ -19,10 +18,7 @@ export const seenNow = (tx: Tx) =>
 
 const NUMBER = /^\d{1,18}$/
 
-/**
- * Returns the first transaction that had not started, and earlier ones that had not ended. Null for invalid
- * text.
- */
+/** Returns the first transaction that had not started, and earlier ones that had not ended. Null for invalid text. */
 function transactionsOf(seen: string): { end: string; unended: string[] } | null {
   const [begin = '', end = '', running, ...rest] = seen.split(':')
   const unended = running ? running.split(',') : []
@@ -32,10 +28,9 @@ function transactionsOf(seen: string): { end: string; unended: string[] } | null
 }
 
 /**
- * True if a row hasn't changed since the snapshot. Rows store the lower 32 bits of a transaction ID. The
- * newest matching ID is assumed. If it was an older one, the row may be left out.
- * @param row its alias.
- * @throws RequestError bad_request for an invalid snapshot.
+ * True if a row hasn't changed since the snapshot. Rows store the lower 32 bits of a transaction ID, and the newest
+ * matching one is assumed. If it was an older one, the row may be left out.
+ * @param row its alias. @throws RequestError bad_request for an invalid snapshot.
  */
 export function wasSeen(row: FragmentSqlToken, seen: string): FragmentSqlToken {
   const known = transactionsOf(seen)

@@ -1,7 +1,7 @@
 /**
- * Checks that SECRET_KEY is the key that this database was used with, and then creates the secrets. A process
- * with another key stops at the start, instead of failing at each email. The first process that uses a
- * database sets the key. Not needed by processes that neither encrypt nor sign.
+ * Checks that SECRET_KEY is the key that this database was used with, and then creates the secrets. A process with
+ * another key stops at the start, instead of failing at each email. The first process that uses a database sets the
+ * key.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { insertCanary, readCanary, replaceCanary } from './canary.sql.ts'
@@ -25,7 +25,7 @@ const opens = (secrets: Secrets, sealed: Buffer): boolean => {
   }
 }
 
-/** @throws SettingsFault when this database was used with keys that are not among these. */
+/** @throws SettingsFault if this database was used with other keys. */
 export async function openSecrets(tx: Tx, keys: SecretKeys): Promise<Secrets> {
   const secrets = createSecrets(keys.SECRET_KEY, keys.SECRET_KEY_PREVIOUS)
   if ((await readCanary(tx)) === null) await insertCanary(tx, secrets.encrypt('canary', TEXT))
@@ -34,5 +34,5 @@ export async function openSecrets(tx: Tx, keys: SecretKeys): Promise<Secrets> {
   return secrets
 }
 
-/** Seals the canary with SECRET_KEY, whichever of the keys it was sealed with. */
+/** Encrypts the canary with SECRET_KEY. */
 export const resealCanary = (tx: Tx, secrets: Secrets) => replaceCanary(tx, secrets.encrypt('canary', TEXT))

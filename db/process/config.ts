@@ -1,7 +1,6 @@
 /**
- * Settings that all processes share, and the only function that reads settings. It reports all invalid
- * variables at once, by name, before anything starts. Only this module, api/config.ts and workers/config.ts
- * read process.env.
+ * Settings that all processes share, and the only function that reads settings. It reports all invalid variables at
+ * once. Only this module, api/config.ts and workers/config.ts read process.env.
  */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -28,7 +27,6 @@ export class SettingsFault extends Error {
   }
 }
 
-/** The values of settings that are declared as fields of a schema. */
 export type SettingsOf<S extends ObjectShape> = InferType<ReturnType<typeof object<AnyObject, S>>>
 
 /** Turns a union of types into their intersection. */
@@ -133,8 +131,8 @@ export const httpUrl = string().test('http url', '${path} must be an http(s) URL
 const isOrigin = ({ href, origin }: URL): boolean => href === `${origin}/`
 
 /**
- * The public address of the service. Links start with it, so it can't have a path. The value becomes the
- * URL's origin, without spaces, capitals or a trailing slash.
+ * The public address of the service. Links start with it, so it can't have a path. The value becomes the URL's
+ * origin.
  */
 export const publicUrl = httpUrl
   .transform((url?: string) => {
@@ -155,8 +153,7 @@ export const dnsServer = string().test('dns server', '${path} must be host or ho
 })
 
 /**
- * The domain of bounce addresses. Default: the From domain of each email. Email to it must reach POST
- * /hooks/smtp.
+ * The domain of bounce addresses. Default: the From domain of each email. Email to it must reach POST /hooks/smtp.
  */
 export const returnPathDomain = string().test(
   'domain',
@@ -184,10 +181,7 @@ export const ownMailbox = string().test(
   (value) => value === undefined || parseMailbox(value) !== null,
 )
 
-/**
- * Returns the number of letters to add, remove or change to turn one text into the other. The caller limits
- * the length.
- */
+/** Returns the number of letters to add, remove or change to turn one text into the other. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (const [line, letter] of [...one].entries()) {
@@ -234,8 +228,8 @@ export function portFault(setting: string, port: number, error: NodeJS.ErrnoExce
 }
 
 /**
- * A secret from a provider. Rejects whitespace around it, which comes from pasting or from the end of a file
- * and would make every signature invalid.
+ * A secret from a provider. Rejects whitespace around it, which comes from pasting and would make every signature
+ * invalid.
  */
 export const givenSecret = string().test(
   'bare',

@@ -1,10 +1,9 @@
 /**
- * Resolves names that come from outside: the servers of webhooks, and domains to check. Uses c-ares with
- * separate sockets, because libuv's four threads also resolve the relay and the database and would block
- * while a name server hangs. Names in /etc/hosts, and localhost, resolve as usual. Concurrent queries for the
- * same records of a name share one query, which ends within seconds. A query that hung isn't repeated for a
- * while, twice as long each time. Hung names share a few slots, so they can't block other names, and new
- * names can't block known ones.
+ * Resolves names that come from outside: the servers of webhooks, and domains to check. Uses c-ares with separate
+ * sockets, because libuv's four threads also resolve the relay and the database and would block while a name server
+ * hangs. Names in /etc/hosts, and localhost, resolve as usual. Concurrent queries for the same records share one
+ * query. A query that hung isn't repeated for a while, twice as long each time. Hung names share a few slots, so they
+ * can't block other names, and new names can't block known ones.
  */
 
 import { lookup, NODATA, NOTFOUND, Resolver } from 'node:dns/promises'
@@ -20,8 +19,8 @@ class Unanswered extends Error {
 /** The time limit of a query over all name servers, in milliseconds. */
 const LOOKUP_TIMEOUT_MS = 5_000
 /**
- * Concurrent queries in this process. The first limit is for names that had a response last time, and again
- * for new names. The second is for names that hung.
+ * Concurrent queries in this process. The first limit is for names that had a response last time, and again for new
+ * names. The second is for names that hung.
  */
 const MAX_LOOKUPS = 64
 const PLACES_HUNG = 4
@@ -51,12 +50,12 @@ export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS) {
       const resolver = await system.resolver()
       return ask(`texts ${name}`, () => within(resolver.resolveTxt(name), patience))
     },
-    /** Returns the names that a name is an alias of. @throws like `addresses`. */
+    /** Returns the targets of a name's CNAME records. @throws like `addresses`. */
     async aliases(name: string): Promise<string[]> {
       const resolver = await system.resolver()
       return ask(`aliases ${name}`, () => within(resolver.resolveCname(name), patience))
     },
-    /** Returns the hosts that accept mail for a name. @throws like `addresses`. */
+    /** Returns the mail servers of a name. @throws like `addresses`. */
     async exchanges(name: string): Promise<string[]> {
       const resolver = await system.resolver()
       const found = await ask(`exchanges ${name}`, () => within(resolver.resolveMx(name), patience))

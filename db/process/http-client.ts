@@ -1,8 +1,7 @@
 /**
- * Starts all our HTTP requests, and limits the data from a server. Bytes are counted before Node's parser
- * sees them, because one read can contain thousands of informational responses, and each costs the parser a
- * turn. Every request ends with the head of a response or with an error. A server that sends data without a
- * request is disconnected. `boundLibraries` limits the requests that libraries make.
+ * Starts all our HTTP requests, and limits the data from a server. Bytes are counted before Node's parser sees them,
+ * because one read can contain thousands of informational responses, and each costs the parser a turn. Every request
+ * ends with the head of a response or with an error. `boundLibraries` limits the requests that libraries make.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
@@ -27,10 +26,7 @@ export class AnswerTooLarge extends Error {
 const HEADS_BYTES = 32 * 1024
 /** The framing can be as large as the body. */
 const FRAMING_FACTOR = 2
-/**
- * Data is passed on in pieces of this size or less. A piece counts as at least PIECE_COST, because a single
- * byte costs as much.
- */
+/** Data is passed on in pieces of this size or less. A piece counts as at least PIECE_COST. */
 const LARGEST_PIECE = 8 * 1024
 const PIECE_COST = 256
 /** The smallest average size of body pieces. SPARE_PIECES are allowed in addition. */
@@ -84,8 +80,8 @@ const BOUNDED = Symbol('bounded')
 type Asked = ClientRequest & { [BOUNDED]?: true }
 
 /**
- * Starts a request. `asked` is the request, which the caller can destroy. `response` resolves with the head
- * of the response.
+ * Starts a request. `asked` is the request, which the caller can destroy. `response` resolves with the head of the
+ * response.
  */
 export function beginRequest(
   url: URL,
@@ -111,9 +107,9 @@ export function beginRequest(
 const CREATED = 'http.client.request.created'
 
 /**
- * Limits the requests that libraries make in this process: `bytes` of the response's body, and `ms` until it
- * ends. If a response is cut off, the request also emits an `error`, because some libraries don't listen to
- * errors of responses.
+ * Limits the requests that libraries make in this process: `bytes` of the response's body, and `ms` until it ends. If
+ * a response is cut off, the request also emits an `error`, because some libraries don't listen to errors of
+ * responses.
  * @returns a function that removes the limits.
  */
 export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): () => void {

@@ -1,7 +1,4 @@
-/**
- * Generates UUIDv7 IDs. Their time is that of their row (db/validation/ids.ts reads it). IDs of one generator
- * ascend. All IDs come from here.
- */
+/** Generates UUIDv7 IDs. Their time is that of their row (db/validation/ids.ts reads it). */
 import { randomFillSync } from 'node:crypto'
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
 

@@ -1,6 +1,6 @@
 /**
- * Combines abort signals for one task. After `release`, nothing remains on a long-lived signal. With
- * AbortSignal.any, such a signal keeps an entry per task until it is garbage collected.
+ * Combines abort signals for one task. With AbortSignal.any, a long-lived signal keeps an entry per task until it is
+ * garbage collected.
  */
 
 /** Aborts with the reason of the first signal that aborts. Call `release` when the task is done. */

@@ -1,13 +1,9 @@
-/**
- * A semaphore per key within a process. Tasks wait in order. A task that gets no permit in time, or after
- * `close`, never starts.
- */
+/** A semaphore per key within a process. Tasks wait in order. A task that gets no permit in time never starts. */
 
 export type KeyedSemaphore = {
   /**
    * Runs a task with a permit of its key.
-   * @param patience how long to wait for a permit, in milliseconds.
-   * @returns null if it got none.
+   * @param patience how long to wait for a permit, in milliseconds. @returns null if it got none.
    */
   run<T>(key: string, work: () => Promise<T>, patience: number): Promise<T | null>
   /** Rejects all waiting and future tasks. */

@@ -1,8 +1,7 @@
 /**
- * Sends HTTP requests and reads their responses, with limits on size and time. Requests accept only
- * uncompressed responses, and a compressed one isn't read, so bytes received are bytes stored. Redirects
- * aren't followed. Beyond a limit, the connection is closed. Uses node:http (http-client.ts) because fetch
- * needs three times the CPU time (0.3 ms instead of 0.1).
+ * Sends HTTP requests and reads their responses, with limits on size and time. Compressed responses aren't read, so
+ * bytes received are bytes stored. Redirects aren't followed. Uses node:http (http-client.ts) because fetch needs
+ * three times the CPU time (0.3 ms instead of 0.1).
  */
 import { type Agent, Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
@@ -33,10 +32,7 @@ export type BoundedAnswer = {
   fault: string
 }
 
-/**
- * Reads a stream to its end. @throws AnswerTooLarge if there are more than `most` bytes. The stream is
- * destroyed then.
- */
+/** Reads a stream to its end. @throws AnswerTooLarge if there are more than `most` bytes, and destroys the stream. */
 const readWithin = (stream: Readable, most: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const kept: Uint8Array[] = []
@@ -75,10 +71,7 @@ export const keepAliveAgent = (url: string, most = Number.POSITIVE_INFINITY): Ag
 const CONNECT_TIMEOUT_MS = 10_000
 const TOO_LATE = 'The operation was aborted due to timeout'
 
-/**
- * Sends a request. Errors after the head of the response are in its `fault`. @throws Error if no response
- * starts.
- */
+/** Sends a request. Errors after the head of the response are in its `fault`. @throws Error if no response starts. */
 export async function ask(
   url: string | URL,
   { method = 'GET', headers = {}, body, agent }: Question,
@@ -139,10 +132,7 @@ export const boundedFetch =
     return new Response(body.length === 0 ? null : new Uint8Array(body), { status, headers: pairs })
   }
 
-/**
- * Describes why a request had no response. Returns the error codes of the failure and its causes. Without
- * codes, returns its message.
- */
+/** Describes why a request had no response: the error codes of the failure and its causes, or else its message. */
 export function describeFailure(error: unknown): string {
   const codes = [...new Set(faultCodes(error))].filter((code) => code !== NO_CONNECTION)
   if (codes.length > 0) return codes.join(' ')
@@ -162,8 +152,8 @@ export function* faultCodes(error: unknown): Generator<string> {
 const HTTP_DATE = /^[a-z]{3,9},? .*\d\d:\d\d:\d\d/i
 
 /**
- * Returns the seconds in Retry-After, or NaN if it is missing or invalid. If it is a date, it is compared
- * with the response's own Date, so that the server's clock doesn't matter.
+ * Returns the seconds in Retry-After, or NaN if it is missing or invalid. A date is compared with the response's own
+ * Date, so that the server's clock doesn't matter.
  */
 export function secondsUntil({ 'retry-after': after = '', date = '' }: IncomingHttpHeaders): number {
   const text = after.trim()

@@ -1,7 +1,7 @@
 /**
- * The log: pino, one JSON object per line, or readable lines in development. Errors are logged by name,
- * message, code and stack only, because a driver's error contains the values of the failed query. Customer
- * content is never logged above debug.
+ * The log: pino, one JSON object per line, or readable lines in development. Errors are logged by name, message, code
+ * and stack only, because a driver's error contains the values of the failed query. Customer content is never logged
+ * above debug.
  */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 
@@ -36,7 +36,6 @@ async function prettyStream(): Promise<DestinationStream | undefined> {
   }
 }
 
-/** The options of every log, whatever its destination. */
 export const logOptions = ({ name, LOG_LEVEL }: { name: string; LOG_LEVEL: string }) => ({
   name,
   level: LOG_LEVEL,

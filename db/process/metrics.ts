@@ -1,12 +1,11 @@
 /**
- * Defines a process's metrics with their labels and buckets, and collects the additions since the last read.
- * Counting only adds in memory, with no write per message. Labels have few values (route patterns, codes,
- * queue names), never IDs or addresses. Importing it creates no state.
+ * Defines a process's metrics with their labels and buckets, and collects the additions since the last read. Counting
+ * only adds in memory. Labels have few values (route patterns, codes, queue names), never IDs or addresses.
  */
 
 /**
- * A metric with buckets (in seconds) is a histogram. Rename it if its buckets change. `optional` labels can
- * be absent.
+ * A metric with buckets (in seconds) is a histogram. Rename it if its buckets change. `optional` labels can be
+ * absent.
  */
 type Figure = {
   help: string
@@ -101,7 +100,6 @@ const labelText = (
     .map((name) => `${name}="${escaped(labels[name] ?? '')}"`)
     .join(',')
 
-/** Creates the counters of a process. */
 export function createMetrics(): Metrics {
   let additions = new Map<string, Addition>()
 

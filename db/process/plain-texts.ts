@@ -1,7 +1,4 @@
-/**
- * Converts HTML to plain text. Long HTML is converted in a thread, so that it doesn't block the process. A
- * template is converted once per process.
- */
+/** Converts HTML to plain text. Long HTML is converted in a thread, so that it doesn't block the process. */
 
 import type { Template } from '../validation/slots.ts'
 import { createKeyedSemaphore } from './keyed-semaphore.ts'
@@ -18,8 +15,7 @@ export type PlainTexts = {
 /** Longer HTML (in characters) is converted in the thread. */
 const LONGEST_AT_ONCE = 8 * 1024
 /**
- * The time limit of a conversion, in milliseconds. Slower HTML gets no text. The worst known case needs two
- * seconds.
+ * The time limit of a conversion, in milliseconds. Slower HTML gets no text. The worst known case needs two seconds.
  */
 const CONVERT_TIMEOUT_MS = 10_000
 const THREAD_WAIT_MS = 60_000
@@ -77,9 +73,7 @@ function withMarks({ texts, names, slots }: Template): string {
   return texts.map((text, at) => text + (marks.get(names[at] ?? '') ?? '')).join('')
 }
 
-/**
- * Puts the variables back. A mark in the original text stays text unless it contains the index of a variable.
- */
+/** Puts the variables back. A mark in the original text stays text unless it contains the index of a variable. */
 function readMarks(marked: string, template: Template): Template {
   const texts: string[] = []
   const names: string[] = []

@@ -1,20 +1,19 @@
 /**
- * Checks the addresses that customers give us to call: only public ones, or networks that the operator has
- * allowed. Every address of a name is checked, and one that isn't public rejects all. Errors reveal nothing
- * about our network. Callers must connect to a returned address, never to the name again.
+ * Checks the addresses that customers give us to call: only public ones, or networks that the operator has allowed.
+ * Every address of a name is checked. Errors reveal nothing about our network. Callers must connect to a returned
+ * address, never to the name again.
  */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** A network that may be reached although it is private: an address and how many bits of it count. */
+/** A private network that may be reached: an address and the length of its prefix. */
 export type Network = ReturnType<typeof ipaddr.parseCIDR>
 
 /** An address as proxies write it: in brackets, or with a port. */
 const WITH_PORT = /^(?:\[(?<v6>[^\]]+)\](?::\d+)?|(?<v4>[\d.]+):\d+)$/
 
 /**
- * Returns the network that limits apply to: an IPv4 address itself, the /64 of an IPv6 address, otherwise the
- * text.
+ * Returns the network that limits apply to: an IPv4 address itself, the /64 of an IPv6 address, otherwise the text.
  */
 export function toNetwork(address: string): string {
   const { v4, v6 } = WITH_PORT.exec(address)?.groups ?? {}
@@ -62,8 +61,7 @@ function literalOf(hostname: string): string | null {
 }
 
 /**
- * Returns the error of a URL to call, to continue "url", or null. Its name is resolved and checked with each
- * call.
+ * Returns the error of a URL to call, to continue "url", or null. Its name is resolved and checked with each call.
  */
 export function urlFault(text: string, allowed: readonly Network[]): string | null {
   if (text.length > LONGEST_URL) return `must be at most ${LONGEST_URL} characters long`
@@ -83,14 +81,10 @@ const isLocalName = (hostname: string): boolean => /(^|\.)localhost\.?$/i.test(h
 
 const THIS_MACHINE = networksOf(['127.0.0.0/8', '::1/128'])
 
-/**
- * True if a name may resolve to an address in an allowed network. Only local names may resolve to this
- * machine.
- */
+/** True if a name may resolve to an address in an allowed network. Only local names may resolve to this machine. */
 const mayBeAllowed = (hostname: string, allowed: readonly Network[]): boolean =>
   allowed.some((network) => isLocalName(hostname) === isWithin(network[0].toString(), THIS_MACHINE))
 
-/** Finds every address of a name. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>
 
 /** Thrown for a name or an address that we do not call. */
@@ -100,8 +94,8 @@ export class NotPublic extends Error {
 
 /**
  * Returns the addresses to connect to for a URL.
- * @throws NotPublic if one of them is neither public nor allowed, or if plain http leads outside an allowed
- * network. Also the resolver's errors.
+ * @throws NotPublic if one of them is neither public nor allowed, or if plain http leads outside an allowed network.
+ * Also the resolver's errors.
  */
 export async function vettedAddresses(
   { hostname, protocol }: URL,

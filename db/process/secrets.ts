@@ -1,7 +1,7 @@
 /**
- * Everything that SECRET_KEY protects: private keys at rest, and tokens that come back. Each purpose has its
- * own key, derived by HKDF, so that a token of one kind is never valid for another. During a rotation, the
- * other key only decrypts and verifies.
+ * Everything that SECRET_KEY protects: private keys at rest, and tokens that come back. Each purpose has its own key,
+ * derived by HKDF, so that a token of one kind is never valid for another. During a rotation, the other key only
+ * decrypts and verifies.
  */
 import {
   createCipheriv,
@@ -14,7 +14,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-/** The purposes a key is derived for; the name is part of the derivation and must never change. */
+/** The purposes of keys. The derivation contains the name, which must never change. */
 export type SecretPurpose =
   | 'dkim'
   | 'erasure'
@@ -30,23 +30,17 @@ export type SecretPurpose =
   | 'whatsapp'
 
 export type Secrets = {
-  /**
-   * AES-256-GCM: nonce, tag and ciphertext in one buffer. Only opens with the same `about`, the owner, so
-   * that it can't be used for another.
-   */
+  /** AES-256-GCM: nonce, tag and ciphertext in one buffer. Only opens with the same `about`, its owner. */
   encrypt(purpose: SecretPurpose, plain: Buffer, about?: string): Buffer
   /** Does the same with the same bytes for the same text, which reveals whether two texts are equal. */
   encryptAlike(purpose: SecretPurpose, plain: Buffer, about: string): Buffer
-  /** @throws Error when the buffer was not encrypted for this purpose and `about` with a key that we know. */
+  /** @throws Error if the buffer was not encrypted for this purpose and `about` with a key that we know. */
   decrypt(purpose: SecretPurpose, sealed: Buffer, about?: string): Buffer
-  /** The first `length` bytes of an HMAC-SHA256 over the data. */
+  /** Returns the first `length` bytes of an HMAC-SHA256 over the data. */
   sign(purpose: SecretPurpose, data: Buffer, length?: number): Buffer
   /** Returns the results of `sign` with each key, to look up data stored under either. */
   signatures(purpose: SecretPurpose, data: Buffer, length?: number): Buffer[]
-  /**
-   * True if `signature` is the result of `sign` for the data, with the current or the previous key. Compares
-   * in constant time.
-   */
+  /** True if `signature` is the result of `sign` with the current or the previous key. Compares in constant time. */
   verify(purpose: SecretPurpose, data: Buffer, signature: Buffer): boolean
 }
 
@@ -56,7 +50,7 @@ const TAG = 16
 const SHORTEST_SIGNATURE = 8
 
 function createKeyring(secretKey: string): Secrets {
-  // As key objects: Node prepares other keys once more for each use, which costs more than an HMAC of a few bytes.
+  // As key objects, because Node prepares other keys for each use, which costs more than an HMAC of a few bytes.
   const keys = new Map<string, KeyObject>()
   const keyFor = (purpose: SecretPurpose | `${SecretPurpose}/nonce`): KeyObject => {
     const known = keys.get(purpose)

@@ -1,7 +1,7 @@
 /**
- * Stops a process in order and within a time limit, and reports failed starts. SIGTERM, SIGINT and the loss
- * of a listening parent (`npm start`) stop a process once. It exits with 0 when its work is finished or the
- * grace period ends. Heartbeats recover interrupted jobs. A second signal exits immediately.
+ * Stops a process in order and within a time limit, and reports failed starts. SIGTERM, SIGINT and the loss of a
+ * listening parent (`npm start`) stop a process once. It exits with 0 when its work is finished or the grace period
+ * ends. A second signal exits immediately.
  */
 import { flushCompileCache } from 'node:module'
 import { RequestError } from '../errors.ts'
@@ -14,8 +14,7 @@ const GRACE_MS = 25_000
 export const DRAIN_MS = 23_500
 
 /**
- * One Ctrl-C may reach a process twice, through the terminal and through npm. Signals within this time count
- * once, in milliseconds.
+ * One Ctrl-C may reach a process twice, through the terminal and through npm. Signals within this time count once.
  */
 const ECHO_MS = 1_000
 /** The exit code after a second signal. */
@@ -25,9 +24,8 @@ const CUT_OFF = 1
 export type Up = { port?: number }
 
 /**
- * Runs `stop` at the first SIGTERM, SIGINT or disconnect of the parent process, then exits. A second signal
- * exits immediately. Sends `up` to a parent with an IPC channel. Flushes the compile cache now, because a
- * killed process wouldn't (preload.js).
+ * Runs `stop` at the first SIGTERM, SIGINT or disconnect of the parent process, then exits. Sends `up` to a parent
+ * with an IPC channel. Flushes the compile cache now, because a killed process wouldn't (preload.js).
  */
 export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): void {
   let askedAt: number | null = null

@@ -1,6 +1,4 @@
-/**
- * Runs work that would block the process in one thread, which starts with the first task and ends when idle.
- */
+/** Runs work that would block the process in one thread, which ends when idle. */
 import { codeOf } from '../errors.ts'
 
 /** In milliseconds. */

@@ -1,6 +1,6 @@
 /**
- * Recognizes guessable secrets, because with one signed address an attacker can try keys offline. Random
- * strings of 16 characters pass. Typical typed ones are rejected. Pure.
+ * Recognizes guessable secrets, because with one signed address an attacker can try keys offline. Random strings of
+ * 16 characters pass. Typical typed ones are rejected.
  */
 
 // Terms that users type in secrets. The rest must be random.

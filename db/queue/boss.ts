@@ -1,7 +1,6 @@
 /**
- * pg-boss for workers: claims (claims.ts), scheduled jobs and maintenance. Jobs of dead workers are found,
- * but not those of living workers after a database outage. The only module that imports pg-boss. producer.ts
- * stores jobs without it.
+ * pg-boss for workers: claims (claims.ts), scheduled jobs and maintenance. The only module that imports pg-boss.
+ * producer.ts stores jobs without it.
  */
 import { PgBoss } from 'pg-boss'
 import packageJson from 'pg-boss/package.json' with { type: 'json' }
@@ -103,16 +102,13 @@ async function start(url: string, options: BossOptions, onError: (error: Error) 
 
 /** How often to look for jobs of dead workers, and to run pg-boss's other maintenance, in milliseconds. */
 const [LOOK, SUPERVISE] = [2_000, 30_000]
-/**
- * How long the database must have responded before a missing heartbeat means a dead worker, in milliseconds.
- */
+/** How long the database must have responded before a missing heartbeat means a dead worker, in milliseconds. */
 const STEADY_MS = 12_000
 
 /**
- * Looks for jobs of dead workers. Waits some seconds after a database outage or a freeze of this process,
- * because then all heartbeats are old. Living workers need that time to renew them and to record their sends.
- * @returns `shaken`, to call on each error, and `end`. The cause of an error may also have stopped the
- * heartbeats of living workers. A late retry is better than a second copy of a message.
+ * Looks for jobs of dead workers. Waits some seconds after a database outage or a freeze of this process, because
+ * living workers need that time to renew their heartbeats and to record their sends.
+ * @returns `shaken`, to call on each error, and `end`. A late retry is better than a second copy of a message.
  */
 function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   let steadyFrom = Number.NEGATIVE_INFINITY
@@ -202,8 +198,8 @@ export async function openConsumer(
 }
 
 /**
- * Creates pg-boss's schema and all queues with their dead letter queues, and updates their options. Runs
- * serially and before traffic, because attaching a queue's own table waits for open inserts.
+ * Creates pg-boss's schema and all queues with their dead letter queues, and updates their options. Runs before
+ * traffic, because attaching a queue's own table waits for open inserts.
  */
 export async function migrateQueues(url: string): Promise<void> {
   // Its role may limit statements (README: behind a pooler), and creating an index on millions of jobs is

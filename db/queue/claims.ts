@@ -1,7 +1,7 @@
 /**
- * The jobs of one queue that this process has claimed: fetch, heartbeat and settle. A job is settled in the
- * caller's transaction, and only for the claimed attempt. If the last confirmation is too old (a frozen
- * process), the claim counts as lost until a heartbeat confirms it.
+ * The jobs of one queue that this process has claimed: fetch, heartbeat and settle. A job is settled in the caller's
+ * transaction, and only for the claimed attempt. If the last confirmation is too old (a frozen process), the claim
+ * counts as lost until a heartbeat confirms it.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { type Lines, positionsOfReturning, toPriority } from './fair-queue.ts'
@@ -12,7 +12,7 @@ import { touchedIds } from './pgboss.sql.ts'
 
 export type FetchedJob<J extends JobName> = Attempt & { data: Payload<J> }
 
-/** Which jobs of a queue whose jobs have groups (jobs.ts) are wanted. */
+/** Selects jobs of a queue with groups (jobs.ts). */
 type Among = {
   /** None of these groups. */
   except?: readonly string[]
@@ -24,8 +24,8 @@ export type Ends<J extends JobName> = ReadonlyMap<FetchedJob<J>, End>
 
 export type Claims<J extends JobName> = {
   /**
-   * Claims up to `limit` due jobs, most urgent first. None during a database outage. If it finds `limit`,
-   * there may be more, and the next idle caller wakes.
+   * Claims up to `limit` due jobs, most urgent first. None during a database outage. If it finds `limit`, the next
+   * idle caller wakes.
    */
   fetch(limit: number, among?: Among): Promise<FetchedJob<J>[]>
   /** True if the job is certainly still ours: confirmed within the last seconds, by a monotonic clock. */
@@ -34,10 +34,7 @@ export type Claims<J extends JobName> = {
   settle(tx: Tx, ends: Ends<J>): Promise<void>
   /** Stops the heartbeats of these jobs. Call it after that transaction. */
   release(jobs: Iterable<FetchedJob<J>>): void
-  /**
-   * Resolves when there may be work: after a wake-up (at once if it came earlier while no one was idle), when
-   * a poll finds a due job, or when closed.
-   */
+  /** Resolves when there may be work: after a wake-up, when a poll finds a due job, or when closed. */
   idle(): Promise<void>
   /** Wakes one idle caller. Others would find nothing. */
   wake(): void
@@ -47,7 +44,6 @@ export type Claims<J extends JobName> = {
   end(): void
 }
 
-/** The part of pg-boss that claims use, on its own pool or in a transaction. */
 type Boss = {
   fetch(name: string, options: { batchSize: number; ignoreGroups?: string[] }): Promise<unknown[]>
   touch(name: string, jobs: Attempt[]): Promise<unknown>
@@ -55,15 +51,12 @@ type Boss = {
   fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
 }
 
-/** Claims need pg-boss, its SQL on a transaction, the error handler and the queues' order. */
 type ClaimDeps = {
   boss: Boss
   on: (tx: Tx) => object
   onFault: (fault: unknown) => void
   lines: Lines
-  /**
-   * True if a job of this queue is due. A poll checks this first, because a fetch reads every deferred job.
-   */
+  /** True if a job of this queue is due. A poll checks this first, because a fetch reads every deferred job. */
   isAnyDue: () => Promise<boolean>
   claimByGroup: (limit: number, rooms: Capacities) => Promise<ClaimedRow[]>
 }
@@ -73,8 +66,7 @@ const HEARTBEAT_MS = 3_000
 /** A heartbeat without a response by now is sent again in parallel. */
 const SILENT_MS = 10_000
 /**
- * How long a confirmation is valid, as a share of the heartbeat's seconds. The rest is for a send that is
- * just starting.
+ * How long a confirmation is valid, as a share of the heartbeat's seconds. The rest is for a send that is starting.
  */
 const CONFIRMED_SHARE = 0.8
 
@@ -174,12 +166,11 @@ function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<Claim
   }
 }
 
-/** Callers that wait until there may be work. */
 type Idlers = {
   /** Waits for a wake-up or the next poll, at each full second of this process for all its queues. */
   idle(): Promise<'woken' | 'poll'>
   wake(): void
-  /** Wakes the caller that is idle for longest. @returns false if no one is idle. */
+  /** Wakes the caller that has been idle longest. @returns false if no one is idle. */
   next(): boolean
 }
 
@@ -190,9 +181,7 @@ function createIdlers(): Idlers {
     end?.()
     return end !== undefined
   }
-  /**
-   * True if a wake-up came while no one was idle. A caller may be fetching just then, and miss the new work.
-   */
+  /** True if a wake-up came while no one was idle. A caller may be fetching just then, and miss the new work. */
   let woken = false
   return {
     next,

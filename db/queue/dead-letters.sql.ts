@@ -1,6 +1,6 @@
 /**
- * Dead letters: jobs that failed, in the queue `<name>-dead` until someone redrives or requeues them. The row
- * and its original job have the ID `source_id`.
+ * Dead letters: failed jobs, in the queue `<name>-dead` until a redrive or requeue. The row and its original job have
+ * the ID `source_id`.
  */
 
 import { type FragmentSqlToken, sql } from 'slonik'
@@ -12,18 +12,12 @@ import { keysOf } from '../validation/keys.ts'
 import { deadLetterQueue, JOBS, type JobName, type Payload, SCHEDULE_QUEUES } from './jobs.ts'
 import { deadReason } from './pgboss.sql.ts'
 
-/**
- * The dead letters of a queue as a relation. `source_id`: the ID of the row. `reason`: from the last attempt,
- * if any.
- */
+/** The dead letters of a queue as a relation. `source_id`: the ID of the row. `reason`: from the last attempt. */
 export const openDeadLetters = (job: JobName) => sql.fragment`(
   select source_id, data, created_on, source_output ->> 'reason' as reason
   from pgboss.job where name = ${deadLetterQueue(job)} and state < 'active')`
 
-/**
- * True for a row without a waiting or running job and without a dead letter. Both subqueries are fenced.
- * @param id the column of the row's ID.
- */
+/** True for a row without an unfinished job and without a dead letter. @param id the column of the row's ID. */
 export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   not exists (select from pgboss.job j where j.name = ${job} and j.id = ${id} and j.state <= 'active' offset 0)
   and not exists (
@@ -34,10 +28,9 @@ const KNOWN = [...keysOf(JOBS).flatMap((job) => [job, deadLetterQueue(job)]), ..
 const queueRow = row({ name: string() })
 
 /**
- * Returns the condition that a row's job or dead letter is in a queue that this version does not have. A
- * newer version then delivers the row (db/README.md, *Upgrading*), and our job would be a second one. The
- * names of such queues are read first. Usually none exist, and a subselect would make the planner read all
- * waiting jobs for each row.
+ * Returns the condition that a row's job or dead letter is in a queue that this version does not have. A newer
+ * version then delivers the row (db/README.md, *Upgrading*), and our job would be a second one. The names of such
+ * queues are read first, because a subselect would make the planner read all waiting jobs for each row.
  * @param id the row's id, as a column.
  */
 export async function isOfNewerQueue(tx: Tx, id: FragmentSqlToken): Promise<FragmentSqlToken> {
@@ -98,9 +91,8 @@ export async function removeDeadLetters<J extends JobName>(
 }
 
 /**
- * Selects the remains of these rows' failed jobs: the dead letters, and for some minutes the original jobs.
- * Each is a condition that names its queues, so that no other queue is scanned. Rows locked by a redrive are
- * skipped, because the redrive handles them.
+ * Selects the remains of these rows' failed jobs: the dead letters, and for some minutes the original jobs. Each
+ * condition names its queues, so that no other queue is scanned. Rows locked by a redrive are skipped.
  */
 function leftOf(jobs: readonly JobName[], ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')

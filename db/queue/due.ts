@@ -1,6 +1,6 @@
 /**
- * Checks whether queues have due jobs, with one statement for all queues that check at the same time. The
- * polls of a process coincide (claims.ts), so that an idle worker sends one query per second.
+ * Checks whether queues have due jobs, with one statement for all queues that check at the same time. The polls of a
+ * process coincide (claims.ts), so that an idle worker sends one query per second.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -9,7 +9,9 @@ const SAME_MOMENT_MS = 20
 
 type Question = { jobs: Set<string>; answer: Promise<ReadonlySet<string>> }
 
-/** Returns a function that tells whether a job of a queue is due. @param queuesDue which of these queues have one. */
+/**
+ * Returns a function that checks whether a job of a queue is due. @param queuesDue which of these queues have one.
+ */
 export function createDueQuestions(queuesDue: (jobs: readonly string[]) => Promise<ReadonlySet<string>>) {
   let next: Question | null = null
 

@@ -17,10 +17,9 @@ const lineRow = row({ head: number().nullable(), top: number() })
 const FRONT_JOBS = 1_000
 
 /**
- * Returns the position of the next job (null: none is due, which an index shows without reading all deferred
- * jobs) and the highest position assigned. Raises the latter to `given`. It is a sequence, so that no one
- * waits for it. A value lost in a race is harmless. If very many jobs are deferred, it uses the lowest
- * position of those due longest. Both indexes are forced, because with statistics from when all were
+ * Returns the position of the next job (null: none is due, which an index shows without reading all deferred jobs)
+ * and the highest position assigned. Raises the latter to `given`. It is a sequence, so that no one waits for it. A
+ * value lost in a race is harmless. Both indexes are forced, because with statistics from when all jobs were
  * deferred, the planner would read and sort everything that became due since.
  * @param group restricts the search to this group.
  */

@@ -1,9 +1,8 @@
 /**
- * Start-time fair queueing for queues that teams share. Each job has a position, and lower ones go first. A
- * team's next job is placed after its own last one, and never before the position that the queue has reached.
- * A new team is placed next to the first jobs of a team with a large backlog. This costs a statement every
- * 250 ms, not one per message. Positions are stored as pg-boss's priorities. If a queue's groups have their
- * own order (jobs.ts, by_group), a paused one delays no other.
+ * Start-time fair queueing for queues that teams share. Each job has a position, and lower ones go first. A team's
+ * next job is placed after its own last one, and never before the position that the queue has reached. So a new team
+ * is placed next to the first jobs of a team with a large backlog. This costs a statement every 250 ms, not one per
+ * message. Positions are stored as pg-boss's priorities. Groups can have their own order (jobs.ts, by_group).
  */
 
 import type { Tx } from '../postgres/pool.ts'
@@ -20,14 +19,14 @@ import {
 } from './jobs.ts'
 
 /**
- * Converts a position to a priority, because pg-boss fetches the highest first. Positions beyond the column's
- * range are equal.
+ * Converts a position to a priority, because pg-boss fetches the highest first. Positions beyond the column's range
+ * are equal.
  */
 export const toPriority = (place: number): number => -Math.min(place, 2_147_483_647)
 
-/** How long a look at the line is good for, in milliseconds. */
+/** How long the position of a queue is cached, in milliseconds. */
 const LINE_CACHED_MS = 250
-/** Teams whose last place of a returning job is remembered, and groups whose lines are. */
+/** The teams and groups whose last positions are cached. */
 const TEAMS_REMEMBERED = 10_000
 const GROUPS_REMEMBERED = 1_000
 
@@ -60,12 +59,9 @@ function createLine(job: SharedJob) {
   }
 
   return {
-    /**
-     * Returns the position that the queue has reached, as far as this process knows. If its groups have their
-     * own order, that of the group.
-     */
+    /** Returns the position that the queue, or its group, has reached, as far as this process knows. */
     reached: (tx: Tx, group: string | null = null) => look(tx, group),
-    /** Says that places up to this one are given. */
+    /** Records that positions up to this one are assigned. */
     given(place: number): void {
       top = Math.max(top, place)
     },

@@ -1,16 +1,14 @@
 /**
- * Reports the queue's errors to the log. Each is logged once per interval. A lost database is logged once for
- * all of pg-boss's loops.
+ * Reports the queue's errors to the log. Each is logged once per interval, and a lost database once for all loops.
  */
 import { isDatabaseUnavailable } from '../postgres/pool.ts'
 import { IN_LOOP } from './pgboss.sql.ts'
 
-/** How long the same error isn't logged again, in milliseconds. Every poll during an outage meets it. */
+/** How long the same error isn't logged again, in milliseconds. */
 const QUIET_MS = 10_000
 
 /**
- * pg-boss reports errors as plain objects, repeatedly. An outage of the database is one error, in whichever
- * loop and with whatever message.
+ * pg-boss reports errors as plain objects, repeatedly. An outage of the database is one error, whatever its message.
  */
 export function faultReporter(onError: (error: Error) => void): (fault: unknown) => void {
   const lastReported = new Map<string, number>()

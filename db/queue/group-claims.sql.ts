@@ -1,9 +1,8 @@
 /**
- * Claims jobs from a queue with groups, where each group has its own capacity. pg-boss would claim a batch of
- * only one group, and read all waiting jobs of full groups. This query reads one index entry per waiting
- * group, and the jobs it claims. Groups are served by the priority, then the due time, of the job that has
- * been due longest. Within a group, jobs are ordered by due time, or alternate between teams (jobs.ts,
- * by_group). It is text because it runs on pg-boss's own connections.
+ * Claims jobs from a queue with groups, where each group has its own capacity. pg-boss would claim a batch of only
+ * one group, and read all waiting jobs of full groups. This query reads one index entry per waiting group, and the
+ * jobs it claims. Groups are served by the priority, then the due time, of the job that has been due longest. It is
+ * text because it runs on pg-boss's own connections.
  */
 import { hasLanesByGroup, type JobName } from './jobs.ts'
 import type { Run } from './pgboss.sql.ts'
@@ -14,8 +13,8 @@ export type Capacities = { of: ReadonlyMap<string, number>; others: number }
 export type ClaimedRow = { id: string; data: unknown; retry_count: number }
 
 /**
- * Claims up to `limit` due jobs. The query isn't prepared, because a plan from when the queue was empty would
- * later scan all waiting jobs.
+ * Claims up to `limit` due jobs. Not prepared, because a plan from when the queue was empty would later scan all
+ * waiting jobs.
  */
 export async function claimByGroup(run: Run, job: JobName, limit: number, { of, others }: Capacities) {
   // The same expression as in the index `lanes` (maintenance.sql.ts).

@@ -1,7 +1,6 @@
 /**
- * The statement that stores jobs, alone or as a part of one that stores their rows. A job has the same
- * columns as from pg-boss's own insert, with its queue's options. A job whose row already has one is skipped.
- * A missing queue is an error.
+ * The statement that stores jobs, alone or as a part of one that stores their rows. A job has the same columns as
+ * from pg-boss's own insert. A job whose row already has one is skipped. A missing queue is an error.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { Tx } from '../postgres/pool.ts'
@@ -11,7 +10,7 @@ import type { JobName } from './jobs.ts'
 export type NewJob = { name: JobName; id: string; data: object; priority: number; group_id: string | null }
 
 /**
- * Stores jobs that are due now. It returns a row for each that it stored.
+ * Stores jobs that are due now, and returns a row for each.
  * @param jobs a relation `f` with `name`, `id`, `data`, `priority` and `group_id` of each.
  */
 export const insertingJobs = (jobs: FragmentSqlToken): FragmentSqlToken => sql.fragment`
@@ -29,9 +28,8 @@ const NEW_JOB = { name: 'text', id: 'uuid', data: 'jsonb', priority: 'int4', gro
 export const asRelation = (jobs: readonly NewJob[]): FragmentSqlToken => rowsOf('f', NEW_JOB, jobs)
 
 /**
- * Stores jobs. Prepared, because parsing and planning were a sixth of the time of a single send. It reads no
- * jobs, so that an outdated plan does no harm.
- * @returns how many were stored.
+ * Stores jobs. Prepared, because parsing and planning were a sixth of the time of a single send. It reads no jobs, so
+ * that an outdated plan does no harm. @returns how many were stored.
  */
 export const insertJobs = (tx: Tx, jobs: readonly NewJob[]) =>
   tx.oneFirst(sql.prepared('insert_jobs', countRow)`

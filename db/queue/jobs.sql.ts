@@ -1,7 +1,6 @@
 /**
- * Our own queries over pg-boss's rows: read, delete and defer jobs. They do what pg-boss has no call for, or
- * keep the CLI from loading it. Failing jobs, and completing those with an output, is left to pg-boss
- * (boss.ts).
+ * Our own queries over pg-boss's rows: read, delete and defer jobs. They do what pg-boss has no call for, or keep the
+ * CLI from loading it.
  */
 
 import { type FragmentSqlToken, sql } from 'slonik'
@@ -24,8 +23,8 @@ export const openJob = (tx: Tx, job: JobName, id: string) =>
     order by dead limit 1`)
 
 /**
- * Returns the jobs of a team that were created before this one and have not ended, oldest first. Excludes
- * jobs that were attempted before, because a job that kills its workers is attempted separately.
+ * Returns the jobs of a team that were created before this one and have not ended, oldest first. Excludes jobs that
+ * were attempted before, because a job that kills its workers is attempted separately.
  */
 export const openJobsBefore = (tx: Tx, job: JobName, { team_id, id }: { team_id: string; id: string }) =>
   tx.anyFirst(sql.prepared('open_jobs_before', idRow)`
@@ -47,10 +46,7 @@ const endRow = row({
   }>().nullable(),
 })
 
-/**
- * Returns a job's state and the output of its last attempt, for a caller that waits for it. Null if it
- * doesn't exist.
- */
+/** Returns a job's state and the output of its last attempt, for a caller that waits for it, or null. */
 export const jobEnd = (tx: Tx, job: JobName, id: string) =>
   tx.maybeOne(sql.type(endRow)`
     select state::text, data ->> 'team_id' as team_id, output from pgboss.job where name = ${job} and id = ${id}`)
@@ -70,12 +66,11 @@ const statusRow = lengthsRow.concat(row({ name: string(), dead: number() }))
 /** The statement timeout for reading the status, in milliseconds. Monitoring must not add load. */
 const STATUS_TIMEOUT = 3_000
 
-/** Waiting jobs are counted up to this number, because a count reads each. */
 export const MAX_COUNTED = 100_000
 
 /**
- * Counts one queue and its dead letters. The names are literals: with a column of `pgboss.queue` the planner
- * prunes no partition, and expects to read all of them for each queue.
+ * Counts one queue and its dead letters. The names are literals: with a column of `pgboss.queue` the planner prunes
+ * no partition.
  */
 function statusOf(job: JobName, most: number) {
   const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked`
@@ -93,9 +88,9 @@ function statusOf(job: JobName, most: number) {
 }
 
 /**
- * Returns the counts of every queue. Waiting jobs are counted in the index of due jobs, each count up to
- * `most`. Active jobs have their own index. Failed jobs, which no index finds, are as pg-boss counted them up
- * to a minute ago.
+ * Returns the counts of every queue. Waiting jobs are counted in the index of due jobs, each count up to `most`.
+ * Active jobs have their own index. Failed jobs, which no index finds, are as pg-boss counted them up to a minute
+ * ago.
  */
 export async function queueStatus(database: Database, most = MAX_COUNTED): Promise<QueueStatus[]> {
   const each = keysOf(JOBS).map((job) => statusOf(job, most))
@@ -113,7 +108,7 @@ export function createQueueStatus(database: Database, fresh = 5_000): () => Prom
     if (known === null || performance.now() - known.at >= fresh) {
       const status = queueStatus(database)
       known = { at: performance.now(), status }
-      // A look that failed is not kept.
+      // Errors aren't cached.
       status.catch(() => {
         known = null
       })
@@ -126,8 +121,8 @@ export function createQueueStatus(database: Database, fresh = 5_000): () => Prom
 export type Attempt = { id: string; retryCount: number }
 
 /**
- * Deletes completed claimed jobs, for the claimed attempts. pg-boss would keep each as completed: written
- * again, added to every index, and deleted ten minutes later.
+ * Deletes completed claimed jobs, for the claimed attempts. pg-boss would keep each as completed: written again,
+ * added to every index, and deleted ten minutes later.
  */
 export async function deleteDoneJobs(tx: Tx, job: JobName, attempts: readonly Attempt[]): Promise<void> {
   const ids = sql.array(
@@ -149,9 +144,7 @@ export const deleteEndedJobs = (tx: Tx, job: JobName, ids: readonly string[]) =>
   tx.query(sql.unsafe`
     delete from pgboss.job where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state > 'active'`)
 
-/**
- * Deletes these rows' jobs that aren't running, and their dead letters, so that new jobs can replace them.
- */
+/** Deletes these rows' jobs that aren't running, and their dead letters, so that new jobs can replace them. */
 export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[]): Promise<void> {
   await tx.query(sql.unsafe`
     delete from pgboss.job where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state <> 'active'`)
@@ -160,7 +153,7 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
     where name = ${deadLetterQueue(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
 }
 
-/** Lets new jobs wait, each for some seconds. */
+/** Delays new jobs, each by some seconds. */
 export const delayJobs = (
   tx: Tx,
   job: JobName,
@@ -184,9 +177,8 @@ type Postponement = {
 const POSTPONEMENT = { id: 'uuid', attempt: 'int4', tried: 'bool', seconds: 'float8', priority: 'int4' }
 
 /**
- * Defers claimed jobs, each by its own number of seconds, in one statement. The payload doesn't change. The
- * next attempt always has a new number: pg-boss raises it after a counted attempt. An uncounted one must not
- * use up a retry.
+ * Defers claimed jobs, each by its own number of seconds, in one statement. The next attempt always has a new number:
+ * pg-boss raises it after a counted attempt. An uncounted one must not use up a retry.
  */
 export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponement[]) =>
   tx.query(sql.unsafe`
@@ -202,8 +194,8 @@ export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponeme
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 
 /**
- * Returns the claimed jobs that workers have lost this many times by dying or freezing. Every other end of an
- * attempt returns the retry (`postponeJobs`).
+ * Returns the claimed jobs that workers have lost this many times by dying or freezing. Every other end of an attempt
+ * returns the retry (`postponeJobs`).
  */
 export async function oftenLost(tx: Tx, job: JobName, ids: readonly string[], times: number) {
   const found = await tx.anyFirst(sql.type(idRow)`
@@ -221,8 +213,8 @@ export const exhaustRetries = (tx: Tx, job: JobName, attempts: readonly Attempt[
     where j.name = ${job} and j.id = g.id and j.retry_count = g."retryCount" and j.state = 'active'`)
 
 /**
- * Makes jobs due that only wait for a state of their row. Jobs that were deferred, or whose response was
- * lost, keep their time.
+ * Makes jobs due that only wait for a state of their row. Jobs that were deferred, or whose response was lost, keep
+ * their time.
  * @param ids a query for the row IDs.
  */
 export const bringForward = (tx: Tx, job: JobName, ids: FragmentSqlToken) =>

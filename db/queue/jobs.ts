@@ -62,8 +62,8 @@ const delivery = {
 const background = { heartbeatSeconds: 10, partition: false }
 
 /**
- * The retry delay after a turn whose worker died, in seconds, for work that runs in turns. It doesn't double,
- * because each turn counts as an attempt. After some minutes of work, one death would cause the longest delay.
+ * The retry delay of slices after a worker died, in seconds. It doesn't double, because each slice counts as an
+ * attempt.
  */
 const TURN_LOST = 5
 
@@ -208,13 +208,12 @@ export const JOBS = {
     options: QueueOptions
     shared?: true
     /**
-     * The part of the queue that can stay unclaimed on its own: the messages of a paused sender, or large
-     * messages.
+     * The part of the queue that can stay unclaimed on its own: the messages of a paused sender, or large messages.
      */
     group?: (payload: never) => string | null
     /**
-     * If set, each group is claimed with its own capacity (group-claims.sql.ts), and has an index for that.
-     * Jobs in a group are ordered by due time (`due`) or alternate between teams (`place`).
+     * If set, each group is claimed with its own capacity (group-claims.sql.ts). Jobs in a group are ordered by due
+     * time (`due`) or alternate between teams (`place`).
      */
     by_group?: 'due' | 'place'
   }

@@ -1,6 +1,6 @@
 /**
- * Statements that keep pg-boss's maintenance cheap with millions of waiting jobs: indexes on its tables, and
- * longer intervals between its full counts. As text, for its own connections.
+ * Statements that keep pg-boss's maintenance cheap with millions of waiting jobs: indexes on its tables, and longer
+ * intervals between its full counts. As text, for its own connections.
  */
 
 import type { Run } from './pgboss.sql.ts'
@@ -17,9 +17,7 @@ const INDEXES = {
   dlq: '(name, source_id) where source_id is not null',
 }
 
-/**
- * Additional indexes for claims by group (group-claims.sql.ts): to find groups, and for the order in each.
- */
+/** Additional indexes for claims by group (group-claims.sql.ts): to find groups, and for the order in each. */
 const GROUP = { group: `(name, group_id, start_after) where state < 'active' and not blocked` }
 const BY_GROUP = {
   due: GROUP,
@@ -58,7 +56,7 @@ export async function indexJobs(
   }
 }
 
-/** From how many jobs on their counting is spread out, and how many are counted per second then, on average. */
+/** From this many jobs on, counts are spread out, to this many counted jobs per second on average. */
 const MANY_JOBS = 10_000
 const PER_SECOND = 5_000
 const MAX_COUNT_INTERVAL_S = 60

@@ -1,6 +1,6 @@
 /**
- * Rows of paused_queues: queues that an operator or a restore has paused. On a restored copy that has not
- * been checked yet, delivery queues count as paused without a row.
+ * Rows of paused_queues: queues that an operator or a restore has paused. On a restored copy that hasn't been checked
+ * yet, delivery queues count as paused without a row.
  */
 
 import { sql } from 'slonik'
@@ -18,7 +18,7 @@ export const DELIVERY_QUEUES = keysOf(JOBS).filter((job) => job.startsWith('deli
 
 const pauseRow = row({
   queue: string(),
-  /** Null while it is not settled yet that this is a copy. */
+  /** Null while it isn't certain that this is a copy. */
   paused_at: string().nullable(),
   /** The actor who paused it. */
   paused_by: string().nullable(),
@@ -60,10 +60,7 @@ export const deletePauses = (tx: Tx, queues: readonly JobName[]) =>
 
 const queueRow = row({ queue: string<JobName>() })
 
-/**
- * Resumes all queues paused for this reason.
- * @returns the queues.
- */
+/** Resumes all queues paused for this reason. @returns the queues. */
 export async function deletePausesFor(tx: Tx, reason: typeof RESTORED): Promise<JobName[]> {
   const queues = await tx.anyFirst(sql.type(queueRow)`
     delete from paused_queues where reason = ${reason} returning queue`)

@@ -1,7 +1,4 @@
-/**
- * Checks whether a queue is paused, before each claim. At most one query per second for all queues, so that
- * the result is at most a second old.
- */
+/** Checks whether a queue is paused, before each claim, with at most one query per second for all queues. */
 import type { Database } from '../postgres/pool.ts'
 import type { JobName } from './jobs.ts'
 import { pausedQueues, type QueuePause } from './pauses.sql.ts'

@@ -1,6 +1,6 @@
 /**
- * What our statements assume about pg-boss's tables and results. test/db/queue/pgboss.test.ts checks each
- * assumption against the installed version. Other code must not rely on undocumented behavior of pg-boss.
+ * What our statements assume about pg-boss's tables and results. test/db/queue/pgboss.test.ts checks each assumption.
+ * Other code must not rely on undocumented behavior of pg-boss.
  */
 import { sql } from 'slonik'
 
@@ -76,16 +76,11 @@ export const COLUMNS = {
 export const deadReason = sql.fragment`
   coalesce(source_output ->> 'reason', source_output #>> '{value,message}', 'no reason is known')`
 
-/**
- * Returns the IDs of the jobs that are still ours from the result of `touch`, whose types don't include them.
- */
+/** Returns the IDs of the jobs that are still ours from the result of `touch`, whose types don't include them. */
 export const touchedIds = (response: unknown): Set<string> =>
   new Set((response as { settled?: string[] }).settled ?? [])
 
-/**
- * The suffix that pg-boss's loops add to an error message. Without removing it, each loop's error would be
- * logged.
- */
+/** The suffix that pg-boss's loops add to an error message. */
 export const IN_LOOP = ' (Queue: '
 
 /** True if the schema matches this version of pg-boss (its package has the number). */

@@ -1,7 +1,6 @@
 /**
- * Stores jobs: `enqueue(tx, job, payloads)`, or in the statement that stores their rows. A job is stored by
- * the caller's transaction or not at all. A job's ID is its row's ID, so a row never has two jobs. Opens no
- * connections, and never loads pg-boss.
+ * Stores jobs: `enqueue(tx, job, payloads)`, or in the statement that stores their rows. A job is stored by the
+ * caller's transaction or not at all. A job's ID is its row's ID, so a row never has two jobs. Never loads pg-boss.
  */
 import { onCommit, type Tx } from '../postgres/pool.ts'
 import { removeDeadLetters } from './dead-letters.sql.ts'
@@ -11,7 +10,7 @@ import { delayJobs, deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
 import { JOBS, type JobName, type Payload, type SharedJob, toGroup } from './jobs.ts'
 import type { Waker } from './wake.ts'
 
-/** Jobs for a queue that teams share, with the place of each in its line. */
+/** Jobs for a queue that teams share, with their positions. */
 export type Placed<J extends SharedJob = SharedJob> = {
   [K in J]: { job: K; payloads: readonly Payload<K>[]; places: readonly number[] }
 }[J]
@@ -19,23 +18,20 @@ export type Placed<J extends SharedJob = SharedJob> = {
 /** How the API, the CLI and the workers store jobs. */
 export type Producer = {
   /**
-   * Stores jobs in the caller's transaction, after the position that the queue has reached. A row that
-   * already has a job keeps it.
-   * @returns how many jobs were stored.
+   * Stores jobs in the caller's transaction, after the position that the queue has reached. A row that already has a
+   * job keeps it. @returns how many jobs were stored.
    */
   enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
-  /**
-   * Returns a part of a statement in the caller's transaction that stores jobs. It returns a row for each.
-   */
+  /** Returns a part of a statement in the caller's transaction that stores jobs. It returns a row for each. */
   storing(tx: Tx, placed: readonly Placed[]): ReturnType<typeof insertingJobs>
   /**
-   * Returns the position that the queue has reached (fair-queue.ts). If its groups have their own order, that
-   * of the group.
+   * Returns the position that the queue has reached (fair-queue.ts), or that of the group if groups have their own
+   * order.
    */
   reached(tx: Tx, job: SharedJob, group?: string | null): Promise<number>
   /**
    * Does the same as `enqueue`, but replaces the rows' jobs and dead letters, except running ones.
-   * @param seconds delay of each job. Absent: none.
+   * @param seconds delay of each job.
    */
   reenqueue<J extends JobName>(
     tx: Tx,

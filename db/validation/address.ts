@@ -1,15 +1,15 @@
 /**
- * Parses email addresses: one bare address or one mailbox per string, never a list (DECISIONS: Email
- * addresses). Runs in linear time and looks nothing up, so a valid domain may not exist. No parsed address
- * contains CR, LF, NUL, a comma, colon, semicolon or angle bracket, and no parsed name contains a control
- * character. A result can therefore not inject anything into an SMTP command or a header.
+ * Parses email addresses: one bare address or one mailbox per string, never a list (DECISIONS: Email addresses). Runs
+ * in linear time and looks nothing up. No parsed address contains CR, LF, NUL, a comma, colon, semicolon or angle
+ * bracket, and no parsed name contains a control character. A result can therefore not inject anything into an SMTP
+ * command or a header.
  */
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { codePoints } from './strings.ts'
 
 /**
- * `address` is trimmed but otherwise as given. `domain` is in lower-case ASCII (punycode). `identity` is the
- * same for all spellings of an address: lower case, with the domain in ASCII (DECISIONS: Identity).
+ * `address` is trimmed but otherwise as given. `domain` is in lower-case ASCII (punycode). `identity` is the same for
+ * all spellings of an address: lower case, with the domain in ASCII (DECISIONS: Identity).
  */
 export type Address = { address: string; domain: string; identity: string }
 
@@ -24,8 +24,8 @@ const LONGEST_DOMAIN = 253
 
 /**
  * Converts a DNS name of at least two labels to lower-case ASCII, or returns null. Rejects trailing dots,
- * underscores, IP addresses, ports, and spellings that IDNA would silently map to another name (fullwidth,
- * soft hyphen, %). DECISIONS: Email addresses, From domain.
+ * underscores, IP addresses, ports, and spellings that IDNA would silently map to another name (fullwidth, soft
+ * hyphen, %). DECISIONS: Email addresses, From domain.
  */
 export function domainToAscii(name: string): string | null {
   if (codePoints(name) > LONGEST_DOMAIN) return null
@@ -36,9 +36,9 @@ export function domainToAscii(name: string): string | null {
 }
 
 /**
- * Parses a bare address with optional spaces and tabs around it, or returns null. The local part is an ASCII
- * dot-atom of at most 64 characters (RFC 5321). The address has at most 254 characters, both as given and in
- * ASCII. Rejects quoted local parts, comments and literals. DECISIONS: Email addresses, Sizes.
+ * Parses a bare address with optional spaces and tabs around it, or returns null. The local part is an ASCII dot-atom
+ * of at most 64 characters (RFC 5321). The address has at most 254 characters, both as given and in ASCII. DECISIONS:
+ * Email addresses, Sizes.
  */
 export function parseAddress(text: string): Address | null {
   const address = trimBlanks(text)
@@ -52,9 +52,7 @@ export function parseAddress(text: string): Address | null {
   return { address, domain, identity: `${local}@${domain}`.toLowerCase() }
 }
 
-/**
- * A small cache. One send parses each of its addresses several times, and a batch often has a single sender.
- */
+/** A small cache, because one send parses each of its addresses several times. */
 const lately = new Map<string, Mailbox | null>()
 const MAX_PARSED = 500
 const LONGEST_PARSED = 400
@@ -90,8 +88,8 @@ const mailboxOf = (name: string | null, parsed: Address | null): Mailbox | null 
   parsed && { name, address: parsed.address, domain: parsed.domain }
 
 /**
- * Formats a mailbox as `a@b.c` or `Name <a@b.c>`. Quotes the name only if RFC 5322 requires it (specials) or
- * spaces would be lost. `parseMailbox` parses the result. DECISIONS: From address.
+ * Formats a mailbox as `a@b.c` or `Name <a@b.c>`. Quotes the name only if RFC 5322 requires it or spaces would be
+ * lost. `parseMailbox` parses the result. DECISIONS: From address.
  */
 export function formatMailbox({ name, address }: Mailbox): string {
   if (name === null) return address
@@ -103,18 +101,15 @@ export function formatMailbox({ name, address }: Mailbox): string {
 export const addressIdentity = (address: string): string => parsedAddress(address).identity
 
 /**
- * Formats an address for the SMTP envelope: the local part as given, the domain in ASCII. Throws a RangeError
- * if `parseAddress` would return null, so no unchecked text reaches a server.
+ * Formats an address for the SMTP envelope: the local part as given, the domain in ASCII.
+ * @throws RangeError if `parseAddress` would return null.
  */
 export function toWireAddress(address: string): string {
   const parsed = parsedAddress(address)
   return parsed.address.slice(0, parsed.address.lastIndexOf('@') + 1) + parsed.domain
 }
 
-/**
- * Parses text that was already validated. Like `parseAddress`, but throws a RangeError instead of returning
- * null.
- */
+/** Parses text that was already validated. @throws RangeError if `parseAddress` would return null. */
 export function parsedAddress(address: string): Address {
   const parsed = parseAddress(address)
   if (parsed === null) throw new RangeError('not an email address')
@@ -123,19 +118,15 @@ export function parsedAddress(address: string): Address {
 
 const isAtom = (text: string): boolean => /^[\w!#$%&'*+\-/=?^`{|}~]+$/.test(text)
 
-/**
- * Applies NFC and lower-cases each letter separately, because `toLowerCase` on a word turns its last capital
- * sigma into a final sigma.
- */
+/** Applies NFC and lower-cases each letter separately, because `toLowerCase` turns a last sigma into a final one. */
 const fold = (name: string): string =>
   /^[\w.-]*$/.test(name)
     ? name.toLowerCase()
     : Array.from(name.normalize('NFC'), (letter) => letter.toLowerCase()).join('')
 
 /**
- * Converts a domain to ASCII, or returns null. Node maps too much (127.1, %65, fullwidth, cuts at a slash)
- * and accepts `xn--` labels that it can't decode. So each label must come out unchanged, in its ASCII or
- * Unicode form.
+ * Converts a domain to ASCII, or returns null. Node maps too much (127.1, %65, fullwidth, cuts at a slash) and
+ * accepts `xn--` labels that it can't decode. So each label must come out unchanged, in its ASCII or Unicode form.
  */
 function idnToAscii(folded: string): string | null {
   const ascii = domainToASCII(folded)
@@ -151,9 +142,7 @@ function idnToAscii(folded: string): string | null {
   return faithful ? ascii : null
 }
 
-/**
- * Rejects a last label of digits or hex, which would be parsed as an IP address (WHATWG "ends in a number").
- */
+/** Rejects a last label of digits or hex, which would be parsed as an IP address (WHATWG "ends in a number"). */
 function isHostname(ascii: string): boolean {
   const labels = ascii.split('.')
   if (ascii.length > LONGEST_DOMAIN || labels.length < 2) return false
@@ -163,10 +152,7 @@ function isHostname(ascii: string): boolean {
   )
 }
 
-/**
- * Accepts any phrase without the characters that delimit an address or a quoted name (DECISIONS: From
- * address).
- */
+/** Accepts any phrase without the characters that delimit an address or a quoted name (DECISIONS: From address). */
 const unquotedName = (phrase: string): string | null =>
   /[<>"@]/.test(phrase) ? null : phrase.replace(/ +/g, ' ')
 
@@ -182,8 +168,7 @@ function quotedName(phrase: string): string | null {
 }
 
 /**
- * Trims only spaces and tabs, because `trim()` also removes line breaks. A regex would be quadratic on inner
- * runs.
+ * Trims only spaces and tabs, because `trim()` also removes line breaks. A regex would be quadratic on inner runs.
  */
 function trimBlanks(text: string): string {
   const isBlank = (at: number): boolean => text[at] === ' ' || text[at] === '\t'

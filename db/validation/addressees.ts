@@ -1,6 +1,5 @@
 /**
- * Converts between `to`, `cc` and `bcc` and the one list of recipients that an email's row stores. Pure.
- * DECISIONS: Copies.
+ * Converts between `to`, `cc` and `bcc` and the one list of recipients that an email's row stores. DECISIONS: Copies.
  */
 import { parseMailbox } from './address.ts'
 
@@ -9,10 +8,7 @@ export const ERASED = 'erased@erased.invalid'
 
 type Asked = { to: readonly string[]; cc?: readonly string[]; bcc?: readonly string[] }
 
-/**
- * The columns of a row. `first_cc` and `first_bcc` are the positions of the first cc and bcc recipient, or
- * null without any.
- */
+/** `first_cc` and `first_bcc` are the positions of the first cc and bcc recipient, or null. */
 export type Addressed = { to_emails: readonly string[]; first_cc: number | null; first_bcc: number | null }
 
 /** Merges the three lists into the columns of a row. */

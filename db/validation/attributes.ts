@@ -1,6 +1,6 @@
 /**
- * Finds attribute values in HTML as a browser would, and decodes variables that an editor has percent-encoded
- * in them. Pure. Reads each character at most twice.
+ * Finds attribute values in HTML as a browser would, and decodes variables that an editor has percent-encoded in
+ * them. Reads each character at most twice.
  */
 
 import { compileTemplate, isSlotName, type Template } from './slots.ts'
@@ -57,10 +57,7 @@ function attributeValues(html: string): AttributeValue[] {
   return values
 }
 
-/**
- * Compiles an HTML template, and records which of its variables are in quoted attributes.
- * @throws TemplateFault like `compileTemplate`.
- */
+/** Compiles an HTML template, and records which of its variables are in quoted attributes. @throws TemplateFault */
 export function compileHtml(html: string): Template {
   const template = compileTemplate(html)
   const values = attributeValues(html).filter(({ isQuoted }) => isQuoted)
@@ -88,9 +85,7 @@ function nameIn(encoded: string): string | null {
   }
 }
 
-/**
- * Decodes the encoded variables in attributes. @returns the new HTML and the names of the decoded variables.
- */
+/** Decodes the encoded variables in attributes. @returns the new HTML and the names of the decoded variables. */
 export function decodeVariables(html: string): { html: string; decoded: string[] } {
   const names = new Set<string>()
   let [decoded, done] = ['', 0]

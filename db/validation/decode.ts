@@ -1,6 +1,6 @@
 /**
  * Decodes text files of unknown encoding: UTF-8 and UTF-16, with or without a byte order mark, and otherwise
- * Windows-1252, which spreadsheets use. Pure.
+ * Windows-1252.
  */
 import { utf8Text } from './strings.ts'
 

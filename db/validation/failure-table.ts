@@ -39,10 +39,7 @@ export const FAILURE_CODES: Codes = [
   ['route', /^[34]\.\d{1,3}$/, 'RFC 3463 X.3.x, X.4.x'],
 ]
 
-/**
- * Microsoft’s replies about recipients that don't exist. Without the status, the same text is used for
- * policies.
- */
+/** Microsoft’s replies about recipients that don't exist. Without the status, the same text is used for policies. */
 export const MICROSOFT_NO_RECIPIENT = {
   status: '5.4.1',
   phrases: [

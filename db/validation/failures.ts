@@ -1,7 +1,6 @@
 /**
- * Classifies why an email failed, and the effect on the contact. SMTP replies, delivery status notifications,
- * SES events and reports of hosted relays share this classifier, so that the same failure always has the same
- * effect. Pure, and linear in its bounded input. DECISIONS: Failure classes.
+ * Classifies why an email failed, and the effect on the contact. SMTP replies, delivery status notifications, SES
+ * events and reports of hosted relays share this classifier. Linear in its bounded input. DECISIONS: Failure classes.
  */
 import {
   ADDRESS,
@@ -25,7 +24,6 @@ import {
 
 export type { FailureSubject } from './failure-table.ts'
 
-/** The information from a server or a report about a failure. */
 export type FailureReport = {
   /** The reply of the server that failed the email, or ''. */
   reply: string
@@ -94,9 +92,9 @@ const isOther = (code: FailureSubject | undefined, subject: FailureSubject): cod
   !NEUTRAL.has(code) && code !== subject
 
 /**
- * Picks the enhanced status code to use, or ''. The reply's codes come before the report's, and the last one
- * in the reply wins. Generic codes (x.0.0) are used only if nothing else is known. A 4xx reply makes a
- * generic report temporary.
+ * Picks the enhanced status code to use, or ''. The reply's codes come before the report's, and the last one in the
+ * reply wins. Generic codes (x.0.0) are used only if nothing else is known. A 4xx reply makes a generic report
+ * temporary.
  */
 export function failureCode(reply: string, status: string): string {
   const given = GIVEN.exec(status)?.[0] ?? ''
@@ -119,8 +117,8 @@ const subjectOfCode = (code: string): FailureSubject | undefined => {
 }
 
 /**
- * Order matters. `address` comes late, because text that also matches another subject is weak evidence about
- * the address.
+ * Order matters. `address` comes late, because text that also matches another subject is weak evidence about the
+ * address.
  */
 const BY_TEXT = [
   ['sender', SENDER],
@@ -163,10 +161,7 @@ function holds(words: string, phrase: string): boolean {
 /** Some servers only give the page of a blocklist as their reason. */
 const BLOCKLIST_PAGE = /spamhaus|spamcop|barracudacentral/i
 
-/**
- * Removes addresses, hosts and links, because their names show nothing about the failure: `spam@example.org`
- * is a mailbox.
- */
+/** Removes addresses, hosts and links, because their names show nothing about the failure: `spam@example.org`. */
 const normalized = (text: string): string =>
   text
     .replaceAll('’', "'")

@@ -1,7 +1,6 @@
 /**
- * Validates JSON objects from outside against yup schemas. Never coerces types. Null means absent, and
- * unknown fields are ignored. Error messages name the field with its path (DECISIONS: Input). Workers
- * validate items of bulk calls, so this module can't be in api/.
+ * Validates JSON objects from outside against yup schemas. Never coerces types. Null means absent, and unknown fields
+ * are ignored (DECISIONS: Input). Workers validate items of bulk calls, so this module can't be in api/.
  */
 import { type AnyObject, mixed, number, type ObjectSchema, string, ValidationError } from 'yup'
 import { type FieldError, REQUIRED, RequestError } from '../errors.ts'
@@ -16,8 +15,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 const under = (path: string, member: string): string => (path === '' ? member : `${path}.${member}`)
 
 /**
- * In a schema's `meta`: at least one of these fields must be present and not empty. `insufficient` maps
- * fields that don't count as one of them to the error message, without the field's name.
+ * In a schema's `meta`: at least one of these fields must be present and not empty. `insufficient` maps fields that
+ * don't count as one of them to the error message, without the field's name.
  */
 export type EitherOf = { eitherOf: readonly string[]; insufficient?: Readonly<Record<string, string>> }
 
@@ -53,8 +52,7 @@ function partOf<T extends AnyObject>(
 
 /**
  * Validates the fields of `value` that the schema has, and returns only them.
- * @param path the path of `value` in the body, or '' for the body itself.
- * @throws RequestError bad_request
+ * @param path the path of `value` in the body, or '' for the body itself. @throws RequestError bad_request
  */
 export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unknown, path = ''): T {
   if (!isObject(value))
@@ -132,19 +130,13 @@ export const idempotencyKey = () =>
     .meta(described({ type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]*$' }))
     .matches(/^[\x20-\x7e]*$/, 'must be printable ASCII')
 
-/**
- * A field of other services that we don't support. Rejected, because ignoring it would change the message
- * (DECISIONS: Unknown fields).
- */
+/** An unsupported field of other services. Ignoring it would change the message (DECISIONS: Unknown fields). */
 export const unsupported = (words = 'is not supported', isAbsent = (_value: unknown): boolean => false) =>
   mixed()
     .meta(described({ not: {} }))
     .test('unsupported', words, (value) => value === undefined || isAbsent(value))
 
-/**
- * Other services' spellings of our fields. Rejected, because ignoring the field would change the call's
- * effect.
- */
+/** Other services' spellings of our fields. Ignoring them would change the call's effect. */
 export const otherSpellings = <T extends Readonly<Record<string, string>>>(ours: T) =>
   Object.fromEntries(
     Object.entries(ours).map(([theirs, name]) => [

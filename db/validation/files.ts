@@ -1,7 +1,7 @@
 /**
- * Rules for the name, type and base64 content of an attachment. Pure, and linear in the input. A valid name
- * or type can't start another header and can't disguise its extension. Base64 is strict, so that we never
- * store bytes that the sender didn't mean.
+ * Rules for the name, type and base64 content of an attachment, linear in the input. A valid name or type can't start
+ * another header and can't disguise its extension. Base64 is strict, so that we never store bytes that the sender
+ * didn't mean.
  */
 import { lookup } from 'mime-types'
 import { utf8Bytes } from './strings.ts'
@@ -44,8 +44,8 @@ function extensionOf(name: string): string {
 }
 
 /**
- * Returns every extension that some program may see in a name: without invisible characters, with
- * compatibility forms of letters replaced, and for each part before or after a colon (NTFS streams).
+ * Returns every extension that some program may see in a name: without invisible characters, with compatibility forms
+ * of letters replaced, and for each part before or after a colon (NTFS streams).
  */
 export function extensionsIn(name: string): string[] {
   const parts = name.normalize('NFKC').replace(UNSEEN, '').split(':')

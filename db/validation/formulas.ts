@@ -1,6 +1,6 @@
 /**
- * Keeps cells of a CSV file from being read as formulas, even if a spreadsheet splits the file at commas,
- * semicolons, tabs or line breaks, inside of quotes or outside. Pure, and linear in the text.
+ * Keeps cells of a CSV file from being read as formulas, even if a spreadsheet splits the file at commas, semicolons,
+ * tabs or line breaks. Linear in the text.
  */
 
 // Characters that start a formula, and their full-width forms. Each match looks back to the start of its
@@ -8,10 +8,7 @@
 const FORMULA = /[=+\-@＝＋－＠](?<=(?:^|[,;\t\r\n])[\s\p{Cc}\p{Cf}"]*'*.)/gu
 const GUARDED = /'([=+\-@＝＋－＠])(?<=(?:^|[,;\t\r\n])[\s\p{Cc}\p{Cf}"]*'+.)/gu
 
-/**
- * Puts an apostrophe before each character that could start a formula, and before a leading tab or line
- * break.
- */
+/** Puts an apostrophe before each character that could start a formula, and before a leading tab or line break. */
 export function guardFormulas(cell: string): string {
   const guarded = cell.replace(FORMULA, "'$&")
   return /^'*[\t\r]/.test(cell) ? `'${guarded}` : guarded

@@ -1,6 +1,5 @@
 /**
- * Validates custom headers, which are stored and sent exactly as given. DECISIONS: Reserved headers, Header
- * values.
+ * Validates custom headers, which are stored and sent exactly as given. DECISIONS: Reserved headers, Header values.
  */
 import type { FieldError } from '../errors.ts'
 import { memberPath } from './strings.ts'
@@ -29,8 +28,8 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
 const RESERVED_PREFIXES = ['x-ses', 'x-provider', 'x-heliograph-'] as const
 
 /**
- * Returns the first error in the order of the request, or null. List-Unsubscribe and List-Unsubscribe-Post
- * are allowed (RFC 8058).
+ * Returns the first error in the order of the request, or null. Allows List-Unsubscribe and List-Unsubscribe-Post
+ * (RFC 8058).
  */
 export function headersFault(headers: Readonly<Record<string, string>>): FieldError | null {
   if (Object.keys(headers).length > MAX_HEADERS)
@@ -55,10 +54,7 @@ export const HEADER_TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/
 /** Prefixes and names, in any case, that a deployment reserves in addition to the API's list. */
 export type Reserved = { prefixes: readonly string[]; names: readonly string[] }
 
-/**
- * Returns an error for the first header that the deployment reserves, or null. These are headers that control
- * the operator's relay.
- */
+/** Returns an error for the first header that the deployment reserves to control the operator's relay, or null. */
 export function reservedFault(
   headers: Readonly<Record<string, string>>,
   { prefixes, names }: Reserved,

@@ -1,7 +1,4 @@
-/**
- * Converts between UUIDv7 IDs and their times, so that a time range is a range of the primary key.
- * db/process/ids.ts generates the IDs.
- */
+/** Converts between UUIDv7 IDs and their times, so that a time range is a range of the primary key. */
 import { v7 as uuidv7 } from 'uuid'
 import { isUuid } from './strings.ts'
 
@@ -13,8 +10,8 @@ export const firstIdAt = (at: Date): string =>
 export const timeOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
 /**
- * Returns the possible meanings of a copied ID. A Message-ID has angle brackets, and contains the row's ID
- * before its `@`.
+ * Returns the possible meanings of a copied ID. A Message-ID has angle brackets, and contains the row's ID before its
+ * `@`.
  */
 export function spellingsOfId(given: string): { texts: string[]; uuids: string[] } {
   const bare = given.replace(/^<([^<>]*)>$/, '$1')

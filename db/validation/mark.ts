@@ -1,4 +1,4 @@
-/** Detects changes after a page was shown, so that users don't confirm something they haven't seen. Pure. */
+/** Detects changes after a page was shown, so that users don't confirm something they haven't seen. */
 
 import { createHash } from 'node:crypto'
 import { RequestError } from '../errors.ts'
@@ -14,8 +14,7 @@ export const changedMeanwhile = (change: string): RequestError =>
   new RequestError('invalid_state', fill(TEXTS.changedSince, { change }))
 
 /**
- * @param seen the hash that the page was shown with, or null for no check.
- * @throws RequestError invalid_state if it has changed.
+ * @param seen the hash that the page was shown with, or null. @throws RequestError invalid_state if it has changed.
  */
 export function assertSeen(seen: string | null, now: string, change: string): void {
   if (seen !== null && seen !== now) throw changedMeanwhile(change)

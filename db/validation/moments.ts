@@ -1,15 +1,12 @@
 /**
- * Validates the times in requests: when a message is due and when it expires. Times need a time zone and a
- * real date, and are stored to the millisecond. A time up to five minutes in the past means now. Pure.
+ * Validates the times in requests: when a message is due and when it expires. Times need a time zone and a real date,
+ * and are stored to the millisecond. A time up to five minutes in the past means now.
  */
 import { RequestError } from '../errors.ts'
 
 const A_TIME = /^(\d{4}-\d{2}-\d{2})T(?!24)\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i
 
-/**
- * True for an RFC 3339 time with seconds. Rejects 24:00, which JavaScript reads as the next day, and years
- * that don't have four digits in UTC.
- */
+/** True for an RFC 3339 time with seconds. Rejects 24:00, and years that don't have four digits in UTC. */
 export function isMoment(text: string): boolean {
   const [, day] = A_TIME.exec(text) ?? []
   const year = new Date(text).getUTCFullYear()
@@ -47,8 +44,8 @@ export type When = { scheduled_at: string | null; expires_in: number | null }
 export const EXPIRES_IN = { min: 60, max: 86_400 } as const
 
 /**
- * Returns an error if a send's `scheduled_at` is out of range, or null. @param path the path of the item, as
- * a prefix.
+ * Returns an error if a send's `scheduled_at` is out of range, or null. @param path the path of the item, as a
+ * prefix.
  */
 export function timeError({ when, path }: { when?: When; path: string }, now: Date): RequestError | null {
   const problem = when?.scheduled_at ? momentFault(when.scheduled_at, now) : null

@@ -14,8 +14,8 @@ function countryOf(e164: string): string | null {
 }
 
 /**
- * Returns the number in E.164, or null. Strips spaces and `- . ( ) /`, then only checks ^\+[1-9]\d{7,14}$.
- * DECISIONS: Numbers.
+ * Returns the number in E.164, or null. Strips spaces and `- . ( ) /`, then only checks ^\+[1-9]\d{7,14}$. DECISIONS:
+ * Numbers.
  */
 export function normalisePhone(text: string): Phone | null {
   const e164 = text.replace(/[ \-.()/]/g, '')

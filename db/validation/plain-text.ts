@@ -1,6 +1,6 @@
 /**
- * Converts an HTML email to plain text, with links as `text (URL)` and a line per list item and table row.
- * Leaves out titles, styles and scripts. Pure, with limits on size and depth.
+ * Converts an HTML email to plain text, with links as `text (URL)` and a line per list item and table row. Leaves out
+ * titles, styles and scripts. Size and depth are limited.
  */
 import { compile, type FormatCallback } from 'html-to-text'
 import { LARGEST_PART } from './strings.ts'

@@ -1,6 +1,6 @@
 /**
- * The hosted relays whose reports we accept, and the header that each relay copies into its reports. A worker
- * adds the header, and the API rejects it in requests. Pure.
+ * The hosted relays whose reports we accept, and the header that each relay copies into its reports. A worker adds
+ * the header, and the API rejects it in requests.
  */
 import { keysOf } from './keys.ts'
 export const RELAY_HEADERS = {

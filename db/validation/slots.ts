@@ -17,9 +17,8 @@ export class TemplateFault extends Error {
 }
 
 /**
- * A compiled template. `slots` are its unique variables in order of appearance. `names[i]` comes between
- * `texts[i]` and `texts[i + 1]`. `quoted` has the indexes of names in quoted attributes, where `=` and a
- * backtick need no escaping.
+ * `slots` are the unique variables in order of appearance. `names[i]` comes between `texts[i]` and `texts[i + 1]`.
+ * `quoted` has the indexes of names in quoted attributes, where `=` and a backtick need no escaping.
  */
 export type Template = {
   readonly slots: readonly string[]
@@ -34,10 +33,9 @@ export const UNSUBSCRIBE_SLOT = 'unsubscribe_url'
 const LONGEST_EXCERPT = 60
 
 /**
- * Compiles a template. A name consists of letters, digits, `_`, `-` and `.`, all literal. A backslash before
- * a variable is text. DECISIONS: Variables.
- * @throws TemplateFault for paths, blocks, partials, helpers, comments, `{{{…}}}`, `{{&…}}`, `{{@x}}` and
- * `{{~x}}`.
+ * Compiles a template. A name consists of letters, digits, `_`, `-` and `.`, all literal. A backslash before a
+ * variable is text.
+ * @throws TemplateFault for paths, blocks, partials, helpers, comments, `{{{…}}}`, `{{&…}}`, `{{@x}}` and `{{~x}}`.
  */
 export function compileTemplate(source: string): Template {
   const nul = source.indexOf('\0')
@@ -55,8 +53,7 @@ export function compileTemplate(source: string): Template {
 }
 
 /**
- * Fills a template, with or without HTML escaping. Only own properties count as values. DECISIONS: Variables,
- * HTML of template emails.
+ * Fills a template, with or without HTML escaping. Only own properties count. DECISIONS: HTML of template emails.
  * @throws RangeError if a variable has no value. Call `missingSlots` first.
  */
 export function fillSlots(
@@ -74,10 +71,7 @@ export function fillSlots(
   return filled
 }
 
-/**
- * Returns the size of `fillSlots`' result in bytes of UTF-8, without building it. Every variable must have a
- * value.
- */
+/** Returns the size of `fillSlots`' result in bytes of UTF-8. Every variable must have a value. */
 export function filledBytes(
   template: Template,
   variables: Readonly<Record<string, string>>,

@@ -1,14 +1,13 @@
 /**
- * Rejects strings that we can't store: no NUL, no lone surrogate, and no JSON nested too deeply. PostgreSQL
- * couldn't store such text, and JSON.stringify would overflow. Linear time and bounded stack for any input.
- * Lengths count as in DECISIONS: Lengths.
+ * Rejects strings that we can't store: no NUL, no lone surrogate, and no JSON nested too deeply. PostgreSQL couldn't
+ * store such text, and JSON.stringify would overflow. Linear time and bounded stack for any input. Lengths count as
+ * in DECISIONS: Lengths.
  */
 /** The largest HTML or text part, in bytes of UTF-8 (DECISIONS: Sizes). */
 export const LARGEST_PART = 1024 * 1024
 
 /**
- * The most variables in a send, and in a template. Measured: each 100,000 keys blocked all other requests for
- * 0.1 s.
+ * The most variables in a send, and in a template. Measured: each 100,000 keys blocked all other requests for 0.1 s.
  */
 export const MAX_VARIABLES = 10_000
 
@@ -19,8 +18,8 @@ const DEEPEST_NESTING = 32
 const LONGEST_KEY_SHOWN = 64
 
 /**
- * Returns the first string in parsed JSON, keys included, that can't be stored, or the first container nested
- * deeper than 32 levels. DECISIONS: Text.
+ * Returns the first string in parsed JSON, keys included, that can't be stored, or the first container nested deeper
+ * than 32 levels. DECISIONS: Text.
  */
 export function textFault(value: unknown): TextFault | null {
   const fault = faultWithin(value, 0)
@@ -63,10 +62,7 @@ export function isPlainMap(value: unknown): value is Record<string, string> {
   return Object.values(value).every((member) => typeof member === 'string')
 }
 
-/**
- * Returns `parent.key`, or `parent["odd key"]` escaped and truncated, so that messages stay printable and
- * short.
- */
+/** Returns `parent.key`, or `parent["odd key"]` escaped and truncated, so that messages stay printable and short. */
 export function memberPath(parent: string, key: string): string {
   if (/^[\w-]{1,64}$/.test(key)) return parent === '' ? key : `${parent}.${key}`
   const shown = key.length > LONGEST_KEY_SHOWN ? `${key.slice(0, LONGEST_KEY_SHOWN)}…` : key
@@ -78,8 +74,8 @@ export function memberPath(parent: string, key: string): string {
 const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /**
- * Escapes, as JSON does, characters that a terminal would interpret: control characters except line breaks,
- * and marks of writing direction. Escaped JSON is still the same JSON.
+ * Escapes, as JSON does, characters that a terminal would interpret: control characters except line breaks, and marks
+ * of writing direction. Escaped JSON is still the same JSON.
  */
 export const escapeControls = (text: string): string =>
   text.replace(/(?!\n)[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, escapeUnit)

@@ -1,8 +1,7 @@
 /**
- * Recognises valid values about seven times as fast as yup. Calls the tests of the yup schema directly, so
- * the schema stays the only source of the rules. Returns true only if yup would accept the value. For invalid
- * values, and schemas it doesn't support (conditions, references, promises), it returns false, and the caller
- * lets yup decide.
+ * Recognises valid values about seven times as fast as yup. Calls the tests of the yup schema directly, so the schema
+ * stays the only source of the rules. Returns true only if yup would accept the value. Otherwise, and for schemas it
+ * doesn't support (conditions, references, promises), the caller lets yup decide.
  */
 import type { AnySchema } from 'yup'
 

@@ -21,9 +21,9 @@ export const storableText = (text: string): string =>
     .replace(DIRECTION_MARKS, '')
 
 /**
- * Returns one line of up to 500 code units that PostgreSQL can store as text and as jsonb. Control
- * characters and line breaks become spaces, and secrets become `***`. Marks of writing direction are removed
- * first, so that they can't hide a secret.
+ * Returns one line of up to 500 code units that PostgreSQL can store as text and as jsonb. Control characters and
+ * line breaks become spaces, and secrets become `***`. Marks of writing direction are removed first, so that they
+ * can't hide a secret.
  */
 export function storableWords(text: string, secrets: readonly string[] = []): string {
   const known = secrets.filter((secret) => secret !== '')

@@ -1,12 +1,8 @@
-/**
- * Types of domain events: changes of messages, contacts and other objects, which are published to webhooks.
- * Pure.
- */
+/** Types of domain events: changes of messages, contacts and other objects, which are published to webhooks. */
 import type { ChannelFacts, ChannelName } from '../list.ts'
 
 type What = {
   team_id: string
-  /** The id of the message or the contact. */
   id: string
   /** When it happened, by the clock of its reporter. */
   occurred_at: Date
@@ -24,7 +20,7 @@ export type ContactEvent = Omit<What, 'id'> & {
   id: string | null
   kind: 'unsubscribed' | 'resubscribed' | 'suppressed' | 'released' | 'topics_left'
   topic_ids?: readonly string[] | undefined
-  /** The address, and why it is suppressed, where the change is the address's. */
+  /** The address and why it is suppressed, for changes of an address. */
   about?: { email: string; cause?: string; email_id?: string | null } | undefined
 }
 
@@ -57,7 +53,7 @@ type SendingDomainEvent = What & {
   }
 }
 
-/** That much of a team's email bounces or is complained about. */
+/** A team's bounces or complaints exceed a limit. */
 type TeamHappening = What & {
   subject: 'team'
   kind: 'reputation'

@@ -7,7 +7,6 @@ import { row, rowsOf } from '../../postgres/rows.ts'
 import type { Deliverable, DeliveryRef } from '../channel.sql.ts'
 import { hasListeners } from './webhooks.sql.ts'
 
-/** One thing that happened to a message, or to one recipient of it. */
 export type MessageEvent = DeliveryRef & {
   /** Deduplicates the event: the provider's event ID, a hash, or the attempt. */
   event_key: string
@@ -15,7 +14,7 @@ export type MessageEvent = DeliveryRef & {
   occurred_at: Date
   /** The provider's message, made storable, or ours. */
   detail: string
-  /** These four where the channel's events have them. */
+  /** Only set by channels that have them. */
   recipient?: string | null | undefined
   contact_id?: string | null | undefined
   effect?: string | null | undefined

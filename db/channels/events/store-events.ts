@@ -1,7 +1,6 @@
 /**
- * Stores events of messages once, and publishes the new ones. No other module stores events. Works on sets:
- * one statement for any number of events, none without events. Publishing only needs statements if a team has
- * webhooks. Runs in the caller's transaction.
+ * Stores events of messages once, and publishes the new ones. No other module stores events. One statement for any
+ * number of events. Publishing only needs statements if a team has webhooks.
  */
 
 import type { Tx } from '../../postgres/pool.ts'

@@ -1,4 +1,4 @@
-/** The types of webhooks, and which of them something that happened is. Pure. */
+/** Types of webhooks, and the type of each domain event. Pure. */
 import type { Facts } from '../facts.ts'
 import { CHANNEL_FACTS, type ChannelFacts } from '../list.ts'
 import type { DomainEvent } from './domain-event.ts'

@@ -10,7 +10,7 @@ import { isCustomers } from '../email.sql.ts'
 import { WEBHOOK_SENDERS } from '../webhook.sql.ts'
 import { ALL_TYPES } from './webhook-types.ts'
 
-/** For how many days of its being disabled an endpoint's messages are kept, so that it can catch up. */
+/** For how many days after it was disabled an endpoint's messages are stored, to be replayed. */
 export const KEPT_DAYS = 7
 
 /** True if messages are stored for an endpoint `w`. A disabled endpoint's are stored for the first days. */
@@ -28,7 +28,6 @@ const endpointRow = row({
   enabled: boolean(),
 })
 
-/** The endpoints of these teams that messages are stored for. */
 export const endpointsToNotify = (tx: Tx, teams: readonly string[]) =>
   tx.any(sql.prepared('endpoints_to_notify', endpointRow)`
     select team_id, id, types, domain, state = 'enabled' as enabled from webhook_endpoints w
@@ -49,10 +48,7 @@ const emailRow = row({
   delays: number(),
 })
 
-/**
- * Returns the webhook data of emails, without internal ones. `delays`: how often each was deferred or
- * delayed.
- */
+/** Returns the webhook data of emails, without internal ones. `delays`: how often each was deferred or delayed. */
 export const emailFacts = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.any(sql.prepared('notified_emails', emailRow)`
     select e.id, e.from_address, e.to_emails, e.first_cc, e.first_bcc, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id,
@@ -85,18 +81,12 @@ export type NewWebhook = {
 /** The reason of messages that failed because their endpoint is disabled. */
 export const DISABLED = 'disabled'
 
-/**
- * Records that messages failed because their endpoint is disabled.
- * @param rows have team_id and id of each.
- */
+/** Records that messages failed because their endpoint is disabled. @param rows have team_id and id of each. */
 export const recordDisabled = (rows: FragmentSqlToken) => sql.fragment`
   insert into webhook_events (team_id, message_id, event_key, kind, occurred_at, detail)
   select team_id, id, uuid_send(gen_random_uuid()), 'gave_up', now(), ${DISABLED} from ${rows}`
 
-/**
- * The jobs of stored messages, with the payloads and groups of `deliver-webhook` in jobs.ts, at the front of
- * the queue.
- */
+/** The jobs of stored messages, as jobs.ts defines `deliver-webhook`, at the front of the queue. */
 const jobsOfStored = sql.fragment`(
   select 'deliver-webhook' as name, id, ${queueFront('deliver-webhook')} as priority,
     jsonb_build_object('team_id', team_id, 'message_id', id, 'endpoint_id', endpoint_id) as data,
@@ -108,7 +98,7 @@ const WEBHOOK = {
   ...{ subject_id: 'uuid', body: 'text', status: 'text' },
 }
 
-/** Stores messages, dated by the database, and the jobs to send them, in one statement. */
+/** Stores messages, with the database's time, and their jobs, in one statement. */
 export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
   const items = messages.map((one) => ({ ...one, status: one.enabled ? 'queued' : 'failed' }))
   await tx.query(sql.prepared('insert_webhooks', object())`

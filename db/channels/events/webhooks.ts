@@ -1,8 +1,7 @@
 /**
- * Creates a webhook message, with body and job, for each domain event and subscribed endpoint, in the
- * transaction of the event. For a recently disabled endpoint, only the body is stored, as failed, to be sent
- * again later. An email's delay is sent once, internal email never. Works on sets, with a few statements for
- * any number of events. Sends nothing itself.
+ * Creates a webhook message, with body and job, for each domain event and subscribed endpoint, in the transaction of
+ * the event. For a recently disabled endpoint, only the body is stored, as failed. An email's delay is sent once,
+ * internal email never. A few statements for any number of events.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -30,7 +29,7 @@ type Draft = {
   event_id: string
   type: string
   subject_id: string | null
-  /** That an email or a broadcast comes from, or that it is about. */
+  /** The sending domain of an email or broadcast, or the domain that the event is about. */
   domain: string | null
   body: string
 }
@@ -53,7 +52,7 @@ const draftOf = ({ domainEvent, type }: Typed, domain: string | null, data: obje
   body: bodyOf(type, domainEvent.occurred_at, data),
 })
 
-/** A message of each to the endpoints that want it. */
+/** Stores a message for each matching endpoint. */
 async function store(
   tx: Tx,
   drafts: readonly Draft[],
@@ -137,7 +136,7 @@ async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   })
 }
 
-/** Each subject once, in order. */
+/** Returns each subject once, in order. */
 const refsOf = (typed: readonly Typed[]) => [
   ...new Map(
     typed.flatMap(({ domainEvent: { team_id, id } }) =>
@@ -190,8 +189,8 @@ const DRAFTERS = {
 } as const satisfies Record<Exclude<DomainEvent['subject'], 'webhook'>, Drafter>
 
 /**
- * Creates the webhook messages for new domain events, in the transaction that stores them. Only called for
- * teams with webhooks (webhooks.sql.ts, hasListeners), so that others need no statement.
+ * Creates the webhook messages for new domain events, in the transaction that stores them. Only call it for teams
+ * with webhooks (webhooks.sql.ts, hasListeners), so that others need no statement.
  */
 export async function publish(tx: Tx, domainEvents: readonly DomainEvent[]): Promise<void> {
   const typed = domainEvents.flatMap((domainEvent) => {
@@ -211,7 +210,7 @@ export async function publish(tx: Tx, domainEvents: readonly DomainEvent[]): Pro
   }
 }
 
-/** A test message to one endpoint, whatever types it wants. @returns the id of its event. */
+/** Stores a test message for one endpoint, whatever its types. @returns the ID of its event. */
 export async function storeTestWebhook(tx: Tx, teamId: string, endpointId: string, now: Date) {
   const event_id = idNow()
   const data = { endpoint_id: endpointId, detail: 'a test' }

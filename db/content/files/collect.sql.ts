@@ -1,6 +1,6 @@
 /**
- * Statements that orphan files, so that they can't be used any longer, and delete them. A file is checked
- * again with its row locked, so that a concurrent use keeps it.
+ * Statements that orphan files, so that they can't be used any longer, and delete them. A file is checked again with
+ * its row locked.
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -10,7 +10,7 @@ import { refRow, row } from '../../postgres/rows.ts'
 /** True if an active upload needs a file `f`. */
 const isUploaded = sql.fragment`coalesce(f.kept_until > service_time(), false)`
 
-/** Marks up to `limit` files of expired uploads as no longer kept. @returns how many. */
+/** @returns how many files of expired uploads are no longer kept. */
 export async function releaseFiles(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     update files set kept_until = null where (team_id, id) in (
@@ -19,8 +19,7 @@ export async function releaseFiles(tx: Tx, limit: number): Promise<number> {
 }
 
 /**
- * Returns files that weren't used since `before` and that no unfinished email needs, oldest first. Files of
- * active uploads aren't in the index, so that it isn't scanned past all of them each time. Needed files are
+ * Returns files that weren't used since `before` and that no unfinished email needs, oldest first. Needed files are
  * found through unfinished emails, because millions of finished ones can refer to the same file.
  */
 export const unusedFiles = (tx: Tx, before: Date, limit: number) =>
@@ -41,8 +40,8 @@ export const unusedFiles = (tx: Tx, before: Date, limit: number) =>
 const sizeRow = row({ size: number() })
 
 /**
- * Orphans the files that are still unused. A concurrent use has updated `last_used_at`, or is by an email
- * with an ID of at least `accepted`. The caller has locked the team's account. @returns their sizes.
+ * Orphans the files that are still unused: no later use, and no email with an ID of at least `accepted`. The caller
+ * has locked the team's account. @returns their sizes.
  */
 export const orphanUnused = (
   tx: Tx,
@@ -77,8 +76,8 @@ export async function detachFiles(tx: Tx, teamId: string, emailIds: readonly str
 }
 
 /**
- * Orphans files that no email and no active upload refers to. Skips files that are being used right now. The
- * caller has locked the team's account.
+ * Orphans files that no email and no active upload refers to. Skips files in use. The caller has locked the team's
+ * account.
  */
 export const orphanDetached = (tx: Tx, teamId: string, contents: readonly string[]) =>
   tx.any(sql.type(sizeRow)`

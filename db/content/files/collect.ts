@@ -1,8 +1,7 @@
 /**
- * Deletes the bytes of unused attachments and expired uploads. Keeps everything from the last day, and
- * everything that an unfinished email or an active upload needs. A file is orphaned and its storage refunded
- * under the team's account lock, so that storage always equals a recount. A concurrent use either keeps the
- * file or stores its bytes again.
+ * Deletes the bytes of unused attachments and expired uploads. Keeps everything from the last day, and everything
+ * that an unfinished email or an active upload needs. A file is orphaned and its storage refunded under the team's
+ * account lock. A concurrent use either keeps the file or stores its bytes again.
  */
 
 import { lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
@@ -69,8 +68,7 @@ export async function collectFiles(database: Database, days: number, now: Date):
 }
 
 /**
- * Deletes the files of erased emails, except those that other emails need. The caller has locked the team's
- * account.
+ * Deletes the files of erased emails, except those that other emails need. The caller has locked the team's account.
  */
 export async function eraseFiles(tx: Tx, teamId: string, emailIds: readonly string[]): Promise<void> {
   const contents = await detachFiles(tx, teamId, emailIds)

@@ -1,6 +1,6 @@
 /**
- * Queries on files, their chunks, uploads, and the files of emails. A team has one `ready` file per content.
- * Changes of a team's storage need its account's lock. Contents are identified by SHA-256 in lower-case hex.
+ * Queries on files, their chunks, uploads, and the files of emails. A team has one `ready` file per content, by
+ * SHA-256 in lower-case hex. Changes of a team's storage need its account's lock.
  */
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
@@ -14,10 +14,7 @@ const FILE = { team_id: 'uuid', sha256: 'text' }
 
 const contentRow = row({ team_id: string(), sha256: string() })
 
-/**
- * Sets the last use of ready files to now if it is more than an hour old. A used file isn't deleted for a
- * day.
- */
+/** Updates the last use of ready files if it is more than an hour old. A used file isn't deleted for a day. */
 export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void> {
   // Locked in one order, because two sends can use the same files.
   await tx.query(sql.prepared('touch_files', object())`
@@ -42,7 +39,6 @@ export const readyFiles = (tx: Tx, refs: readonly FileRef[]) =>
     select w.team_id, w.sha256 from ${rowsOf('w', FILE, refs)}
       join files f on f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex') and f.state = 'ready'`)
 
-/** A file that is being stored. */
 export type LoadingFile = { id: string; sha256: string; size: number }
 
 export type Chunk = { file_id: string; part: number; bytes: Uint8Array }
@@ -63,19 +59,15 @@ export const insertLoading = (tx: Tx, teamId: string, files: readonly LoadingFil
     select ${teamId}, w.id, decode(w.sha256, 'hex'), w.size, service_time(), service_time()
     from ${rowsOf('w', { id: 'uuid', sha256: 'text', size: 'int8' }, files)}`)
 
-/** Inserts a file whose content is still unknown. */
 export const insertUnknown = (tx: Tx, teamId: string, id: string) =>
   tx.query(sql.type(object())`
     insert into files (team_id, id, created_at, last_used_at) values (${teamId}, ${id}, service_time(), service_time())`)
 
-/** Stores the hash and size of a file. */
 export const completeLoading = (tx: Tx, teamId: string, { id, sha256, size }: LoadingFile) =>
   tx.query(sql.type(object())`
     update files set sha256 = decode(${sha256}, 'hex'), size = ${size} where team_id = ${teamId} and id = ${id}`)
 
-/**
- * Stores chunks of files, and updates their time of use, so that a slow upload doesn't count as abandoned.
- */
+/** Stores chunks of files, and updates their time of use, so that a slow upload doesn't count as abandoned. */
 export async function insertChunks(tx: Tx, teamId: string, chunks: readonly Chunk[]): Promise<void> {
   const ids = [...new Set(chunks.map(({ file_id }) => file_id))]
   await tx.query(sql.type(object())`
@@ -92,7 +84,6 @@ export const dropLoading = (tx: Tx, teamId: string, ids: readonly string[]) =>
   tx.query(sql.type(object())`
     delete from files where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and state = 'loading'`)
 
-/** A stored file to publish. */
 type Loaded = { team_id: string; id: string }
 
 /** Publishes files and returns a row for each. The caller has locked the teams' accounts. */
@@ -160,9 +151,8 @@ export const insertUpload = (
 const pieceRow = row({ bytes: mixed<Buffer<ArrayBuffer>>() })
 
 /**
- * Bytes per value: complete base64 lines, and less than one read of a socket. pg needs up to three times the
- * memory of larger values. With values of one chunk, V8 collected the heap 24 times in sixteen emails of 20
- * MB, with pieces once or twice.
+ * Bytes per value: complete base64 lines, and less than one read of a socket. pg needs up to three times the memory
+ * for larger values, and V8 collected the heap up to 24 times in sixteen emails of 20 MB.
  */
 const PIECE_BYTES = CHUNK / 5
 

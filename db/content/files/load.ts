@@ -1,7 +1,6 @@
 /**
- * Stores the bytes of attachments before the email that uses them is accepted. Small statements, outside
- * transactions that lock the team's account. Content that the team already has isn't stored again.
- * Unpublished content is deleted later.
+ * Stores the bytes of attachments before the email that uses them is accepted, outside transactions that lock the
+ * team's account. Content that the team already has isn't stored again. Unpublished content is deleted later.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -34,8 +33,8 @@ function* statementsOf(files: readonly { id: string; bytes: Uint8Array }[]): Gen
 }
 
 /**
- * Stores new contents, unpublished, and runs `work`. Existing contents, including `uses`, are kept for
- * another day. @param work receives the file IDs of the new contents.
+ * Stores new contents, unpublished, and runs `work` with their IDs. Existing contents, including `uses`, are kept for
+ * another day.
  */
 export async function withLoaded<T>(
   tx: Tx,

@@ -1,7 +1,4 @@
-/**
- * Reads stored content in pieces, with one small statement each. If the content was deleted, reading fails
- * with not_found before the first byte.
- */
+/** Reads stored content in pieces. If it was deleted, reading fails with not_found before the first byte. */
 
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'

@@ -1,7 +1,6 @@
 /**
- * Reuses the attachments of an email for a copy or a requeue. They are kept for another day, because the time
- * of use is updated, which the collector checks. Deleted ones are named, so that nothing is sent without a
- * file.
+ * Reuses the attachments of an email for a copy or a requeue. They are kept for another day. Deleted ones are named,
+ * so that nothing is sent without a file.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -18,10 +17,7 @@ export const deletedFilesError = (files: readonly { filename: string }[]): Reque
 
 type Named = { filename: string; sha256: string }
 
-/**
- * Returns the files of an email for another one. @throws RequestError bad_request with the names of deleted
- * files
- */
+/** Returns the files of an email for another one. @throws RequestError bad_request with the names of deleted files */
 export async function reusedFiles<T extends Named>(tx: Tx, teamId: string, files: readonly T[]) {
   const refs = files.map(({ sha256 }) => ({ team_id: teamId, sha256 }))
   const ready = new Set((await usedFiles(tx, refs)).map(({ sha256 }) => sha256))

@@ -1,7 +1,6 @@
 /**
- * Drafts of templates: saved, published as a version, or discarded. Each template has one draft, shared by
- * the team's members. A draft isn't sent until it is published. A draft or published version that the user
- * hasn't seen is never published or overwritten.
+ * Drafts of templates: saved, published as a version, or discarded. Each template has one draft, shared by the team's
+ * members. A draft or published version that the user hasn't seen is never published or overwritten.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -56,10 +55,7 @@ async function discard(by: By, teamId: string, templateId: string): Promise<void
 
 const noDraft = () => new RequestError('bad_request', TEXTS.noDraft)
 
-/**
- * Returns the draft. The template must be locked. @throws RequestError bad_request if it isn't the one that
- * the user saw.
- */
+/** Returns the draft of a locked template. @throws RequestError bad_request if it isn't the one that the user saw. */
 async function requireSeenDraft(by: By, teamId: string, templateId: string, seen: string): Promise<DraftRow> {
   const draft = await draftOf(by.tx, teamId, templateId)
   if (!draft) throw noDraft()
@@ -68,9 +64,7 @@ async function requireSeenDraft(by: By, teamId: string, templateId: string, seen
 }
 
 /**
- * Publishes the draft.
- * @throws RequestError not_found, bad_request if the draft or the current version isn't the one that the user
- * saw.
+ * @throws RequestError not_found, bad_request if the draft or the current version isn't the one that the user saw.
  */
 export async function publishDraft(by: By, teamId: string, templateId: string, seen: SeenDraft) {
   const current = await requireCurrentVersion(by, teamId, templateId)

@@ -28,7 +28,6 @@ export const templatesWithDraft = (tx: Tx, teamId: string) =>
   tx.anyFirst(sql.type(placeRow)`
     select template_id from template_drafts where team_id = ${teamId}`)
 
-/** Stores the draft of a template, replacing an earlier one. */
 export const upsertDraft = (
   tx: Tx,
   teamId: string,

@@ -1,6 +1,5 @@
 /**
- * Shows and deletes templates. Sends with the ID of a deleted template are rejected. Its accepted emails
- * don't change and are still sent, because its versions are kept.
+ * Shows and deletes templates. Accepted emails of a deleted template are still sent, because its versions are kept.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'

@@ -1,7 +1,7 @@
 /**
- * Saves and renames email templates. A change of the text creates a new version, so that emails keep the
- * version they were accepted with. Names are unique per team. A stored template compiles, is within the
- * limits, and lists its variables in order of appearance. Drafts are in draft.ts.
+ * Saves and renames email templates. A change of the text creates a new version, so that emails keep the version they
+ * were accepted with. A stored template compiles, is within the limits, and lists its variables in order of
+ * appearance.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -63,10 +63,7 @@ export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] 
   throw new RequestError('bad_request', fill(TEXTS.tooManyVariables, { most: MAX_VARIABLES }))
 }
 
-/**
- * Creates a template. @throws RequestError not_found, bad_request for invalid parts, or a name that is
- * invalid or in use.
- */
+/** @throws RequestError not_found, bad_request for invalid parts, or a name that is invalid or in use. */
 export async function saveTemplate(
   by: By,
   teamId: string,
@@ -138,8 +135,8 @@ export async function storeVersion(
 type TemplateChange = { html?: string; text?: string | undefined; list_unsubscribe?: boolean }
 
 /**
- * Creates a new current version, unless nothing differs. A draft stays.
- * @throws RequestError not_found, bad_request for invalid parts.
+ * Creates a new current version, unless nothing differs. @throws RequestError not_found, bad_request for invalid
+ * parts.
  */
 export async function updateTemplate(
   by: By,

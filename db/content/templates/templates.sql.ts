@@ -18,9 +18,7 @@ const versionRow = row({
 })
 export type VersionRow = InferType<typeof versionRow>
 
-/**
- * Inserts a template. Its version can follow in the same transaction. @returns false if the name is in use.
- */
+/** Inserts a template without a version. @returns false if the name is in use. */
 export async function insertTemplate(
   tx: Tx,
   teamId: string,
@@ -144,8 +142,8 @@ export const renameTemplateRow = (tx: Tx, teamId: string, { id, name }: { id: st
     returning id, name`)
 
 /**
- * Deletes a template. Its versions stay, because emails need them. @returns the template, or null if it
- * doesn't exist.
+ * Deletes a template, but not its versions, because emails need them. @returns the template, or null if it doesn't
+ * exist.
  */
 export const deleteTemplate = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(templateRow)`

@@ -1,6 +1,6 @@
 /**
- * Caches compiled template versions, limited by bytes. They are immutable, so a cached version is never
- * stale. One query loads all versions that are missing.
+ * Caches compiled template versions, which are immutable, limited by bytes. One query loads all versions that are
+ * missing.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { compileHtml } from '../../validation/attributes.ts'

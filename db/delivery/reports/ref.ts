@@ -1,7 +1,4 @@
-/**
- * Finds the row of a reported event by our own IDs, which came back with it, or by the provider's ID. For any
- * channel.
- */
+/** Finds the row of a reported event by our own IDs, which came back with it, or by the provider's ID. */
 export type ReportedRef = { team_id: string; id: string } | { provider_message_id: string }
 
 /**

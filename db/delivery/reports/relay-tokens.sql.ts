@@ -1,6 +1,6 @@
 /**
- * Tokens of relays whose signatures don't cover the body (Mailgun). Each is good for one body, in all processes, for as
- * long as its signed time is accepted.
+ * Tokens of relays whose signatures don't cover the body (Mailgun). Each is valid for one body, as long as its signed
+ * time is accepted.
  */
 import { sql } from 'slonik'
 import { string } from 'yup'
@@ -15,8 +15,7 @@ const TOKEN = { digest: 'text', body_digest: 'text', accepted_until: 'timestampt
 const usedRow = row({ digest: string() })
 
 /**
- * Stores new tokens in the order of their keys, so that batches can't deadlock. Waits for a token that
- * another transaction is storing.
+ * Stores new tokens in the order of their keys, so that batches can't deadlock.
  * @returns the digests of tokens that were already used with another body.
  */
 export async function claimTokens(tx: Tx, tokens: readonly OneTimeToken[]): Promise<ReadonlySet<string>> {
@@ -34,7 +33,7 @@ export async function claimTokens(tx: Tx, tokens: readonly OneTimeToken[]): Prom
   return new Set(used)
 }
 
-/** Deletes up to `limit` tokens whose signed time is accepted nowhere since `before`. @returns how many. */
+/** Deletes up to `limit` tokens whose signed time is no longer accepted since `before`. @returns how many. */
 export const deleteOldTokens = (tx: Tx, before: Date, limit: number): Promise<number> =>
   tx.oneFirst(sql.type(countRow)`
     with old as (

@@ -1,7 +1,4 @@
-/**
- * Shows reports to operators, and retries or drops parked ones. A replay of an applied report changes
- * nothing. Only parked reports can be dropped. Each action is in the audit log.
- */
+/** Shows reports to operators, and retries or drops parked ones. A replay of an applied report changes nothing. */
 
 import { type AuditEntry, type By, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
@@ -31,7 +28,7 @@ export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body
   return { ...row, body: body.toString('utf8') }
 }
 
-/** Does the same as `showReport` for the dashboard, and records the access in the audit log. */
+/** Does the same for the dashboard, and records the access in the audit log. @throws RequestError not_found. */
 export async function readReport(by: By, id: string): Promise<ReportRow & { body: string }> {
   const shown = await showReport(by.tx, id)
   await record(by, { team_id: null, action: 'report.read', subject: shown.id })
@@ -60,7 +57,7 @@ export async function replayReport(
   return row
 }
 
-/** Removes a parked report that someone has looked at. @returns it. @throws RequestError not_found, bad_request */
+/** Deletes a parked report. @returns it. @throws RequestError not_found, bad_request */
 export async function dropReport(by: By, id: string): Promise<ReportRow> {
   const { tx } = by
   const dropped = await deleteParkedReport(tx, id)
@@ -73,7 +70,7 @@ export async function dropReport(by: By, id: string): Promise<ReportRow> {
   throw new RequestError('bad_request', fill(TEXTS.notParked, { id, state: row.state }))
 }
 
-/** As `replayReport`, for all parked ones that fit. */
+/** Does the same as `replayReport` for all matching parked reports. */
 export async function replayParked(by: By, queue: Pick<Producer, 'reenqueue'>, filter: ParkedFilter) {
   const { tx, now } = by
   const ids = await reopenReports(tx, filter, new Date(now.getTime() + UNMATCHED_TRIES_MS))

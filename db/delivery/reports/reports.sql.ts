@@ -1,4 +1,4 @@
-/** Rows of reports. They are stored before their team is known, and their content isn't parsed here. */
+/** Rows of reports, which aren't parsed here. */
 
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
@@ -33,9 +33,8 @@ const REPORT = {
 }
 
 /**
- * Stores reports in one statement, in the order of their keys, so that batches with the same reports can't
- * deadlock. Their bodies are sent as one concatenated value, because an array would be text of twice the
- * size.
+ * Stores reports in one statement, in the order of their keys, so that batches can't deadlock. Their bodies are sent
+ * as one concatenated value, because an array would be text of twice the size.
  * @returns the IDs of new reports. Repeats, also within the batch, store nothing.
  */
 export async function insertReports(tx: Tx, reports: readonly NewReport[]): Promise<Set<string>> {
@@ -61,17 +60,17 @@ const pendingRow = row({
   /** May be unknown to this version, if a newer web process stored the report. */
   provider: string(),
   bytes: number(),
-  /** null when it is large, and is to be read by itself. */
+  /** Null if it is large. It is then read separately. */
   body: mixed<Buffer>().nullable(),
   received_at: string(),
   retry_until: string(),
 })
 export type PendingReport = InferType<typeof pendingRow>
 
-/** A larger body is read on its own, in bytes. */
+/** Larger bodies are read separately, in bytes. */
 const SMALL_BODY = 64 * 1024
 
-/** Those of the reports that are still to be ingested, oldest first. */
+/** Returns reports that are still to be ingested, oldest first. */
 export const pendingReports = (tx: Tx, ids: readonly string[]) =>
   tx.any(sql.prepared('pending_reports', pendingRow)`
     select id, provider, octet_length(body) as bytes, received_at, retry_until,
@@ -86,14 +85,14 @@ export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<
   return new Map(rows.map(({ id, body }) => [id, body]))
 }
 
-/** Reports that came before `before`, are still pending and have no job, oldest first. */
+/** Returns reports received before `before` that are pending without a job, oldest first. */
 export const lostReports = (tx: Tx, before: Date, limit: number) =>
   tx.anyFirst(sql.type(idRow)`
     select id from reports r where state = 'pending' and received_at < ${sql.timestamp(before)}
       and ${withoutJob('ingest-report', sql.fragment`r.id`)}
     order by received_at limit ${limit}`)
 
-/** Deletes up to `limit` reports from before `before` that are not pending, by their ids' time. @returns how many. */
+/** Deletes up to `limit` reports older than `before` that aren't pending. @returns how many. */
 export async function deleteOldReports(tx: Tx, before: Date, limit: number): Promise<number> {
   const oldest = firstIdAt(before)
   return tx.oneFirst(sql.type(countRow)`
@@ -111,7 +110,7 @@ type EndedReport = {
   id: string
   state: 'done' | 'parked'
   reason: string | null
-  /** The teams whose messages it is about, as far as that is known. */
+  /** The teams whose messages it is about, as far as known. */
   team_ids?: readonly string[]
 }
 
@@ -194,8 +193,8 @@ export const reopenReport = (tx: Tx, id: string, retryUntil: Date) =>
     where id = ${id} returning ${reportColumns}`)
 
 /**
- * Filters parked reports. `reason` matches a part of the reason, ignoring case. `before`: received earlier.
- * `seen`: only reports parked at that snapshot (db/postgres/snapshot.sql.ts), at most `most`.
+ * Filters parked reports. `reason` matches a part of the reason, ignoring case. `before`: received earlier. `seen`:
+ * only reports parked at that snapshot, at most `most`.
  */
 export type ParkedFilter = {
   ids?: readonly string[] | undefined
@@ -216,13 +215,12 @@ const parked = ({ ids, provider, reason, before, seen }: ParkedFilter) =>
     seen !== undefined && wasSeen(sql.fragment`reports`, seen),
   )
 
-/** The IDs of matching reports, for a statement that changes them. */
 const idsParked = (filter: ParkedFilter) => sql.fragment`(
   select id from reports where ${parked(filter)} order by id limit ${filter.most ?? null} for update)`
 
 /**
- * Returns parked reports without their content, newest first, after the report `after`. With `limit` null,
- * all. Sorted by the index of unsettled reports: by ID, the planner would scan all finished ones.
+ * Returns parked reports without their content, newest first, after the report `after`. With `limit` null, all.
+ * Sorted by the index of unsettled reports: by ID, the planner would scan all finished ones.
  */
 export async function parkedReports(
   tx: Tx,
@@ -246,8 +244,8 @@ export const parkedByReason = (tx: Tx, filter: ParkedFilter) =>
 const lastReportRow = row({ provider: string().oneOf(PROVIDERS), last_at: string().nullable() })
 
 /**
- * Returns when each provider last sent a report that was stored. The index of events shows whether it ever
- * did. Only then are reports searched from the newest on, in ID order.
+ * Returns when each provider last sent a report that was stored. The index of events shows whether it ever did. Only
+ * then are reports searched from the newest on.
  */
 export const lastReports = (tx: Tx) =>
   tx.any(sql.type(lastReportRow)`
@@ -267,7 +265,7 @@ export const deleteParkedReports = (tx: Tx, filter: ParkedFilter) =>
     with gone as (delete from reports where id in ${idsParked(filter)} returning 1)
     select count(*) as count from gone`)
 
-/** Makes parked reports pending again. @returns their ids. */
+/** Makes parked reports pending again. @returns their IDs. */
 export const reopenReports = (tx: Tx, filter: ParkedFilter, retryUntil: Date) =>
   tx.anyFirst(sql.type(idRow)`
     update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}

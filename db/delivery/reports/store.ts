@@ -1,7 +1,6 @@
 /**
- * Stores posted reports, the raw bytes and a job for each, in the caller's transaction. After the commit, no
- * report is lost. A repeat (same provider and event key) stores nothing. Two statements for any number of
- * reports. The content is parsed by workers/jobs/ingest-report.ts.
+ * Stores posted reports, the raw bytes and a job for each, in the caller's transaction. A repeat (same provider and
+ * event key) stores nothing. workers/jobs/ingest-report.ts parses the content.
  */
 import { createHash } from 'node:crypto'
 import type { Tx } from '../../postgres/pool.ts'
@@ -22,9 +21,7 @@ export type TakenReport = {
   token?: OneTimeToken | null
 }
 
-/**
- * The result for a report. `token_used`: its token was used with another body before, so nothing is stored.
- */
+/** The result for a report. `token_used`: its token was used with another body before, so nothing is stored. */
 export type ReportOutcome = 'stored' | 'repeated' | 'token_used'
 
 /** Returns the SHA-256 of a body in base64url, the event key of a report without its own ID. */

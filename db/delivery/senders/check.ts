@@ -1,7 +1,4 @@
-/**
- * Checks through a worker whether the email provider is reachable and would accept our mail. Sends no
- * message, and pauses or resumes no sender.
- */
+/** Checks through a worker whether the email provider is reachable and would accept our mail. Sends no message. */
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'

@@ -1,11 +1,10 @@
 /**
- * Circuit breakers of senders, one each for all workers, stored in their rows: closed in normal operation,
- * open while a sender is paused, half-open while one send probes it. Outcomes of sends change the state. A
- * send that started before a failure or recovery was known changes nothing. Pauses grow with each failed
- * probe up to 30 seconds, or as long as the provider requests. A longer existing pause stays. The first
- * accepted send that started after the failure closes the circuit for every worker. Both changes are recorded
- * once in the sender's timeline. Runs last in the caller's transaction, because other sends wait for these
- * rows. All times are the database's.
+ * Circuit breakers of senders, one each for all workers, stored in their rows: closed in normal operation, open while
+ * a sender is paused, half-open while one send probes it. Outcomes of sends change the state. A send that started
+ * before a failure or recovery was known changes nothing. Pauses grow with each failed probe up to 30 seconds, or as
+ * long as the provider requests. A longer existing pause stays. The first accepted send that started after the
+ * failure closes the circuit for every worker. Both changes are recorded once in the sender's timeline. Runs last in
+ * the caller's transaction, because other sends wait for these rows. All times are the database's.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { afterDeferral, type Deferral, isAboutSender } from './deferrals.ts'
@@ -24,9 +23,7 @@ import {
 } from './rate-limit.ts'
 import { readFailingSenders, sendersByKeys } from './senders.sql.ts'
 
-/**
- * An unreachable sender is probed again soon, one with a configuration error less and less often. In seconds.
- */
+/** An unreachable sender is probed again soon, one with a configuration error less and less often. In seconds. */
 const PAUSES = { connection: [1, 2, 4, 6], setup: [2, 4, 8, 16, 30] } as const
 
 type RequestError = {
@@ -63,7 +60,7 @@ const stepOf = (kind: Trouble, troubles: number): number => {
 
 /**
  * Returns how long a sender is paused after a number of failures in a row, in seconds: at least as long as it
- * requests. If it keeps requesting a second, it is still probed less and less often. Pure.
+ * requests. If it keeps requesting a second, it is still probed less and less often.
  */
 export const pauseAfter = (kind: Trouble, troubles: number, named?: number): number =>
   named === undefined ? stepOf(kind, troubles) : Math.max(named, stepOf('setup', troubles))
@@ -84,7 +81,7 @@ const newestOf = <K extends SenderSignal['kind']>(signals: readonly SenderSignal
     .filter((signal): signal is Extract<SenderSignal, { kind: K }> => signal.kind === kind)
     .sort((one, other) => other.began_at.getTime() - one.began_at.getTime())[0]
 
-/** Applies to each sender, named once, the signals of its sends. A few statements for all together. */
+/** Applies signals to senders, each named once, in a few statements. */
 export async function applySignals(
   tx: Tx,
   signalled: readonly { sender: Sender; signals: readonly SenderSignal[] }[],
@@ -104,7 +101,7 @@ export async function applySignals(
   return changed.flatMap(({ sender, changes }) => changes.map((change) => ({ ...change, sender })))
 }
 
-/** A sender after the newest signal of each kind. Pure. */
+/** Returns a sender's state after the newest signal of each kind. */
 function afterSignals(pace: Pace, now: Date, signals: readonly SenderSignal[]): Changed {
   let state: Changed = { pace, changes: [], news: [] }
   // Before the other outcomes, whose pauses it must not end.
@@ -121,7 +118,7 @@ function afterSignals(pace: Pace, now: Date, signals: readonly SenderSignal[]): 
   return accepted ? recover(state, now, accepted.began_at) : state
 }
 
-/** The messages of a sender that were deferred or accepted, in their order. */
+/** Returns the state after a sender's messages were deferred or accepted, in their order. */
 function afterRow(before: Changed, now: Date, signals: readonly SenderSignal[]): Changed {
   let state = before
   for (const signal of signals) {
@@ -193,8 +190,7 @@ function trip(
 }
 
 /**
- * Ends a probe early, so that the next message can probe. Only ends the reservation of this probe, not a
- * pause of the same length or a later probe.
+ * Ends a probe early, so that the next message can probe. Doesn't end a pause of the same length or a later probe.
  */
 function endProbe(state: Changed, began_at: Date): Changed {
   const { pace } = state

@@ -1,7 +1,6 @@
 /**
- * Detects deferrals in a row that start with the same text. If enough messages to enough recipient domains
- * are affected, the deferrals are about the sender, which then slows down as after a 421. A single message
- * that is always deferred slows nothing. An accepted recipient ends the sequence. Pure. DECISIONS: Deferrals
+ * Detects deferrals in a row that start with the same text. If enough messages to enough recipient domains are
+ * affected, the sender slows down as after a 421. An accepted recipient ends the sequence. Pure. DECISIONS: Deferrals
  * of a sender.
  */
 
@@ -16,14 +15,14 @@ export type Deferrals = {
   slowed: boolean
 }
 
-/** From this many messages on, to this many recipient domains at least. */
+/** The minimum numbers of messages and of recipient domains. */
 const MESSAGES = 6
 const DOMAINS = 3
 
 const joined = (one: readonly string[], other: readonly string[], most: number): string[] =>
   [...new Set([...one, ...other])].slice(0, most)
 
-/** The row after one more deferral. */
+/** Returns the sequence after one more deferral. */
 export function afterDeferral(before: Deferrals | null, { key, message, domains }: Deferral): Deferrals {
   const same = before?.key === key ? before : { messages: [], domains: [], slowed: before?.slowed ?? false }
   return {

@@ -1,8 +1,7 @@
 /**
- * Rate limits of senders (a number, an account, a relay, an endpoint), shared by all workers through one row.
- * Tokens are reserved in blocks, so that a batch needs only a few statements for any number of senders. A
- * slowed sender recovers by a tenth of its ceiling every minute, and a paused one grants nothing. The time is
- * the database's, read with the locked row.
+ * Rate limits of senders (a number, an account, a relay, an endpoint), shared by all workers through one row. Tokens
+ * are reserved in blocks, with a few statements for any number of senders. A slowed sender recovers by a tenth of its
+ * ceiling every minute, and a paused one grants nothing.
  */
 
 import type { Database, Tx } from '../../postgres/pool.ts'
@@ -21,8 +20,8 @@ const dateOrNull = (text: string | null): Date | null => (text === null ? null :
 const SAVED_SECONDS = 1
 
 /**
- * Returns the stored rate at `now`, recovered and refilled. Pure.
- * @param saved how many seconds' worth of sends can be saved up.
+ * Returns the stored rate at `now`, recovered and refilled. @param saved how many seconds' worth of sends can be
+ * saved up.
  */
 export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED_SECONDS): Pace {
   const slowedAt = dateOrNull(row.slowed_at)
@@ -45,8 +44,8 @@ export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED
 }
 
 /**
- * Reserves the next sends in order. Each waits until the bucket has a token, then removes its cost, on credit
- * if necessary. Sends that would wait longer than `horizon` seconds aren't reserved. Pure.
+ * Reserves the next sends in order. Each waits until the bucket has a token, then removes its cost, on credit if
+ * necessary. Sends that would wait longer than `horizon` seconds aren't reserved.
  * @param costs tokens for each send. One that exceeds the bucket delays those after it.
  */
 export function reserve(pace: Pace, costs: readonly number[], horizon: number, now: Date) {
@@ -95,9 +94,7 @@ function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; r
   }
 }
 
-/**
- * The state of a sender: its circuit breaker is open while it is paused, and half-open while it is probed.
- */
+/** The state of a sender: its circuit breaker is open while it is paused, and half-open while it is probed. */
 export type SenderState = {
   /** The time of this state. */
   now: Date
@@ -132,8 +129,7 @@ export const stateAt = (
 type PaceChange<T> = { sender: Sender; decide(pace: Pace, now: Date): { pace: Pace; result: T } }
 
 /**
- * Changes the rates of senders, each once, locked in key order. At most three statements for any number of
- * senders, in the caller's transaction.
+ * Changes the rates of senders, each once, locked in key order. At most three statements for any number of senders.
  * @returns the results in the order given.
  */
 export async function changePaces<T>(tx: Tx, changes: readonly PaceChange<T>[]): Promise<T[]> {
@@ -163,23 +159,20 @@ export type Sender = {
   /** Limited only after the provider has requested it, until it has recovered to its ceiling. */
   on_demand?: boolean
   /**
-   * How many of its sends can be in flight in one process, for senders that share slots with many others. It
-   * starts with one until a send was quick and successful. Slow or failing senders share half of the slots.
-   * Absent: all slots.
+   * How many of its sends can be in flight in one process, for senders that share slots with many others. Starts with
+   * one. Slow or failing senders share half of the slots. Absent: all slots.
    */
   at_once?: number
 }
 
-/**
- * When the first sends of a batch can start, in seconds from now. For the rest, when to try again and why.
- */
+/** When the first sends of a batch can start, in seconds from now. For the rest, when to try again and why. */
 export type Reservation = { delays: number[]; wait_seconds: number; reason: string; state: SenderState }
 
 type Wanted = { sender: Sender; costs: readonly number[] }
 
 /**
- * Reserves sends through any number of senders, each named once, in its own transaction. All senders
- * `on_demand` at full rate need only one query.
+ * Reserves sends through any number of senders, each named once, in its own transaction. All senders `on_demand` at
+ * full rate need only one query.
  * @returns a reservation for each, in the order given.
  */
 export async function reserveSends(database: Database, wanted: readonly Wanted[], horizon: number) {
@@ -220,8 +213,8 @@ async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, R
 export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null, deferrals: null }
 
 /**
- * Halves the rate after the provider reported that it is too fast. Several calls within a second count once.
- * So do rejections of sends that were released before the last halving. Pure.
+ * Halves the rate after the provider reported that it is too fast. Several calls within a second count once, and so
+ * do sends that were released before the last halving.
  * @param since when the rejected send was released.
  * @returns `isNews` if this starts a slow period. The timeline records its start only.
  */

@@ -1,8 +1,7 @@
 /**
- * Pauses senders if a report shows that the provider has stopped a number or account. Failures of sends are
- * handled in circuit-breaker.ts. A pause starts at the time of the event, so that an old or repeated report
- * has no effect. A longer pause stays. Only our own senders are paused, and their timelines record it. Runs
- * last in the caller's transaction, because sends wait for these rows. Times are the database's.
+ * Pauses senders if a report shows that the provider has stopped a number or account. A pause starts at the time of
+ * the event, so that an old or repeated report has no effect. A longer pause stays. Runs last in the caller's
+ * transaction, because sends wait for these rows.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
@@ -10,7 +9,7 @@ import { APPLIED, type EventResult, ignored } from '../reports/event-result.ts'
 import { insertSenderEvents } from './events.sql.ts'
 import { extendPauses } from './senders.sql.ts'
 
-/** Nothing goes through a sender for `seconds` from `occurred_at`. */
+/** Pauses the sender for `seconds` from `occurred_at`. */
 type ReportedPause = { sender: string; seconds: number; reason: string; occurred_at: Date }
 
 const beginOf = ({ occurred_at }: ReportedPause, now: Date): Date => (occurred_at < now ? occurred_at : now)

@@ -1,7 +1,4 @@
-/**
- * Checks whether bounces can come back: the DNS records of RETURN_PATH_DOMAIN, and the time of the last
- * report.
- */
+/** Checks whether bounces can come back: the DNS records of RETURN_PATH_DOMAIN, and the time of the last report. */
 import type { DomainLookups } from '../../accounts/domains/dns-lookups.ts'
 import { checkReturnPath, type ReturnPathCheck } from '../../accounts/domains/return-path.ts'
 import type { Tx } from '../../postgres/pool.ts'

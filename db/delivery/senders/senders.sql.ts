@@ -1,4 +1,4 @@
-/** Rows of senders, and the queries over them, which know no clock but the database's. */
+/** Rows of senders. All times are the database's. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, object, string } from 'yup'
 import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
@@ -31,8 +31,8 @@ const senderColumns = sql.fragment`
   key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at, deferrals`
 
 /**
- * Locks the rows of senders in key order until the transaction ends, and returns them with the database's
- * time after the lock. Missing rows are created with the full rate.
+ * Locks the rows of senders in key order, and returns them with the database's time after the lock. Missing rows are
+ * created with the full rate.
  */
 export async function lockSenders(
   tx: Tx,
@@ -66,16 +66,12 @@ const numberName = sql.fragment`(
 const namedRow = timedRow.concat(row({ name: string().nullable() }))
 export type NamedSender = InferType<typeof namedRow>
 
-/**
- * Ends a sender's pause and resets its failures. Its rate doesn't change.
- * @returns the row, or null if it doesn't exist.
- */
+/** Ends a sender's pause and resets its failures. @returns the row, or null if it doesn't exist. */
 export const endPause = (tx: Tx, key: string) =>
   tx.maybeOne(sql.type(namedRow)`
     update senders s set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
     where key = ${key} returning ${senderColumns}, ${numberName} as name, service_time() as now`)
 
-/** A sender's row, as its pace is kept in memory. */
 export type CachedSender = {
   key: string
   rate: number
@@ -142,7 +138,6 @@ export type SenderPause = InferType<typeof pausedRow>
 
 /** Selects pauses. Without a field, all. */
 type Asked = {
-  /** The sender of this key. */
   key?: string | undefined
   /** Only this WhatsApp number. Null: the default one. */
   number?: string | null | undefined

@@ -1,6 +1,5 @@
 /**
- * Shows senders to operators, and ends their pauses (DECISIONS: Requeue). The list shows why each sender is
- * stopped, and its latest events. After a resume, sending starts immediately.
+ * Shows senders to operators, and ends their pauses (DECISIONS: Requeue). After a resume, sending starts immediately.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -22,7 +21,7 @@ export type ShownSender = {
   rate: number
   paused_until: string | null
   reason: string | null
-  /** How often in a row nothing could be sent, and since when that is known. */
+  /** The number of failures in a row, and since when. */
   troubles: number
   troubled_at: string | null
   /** Newest first. */
@@ -47,10 +46,7 @@ function shown(row: NamedSender): Omit<ShownSender, 'events'> {
   }
 }
 
-/**
- * Lists all our senders that were ever limited, slowed or paused. Excludes teams' own servers
- * (db/messages/webhooks).
- */
+/** Lists all our senders that were ever limited, slowed or paused. Excludes teams' own servers. */
 export async function listSenders(tx: Tx): Promise<ShownSender[]> {
   const events = Map.groupBy(await senderEvents(tx, MAX_EVENTS), ({ sender }) => sender)
   return (await ownSenders(tx)).map((row) => ({

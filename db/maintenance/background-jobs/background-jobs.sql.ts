@@ -26,7 +26,6 @@ type NewBackgroundJob = Pick<BackgroundJobRow, 'id' | 'team_id' | 'kind' | 'begu
   given: object
 }
 
-/** Stores a job that is to be done. */
 export const insertBackgroundJob = (tx: Tx, job: NewBackgroundJob, now: Date) =>
   tx.query(sql.type(object())`
     insert into background_jobs (id, team_id, kind, given, total, begun_by, begun_at, progressed_at)
@@ -49,9 +48,7 @@ export type BackgroundJobStep<C extends object = object, R extends object = obje
   result: R
 }
 
-/**
- * Stores the result of a slice. The last one deletes the parameters, because they may contain personal data.
- */
+/** Stores the result of a slice. The last one deletes the parameters, because they may contain personal data. */
 export async function advanceBackgroundJob(tx: Tx, id: string, step: BackgroundJobStep, now: Date) {
   const over = step.cursor === null
   return tx.one(sql.type(backgroundJobRow)`
@@ -69,30 +66,23 @@ export const failBackgroundJob = (tx: Tx, id: string, fault: string, now: Date) 
       finished_at = ${sql.timestamp(now)}
     where id = ${id} and finished_at is null`)
 
-/**
- * Returns a job, or null.
- * @param team its team. Null: any, for operators.
- */
+/** @param team its team. Null: any, for operators. */
 export const backgroundJobById = (tx: Tx, team: string | null, id: string) =>
   tx.maybeOne(sql.type(backgroundJobRow)`
     select ${columns} from background_jobs where id = ${id} and (${team}::uuid is null or team_id = ${team})`)
 
-/**
- * Lists jobs, newest first.
- * @param team only this team. Null: all, for operators.
- */
+/** Lists jobs, newest first. @param team only this team. Null: all, for operators. */
 export async function latestBackgroundJobs(tx: Tx, team: string | null, limit: number) {
   const own = allOf(team !== null && sql.fragment`team_id = ${team}`)
   return tx.any(sql.type(backgroundJobRow)`
     select ${columns} from background_jobs where ${own} order by id desc limit ${limit}`)
 }
 
-/** The newest job of a kind. Null without one. */
 export const latestOfKind = (tx: Tx, kind: string) =>
   tx.maybeOne(sql.type(backgroundJobRow)`
     select ${columns} from background_jobs where kind = ${kind} order by id desc limit 1`)
 
-/** Unfinished ones that have not moved since `before` and have no job in the queue. */
+/** Returns unfinished jobs that have not progressed since `before` and aren't in the queue. */
 export const lostBackgroundJobs = (tx: Tx, before: Date, limit: number) =>
   tx.anyFirst(sql.type(idRow)`
     select id from background_jobs b where finished_at is null and progressed_at < ${sql.timestamp(before)}

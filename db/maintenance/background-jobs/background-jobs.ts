@@ -1,8 +1,7 @@
 /**
- * Background jobs run in slices: the first one in the process that starts the job, the rest in workers, or
- * all of them in the CLI. Each slice is a transaction with its cursor, so that a crash neither repeats nor
- * skips anything. The last slice writes the audit entry. Jobs of a kind that only a newer version knows don't
- * change. The kinds are in kinds.ts.
+ * Background jobs run in slices: the first one in the process that starts the job, the rest in workers, or all of
+ * them in the CLI. Each slice is a transaction with its cursor, so that a crash neither repeats nor skips anything.
+ * The last slice writes the audit entry. Jobs of a kind that only a newer version knows don't change.
  */
 import { type Actor, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
@@ -21,7 +20,6 @@ import { type BackgroundJobKind, type Given, isKnownKind, KINDS } from './kinds.
 
 type BackgroundJobDeps = BackgroundJobTools & { database: Database }
 
-/** A job to start. */
 export type Wanted = { [K in BackgroundJobKind]: { kind: K; given: Given<K> } }[BackgroundJobKind] & {
   team_id: string | null
   actor: Actor
@@ -62,8 +60,7 @@ async function slice(
 
 /**
  * Starts a job and runs its first slice. Workers run the rest.
- * @returns the job, finished if it was small.
- * @throws RequestError if it can't be started.
+ * @returns the job, finished if it was small. @throws RequestError if it can't be started.
  */
 export async function beginBackgroundJob(
   { database, ...tools }: BackgroundJobDeps,
@@ -113,8 +110,8 @@ const remainingAfter = (job: BackgroundJobRow | null | 'of_newer'): Remaining =>
 }
 
 /**
- * Runs the next slice of a job in its own transaction, with `after` in it. A RequestError ends the job with
- * its message.
+ * Runs the next slice of a job in its own transaction, with `after` in it. A RequestError ends the job with its
+ * message.
  */
 export async function continueBackgroundJob(
   { database, ...tools }: BackgroundJobDeps,
@@ -133,9 +130,8 @@ export async function continueBackgroundJob(
 }
 
 /**
- * Starts a job and runs all of it here. If this process dies, the sweep lets workers do the rest.
- * @returns the result.
- * @throws RequestError if it can't be done.
+ * Starts a job and runs all of it here. If this process dies, workers do the rest.
+ * @returns the result. @throws RequestError if it can't be done.
  */
 export async function runBackgroundJob<R extends object>(
   deps: BackgroundJobDeps,

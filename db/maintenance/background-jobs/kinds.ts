@@ -51,10 +51,7 @@ import {
 type Changed = { changed: number }
 type Batch<C> = Changed & { cursor: C | null; checked: number }
 
-/**
- * A bulk action on a team's messages in batches.
- * @param nouns the unit in the audit log.
- */
+/** A bulk action on a team's messages in batches. @param nouns the unit in the audit log. */
 const batchwise = <G extends { words: string }, C extends object>(
   nouns: string,
   reads: { given: Reader<G>; cursor: Reader<C> },
@@ -96,7 +93,6 @@ const requeueingEmails = batchwise(
   },
 )
 
-/** Requeues webhooks by a filter. */
 const requeueingWebhooks = batchwise(
   `${WEBHOOK.noun}s`,
   { given: readPickedWebhooks, cursor: readAfter },

@@ -1,7 +1,7 @@
 /**
- * Reads what background jobs store: inputs, cursors and results. Another version may have stored them. Unknown
- * fields are ignored, so a changed meaning needs a new kind. An unknown field of a filter might select fewer
- * rows, so such a job is left to newer versions.
+ * Reads what background jobs store: inputs, cursors and results, perhaps of another version. Unknown fields are
+ * ignored, so a changed meaning needs a new kind. An unknown field of a filter might select fewer rows, so such a job
+ * is left to newer versions.
  */
 import { type AnySchema, array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { CAUSES } from '../../audience/contacts/effect.ts'

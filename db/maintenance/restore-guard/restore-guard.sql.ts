@@ -1,6 +1,6 @@
 /**
- * The row that identifies the original database, and the heartbeats of processes, which distinguish a
- * failover from a copy (DECISIONS: A restored copy). restore-guard.ts decides.
+ * The row that identifies the original database, and the heartbeats of processes, which distinguish a failover from a
+ * copy (DECISIONS: A restored copy).
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
@@ -30,9 +30,8 @@ export type HeartbeatResult = InferType<typeof lookRow>
 type Mark = { process: string; last: number | null; next: number }
 
 /**
- * Writes a process's next mark, unless its last one is missing. If the response is lost, a repetition must
- * find it missing again.
- * @param last null for a process without a mark.
+ * Writes a process's next heartbeat, unless its last one is missing. If the response is lost, a repetition must find
+ * it missing again. @param last null for a process without one.
  */
 export async function writeHeartbeat(tx: Tx, { process, last, next }: Mark) {
   const written =
@@ -53,7 +52,7 @@ export async function writeHeartbeat(tx: Tx, { process, last, next }: Mark) {
 export const deleteHeartbeat = (tx: Tx, process: string) =>
   tx.query(sql.type(object())`delete from process_marks where process = ${process}`)
 
-/** Deletes the marks of processes that were killed days ago. */
+/** Deletes the heartbeats of processes that were killed days ago. */
 export const deleteOldMarks = (tx: Tx, days: number) =>
   tx.query(sql.type(object())`
     delete from process_marks where at < now() - make_interval(days => ${days})`)
@@ -67,7 +66,7 @@ export const claimAsOriginal = (tx: Tx, id: string) =>
 
 const lockedRow = row({ home_id: string(), is_home: boolean() })
 
-/** Locks the identity until the transaction ends, and returns it. Null before any process has started. */
+/** Locks and returns the identity. Null before any process has started. */
 export const lockIdentity = (tx: Tx) =>
   tx.maybeOne(sql.type(lockedRow)`
     select id as home_id, is_at_home() as is_home from database_home for update`)
@@ -78,10 +77,7 @@ export const claimDatabase = (tx: Tx, id: string, how: 'continued' | 'restored')
     update database_home
     set id = ${id}, place = database_place(), timeline = database_timeline(), how = ${how}, decided_at = now()`)
 
-/**
- * Writes some hundred kilobytes to disk, with a sort that exceeds its memory.
- * @throws the server's disk_full if the disk is full.
- */
+/** Writes some hundred kilobytes to disk, with a sort that exceeds its memory. @throws the server's disk_full */
 export const writeToDisk = (database: Database): Promise<unknown> =>
   database.transaction(async (tx) => {
     await tx.query(sql.unsafe`set local work_mem = '64kB'`)

@@ -1,9 +1,8 @@
 /**
  * Checks every second whether this is still the database that the process started with. Each process writes
- * heartbeats and remembers its last one. After a failover, the heartbeats exist: a process that finds its own
- * decides that nothing is paused. If none does, or a heartbeat is missing, the database is a copy, and its
- * deliveries are paused. A process that started on a copy never mistakes it for a failover. Nothing is sent
- * before the decision (is_at_home() in each claim). DECISIONS: A restored copy.
+ * heartbeats and remembers its last one. After a failover, the heartbeats exist: a process that finds its own decides
+ * that nothing is paused. If none does, or a heartbeat is missing, the database is a copy, and its deliveries are
+ * paused. Nothing is sent before the decision (is_at_home() in each claim). DECISIONS: A restored copy.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -29,21 +28,17 @@ import { stopCopy } from './restored.ts'
 type GuardTimes = {
   /** The heartbeat interval. A process can't notice the loss of less than that. */
   every: number
-  /**
-   * How long to wait before deciding a failover, so that a process whose heartbeat is missing can object
-   * first.
-   */
+  /** How long to wait before deciding a failover, so that a process whose heartbeat is missing can object first. */
   hold: number
   /**
-   * The time until it counts as a copy that no process has claimed. Living processes find the new server
-   * within 20 s.
+   * The time until it counts as a copy that no process has claimed. Living processes find the new server within 20 s.
    */
   patience: number
 }
 
 const TIMES: GuardTimes = { every: 1_000, hold: 3_000, patience: 30_000 }
 
-/** A missing mark isn't evidence of a copy if it is older than this many days. Marks are stored longer. */
+/** A missing heartbeat isn't evidence of a copy if it is older than this many days. */
 const MARK_IS_EVIDENCE_DAYS = 1
 const MARKS_KEPT_DAYS = 2
 
@@ -102,8 +97,8 @@ const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
 type WatchDeps = { database: Database; log: Log }
 
 /**
- * Checks once per call. The returned function reports whether it has paused a copy.
- * @param clock is set with each check.
+ * Checks once per call. The returned function reports whether it has paused a copy. @param clock is set with each
+ * check.
  */
 function createWatch(
   { database, log, clock }: WatchDeps & { clock: ServiceClock },
@@ -145,10 +140,10 @@ function createWatch(
   }
 }
 
-/** How many looks come between two writes to disk. */
+/** How many checks come between two writes to disk. */
 const LOOKS_PER_WRITE = 5
 
-/** Notices a full disk. A mark fits into the space of the one before, so that a larger write is needed. */
+/** Detects a full disk. A heartbeat fits into the space of the previous one, so a larger write is needed. */
 function createDiskCheck({ database, log }: Pick<WatchDeps, 'database' | 'log'>) {
   let fault: string | null = null
   let looks = 0
@@ -174,8 +169,7 @@ function createDiskCheck({ database, log }: Pick<WatchDeps, 'database' | 'log'>)
 
 /**
  * Watches the database while the process lives. Resolves after the first check.
- * @returns the database's time, continued since the last check, whether its disk is full, and a function to
- * stop.
+ * @returns the database's time, continued since the last check, whether its disk is full, and a function to stop.
  */
 export async function watchDatabase(deps: WatchDeps, times: GuardTimes = TIMES) {
   const { database, log } = deps

@@ -1,6 +1,6 @@
 /**
  * Pauses a restored copy of the database, and resumes all of it with one action (DECISIONS: A restored copy).
- * Anything paused before the copy was made stays paused. restore-guard.ts recognizes a copy.
+ * Anything paused before the copy was made stays paused.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { pauseUnderWay, resumeRestoredBroadcasts } from '../../messages/broadcasts/restored.ts'

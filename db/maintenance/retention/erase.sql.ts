@@ -14,8 +14,8 @@ import {
 } from './person.sql.ts'
 
 /**
- * Locks the states of these emails in ID order, and returns those that exist. Reads them after locking,
- * because another erasure may have changed them while this one waited.
+ * Locks the states of these emails in ID order, and returns those that exist. Reads them after locking, because
+ * another erasure may have changed them.
  */
 export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')
@@ -27,14 +27,12 @@ export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly s
 }
 
 /**
- * An email after an erasure. `to`: its recipients. `empty`: its content is purged. `redact_all`: all of its
- * events are redacted, not only the ones with the name.
+ * An email after an erasure. `to`: its recipients. `empty`: its content is purged. `redact_all`: all of its events
+ * are redacted, not only the ones with the name.
  */
 export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; redact_all: boolean }
 
-/**
- * Rewrites emails without the erased recipient, and their events without the address that `pattern` matches.
- */
+/** Rewrites emails without the erased recipient, and their events without the address that `pattern` matches. */
 export async function rewriteEmails(tx: Tx, teamId: string, emails: readonly ErasedEmail[], pattern: string) {
   await tx.query(sql.type(object())`
     with n as materialized (
@@ -68,7 +66,7 @@ export async function rewriteEmails(tx: Tx, teamId: string, emails: readonly Era
       n.redact_all or ${isEventNaming(pattern)})`)
 }
 
-/** Takes the address that `pattern` finds out of the key, the tags and the reply address of these emails. */
+/** Removes the address that `pattern` matches from the key, tags and reply address of these emails. */
 export const rewriteNames = (tx: Tx, teamId: string, ids: readonly string[], pattern: string) =>
   tx.query(sql.type(object())`
     update accepted_emails e set
@@ -98,7 +96,7 @@ export async function deleteWebhooksAbout(
   if (gone.length > 0) await deleteTriesOf(tx, teamId, gone)
 }
 
-/** A stretch of rows in the order of their ids. */
+/** A range of rows in ID order. */
 type IdRange = { after: string; length: number }
 
 const stretchRow = row({ last: string().nullable(), checked: number(), gone: array(string()) })

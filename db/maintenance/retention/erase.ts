@@ -1,9 +1,9 @@
 /**
- * Erases an address from a team in slices (maintenance/background-jobs): the contact, the recipient in emails
- * and events, content sent only to that address with its files, raw reports that name it, and webhooks about
- * it. Locks the account, then emails, then contacts. Can be repeated, also after a crash. A keyed hash of an
- * address that unsubscribed, bounced, complained or left topics stays (erased.ts). A waiting email to that
- * address only is deleted and refunded to the quota, and so is a waiting broadcast test that shows the contact.
+ * Erases an address from a team in slices (maintenance/background-jobs): the contact, the recipient in emails and
+ * events, content sent only to that address with its files, raw reports that name it, and webhooks about it. Can be
+ * repeated, also after a crash. A keyed hash of an address that unsubscribed, bounced, complained or left topics
+ * stays (erased.ts). A waiting email to that address only is deleted and refunded to the quota, and so is a waiting
+ * broadcast test that shows the contact.
  */
 import { NIL } from 'uuid'
 import { lockAccount } from '../../accounts/teams/limits.ts'
@@ -37,7 +37,7 @@ import {
 import { emailsTo, type FoundEmail, testsShowing } from './person.sql.ts'
 import { type ErasedPerson, isPerson, isSoleRecipient, namedIn, personOf } from './person.ts'
 
-/** How many emails one transaction changes, and how many reports one statement looks at. */
+/** The emails per transaction, and the reports per statement. */
 const ERASE_BATCH = 500
 
 export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted: number; reports: number }
@@ -74,8 +74,7 @@ async function eraseContact(
 }
 
 /**
- * Returns an email without the erased recipient. Null if it must be deleted, because it waits for no other
- * recipient.
+ * Returns an email without the erased recipient. Null if it must be deleted, because it waits for no other recipient.
  */
 function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity: string): ErasedEmail | null {
   const others = to_emails.filter((recipient) => !isPerson(recipient, identity))
@@ -90,8 +89,8 @@ function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity:
 const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
 
 /**
- * Rewrites emails, and removes the address from failure reasons. A purged email also loses its key, tags and
- * reply address.
+ * Rewrites emails, and removes the address from failure reasons. A purged email also loses its key, tags and reply
+ * address.
  */
 async function rewrite(tx: Tx, { teamId, pattern }: ErasedPerson, emails: readonly ErasedEmail[]) {
   const emptied = idsOf(emails.filter(({ empty }) => empty))
@@ -179,8 +178,8 @@ async function reportsSlice(tx: Tx, { teamId, bytesPattern }: ErasedPerson, afte
 
 /**
  * Erases the next batch of rows about this identity.
- * @param cursor null at first, then the one that the last slice returned.
- * @throws RequestError not_found for the team.
+ * @param cursor null at first, then the one that the last slice returned. @throws RequestError not_found for the
+ * team.
  */
 export async function eraseSlice(
   at: Erasing,

@@ -1,7 +1,4 @@
-/**
- * Queries for the export of the emails to an address, with the events, webhooks, skips and reports that
- * person.sql.ts finds.
- */
+/** Queries for the export of the data that person.sql.ts finds. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -68,10 +65,7 @@ const webhookRow = row({
   recipient: string().nullable(),
 })
 
-/**
- * Returns the webhook messages about these emails or contacts, without their bodies, which name other
- * recipients.
- */
+/** Returns the webhook messages about these emails or contacts, without their bodies, which name other recipients. */
 export const webhooksToShow = (tx: Tx, teamId: string, subjects: readonly string[]) =>
   tx.any(sql.type(webhookRow)`
     select subject_id, event_id, endpoint_id, type, status, created_at, body::json -> 'data' ->> 'recipient' as recipient
@@ -118,8 +112,7 @@ const reportRow = row({ id: string(), provider: string(), received_at: string(),
 const stretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof reportRow>[]>() })
 
 /**
- * Returns the reports in a range that contain the address, without their content, which may name other
- * recipients.
+ * Returns the reports in a range that contain the address, without their content, which may name other recipients.
  */
 export const reportsToShow = (
   tx: Tx,

@@ -1,9 +1,8 @@
 /**
- * Exports a team's stored data about an address, as one JSON value. It finds the same data as an erasure,
- * with person.ts and person.sql.ts. It doesn't reveal other recipients: an email to several contains only the
- * exported address's positions and events, and server responses are redacted. Internal email is listed
- * without its links. The audit log records the export with a hash of the address. Lists are streamed in
- * batches. Changes nothing.
+ * Exports a team's stored data about an address, as one JSON value. It finds the same data as an erasure, with
+ * person.ts and person.sql.ts. It doesn't reveal other recipients: an email to several contains only the exported
+ * address's positions and events, and server responses are redacted. Internal email is listed without its links.
+ * Lists are streamed in batches.
  */
 import { NIL } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -35,9 +34,7 @@ const EXPORT_BATCH = 200
 
 type Finding = { tx: Tx; person: ErasedPerson }
 
-/**
- * Text that can contain an address, between delimiters. A single character class, so that matching is linear.
- */
+/** Text that can contain an address, between delimiters. A single character class, so that matching is linear. */
 const WORDS = /[^\s<>()[\]{},;:"'=]+/g
 
 const withoutFullStops = (word: string): string => {
@@ -73,7 +70,6 @@ const shownWebhooks = (all: Webhooks, { identity }: ErasedPerson) =>
     return { ...message, type: own ? type : null }
   })
 
-/** Those of one subject. */
 const webhooksOf = (all: Webhooks, id: string, person: ErasedPerson) =>
   shownWebhooks(
     all.filter(({ subject_id }) => subject_id === id),
@@ -175,7 +171,6 @@ async function* suppressions({ tx, person }: Finding) {
   if (found) yield { ...shownSuppression(found), response: withoutOthers(found.response, person) }
 }
 
-/** In the order in which they are shown. */
 const LISTS = Object.entries<(at: Finding) => AsyncGenerator<object>>({
   emails,
   tests,
@@ -185,7 +180,7 @@ const LISTS = Object.entries<(at: Finding) => AsyncGenerator<object>>({
   reports,
 })
 
-/** The contact with its left topics, suppression and webhooks. Null if it doesn't exist. */
+/** Returns the contact with its left topics, suppression and webhooks, or null. */
 async function contactOf({ tx, person }: Finding) {
   const { teamId, identity } = person
   if (!(await contactByIdentity(tx, teamId, identity))) return null
@@ -207,10 +202,7 @@ async function noteExport({ database, now, actor, secrets }: Exporting, { teamId
   await record({ tx: database, now, actor }, { team_id: teamId, action: 'contact.export', subject })
 }
 
-/**
- * Returns the complete export.
- * @throws RequestError not_found for the team; contact_not_found if nothing is stored.
- */
+/** @throws RequestError not_found for the team; contact_not_found if nothing is stored. */
 export async function exportPerson(at: Exporting, teamId: string, identity: string) {
   const finding = { tx: at.database, person: personOf(teamId, identity) }
   await requireTeam(at.database, teamId)
@@ -222,7 +214,7 @@ export async function exportPerson(at: Exporting, teamId: string, identity: stri
   return { email: identity, exported_at: at.now.toISOString(), contact, ...Object.fromEntries(lists) }
 }
 
-/** The same as text, piece by piece, for a contact that there is. @throws RequestError contact_not_found. */
+/** Returns the same as text in pieces, for an existing contact. @throws RequestError contact_not_found. */
 export async function exportContact(
   at: Exporting,
   teamId: string,

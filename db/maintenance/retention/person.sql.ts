@@ -20,8 +20,8 @@ const waits = sql.fragment`unfinished or due_at is not null as waits`
 export const foundColumns = sql.fragment`id, to_emails, ${hasCopies}, ${waits}`
 
 /**
- * Returns the team's emails to one of these identities, in ID order, up to a limit. Uses the recipients'
- * index only: with the team in the condition, the planner scans everything that a large team has sent.
+ * Returns the team's emails to one of these identities, in ID order, up to a limit. Uses the recipients' index only:
+ * with the team, the planner scans everything that a large team has sent.
  */
 export const emailsTo = (
   tx: Tx,
@@ -40,7 +40,7 @@ export const emailsTo = (
       where team_id = ${teamId} and id = e.id offset 0) s
     order by e.id`)
 
-/** The ids of tests of broadcasts that show the contact of this identity, up to a limit. */
+/** Returns the IDs of broadcast tests that show the contact of this identity, up to a limit. */
 export const testsShowing = (
   tx: Tx,
   teamId: string,
@@ -61,8 +61,7 @@ export const isAbout = (teamId: string, subjects: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and subject_id = any(${sql.array(subjects, 'uuid')})`
 
 /**
- * True if a webhook message `w` is about a deleted email or contact and contains the address that `pattern`
- * matches. Without its subject, it can only be found by the address.
+ * True if a webhook message `w` is about a deleted email or contact and contains the address that `pattern` matches.
  */
 export const isAboutDeleted = (pattern: string) => {
   const data = sql.fragment`(w.body::json -> 'data')`
@@ -80,9 +79,6 @@ export const isAboutDeleted = (pattern: string) => {
 export const matchesSkip = (teamId: string, spellings: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and lower(email) = any(${sql.array(spellings, 'text')})`
 
-/**
- * True if a settled report is only about this team, and its content contains the address that `pattern`
- * matches.
- */
+/** True if a settled report is only about this team, and its content contains the address that `pattern` matches. */
 export const isReportNaming = (teamId: string, pattern: string) => sql.fragment`
   state <> 'pending' and team_ids = ${sql.array([teamId], 'uuid')} and lower(encode(body, 'escape')) ~ ${pattern}`

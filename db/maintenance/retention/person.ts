@@ -15,7 +15,7 @@ export type ErasedPerson = {
   bytesPattern: string
 }
 
-/** An identity as it may be written: with its domain in ASCII form, or in letters. */
+/** Returns the spellings of an identity: with its domain in ASCII form, or in letters. */
 function spellingsOf(identity: string): string[] {
   const at = identity.lastIndexOf('@')
   const inLetters = `${identity.slice(0, at + 1)}${domainToUnicode(identity.slice(at + 1))}`
@@ -31,9 +31,8 @@ const escapedBytes = (text: string): string =>
     .join('')
 
 /**
- * Matches one of these addresses, but not a part of a longer one. A preceding apostrophe is a quotation mark,
- * unless a letter precedes it, because o'neil isn't neil. A preceding escape, such as JSON's \\n, isn't part
- * of it.
+ * Matches one of these addresses, but not a part of a longer one. A preceding apostrophe is a quotation mark, unless
+ * a letter precedes it, because o'neil isn't neil. A preceding escape, such as JSON's \ , isn't part of it.
  */
 const wholeAddress = (spellings: readonly string[]): string =>
   `(?:(?<![a-z0-9_.+-])(?<![a-z0-9]')|(?<=\\\\(?:[nrt]|[0-7]{3})))(?:${spellings.map(literally).join('|')})(?![a-z0-9_-])(?!\\.[a-z0-9_-])`

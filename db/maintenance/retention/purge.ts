@@ -1,8 +1,7 @@
 /**
  * Deletes data after its retention period: a message's events, body and row, sender events, and daily stats.
- * Scheduled messages age from their scheduled time. Works in small batches, each in its own statement or
- * short transaction, with pauses in between. Never deletes undelivered messages and their events, or rows of
- * the team's current period, whose count is the quota.
+ * Scheduled messages age from their scheduled time. Works in small batches with pauses in between. Never deletes
+ * undelivered messages and their events, or rows of the team's current period, whose count is the quota.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NIL } from 'uuid'
@@ -59,20 +58,20 @@ const DAY = 86_400_000
 /** Rows of one statement, and the pause after it in milliseconds. */
 const PURGE_BATCH = 1_000
 const BATCH_PAUSE_MS = 20
-/** How long to look again for bodies that could not be emptied in time (just locked, or still waiting). */
+/** How long bodies that could not be purged in time (locked, or still waiting) are checked again. */
 const SECOND_LOOK = 7 * DAY
 
-/** Teams of one look, which is one statement. */
+/** Teams per statement. */
 const TEAMS_BATCH = 1_000
 
-/** Does this with one after the other. @returns how much was done in all. */
+/** Runs `work` for each item in sequence. @returns the sum of the results. */
 async function sumOf<T>(items: readonly T[], work: (item: T) => Promise<number>): Promise<number> {
   let total = 0
   for (const item of items) total += await work(item)
   return total
 }
 
-/** Goes through rows batch by batch. @returns how many there were. */
+/** Processes rows in batches. @returns how many there were. */
 async function inBatches(work: (batch: RetentionBatch) => Promise<BatchEnd | Emptied>, span: Span) {
   let total = 0
   for (let after = span.from; ; ) {
@@ -85,7 +84,7 @@ async function inBatches(work: (batch: RetentionBatch) => Promise<BatchEnd | Emp
   }
 }
 
-/** Goes through the rows of each team that has any: a hundred thousand that have none are a hundred statements. */
+/** Processes the rows of each team that has any. A hundred thousand teams without rows are a hundred statements. */
 async function inTeams(
   database: Database,
   kept: Kept,
@@ -111,9 +110,9 @@ const allBefore = (until: Date): Span => ({ from: NIL, before: firstIdAt(until),
 
 type Window = { from: Date; until: Date }
 
-/** How many emails of a page of the table are emptied by each of a batch's statements. */
+/** How many emails of a page of the table each of a batch's statements purges. */
 const OF_A_PAGE = [1, 4, PURGE_BATCH]
-/** How long a stretch of emails is looked through, in milliseconds, and how much time it spans at first. */
+/** The target time for reading a range of emails, in milliseconds, and the length of the first range. */
 const STRETCH_MS = 300
 const FIRST_STRETCH = 60_000
 
@@ -201,7 +200,7 @@ const deleteOldEvents = (database: Database, until: Date): Promise<number> =>
     ),
   )
 
-/** For how many days webhooks are kept that were delivered, or that failed and can be replayed. */
+/** How many days webhooks are kept that were delivered, or that failed and can be replayed. */
 const WEBHOOK_DAYS = [
   ['delivered', 3],
   ['failed', 30],

@@ -1,7 +1,6 @@
 /**
- * Deletes expired data: events, bodies and rows of messages, in small batches per team, and sender events.
- * Rows locked by others are skipped. Rows and events of undelivered messages are kept. Rows of the team's
- * current period are also kept.
+ * Deletes expired data in small batches per team. Rows locked by others are skipped. Rows and events of undelivered
+ * messages, and rows of the team's current period, are kept.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
@@ -13,8 +12,8 @@ import { row, rowsOf } from '../../postgres/rows.ts'
 import { keepStats } from '../../stats/daily/broadcasts.sql.ts'
 
 /**
- * Selects rows of a team with IDs between `after` and `before`, up to a limit. `until`: the time of `before`.
- * A message scheduled for later is younger than its ID.
+ * Selects rows of a team with IDs between `after` and `before`, up to a limit. `until`: the time of `before`. A
+ * message scheduled for later is younger than its ID.
  */
 export type RetentionBatch = { after: string; before: string; until: Date; limit: number }
 
@@ -37,13 +36,13 @@ export const requestsOf = ({ requests }: Shared): Kept => byId(requests.rows)
 /** IDs from `from` to before `before`, whose time is `until`. */
 export type Span = { from: string; before: string; until: Date }
 
-/** Whether a message is delivered, or over, and its time before `until`: its age counts from there. */
+/** True if a message is finished, and its scheduled or acceptance time is before `until`. */
 const isOver = ({ until }: Pick<RetentionBatch, 'until'>) => sql.fragment`
   (not unfinished and due_at is null and coalesce(scheduled_at < ${sql.timestamp(until)}, true))`
 
 const teamRow = row({ id: string(), has_some: boolean() })
 
-/** The teams that follow `after`, in order, and whether each has any such rows: one look-up a team. */
+/** Returns the teams after `after`, in order, and whether each has any such rows, with one look-up per team. */
 export const teamsAndWhetherTheyHave = (
   tx: Tx,
   { rows, key }: Kept,
@@ -58,8 +57,8 @@ export const teamsAndWhetherTheyHave = (
     order by t.id`)
 
 /**
- * Deletes a batch of events, by the IDs of their messages. Events of unfinished messages stay: for example, a
- * failure event keeps a message from being sent again.
+ * Deletes a batch of events, by the IDs of their messages. Events of unfinished messages stay: for example, a failure
+ * event keeps a message from being sent again.
  */
 export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, batch: RetentionBatch) {
   const { rows, events, message } = channel
@@ -100,10 +99,7 @@ const deleteWithEvents = (
     )${also}
     select count(*) as found, max(id::text) as last from old`)
 
-/**
- * Deletes a batch of messages with their events. The last message also deletes its request, which frees the
- * key. The daily stats lose them.
- */
+/** Deletes a batch of messages with their events. The last message also deletes its request, which frees the key. */
 export function deleteMessages(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const { rows: messages, requests } = channel
   const { rows, named_by } = requests
@@ -145,10 +141,10 @@ export function deleteWebhooks(
 }
 
 const emptiedRow = batchRow.concat(row({ done: number() }))
-/** `done`: how many were purged. Others may have locked some of those found. */
+/** `done`: how many were purged. Others may have locked the rest. */
 export type Emptied = InferType<typeof emptiedRow>
 
-/** Whether an email `e` has something that is emptied: raw html and text, variables, custom headers. */
+/** True if an email `e` has content to purge: raw HTML and text, variables, custom headers. */
 const hasBody = sql.fragment`
   (e.html <> '' or e.body_text <> '' or e.variables::text <> '{}' or e.headers is not null)`
 
@@ -162,10 +158,10 @@ const emptying = sql.fragment`
   from old where e.team_id = old.team_id and e.id = old.id`
 
 /**
- * Purges a batch of unscheduled emails of all teams, in storage order. At most `most` per table page, largest
- * first: the page is full, so that new versions go to other pages and into every index. Later statements use
- * the freed space. Of 500,000 emails, 86 % stayed on their page. In plain batches by ID, 4 % did, the indexes
- * grew by 56 %, the WAL was 1.8 times and the time 2.1 times as much.
+ * Purges a batch of unscheduled emails of all teams, in storage order. At most `most` per table page, largest first:
+ * the page is full, so that new versions go to other pages and into every index. Later statements use the freed
+ * space. Of 500,000 emails, 86 % stayed on their page. In plain batches by ID, 4 % did, the indexes grew by 56 %, the
+ * WAL was 1.8 times and the time 2.1 times as much.
  */
 export const emptyEmails = (tx: Tx, batch: Omit<RetentionBatch, 'until'>, most: number) =>
   tx.one(sql.type(emptiedRow)`
@@ -290,7 +286,7 @@ export const deleteSenderEvents = (tx: Tx, { before, limit }: RetentionBatch) =>
 
 const markRow = row({ done_until: string() })
 
-/** Until when bodies have been emptied; null at the first time. */
+/** Returns the time until which bodies have been purged, or null. */
 export async function emptiedUntil(tx: Tx): Promise<Date | null> {
   const until = await tx.maybeOneFirst(sql.type(markRow)`select done_until from upkeep where kind = 'bodies'`)
   return until === null ? null : new Date(until)

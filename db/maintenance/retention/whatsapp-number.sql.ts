@@ -48,8 +48,8 @@ export const lockMessagesToNumber = (tx: Tx, teamId: string, numbers: readonly s
     where team_id = ${teamId} and ${isTo(numbers)} order by id for update`)
 
 /**
- * Removes the number and the content from messages, unless others still wait for the same content. Meta's IDs
- * are removed because they contain the number.
+ * Removes the number and the content from messages, unless others still wait for the same content. Meta's IDs are
+ * removed because they contain the number.
  */
 export async function rewriteMessages(tx: Tx, teamId: string, ids: readonly string[], placeholder: string) {
   const these = sql.array(ids, 'uuid')
@@ -68,7 +68,7 @@ export async function rewriteMessages(tx: Tx, teamId: string, ids: readonly stri
 
 const removedRow = row({ is_out: boolean() })
 
-/** Takes opt-outs of a number away. @returns whether some of them were in force. */
+/** Deletes opt-outs of a number. @returns true if some of them were in force. */
 export const deleteOptOuts = (tx: Tx, teamId: string, numbers: readonly string[]) =>
   tx.any(sql.type(removedRow)`
     delete from whatsapp_opt_outs where team_id = ${teamId} and ${isTo(numbers)} returning is_out`)

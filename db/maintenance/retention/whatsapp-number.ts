@@ -1,6 +1,6 @@
 /**
- * Exports and erases a team's stored data about a WhatsApp number. A keyed hash of an opt-out stays, so that
- * no marketing is sent to the number again. Waiting messages are deleted and refunded to the quota.
+ * Exports and erases a team's stored data about a WhatsApp number. A keyed hash of an opt-out stays. Waiting messages
+ * are deleted and refunded to the quota.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
@@ -31,7 +31,7 @@ const unknown = (number: string) =>
 
 type Exporting = Omit<By, 'tx'> & { database: Database; secrets: Pick<Secrets, 'sign'> }
 
-/** Everything that is stored of a number. @throws RequestError not_found, contact_not_found */
+/** Exports everything stored about a number. @throws RequestError not_found, contact_not_found */
 export async function exportNumber({ database, secrets, ...by }: Exporting, teamId: string, number: string) {
   const numbers = formsOf(number)
   return database.transaction(async (tx) => {

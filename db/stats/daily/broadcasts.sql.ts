@@ -1,7 +1,6 @@
 /**
- * The stats of broadcasts in broadcast_figures: emails by status and skipped contacts, as sums of deltas.
- * Reads add the deltas that aren't folded yet, so stats are always current. Emails that retention deleted
- * still count. Emails that users deleted don't.
+ * The stats of broadcasts: emails by status and skipped contacts, as sums of deltas. Reads add the deltas that aren't
+ * folded yet. Emails that retention deleted still count. Emails that users deleted don't.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -48,10 +47,7 @@ export const addToBroadcasts = (deltas: FragmentSqlToken) => sql.fragment`
   order by team_id, broadcast_id, status
   on conflict (team_id, broadcast_id, figure) do update set count = f.count + excluded.count`
 
-/**
- * Keeps emails that retention deletes in the stats of their broadcasts. @param gone the emails with their
- * status.
- */
+/** Keeps emails that retention deletes in the stats of their broadcasts. @param gone the emails with their status. */
 export async function keepStats(
   tx: Tx,
   teamId: string,

@@ -1,16 +1,12 @@
-/**
- * Adds deltas to the stats of days, hours and broadcasts and to the counts of topics, one transaction per
- * batch. Sums don't change. It never counts messages.
- */
+/** Adds deltas to the stats of days, hours and broadcasts and to the counts of topics, one transaction per batch. */
 import { foldTopicCounts } from '../../audience/contacts/topic-counts.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { deleteHours, foldDeltas, lockStats } from './stats.sql.ts'
 
 const DAY = 86_400_000
-/** Deltas per transaction. */
 const FOLD_BATCH = 20_000
 
-/** Midnight UTC, this many days ago. */
+/** Returns midnight UTC, this many days ago. */
 export const dayBefore = (now: Date, days: number): Date =>
   new Date(Math.floor(now.getTime() / DAY) * DAY - days * DAY)
 

@@ -1,7 +1,6 @@
 /**
- * Stats of all email of a team by the time it was sent: emails that the relay accepted or rejected, hard
- * bounces, complaints, and emails that weren't sent to a suppressed recipient. Deltas that aren't folded yet,
- * at most a minute old, don't count.
+ * Stats of all email of a team by the time it was sent: emails that the relay accepted or rejected, hard bounces,
+ * complaints, and emails that weren't sent to a suppressed recipient. Deltas that aren't folded yet don't count.
  */
 
 import { sql } from 'slonik'
@@ -10,7 +9,6 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
 import { keysOf } from '../../validation/keys.ts'
 
-/** The channel name of these stats. */
 const SENDING = sql.fragment`'sending'`
 
 const counts = { sent: number(), hard_bounced: number(), complained: number() }
@@ -22,8 +20,8 @@ const sumOf = (status: string) => sql.fragment`
 const sums = sql.fragment`${sumOf('sent')}, ${sumOf('hard_bounced')}, ${sumOf('complained')}`
 
 /**
- * Live teams that sent at least this many emails in the last 24 hours (in full hours) and since their bulk
- * email was last resumed.
+ * Returns live teams that sent at least this many emails in the last 24 hours (in full hours) and since their last
+ * resume.
  */
 export const sendingOfLastDay = (tx: Tx, least: number) =>
   tx.any(sql.type(dayRow)`
@@ -51,8 +49,7 @@ export const TEAM_SORTS = keysOf(SORTS)
 type TeamSort = (typeof TEAM_SORTS)[number]
 
 /**
- * Returns a page of IDs of teams whose names contain `name`, by their rates over the last seven days,
- * starting after `after`.
+ * Returns a page of IDs of teams whose names contain `name`, by their rates over the last seven days, after `after`.
  */
 export async function teamsByShare(
   tx: Tx,

@@ -1,7 +1,6 @@
 /**
- * Stats by day, and by hour for the last two days: accepted messages by status, as sums of deltas. Reads add
- * the deltas that aren't folded yet, so stats are always current. Those of broadcasts are in
- * broadcasts.sql.ts.
+ * Stats by day, and by hour for the last two days: accepted messages by status, as sums of deltas. Reads add the
+ * deltas that aren't folded yet, so stats are always current.
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'

@@ -1,6 +1,6 @@
 /**
- * The metrics of the complete fleet in Prometheus's text format. Every web process returns the same series.
- * Counters never decrease while the database exists. Labels contain no teams, addresses or IDs.
+ * The metrics of the complete fleet in Prometheus's text format. Every web process returns the same series. Counters
+ * never decrease while the database exists.
  */
 import type { ReturnPathCheck } from '../../accounts/domains/return-path.ts'
 import { countBulkPaused } from '../../accounts/teams/reputation.sql.ts'
@@ -69,7 +69,7 @@ type GaugeSamples = Record<keyof typeof GAUGES, readonly Sample[]>
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
 const largestOf = (numbers: readonly number[]): number => Math.max(0, ...numbers)
 
-/** The running versions, each once. A rolling deployment has two for a while. */
+/** Returns the running versions, each once. A rolling deployment has two for a while. */
 const buildSamples = (processes: readonly ProcessRow[]): Sample[] =>
   [
     ...new Set(
@@ -110,9 +110,7 @@ function processSamples(processes: readonly ProcessRow[]) {
 
 const kindOfSender = (key: string): string => key.split(':')[0] ?? ''
 
-/**
- * Groups senders by kind, the prefix of their keys, and by name. The rest of a key can contain a host name.
- */
+/** Groups senders by kind, the prefix of their keys, and by name. The rest of a key can contain a host name. */
 function senderSamples(senders: readonly SenderStats[], processes: readonly ProcessRow[]): Sample[] {
   // A sender that never failed has no row.
   const used = processes.flatMap((process) => Object.values(process.senders))
@@ -154,7 +152,7 @@ const ranked = (teams: readonly SendingOfTeam[], of: 'hard_bounced' | 'complaine
 
 type Looks = { status: QueueLook; replica: Reads; least: number; returnPath: ReturnPathCheck | null }
 
-/** The parts that bounces need to come back, and the age of the last report. */
+/** Returns the parts that bounces need to come back, and the age of the last report. */
 function returnPathSamples(found: ReturnPathCheck | null) {
   if (found === null) return { heliograph_return_path: [], heliograph_report_age_seconds: [] }
   const { domain, mx, spf, last_report_at: last } = found
@@ -262,7 +260,7 @@ function counterLines(rows: readonly CounterRow[]): string[] {
 }
 
 /**
- * Returns all metrics. @param least the minimum number of emails of a ranked team.
+ * @param least the minimum number of emails of a ranked team.
  * @param returnPath whether bounces can come back, or null if unknown.
  */
 export async function exposition(

@@ -1,7 +1,4 @@
-/**
- * Queries on processes and counters, and for the metrics of the fleet. They belong to the operator, not to a
- * team.
- */
+/** Queries on processes and counters, and for the metrics of the fleet. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import { CHANNELS } from '../../channels/channels.sql.ts'
@@ -100,8 +97,7 @@ const senderRow = row({
 export type SenderStats = InferType<typeof senderRow>
 
 /**
- * Returns the state of every sender as 0 or 1: paused, slowed, and full if its own rate limit delays its
- * messages.
+ * Returns the state of every sender as 0 or 1: paused, slowed, and full if its own rate limit delays its messages.
  */
 export const senderStates = (tx: Tx) =>
   tx.any(sql.type(senderRow)`
@@ -121,8 +117,8 @@ export const numberQualities = (tx: Tx) =>
 const queuedRow = row({ channel: string(), age: number(), messages: number() })
 
 /**
- * Counts messages that have waited longer than each of these ages, in ascending seconds. Reads the `most`
- * oldest messages of a channel, so higher ages are counted correctly even if lower ones reach the limit.
+ * Counts messages that have waited longer than each of these ages, in ascending seconds. Reads the `most` oldest
+ * messages of a channel, so higher ages are correct even if lower ones reach the limit.
  */
 export async function queuedByAge(tx: Tx, ages: readonly number[], most: number) {
   const lowest = sql.array(ages, 'float8')
@@ -173,8 +169,8 @@ export const broadcastStates = (tx: Tx) =>
 const reportRow = row({ state: string(), reports: number(), oldest_seconds: number() })
 
 /**
- * Counts unfinished reports, with the age of the oldest of each kind. The condition `state <> 'done'` is that
- * of the index.
+ * Counts unfinished reports, with the age of the oldest of each kind. The index needs the condition `state <>
+ * 'done'`.
  */
 export const openReports = (tx: Tx) =>
   tx.any(sql.type(reportRow)`

@@ -1,7 +1,7 @@
 /**
- * Sends the heartbeat of a process: its state and counter increments, in one statement every few seconds. A
- * process that ends reports the rest first. During a database outage, counts wait in memory. Any web process
- * can therefore report on all processes (exposition.ts, scale.ts).
+ * Sends the heartbeat of a process: its state and counter increments, in one statement every few seconds. During a
+ * database outage, counts wait in memory. Any web process can therefore report on all processes (exposition.ts,
+ * scale.ts).
  */
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'

@@ -1,7 +1,7 @@
 /**
- * The signal for autoscaling: how late the queues are with work that more workers could do, and the
- * recommended number of workers. Reads the database at most once in five seconds. Deferred jobs and jobs that
- * wait for a paused or rate-limited sender don't count, because another worker wouldn't help.
+ * The signal for autoscaling: how late the queues are with work that more workers could do, and the recommended
+ * number of workers. Deferred jobs and jobs that wait for a paused or rate-limited sender don't count, because
+ * another worker wouldn't help.
  */
 import type { Database } from '../../postgres/pool.ts'
 import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
@@ -30,16 +30,12 @@ function isHeld(queue: string, workers: readonly ProcessRow[], states: ReadonlyM
   )
 }
 
-/**
- * True if a worker claims from this queue, or if no worker runs. Otherwise, more workers of the same kind
- * wouldn't help.
- */
+/** True if a worker claims from this queue, or if no worker runs. Otherwise, more workers wouldn't help. */
 const isTaken = (queue: string, workers: readonly ProcessRow[]): boolean =>
   workers.length === 0 || workers.some(({ queues }) => queues.includes(queue))
 
 /**
- * At most doubles the workers, so that a short delay doesn't start a hundred. Scales down only while nothing
- * is late.
+ * At most doubles the workers, so that a short delay doesn't start a hundred. Scales down only while nothing is late.
  */
 function recommended(latency: number, workers: readonly ProcessRow[]): number {
   const now = workers.length

@@ -41,8 +41,7 @@ export async function storeSenderReports(tx: Tx, reports: readonly SenderReport[
 const blamedRow = row({ sender: string(), last_at: string(), response: string() })
 
 /**
- * Returns senders with such bounces of three emails to different domains within an hour, during the last 24
- * hours.
+ * Returns senders with such bounces of three emails to different domains within an hour, during the last 24 hours.
  */
 export const blamedSenders = (tx: Tx) =>
   tx.any(sql.type(blamedRow)`
