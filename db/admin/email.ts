@@ -91,9 +91,9 @@ async function writeAttachment(
 }
 
 /** Searches in parts, each far below the statement timeout. */
-async function find(admin: Admin, filter: EmailFilter, limit: number): Promise<ListedEmail[]> {
+async function find(admin: Admin, filter: EmailFilter, limit: number): Promise<readonly ListedEmail[]> {
   const wanted = { ...filter, whose: 'all' as const, since: EVER, now: await admin.now() }
-  return (await searchEmails(await depsOf(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).emails
+  return (await searchEmails(await depsOf(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).rows
 }
 
 export const verbs: Verbs = (noun) => {

@@ -143,25 +143,29 @@ export type PickedCursor = { after: string }
 const REQUEUE_BATCH = 500
 
 /**
- * Requeues the next batch of a manual selection. @returns how many were checked and requeued.
+ * Finds the next messages of a manual selection, and where to continue.
  * @param find returns the next IDs for a filter of the channel, oldest first. Version 0.1.0 stored `ids` instead.
  */
-export async function requeuePicked(
-  { tx, queue, secrets, channel }: RequeueingMany & { channel: Deliverable },
+export async function pickedMessages(
+  tx: Tx,
+  channel: Deliverable,
   teamId: string,
-  { since, at, until, ...picked }: PickedByPerson,
-  { after }: PickedCursor = { after: NIL },
+  { since, until, ids, status, force }: PickedByPerson,
+  cursor: PickedCursor | null,
   find?: (part: { after: string; until: string; limit: number }) => Promise<readonly string[]>,
-): Promise<{ cursor: PickedCursor | null; checked: number; changed: number }> {
-  const part = { after, until, limit: REQUEUE_BATCH }
-  const ids = await find?.(part)
-  const wanted = { ...picked, ...(ids && { ids }), since: since === undefined ? undefined : new Date(since) }
-  const refs = await requeueableMessages(tx, channel, teamId, wanted, part)
-  const open = { teamId, ids: refs.map(({ id }) => id), force: picked.force }
-  const requeued = await requeueMany({ tx, queue, secrets, now: new Date(at) }, channel, open)
-  const looked = ids ?? open.ids
+): Promise<{ ids: readonly string[]; cursor: PickedCursor | null }> {
+  const part = { after: cursor?.after ?? NIL, until, limit: REQUEUE_BATCH }
+  const found = await find?.(part)
+  const wanted = {
+    ids: found ?? ids,
+    status,
+    since: since === undefined ? undefined : new Date(since),
+    force,
+  }
+  const open = (await requeueableMessages(tx, channel, teamId, wanted, part)).map(({ id }) => id)
+  const looked = found ?? open
   const last = looked.length < REQUEUE_BATCH ? undefined : looked.at(-1)
-  return { cursor: last ? { after: last } : null, checked: refs.length, changed: requeued.length }
+  return { ids: open, cursor: last ? { after: last } : null }
 }
 
 /**

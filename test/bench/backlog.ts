@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { EMAIL } from '../../db/channels/email.sql.ts'
-import { type PickedCursor, requeuePicked } from '../../db/delivery/requeue.ts'
+import { type PickedCursor, pickedMessages, requeueMany } from '../../db/delivery/requeue.ts'
 import { requeueLost } from '../../db/delivery/sweep.ts'
 import { createProducer } from '../../db/queue/producer.ts'
 import type { TestTeam } from '../support/service.ts'
@@ -34,14 +34,18 @@ async function measureRequeue({ database }: Place, { id }: TestTeam): Promise<nu
   const queue = createProducer()
   let changed = 0
   return seconds(async () => {
-    let after: PickedCursor | undefined
+    let cursor: PickedCursor | null = null
     while (changed < REQUEUED) {
-      const batch = await database.transaction((tx) =>
-        requeuePicked({ tx, queue, secrets: null, channel: EMAIL, now: new Date() }, id, picked, after),
-      )
+      const after: PickedCursor | null = cursor
+      const batch = await database.transaction(async (tx) => {
+        const found = await pickedMessages(tx, EMAIL, id, picked, after)
+        const at = { tx, queue, secrets: null, now: new Date() }
+        const requeued = await requeueMany(at, EMAIL, { teamId: id, ids: found.ids, force: false })
+        return { changed: requeued.length, cursor: found.cursor }
+      })
       changed += batch.changed
-      after = batch.cursor ?? undefined
-      if (after === undefined && changed < REQUEUED) throw new Error(`only ${changed} could be requeued`)
+      cursor = batch.cursor
+      if (cursor === null && changed < REQUEUED) throw new Error(`only ${changed} could be requeued`)
     }
   })
 }

@@ -46,7 +46,7 @@ const filter = defineFilter({
 async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Promise<ContactSearch> {
   if (typed === undefined) return {}
   const part = { email: typed }
-  if (isAddressPart(typed) && (await searchContacts(tx, teamId, part, { limit: 1 })).contacts.length > 0)
+  if (isAddressPart(typed) && (await searchContacts(tx, teamId, part, { limit: 1 })).rows.length > 0)
     return part
   return { words: wordsIn(typed) }
 }
@@ -130,10 +130,7 @@ async function readerOf(
 ): Promise<RowReader<ContactRow>> {
   const { q, ...others } = filter.read(query)
   const search = { ...others, ...(await soughtBy(database, team.id, q)) }
-  return async (place) => {
-    const { contacts, reached } = await searchContacts(database, team.id, search, place, how)
-    return { rows: contacts, reached }
-  }
+  return (place) => searchContacts(database, team.id, search, place, how)
 }
 
 const namesOf = (topics: TopicRows) => new Map(topics.map(({ id, name }) => [id, name]))

@@ -41,10 +41,7 @@ const toCells = (request: TeamRequest, names: TemplateNames, named: boolean) => 
 /** @throws RequestError bad_request for an invalid filter. */
 function readerOf(request: TeamRequest, deps: PageDeps): RowReader<ListedEmail> {
   const search = searchOf(request)
-  return async (place) => {
-    const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, search, place)
-    return { rows: emails, reached }
-  }
+  return (place) => searchEmails({ ...deps, tx: deps.database }, search, place)
 }
 
 async function listSection(request: TeamRequest, deps: PageDeps, names: TemplateNames): Promise<Section> {

@@ -67,8 +67,8 @@ async function countAll({ typed, request: { now }, deps }: Search): Promise<Team
       { limit: MAX_COUNTED },
     )
   const exact = 'recipient' in parsed ? await search(parsed) : null
-  const { emails, reached } = exact?.emails.length ? exact : await search({ text: wordsIn(typed).join(' ') })
-  const ids = emails.map(({ team_id }) => team_id)
+  const { rows, reached } = exact?.rows.length ? exact : await search({ text: wordsIn(typed).join(' ') })
+  const ids = rows.map(({ team_id }) => team_id)
   return {
     counts: [
       ...(await contactsOfAll(typed, deps)),
@@ -88,8 +88,8 @@ async function countIn(
   const team = await teamById(deps.database, team_id)
   if (!team) return []
   const asked = { team, typed, request, deps, patience }
-  const { contacts } = await contactsFound(asked)
-  const { emails } = await emailsFound(asked)
+  const { rows: contacts } = await contactsFound(asked)
+  const { rows: emails } = await emailsFound(asked)
   const to = numberIn(typed)
   const sent = await sentToNumbers(deps.database, team_id, to === null ? [] : [to], SHOWN_OF_EACH_KIND)
   const found: [string, number][] = [

@@ -1,11 +1,13 @@
 /** Searches one team, by kind of object, newest first. Searches without an index have a time limit. */
 import { namesOfThings, thingsNamed } from '../../../db/accounts/teams/search-index.sql.ts'
 import type { TeamRow } from '../../../db/accounts/teams/teams.sql.ts'
-import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
+import { type ContactRow, contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
-import { type SearchedContacts, searchContacts } from '../../../db/audience/contacts/search.ts'
-import { type Searched, searchEmails } from '../../../db/messages/emails/search.ts'
+import { searchContacts } from '../../../db/audience/contacts/search.ts'
+import { searchEmails } from '../../../db/messages/emails/search.ts'
+import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
+import type { Searched } from '../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { timeOfId } from '../../../db/validation/ids.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
@@ -62,7 +64,7 @@ export async function emailsFound({
   request: { now },
   deps,
   patience,
-}: TeamSearch): Promise<Searched> {
+}: TeamSearch): Promise<Searched<ListedEmail>> {
   const search = (parsed: ParsedSearch & { in_broadcast?: boolean }) =>
     searchEmails(
       { ...deps, tx: deps.database },
@@ -74,15 +76,15 @@ export async function emailsFound({
   if ('id' in parsed) return search(parsed)
   // Single emails come first, because newsletters would hide them.
   const single = await search({ ...parsed, in_broadcast: false })
-  const found = single.emails.length > 0 || single.reached !== null ? single : await search(parsed)
-  return 'recipient' in parsed && found.emails.length === 0 ? search({ text: typed }) : found
+  const found = single.rows.length > 0 || single.reached !== null ? single : await search(parsed)
+  return 'recipient' in parsed && found.rows.length === 0 ? search({ text: typed }) : found
 }
 
 async function emailsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
-  const { emails, reached } = await emailsFound(asked)
+  const { rows, reached } = await emailsFound(asked)
   return tableOf(
-    emails,
+    rows,
     (email) => ({
       Status: status(email.status),
       Recipient: recipientsCell(email),
@@ -109,29 +111,26 @@ export async function contactsFound({
   typed,
   deps: { database },
   patience,
-}: TeamSearch): Promise<SearchedContacts> {
+}: TeamSearch): Promise<Searched<ContactRow>> {
   const identity = parseAddress(typed)?.identity
   const own = identity === undefined ? null : await contactByIdentity(database, team.id, identity)
-  if (own) return { contacts: [own], reached: null }
+  if (own) return { rows: [own], reached: null }
   const search = (wanted: ContactSearch) =>
     searchContacts(database, team.id, wanted, { limit: SHOWN_OF_EACH_KIND }, { patience })
   const number = numberIn(typed)
   const isPart = number === null && isAddressPart(typed)
-  const byAddress = isPart ? await search({ email: typed }) : { contacts: [], reached: null }
-  if (byAddress.contacts.length === SHOWN_OF_EACH_KIND) return byAddress
+  const byAddress = isPart ? await search({ email: typed }) : { rows: [], reached: null }
+  if (byAddress.rows.length === SHOWN_OF_EACH_KIND) return byAddress
   const byWords = await search({ words: number === null ? wordsIn(typed) : [number] })
-  const others = byWords.contacts.filter(({ id }) => byAddress.contacts.every((contact) => contact.id !== id))
-  return {
-    contacts: [...byAddress.contacts, ...others].slice(0, SHOWN_OF_EACH_KIND),
-    reached: byWords.reached,
-  }
+  const others = byWords.rows.filter(({ id }) => byAddress.rows.every((contact) => contact.id !== id))
+  return { rows: [...byAddress.rows, ...others].slice(0, SHOWN_OF_EACH_KIND), reached: byWords.reached }
 }
 
 async function contactsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
-  const { contacts, reached } = await contactsFound(asked)
+  const { rows, reached } = await contactsFound(asked)
   return tableOf(
-    contacts,
+    rows,
     (contact) => ({
       Status: status(contact.status),
       Address: text(contact.email, { href: teamPath(team, 'contacts', contact.email) }),

@@ -6,6 +6,7 @@
 
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
+import type { Searched } from '../../../db/postgres/search-parts.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { readQuery } from '../../http/forms.ts'
 import type { Field, Form, Link, PageLink, Section } from '../components/section.ts'
@@ -92,13 +93,13 @@ function pageLinks(request: PageRequest, way: Direction, key: string | null, lab
 export type RowReader<R> = (place: {
   before: string | undefined
   limit: number
-}) => Promise<readonly R[] | { rows: readonly R[]; reached: string | null }>
+}) => Promise<readonly R[] | Searched<R>>
 
 /** Reads a page or batch. */
 export async function readBy<R>(
   read: RowReader<R>,
   place: Parameters<RowReader<R>>[0],
-): Promise<{ rows: readonly R[]; reached: string | null }> {
+): Promise<Searched<R>> {
   const found = await read(place)
   return 'rows' in found ? found : { rows: found, reached: null }
 }

@@ -4,6 +4,7 @@ import { type InferType, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
+import { type Searched, type SearchPart, searchParts } from '../../postgres/search-parts.ts'
 import { firstIdAt } from '../../validation/ids.ts'
 
 const entryRow = row({
@@ -72,20 +73,23 @@ export const auditEntries = (tx: Tx, filter: AuditFilter) =>
     select ${COLUMNS} from audit_entries
     where ${matching(filter)} order by id desc limit ${filter.limit}`)
 
-/** How many entries a search for a part of an address reads. */
-const ENTRIES_READ = 20_000
+/** How many entries the parts of a search for a part of an address read. */
+const PARTS = { first: 20_000, longest: 100_000 }
 
-/**
- * Lists entries of users with this text in their address, newest first.
- * @returns also the entry that the search continues from, or null if it read them all
- */
-export async function auditEntriesByPart(
+/** Searches entries of users with this text in their address, newest first. */
+export const searchAuditEntries = (
   tx: Tx,
-  filter: Omit<AuditFilter, 'actor'> & { part: string },
-): Promise<{ rows: readonly AuditRow[]; reached: string | null }> {
+  { before, limit, ...filter }: Omit<AuditFilter, 'actor'> & { part: string },
+): Promise<Searched<AuditRow>> =>
+  searchParts({ before, limit, ...PARTS }, (part) => entriesOfPart(tx, { ...filter, ...part }))
+
+async function entriesOfPart(
+  tx: Tx,
+  { length, ...filter }: Omit<AuditFilter, 'actor'> & SearchPart & { part: string },
+): Promise<Searched<AuditRow>> {
   const fits = matching(filter)
   const oldest = await tx.maybeOneFirst(sql.type(idRow)`
-    select id from audit_entries where ${fits} order by id desc offset ${ENTRIES_READ - 1} limit 1`)
+    select id from audit_entries where ${fits} order by id desc offset ${length - 1} limit 1`)
   const rows = await tx.any(sql.type(entryRow)`
     select ${COLUMNS} from audit_entries
     where ${fits} and ${allOf(oldest !== null && sql.fragment`id >= ${oldest}`)}

@@ -5,6 +5,7 @@ import { isCustomers } from '../../channels/email.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
+import type { SearchPage } from '../../postgres/search-parts.ts'
 import { likePattern } from '../../validation/strings.ts'
 import {
   type ContactRow,
@@ -26,8 +27,6 @@ export type ContactSearch = {
   /** The import that stored them, new or not. Works as long as the import is listed. */
   import?: string | undefined
 }
-
-type ContactPage = { before?: string | undefined; limit: number }
 
 /** How to find the contacts: with any index, with the index on topics, or in the next `look` contacts. */
 type Way = 'index' | 'topic' | { look: number }
@@ -54,7 +53,7 @@ export async function contactsFound(
   tx: Tx,
   teamId: string,
   { email, words, status, topic, import: imported }: ContactSearch,
-  { before, limit, way }: ContactPage & { way: Way },
+  { before, limit, way }: SearchPage & { way: Way },
 ): Promise<readonly ContactRow[]> {
   const isLook = typeof way === 'object'
   const ascii = !isLook && (await hasAsciiForm(tx, teamId, email))

@@ -3,18 +3,14 @@
  * first, until the page is full or time runs out, and returns where to continue.
  */
 import type { Tx } from '../../postgres/pool.ts'
+import { SEARCH_MS, type Searched, type SearchPage, searchParts } from '../../postgres/search-parts.ts'
 import type { ContactRow } from './contacts.sql.ts'
 import { type ContactSearch, contactFurther, contactsFound } from './search.sql.ts'
 import { countSubscribers } from './topic-counts.sql.ts'
 
-/** `reached` is the contact to continue after if the search ran out of time, or null if it is complete. */
-export type SearchedContacts = { contacts: ContactRow[]; reached: string | null }
-
-/** After this time, no further part is scanned, in milliseconds. */
-const SEARCH_MS = 100
 /** The number of contacts in the first part, and in the largest one. */
-const FIRST_STRETCH = 2_000
-const LONGEST_STRETCH = 50_000
+const FIRST_PART = 2_000
+const LONGEST_PART = 50_000
 /** Smaller topics are searched with their index. */
 const LARGE_TOPIC = 5_000
 /** The trigram index needs at least this many characters. */
@@ -41,23 +37,17 @@ export async function searchContacts(
   tx: Tx,
   teamId: string,
   search: ContactSearch,
-  { before, limit }: { before?: string | undefined; limit: number },
-  { patience = SEARCH_MS, first = FIRST_STRETCH } = {},
-): Promise<SearchedContacts> {
+  { before, limit }: SearchPage,
+  { patience = SEARCH_MS, first = FIRST_PART } = {},
+): Promise<Searched<ContactRow>> {
   const way = await wayTo(tx, teamId, search)
   if (way !== 'looking') {
-    const contacts = await contactsFound(tx, teamId, search, { before, limit, way })
-    return { contacts: [...contacts], reached: null }
+    return { rows: await contactsFound(tx, teamId, search, { before, limit, way }), reached: null }
   }
-  const started = performance.now()
-  const contacts: ContactRow[] = []
-  let from = before
-  for (let length = first; ; length = Math.min(LONGEST_STRETCH, length * 4)) {
-    const stretch = { before: from, limit: limit - contacts.length, way: { look: length } }
-    contacts.push(...(await contactsFound(tx, teamId, search, stretch)))
-    if (contacts.length >= limit) return { contacts, reached: null }
-    const reached = await contactFurther(tx, teamId, from, length)
-    if (reached === null || performance.now() - started > patience) return { contacts, reached }
-    from = reached
-  }
+  const bounds = { before, limit, patience, first, longest: LONGEST_PART }
+  return searchParts(bounds, async ({ length, ...place }) => {
+    const rows = await contactsFound(tx, teamId, search, { ...place, way: { look: length } })
+    const isFull = rows.length >= place.limit
+    return { rows, reached: isFull ? null : await contactFurther(tx, teamId, place.before, length) }
+  })
 }

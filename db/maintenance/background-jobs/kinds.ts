@@ -4,6 +4,7 @@
  * A slice is a short batch in the caller's transaction, and only depends on the cursor.
  */
 import { NIL } from 'uuid'
+import type { AuditEntry } from '../../accounts/audit/record.ts'
 import { CAUSES } from '../../audience/contacts/effect.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { importSlice } from '../../audience/import/import.ts'
@@ -14,10 +15,11 @@ import { EMAIL } from '../../channels/email.sql.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { redriveBatch } from '../../delivery/queues.ts'
-import { type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
-import { type BatchCursor, deleteBatch, requeueBatch } from '../../messages/emails/bulk.ts'
+import { type PickedCursor, pickedMessages, requeueMany } from '../../delivery/requeue.ts'
+import { type BatchCursor, matchingEmails } from '../../messages/emails/bulk.ts'
+import { removeEmails } from '../../messages/emails/remove.ts'
 import { webhooksToRequeue } from '../../messages/webhooks/listing.sql.ts'
-import { replaySlice } from '../../messages/webhooks/replay.ts'
+import { replayableWebhooks, replayWebhooks } from '../../messages/webhooks/replay.ts'
 import { purgeTexts } from '../../messages/whatsapp/purge-texts.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { type Erasure, eraseSlice } from '../retention/erase.ts'
@@ -48,78 +50,133 @@ import {
   readReplayed,
 } from './stored.ts'
 
-type Changed = { changed: number }
-type Batch<C> = Changed & { cursor: C | null; checked: number }
+/** A slice: how many rows were checked and changed, and where the next one starts. */
+type Slice<C> = { cursor: C | null; checked: number; changed: number }
+type Place<C> = { cursor: C | null; done: number }
 
-/** A bulk action on a team's messages in batches. @param nouns the unit in the audit log. */
-const batchwise = <G extends { words: string }, C extends object>(
-  nouns: string,
-  reads: { given: Reader<G>; cursor: Reader<C> },
-  batchOf: (at: Slicing, teamId: string, given: G, cursor: C | undefined) => Promise<Batch<C>>,
+/**
+ * Defines a kind that counts the changed rows.
+ * @param count the name of the count in the stored result.
+ * @param entry writes the audit log. `changed` is the count.
+ */
+const counting = <G extends object, C extends object>(
+  count: string,
+  reads: {
+    given: Reader<G>
+    cursor: Reader<C>
+    result: Reader<Readonly<Record<string, number | undefined>>>
+  },
+  next: (at: Slicing, teamId: string, given: G, place: Place<C>) => Promise<Slice<C>>,
+  entry: (given: G, changed: number) => Pick<AuditEntry, 'subject' | 'detail'> | null,
 ) =>
-  define<G, C, Changed>({
+  define<G, C, Record<string, number>>({
     ...reads,
-    result: readChanged,
     async slice(at, { team_id, given, cursor, done, total, result }) {
-      const batch = await batchOf(at, team_id ?? '', given, cursor ?? undefined)
-      const changed = (result.changed ?? 0) + batch.changed
-      const checked = done + batch.checked
+      const slice = await next(at, team_id ?? '', given, { cursor, done })
+      const checked = done + slice.checked
       return {
-        cursor: batch.cursor,
+        cursor: slice.cursor,
         done: checked,
-        total: totalOf(checked, batch, total),
-        result: { changed },
+        total: totalOf(checked, slice, total),
+        result: { [count]: (result[count] ?? 0) + slice.changed },
       }
     },
-    entry: ({ words: detail }, { changed }) =>
-      changed === 0 ? null : { subject: `${changed} ${nouns}`, detail },
+    entry: (given, result) => entry(given, result[count] ?? 0),
   })
 
+/** The messages of a slice, and where the next one starts. */
+type Found<C> = { ids: readonly string[]; cursor: C | null }
+type Find<G, C> = (at: Slicing, teamId: string, given: G, place: Place<C>) => Promise<Found<C>>
+/** @returns how many were changed. */
+type Change<G> = (at: Slicing, teamId: string, given: G, ids: readonly string[]) => Promise<number>
+
+/** A slice of a bulk action on a team's messages: finds the next ones and changes them. */
+const bulk =
+  <G, C>(find: Find<G, C>, change: Change<G>) =>
+  async (at: Slicing, teamId: string, given: G, place: Place<C>): Promise<Slice<C>> => {
+    const { ids, cursor } = await find(at, teamId, given, place)
+    const changed = ids.length === 0 ? 0 : await change(at, teamId, given, ids)
+    return { cursor, checked: ids.length, changed }
+  }
+
+const changedEntry =
+  (nouns: string) =>
+  ({ words: detail }: { words: string }, changed: number) =>
+    changed === 0 ? null : { subject: `${changed} ${nouns}`, detail }
+
+/** Requeues the found messages of a channel. `at`: their new time. Absent: the time of each slice. */
+const requeueing = <G extends { words: string; force: boolean; at?: string | undefined }, C extends object>(
+  channel: Deliverable,
+  reads: { given: Reader<G>; cursor: Reader<C> },
+  find: Find<G, C>,
+) =>
+  counting(
+    'changed',
+    { ...reads, result: readChanged },
+    bulk<G, C>(find, async (at, teamId, { force, at: time }, ids) => {
+      const now = time === undefined ? at.now : new Date(time)
+      return (await requeueMany({ ...at, now }, channel, { teamId, ids, force })).length
+    }),
+    changedEntry(`${channel.noun}s`),
+  )
+
 /** Requeues a manual selection of a channel's messages for the CLI. */
-const requeueing = (channel: Deliverable) =>
-  batchwise(`${channel.noun}s`, { given: readPicked, cursor: readAfter }, (at, teamId, given, cursor) =>
-    requeuePicked({ ...at, channel }, teamId, given, cursor),
+const requeueingPicked = (channel: Deliverable) =>
+  requeueing(channel, { given: readPicked, cursor: readAfter }, ({ tx }, teamId, given, { cursor }) =>
+    pickedMessages(tx, channel, teamId, given, cursor),
   )
 
 /** Requeues emails that match a filter, or that were picked. */
-const requeueingEmails = batchwise(
-  `${EMAIL.noun}s`,
+const requeueingEmails = requeueing(
+  EMAIL,
   { given: either(readMatchingRequeue, readPicked), cursor: either(readBatchCursor, readAfter) },
-  (at, teamId, given, cursor): Promise<Batch<BatchCursor | PickedCursor>> => {
+  ({ tx }, teamId, given, { cursor, done }): Promise<Found<BatchCursor | PickedCursor>> => {
     if ('filter' in given)
-      return requeueBatch(at, teamId, given, cursor && 'taken' in cursor ? cursor : undefined)
-    const after = cursor && 'after' in cursor ? cursor : undefined
-    return requeuePicked({ ...at, channel: EMAIL }, teamId, given, after)
+      return matchingEmails(tx, teamId, given, {
+        before: cursor && 'taken' in cursor ? cursor.before : undefined,
+        done,
+      })
+    return pickedMessages(tx, EMAIL, teamId, given, cursor && 'after' in cursor ? cursor : null)
   },
 )
 
-const requeueingWebhooks = batchwise(
-  `${WEBHOOK.noun}s`,
+const requeueingWebhooks = requeueing(
+  WEBHOOK,
   { given: readPickedWebhooks, cursor: readAfter },
-  (at, teamId, { webhook, type, ...picked }, cursor) =>
-    requeuePicked({ ...at, channel: WEBHOOK }, teamId, picked, cursor, (part) =>
-      webhooksToRequeue(at.tx, teamId, { webhook, type, force: picked.force }, part),
+  ({ tx }, teamId, { webhook, type, ...picked }, { cursor }) =>
+    pickedMessages(tx, WEBHOOK, teamId, picked, cursor, (part) =>
+      webhooksToRequeue(tx, teamId, { webhook, type, force: picked.force }, part),
     ),
 )
 
-const redriving = define({
-  given: readRedriving,
-  cursor: readAnything,
-  result: readRedriven,
-  async slice(at, { given: { queue, reason, seen, most }, done, total }) {
+const deletingEmails = counting(
+  'changed',
+  { given: readMatching, cursor: readBatchCursor, result: readChanged },
+  bulk(
+    ({ tx }, teamId, given, { cursor, done }) =>
+      matchingEmails(tx, teamId, given, { before: cursor?.before, done }),
+    ({ tx }, teamId, _given, ids) => removeEmails({ tx }, teamId, ids),
+  ),
+  changedEntry(`${EMAIL.noun}s`),
+)
+
+const replaying = counting(
+  'replayed',
+  { given: readReplay, cursor: readAfter, result: readReplayed },
+  bulk(({ tx }, ...of) => replayableWebhooks(tx, ...of), replayWebhooks),
+  ({ endpoint_id: subject }, replayed) => ({ subject, detail: `${replayed} messages` }),
+)
+
+const redriving = counting(
+  'redriven',
+  { given: readRedriving, cursor: readAnything, result: readRedriven },
+  async (at, _team, { queue, most, ...wanted }, { done }) => {
     const left = most === undefined ? null : most - done
-    const { moved, more } = await redriveBatch(at, queue, { reason, seen, most: left })
-    const redriven = done + moved
-    const next = more ? {} : null
-    return {
-      cursor: next,
-      done: redriven,
-      total: totalOf(redriven, { cursor: next }, total),
-      result: { redriven },
-    }
+    const { moved, more } = await redriveBatch(at, queue, { ...wanted, most: left })
+    return { cursor: more ? {} : null, checked: moved, changed: moved }
   },
-  entry: ({ queue }, { redriven }) => ({ subject: queue, detail: `${redriven} jobs` }),
-})
+  ({ queue }, redriven) => ({ subject: queue, detail: `${redriven} jobs` }),
+)
 
 const importing = define({
   given: readImporting,
@@ -138,31 +195,17 @@ const importing = define({
   }),
 })
 
-const replaying = define({
-  given: readReplay,
-  cursor: readAfter,
-  result: readReplayed,
-  async slice(at, { team_id, given, cursor, done, total }) {
-    const { replayed, ...step } = await replaySlice(at, team_id ?? '', given, { cursor, done })
-    const all = done + replayed
-    return { cursor: step.cursor, done: all, total: totalOf(all, step, total), result: { replayed: all } }
-  },
-  entry: ({ endpoint_id: subject }, { replayed }) => ({ subject, detail: `${replayed} messages` }),
-})
-
-const lifting = define({
-  given: readLift,
-  cursor: readAfter,
-  result: readLifted,
-  async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result }) {
+const lifting = counting(
+  'lifted',
+  { given: readLift, cursor: readAfter, result: readLifted },
+  async ({ secrets, ...at }, teamId, given, place) => {
     if (!secrets) throw new Error('to remove suppressions needs SECRET_KEY')
-    const batch = await liftBatch({ ...at, secrets }, team_id ?? '', given, { cursor, done })
-    const lifted = (result.lifted ?? 0) + batch.lifted
-    return { cursor: batch.cursor, done: lifted, total: totalOf(lifted, batch, total), result: { lifted } }
+    const { lifted, cursor } = await liftBatch({ ...at, secrets }, teamId, given, place)
+    return { cursor, checked: lifted, changed: lifted }
   },
-  entry: ({ reason, words }, { lifted }) =>
+  ({ reason, words }, lifted) =>
     lifted === 0 ? null : { subject: `${lifted} addresses`, detail: `${reason} (${words})` },
-})
+)
 
 /** How many contacts one slice copies. */
 const COPY_BATCH = 500
@@ -216,20 +259,13 @@ export const toErasure = (
   given: { identity, subject: erasureHash(secrets, teamId, identity).toString('hex') },
 })
 
-const purgingTexts = define({
-  given: readAnything,
-  cursor: readAfter,
-  result: readChanged,
-  async slice({ tx }, { cursor, done, result }) {
-    const { cursor: next, checked, changed } = await purgeTexts(tx, cursor?.after ?? NIL)
-    const all = (result.changed ?? 0) + changed
-    return { cursor: next, done: done + checked, total: null, result: { changed: all } }
-  },
-  entry: (_given, { changed }) =>
+const purgingTexts = counting(
+  'changed',
+  { given: readAnything, cursor: readAfter, result: readChanged },
+  ({ tx }, _team, _given, { cursor }) => purgeTexts(tx, cursor?.after ?? NIL),
+  (_given, changed) =>
     changed === 0 ? null : { subject: `${changed} reports`, detail: 'what recipients wrote' },
-})
-
-const deletingEmails = batchwise('emails', { given: readMatching, cursor: readBatchCursor }, deleteBatch)
+)
 
 export const KINDS = {
   'contact.import': importing,
@@ -238,8 +274,8 @@ export const KINDS = {
   'suppression.judge': judging,
   'contact.erase': erasing,
   'email.requeue': requeueingEmails,
-  'whatsapp.requeue': requeueing(WHATSAPP),
-  'webhook.requeue': requeueing(WEBHOOK),
+  'whatsapp.requeue': requeueingPicked(WHATSAPP),
+  'webhook.requeue': requeueingPicked(WEBHOOK),
   'email.delete': deletingEmails,
   // The same work by another name. Version 0.1.0 would ignore a part of its filter, and leaves it to newer workers.
   'email.delete_apart': define({ ...deletingEmails, action: 'email.delete' }),

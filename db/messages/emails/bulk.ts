@@ -7,13 +7,14 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { type RequeueingMany, requeueMany } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { partLengths } from '../../postgres/search-parts.ts'
 import { seenNow } from '../../postgres/snapshot.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { firstIdAt, timeOfId } from '../../validation/ids.ts'
 import { revivedTimes, type Stored, storedTimes } from '../stored-times.ts'
 import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
 import { stretches } from './id-ranges.ts'
-import { removeEmails, removeRows } from './remove.ts'
+import { removeRows } from './remove.ts'
 import type { EmailCriteria, EmailPage } from './search.sql.ts'
 import { type EmailFilter, needsScan, searchRange, toCriteria } from './search.ts'
 
@@ -77,16 +78,16 @@ export async function countRequeueable(
   { filter, between }: { filter: Filter; between: Between },
   patience = MATCHING_MS,
 ): Promise<Requeueable> {
-  const end = performance.now() + patience
   const criteria = { ...toCriteria(filter), between }
   const count = { waiting: 0, rejected: 0 }
-  for (let before: string | undefined; ; ) {
-    const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING_BATCH })
+  let before: string | undefined
+  for (const limit of partLengths({ first: WAITING_BATCH, longest: WAITING_BATCH }, patience)) {
+    const batch = await waitingEmails(tx, teamId, criteria, { before, limit })
     for (const { fits, waits } of batch) if (fits) count[waits ? 'waiting' : 'rejected'] += 1
-    if (batch.length < WAITING_BATCH) return { ...count, isAll: true }
-    if (performance.now() > end) return { ...count, isAll: false }
+    if (batch.length < limit) return { ...count, isAll: true }
     before = batch.at(-1)?.id
   }
+  return { ...count, isAll: false }
 }
 
 /** Requeues chosen emails that no provider has accepted. Skips suppressed recipients. @returns how many. */
@@ -131,7 +132,6 @@ export type MatchingRequeue = Matching & {
 }
 /** How many emails were processed, and the last ID that was checked. */
 export type BatchCursor = { taken: number; before?: string | undefined }
-type Batch = { cursor: BatchCursor | null; checked: number; changed: number }
 
 /** Returns the next IDs to change, and where to continue. Null at the end. */
 async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: EmailPage) {
@@ -154,74 +154,42 @@ async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { 
 }
 
 /** Returns the IDs that were counted. Only an email's status and provider IDs can start to match later. */
-const counted = (tx: Tx, teamId: string, { filter, seen }: Matching, ids: readonly string[]) =>
-  idsAsSeen(tx, teamId, ids, {
-    seen,
-    part: filter.status === undefined && filter.id === undefined ? 'accepted' : 'state',
-  })
-
-type BatchWork = {
-  cursor: BatchCursor | undefined
-  /** @returns how many were changed. */
-  work: (ids: readonly string[]) => Promise<number>
+const counted = async (tx: Tx, teamId: string, { filter, seen }: Matching, ids: readonly string[]) => {
+  if (ids.length === 0) return []
+  const part = filter.status === undefined && filter.id === undefined ? 'accepted' : 'state'
+  return idsAsSeen(tx, teamId, ids, { seen, part })
 }
 
-/** Processes the next batch of counted emails. */
-async function nextBatch(
-  { tx }: { tx: Tx },
-  teamId: string,
-  wanted: Matching,
-  { cursor: { taken, before } = { taken: 0 }, work }: BatchWork,
-): Promise<Batch> {
-  const next = await nextIds(tx, teamId, wanted, { before, limit: MATCHING_BATCH })
-  const known = next.ids.length > 0 ? await counted(tx, teamId, wanted, next.ids) : []
-  const ids = known.slice(0, wanted.most - taken)
-  const changed = ids.length > 0 ? await work(ids) : 0
-  const done = taken + ids.length
-  const cursor = next.before !== null && done < wanted.most ? { taken: done, before: next.before } : null
-  return { cursor, checked: ids.length, changed }
-}
-
-/** Requeues the emails of a batch that no provider has accepted. `force` includes rejected ones. */
-export const requeueBatch = async (
-  at: RequeueingMany,
-  teamId: string,
-  { force, at: time, waiting = false, ...wanted }: MatchingRequeue,
-  cursor?: BatchCursor,
-): Promise<Batch> => {
-  const now = time === undefined ? at.now : new Date(time)
-  const work = async (ids: readonly string[]) =>
-    (await requeueMany({ ...at, now }, EMAIL, { teamId, ids, force })).length
-  return waiting
-    ? nextWaitingBatch(at.tx, teamId, wanted, { cursor, work })
-    : nextBatch(at, teamId, wanted, { cursor, work })
-}
-
-/** Processes the next batch of waiting emails that match. */
-async function nextWaitingBatch(
+/** Returns the next waiting emails that match, and where to continue. Null at the end. */
+async function nextWaiting(
   tx: Tx,
   teamId: string,
   { filter, between }: Matching,
-  { cursor = { taken: 0 }, work }: BatchWork,
-): Promise<Batch> {
+  { before, limit }: EmailPage,
+) {
   const criteria = { ...toCriteria(revivedTimes(filter)), between }
-  const batch = await waitingEmails(tx, teamId, criteria, { before: cursor.before, limit: WAITING_BATCH })
+  const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING_BATCH })
   const fitting = batch.filter(({ fits }) => fits).map(({ id }) => id)
-  const ids = fitting.slice(0, MATCHING_BATCH)
-  const changed = ids.length > 0 ? await work(ids) : 0
-  const before = fitting.length > ids.length ? ids.at(-1) : batch.at(WAITING_BATCH - 1)?.id
-  const taken = cursor.taken + ids.length
-  return { cursor: before === undefined ? null : { taken, before }, checked: ids.length, changed }
+  const ids = fitting.slice(0, limit)
+  return { ids, before: (fitting.length > ids.length ? ids.at(-1) : batch.at(WAITING_BATCH - 1)?.id) ?? null }
 }
 
-/** Deletes a batch with its events. Emails of this period are refunded to the quota. */
-export const deleteBatch = async (
-  { tx }: { tx: Tx },
+/** Finds the next counted emails after `done` earlier ones, newest first, and where to continue. */
+export async function matchingEmails(
+  tx: Tx,
   teamId: string,
-  wanted: Matching,
-  cursor?: BatchCursor,
-): Promise<Batch> =>
-  nextBatch({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
+  wanted: Matching & Pick<MatchingRequeue, 'waiting'>,
+  { before, done }: { before: string | undefined; done: number },
+): Promise<{ ids: readonly string[]; cursor: BatchCursor | null }> {
+  const page = { before, limit: MATCHING_BATCH }
+  const next = wanted.waiting
+    ? await nextWaiting(tx, teamId, wanted, page)
+    : await nextIds(tx, teamId, wanted, page)
+  const known = wanted.waiting ? next.ids : await counted(tx, teamId, wanted, next.ids)
+  const ids = known.slice(0, wanted.most - done)
+  const taken = done + ids.length
+  return { ids, cursor: next.before !== null && taken < wanted.most ? { taken, before: next.before } : null }
+}
 
 /** Returns a team's matching emails that no provider has accepted, read in batches. */
 async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {

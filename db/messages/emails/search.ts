@@ -11,6 +11,7 @@ import { messagesWithId } from '../../delivery/locate.sql.ts'
 import { invalidField } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { SEARCH_MS, type Searched } from '../../postgres/search-parts.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii, parseMailbox } from '../../validation/address.ts'
 import { firstIdAt, timeOfId } from '../../validation/ids.ts'
@@ -108,12 +109,6 @@ async function pageOf(deps: Deps, filter: EmailFilter, { before, limit }: EmailP
   return found
 }
 
-/** A page, and the ID to continue before if the search was interrupted. Null at the end. */
-export type Searched = { emails: ListedEmail[]; reached: string | null }
-
-/** How long to start further ranges, in milliseconds. */
-const SEARCH_MS = 100
-
 type Filter = Omit<EmailFilter, 'team_id'>
 
 /** True if an index finds matches in all teams. */
@@ -149,22 +144,22 @@ export async function searchEmails(
   filter: EmailFilter & { since: Date; now: Date },
   { before, limit }: EmailPage,
   patience = SEARCH_MS,
-): Promise<Searched> {
+): Promise<Searched<ListedEmail>> {
   const { since, now, ...wanted } = filter
   // No index has the emails of all teams in the order of a list.
   const ofAll = wanted.team_id === undefined && !isNamed(wanted)
   if (!ofAll && !needsScan(wanted))
-    return { emails: await pageOf(deps, wanted, { before, limit }), reached: null }
+    return { rows: await pageOf(deps, wanted, { before, limit }), reached: null }
   const time = searchRange(wanted, { since, now })
   if (before !== undefined) time.last = Math.min(time.last, timeOfId(before) + 1)
-  const emails: ListedEmail[] = []
+  const rows: ListedEmail[] = []
   let end = new Date(time.last)
   for (const stretch of stretches(time, patience)) {
-    const page = { before: emails.at(-1)?.id ?? before, limit: limit - emails.length }
-    emails.push(...(await pageOf(deps, { ...wanted, ...stretch }, page)))
+    const page = { before: rows.at(-1)?.id ?? before, limit: limit - rows.length }
+    rows.push(...(await pageOf(deps, { ...wanted, ...stretch }, page)))
     end = stretch.from
-    if (emails.length >= limit) break
+    if (rows.length >= limit) break
   }
-  const isDone = emails.length >= limit || end.getTime() <= time.first
-  return { emails, reached: isDone ? null : firstIdAt(end) }
+  const isDone = rows.length >= limit || end.getTime() <= time.first
+  return { rows, reached: isDone ? null : firstIdAt(end) }
 }

@@ -4,7 +4,8 @@ import { array, type InferType, number, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { countRow, refRow, row } from '../../postgres/rows.ts'
+import { countRow, idRow, row } from '../../postgres/rows.ts'
+import { type SearchPage, type SearchPart, searchParts } from '../../postgres/search-parts.ts'
 import { wasSeen } from '../../postgres/snapshot.sql.ts'
 import { firstIdAt, timeOfId } from '../../validation/ids.ts'
 import { isUuid } from '../../validation/strings.ts'
@@ -91,7 +92,7 @@ export const webhooksOf = (
   tx: Tx,
   { team_id, id }: DeliveryRef,
   filter: WebhookFilter,
-  { before, limit }: { before?: string | undefined; limit: number },
+  { before, limit }: SearchPage,
 ) =>
   tx.any(sql.type(listedRow)`
     select id, event_id, type, status, created_at from webhook_messages
@@ -100,31 +101,31 @@ export const webhooksOf = (
 
 const loggedRow = listedRow.concat(row({ endpoint_id: string() }))
 
-/** How many of a team's messages one search over all endpoints reads, because their states have no index. */
-const LOOKED_AT = 10_000
+/** How many messages the parts of a search over all endpoints read, because their states have no index. */
+const PARTS = { first: 10_000, longest: 50_000 }
 const logPageRow = row({ rows: array(loggedRow), reached: string().nullable() })
 
-/**
- * Returns matching messages to all endpoints of a team, newest first. Only those before an ID, if given.
- * @returns `reached`: where it stopped, if it found fewer than `limit` and there are more.
- */
-export const webhooksOfTeam = (
+/** Searches the messages to all endpoints of a team, newest first. */
+export const searchWebhooks = (tx: Tx, teamId: string, filter: WebhookFilter, page: SearchPage) =>
+  searchParts({ ...page, ...PARTS }, (part) => webhooksOfPart(tx, teamId, filter, part))
+
+const webhooksOfPart = (
   tx: Tx,
   teamId: string,
   filter: WebhookFilter,
-  { before, limit }: { before?: string | undefined; limit: number },
+  { before, limit, length }: SearchPart,
 ) =>
   tx.one(sql.type(logPageRow)`
     with newest as materialized (
       select id, event_id, type, status, unfinished, created_at, endpoint_id from webhook_messages
       where team_id = ${teamId} and ${isBefore(before)}
-      order by id desc limit ${LOOKED_AT}),
+      order by id desc limit ${length}),
     found as (
       select id, event_id, type, status, created_at, endpoint_id from newest
       where ${fits(filter)} order by id desc limit ${limit})
     select
       (select coalesce(json_agg(found order by id desc), '[]') from found) as rows,
-      case when (select count(*) from newest) = ${LOOKED_AT} and (select count(*) from found) < ${limit}
+      case when (select count(*) from newest) = ${length} and (select count(*) from found) < ${limit}
         then (select min(id::text) from newest) end as reached`)
 
 /** Returns the endpoint of a message, or null. */
@@ -142,7 +143,7 @@ export const webhooksToRequeue = (
   { webhook, type, force }: WebhookPick,
   part?: { after: string; until: string; limit: number },
 ) =>
-  tx.anyFirst(sql.type(refRow.pick(['id']))`
+  tx.anyFirst(sql.type(idRow)`
     select id from webhook_messages
     where team_id = ${teamId} and (unfinished or ${force} and status = 'failed') and ${fits({ type })}
       and ${allOf(webhook !== undefined && sql.fragment`endpoint_id = ${webhook}`)}
@@ -179,14 +180,14 @@ const isReplayed = ({ team_id, id }: DeliveryRef, { what, type, ...made }: Repla
   sql.fragment`(team_id = ${team_id} and endpoint_id = ${id} and ${CONDITIONS[what]} and ${madeBetween(made)}
     and ${fits({ type })})`
 
-/** Returns up to `limit` messages to send again, with IDs above `after`, in order. Locked. */
+/** Returns the IDs of up to `limit` messages to send again, above `after`, in order. Locks the messages. */
 export const replayable = (
   tx: Tx,
   { after, limit, ...endpoint }: DeliveryRef & { after: string; limit: number },
   { seen, ...filter }: ReplayFilter & { seen: string },
 ) =>
-  tx.any(sql.type(refRow)`
-    select team_id, id from webhook_messages m
+  tx.anyFirst(sql.type(idRow)`
+    select id from webhook_messages m
     where ${isReplayed(endpoint, filter)} and id > ${after} and ${wasSeen(sql.fragment`m`, seen)}
     order by id limit ${limit} for no key update`)
 

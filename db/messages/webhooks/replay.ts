@@ -43,20 +43,31 @@ export async function replayOf(
 export const countReplay = (tx: Tx, teamId: string, replay: Replay, most: number): Promise<number> =>
   countReplayable(tx, { team_id: teamId, id: replay.endpoint_id, limit: most }, revivedTimes(replay))
 
-/** Sends the next batch again. @returns how many, and where to continue. Null at the end. */
-export async function replaySlice(
-  { tx, now, queue }: At & { queue: Pick<Producer, 'reenqueue'> },
+/** Finds the next messages to send again, after `done` earlier ones, and where to continue. Locks them. */
+export async function replayableWebhooks(
+  tx: Tx,
   teamId: string,
   replay: Replay,
   { cursor, done }: { cursor: ReplayCursor | null; done: number },
-): Promise<{ replayed: number; cursor: ReplayCursor | null }> {
-  const { endpoint_id, what, most } = replay
+): Promise<{ ids: readonly string[]; cursor: ReplayCursor | null }> {
+  const { endpoint_id, most } = replay
   checkEnabled(await requireEndpoint(tx, teamId, endpoint_id))
-  const { after } = cursor ?? { after: NIL }
   const limit = Math.min(REPLAY_BATCH, (most ?? Number.POSITIVE_INFINITY) - done)
-  const refs = await replayable(tx, { team_id: teamId, id: endpoint_id, after, limit }, revivedTimes(replay))
-  const last = refs.at(-1)
-  if (last === undefined) return { replayed: 0, cursor: null }
+  const part = { team_id: teamId, id: endpoint_id, after: cursor?.after ?? NIL, limit }
+  const ids = await replayable(tx, part, revivedTimes(replay))
+  const last = ids.at(-1)
+  const isLast = last === undefined || ids.length < limit || done + ids.length === most
+  return { ids, cursor: isLast ? null : { after: last } }
+}
+
+/** Sends messages again. @returns how many. */
+export async function replayWebhooks(
+  { tx, now, queue }: At & { queue: Pick<Producer, 'reenqueue'> },
+  teamId: string,
+  { endpoint_id, what }: Replay,
+  ids: readonly string[],
+): Promise<number> {
+  const refs = ids.map((id) => ({ team_id: teamId, id }))
   if (what === 'waiting') await requeueMessages({ tx, now, queue }, WEBHOOK, refs, { by: 'person' })
   else {
     await restartWebhooks(tx, refs, now)
@@ -65,6 +76,5 @@ export async function replaySlice(
     const payloads = refs.map((ref) => WEBHOOK.payload.of({ ...ref, sender: endpoint_id }))
     await queue.reenqueue(tx, WEBHOOK.job, payloads)
   }
-  const isLast = refs.length < limit || done + refs.length === most
-  return { replayed: refs.length, cursor: isLast ? null : { after: last.id } }
+  return refs.length
 }

@@ -1,7 +1,8 @@
 /** Concurrent calls with one idempotency key, quota, bucket or contact. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deleteBatch } from '../../../db/messages/emails/bulk.ts'
+import { matchingEmails } from '../../../db/messages/emails/bulk.ts'
+import { removeEmails } from '../../../db/messages/emails/remove.ts'
 import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
 import { firstIdAt } from '../../../db/validation/ids.ts'
 import { anEmail } from '../../support/service.ts'
@@ -129,10 +130,10 @@ export const limitFaults: readonly Fault[] = [
         const between = { newest: 'ffffffff-ffff-ffff-ffff-ffffffffffff', oldest: firstIdAt(new Date(0)) }
         const seen = await seenNow(world.database)
         const wanted = { filter: { status: 'sent' as const }, between, most: 5, seen }
-        const batch = await world.database.transaction((tx) =>
-          deleteBatch({ tx }, team.id, wanted, { taken: 0 }),
-        )
-        deleted += batch.changed
+        deleted += await world.database.transaction(async (tx) => {
+          const { ids } = await matchingEmails(tx, team.id, wanted, { before: undefined, done: 0 })
+          return ids.length === 0 ? 0 : removeEmails({ tx }, team.id, ids)
+        })
       })
       const count = await emailsOf(world, team)
       const over =

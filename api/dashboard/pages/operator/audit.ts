@@ -3,7 +3,7 @@
  * their team.
  */
 
-import { type AuditRow, auditEntries, auditEntriesByPart } from '../../../../db/accounts/audit/audit.sql.ts'
+import { type AuditRow, auditEntries, searchAuditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
 import { type NamedThing, namesOfThings, thingKey } from '../../../../db/accounts/teams/search-index.sql.ts'
 import { QUEUES } from '../../../../db/delivery/queues.ts'
@@ -90,10 +90,10 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
   const action = asked.action === undefined ? undefined : actionOf(asked.action)
   const { actor, ...others } = { ...asked, action, teams }
-  const page = await pageById(request, (place) =>
+  const page = await pageById<AuditRow>(request, (place) =>
     actor === undefined || parseAddress(actor) !== null
       ? auditEntries(database, { ...others, actor, ...place })
-      : auditEntriesByPart(database, { ...others, part: actor, ...place }),
+      : searchAuditEntries(database, { ...others, part: actor, ...place }),
   )
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])

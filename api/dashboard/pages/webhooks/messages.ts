@@ -9,10 +9,10 @@ import { RequestError } from '../../../../db/errors.ts'
 import { checkEnabled, listEndpoints, requireEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import {
   type ListedWebhook,
+  searchWebhooks,
   WEBHOOK_STATUSES,
   webhookByEvent,
   webhooksOf,
-  webhooksOfTeam,
 } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
 import { status, text, time } from '../../components/cell.ts'
@@ -47,7 +47,7 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
   filter.only(query, ...PLACE_PARAMS)
   const names = new Map((await listEndpoints(database, team.id)).map(({ id, name }) => [id, name]))
   const asked = filter.read(query)
-  const page = await pageById(request, (place) => webhooksOfTeam(database, team.id, asked, place))
+  const page = await pageById(request, (place) => searchWebhooks(database, team.id, asked, place))
   return show({
     title: 'Event log',
     lead: 'Messages to your webhooks. Delivered ones are kept for 3 days, failed ones for 30.',

@@ -28,9 +28,9 @@ async function found(search: ContactSearch, patience: number): Promise<{ emails:
   for (let before: string | undefined; ; ) {
     const options = { patience, first: 1 }
     const page = await searchContacts(database, team, search, { before, limit: 2 }, options)
-    emails.push(...page.contacts.map(({ email }) => email))
+    emails.push(...page.rows.map(({ email }) => email))
     pages++
-    before = page.reached ?? (page.contacts.length === 2 ? page.contacts.at(-1)?.id : undefined)
+    before = page.reached ?? (page.rows.length === 2 ? page.rows.at(-1)?.id : undefined)
     if (before === undefined) return { emails: emails.sort(), pages }
   }
 }

@@ -1,6 +1,6 @@
 /** The keywords that opt recipients out and in. */
 import { cutPost } from '../../../../db/messages/whatsapp/cut-post.ts'
-import { findKeyword, parseStopWords } from '../../../../db/messages/whatsapp/stop-words.ts'
+import { findKeyword, parseStopWords, stopWordsSetting } from '../../../../db/messages/whatsapp/stop-words.ts'
 import t from '../../../support/tap.ts'
 
 t.test('stop and start keywords match only complete texts, in any case', async (t) => {
@@ -24,6 +24,25 @@ t.test('WHATSAPP_STOP_WORDS adds keywords', async (t) => {
   const body = Buffer.from(JSON.stringify(post))
   t.match(cutPost(body, added)?.body?.toString(), '"keyword":"stop"')
   t.equal(cutPost(body)?.body, null)
+})
+
+t.test('a keyword has at most 100 characters', async (t) => {
+  for (const [length, found] of [
+    [100, 'stop'],
+    [101, null],
+  ] as const)
+    t.equal(findKeyword('x'.repeat(length), ['x'.repeat(length)]), found)
+})
+
+t.test('WHATSAPP_STOP_WORDS must not contain CANCEL', async (t) => {
+  for (const allowed of [undefined, 'fin', 'fin, cancelar', 'cancelled'])
+    t.ok(stopWordsSetting.isValidSync(allowed), String(allowed))
+  for (const refused of ['cancel', 'fin, Cancel', ' CANCEL ,fin'])
+    t.throws(
+      () => stopWordsSetting.validateSync(refused),
+      { type: 'stop words', message: /must not contain CANCEL/ },
+      refused,
+    )
 })
 
 t.test('keeps the number, choice and time of a preference', async (t) => {

@@ -1,0 +1,56 @@
+/** When a search without an index stops, and how long its parts are. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { partLengths, type SearchPart, searchParts } from '../../../db/postgres/search-parts.ts'
+import t from '../../support/tap.ts'
+
+t.test('quick parts double until the longest', (t) => {
+  const lengths: number[] = []
+  for (const length of partLengths({ first: 10, longest: 50 }, Number.POSITIVE_INFINITY)) {
+    lengths.push(length)
+    if (lengths.length === 5) break
+  }
+  t.strictSame(lengths, [10, 20, 40, 50, 50])
+  t.end()
+})
+
+t.test('a part that takes most of the time is not followed by a longer one', async (t) => {
+  const lengths: number[] = []
+  for (const length of partLengths({ first: 10 }, 60)) {
+    lengths.push(length)
+    await sleep(40)
+  }
+  t.strictSame(new Set(lengths), new Set([10]))
+})
+
+t.test('parts become shorter if they take longer than the target', async (t) => {
+  const lengths = partLengths({ first: 1_000 }, Number.POSITIVE_INFINITY)
+  lengths.next()
+  await sleep(1_250)
+  t.ok(Number(lengths.next().value) <= 800)
+})
+
+t.test('at least one part is read, and none after the time', (t) => {
+  t.strictSame([...partLengths({ first: 10 }, 0)], [10])
+  t.strictSame([...partLengths({ first: 10 }, -1)], [10])
+  t.end()
+})
+
+/** Searches numbers below `before`, from 100 down to 1, for multiples of ten. */
+const multiples = async ({ before = '101', limit, length }: SearchPart) => {
+  const read = Array.from({ length }, (_, nth) => Number(before) - 1 - nth).filter((each) => each > 0)
+  const rows = read.filter((each) => each % 10 === 0).slice(0, limit)
+  return { rows, reached: read.length < length ? null : String(read.at(-1)) }
+}
+
+t.test('a search ends with a full page, at the end or when its time is over', async (t) => {
+  const search = (page: { before?: string; limit: number }, patience: number) =>
+    searchParts({ ...page, first: 7, patience }, multiples)
+  t.strictSame(await search({ limit: 3 }, Number.POSITIVE_INFINITY), { rows: [100, 90, 80], reached: null })
+  t.strictSame(await search({ limit: 3, before: '20' }, Number.POSITIVE_INFINITY), {
+    rows: [10],
+    reached: null,
+  })
+  t.strictSame(await search({ limit: 3 }, -1), { rows: [100], reached: '94' })
+  t.strictSame(await search({ limit: 3, before: '94' }, -1), { rows: [90], reached: '87' })
+  t.strictSame(await search({ limit: 1 }, -1), { rows: [100], reached: null })
+})
