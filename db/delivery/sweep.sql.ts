@@ -5,7 +5,7 @@ import { isSuspended, wasResumedSince } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { refRow, row } from '../postgres/rows.ts'
-import { isOfNewerQueue, withoutJob } from '../queue/dead-letters.sql.ts'
+import { isOfNewerQueue, openJobsWithin, withoutJob } from '../queue/dead-letters.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
 
 type IdRange = { after: string; size: number }
@@ -27,6 +27,8 @@ async function hasLostJob(tx: Tx, channel: Deliverable) {
  * Returns a batch of lost rows, oldest first: accepted before `before`, unfinished, without a job, and not failed.
  * The limit only counts these. Rows of a suspended team are skipped, and after the resume, all of them without a job
  * count as lost. Rows with the same time stay in one batch, so that the time marks where the next one starts.
+ * A batch reads the jobs between its lowest and highest ID in one scan, and looks up only rows without one. A full join
+ * is never a nested loop, however few jobs the planner expects.
  */
 export async function lostMessages(
   tx: Tx,
@@ -37,14 +39,20 @@ export async function lostMessages(
   const hasLost = await hasLostJob(tx, channel)
   return tx.one(sql.type(stretchRow)`
     with m as materialized (
-      select team_id, id, created_at, requeued_at, tries_from from ${channel.rows}
-      where unfinished and ${channel.job_of} = ${channel.job} and created_at > ${after}::timestamptz
-      order by created_at fetch first ${size} rows with ties
+      select team_id, id, created_at, coalesce(requeued_at, created_at) as since, tries_from,
+        ${channel.job_of} = ${channel.job} as is_own
+      from (
+        select * from ${channel.rows} where unfinished and created_at > ${after}::timestamptz
+        order by created_at fetch first ${size} rows with ties) r
+    ), jobs as (
+      ${openJobsWithin(channel.job, sql.fragment`m`)}
+    ), without_job as materialized (
+      select m.* from m full join jobs on jobs.id = m.id where jobs.id is null
     ), lost as (
-      select team_id, id, created_at from m
-      where not ${isSuspended(sql.fragment`m.team_id`)}
-        and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
-          or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
+      select team_id, id, created_at from without_job m
+      where is_own and not ${isSuspended(sql.fragment`m.team_id`)}
+        and (created_at < ${sql.timestamp(before)} and since < ${sql.timestamp(before)}
+          or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`m.since`)})
         and ${hasLost}
       order by created_at limit ${limit}
     )

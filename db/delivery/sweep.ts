@@ -8,8 +8,8 @@ import type { Producer } from '../queue/producer.ts'
 import { requeueMessages } from './requeue.ts'
 import { lockCursor, lostMessages, saveCursor } from './sweep.sql.ts'
 
-const SWEEP_BATCH = 2_000
-/** How long to start further batches in one round, in milliseconds: about half a million rows. */
+const SWEEP_BATCH = 25_000
+/** How long to start further batches in one round, in milliseconds: one or two million rows. */
 const SWEEP_ROUND_MS = 5_000
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }

@@ -23,6 +23,12 @@ export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   and not exists (
     select from pgboss.job d where d.name = ${deadLetterQueue(job)} and d.source_id = ${id} and d.state <= 'active' offset 0)`
 
+/** The waiting and running jobs between the lowest and the highest ID of a relation. */
+export const openJobsWithin = (job: JobName, rows: FragmentSqlToken) => sql.fragment`
+  select id from pgboss.job
+  where name = ${job} and state <= 'active'
+    and id between (select id from ${rows} order by id limit 1) and (select id from ${rows} order by id desc limit 1)`
+
 const KNOWN = [...keysOf(JOBS).flatMap((job) => [job, deadLetterQueue(job)]), ...SCHEDULE_QUEUES]
 
 const queueRow = row({ name: string() })

@@ -8,6 +8,7 @@ import type { Tx } from '../../db/postgres/pool.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { anEmailRow } from '../support/reports.ts'
 import type { TestTeam } from '../support/service.ts'
+import { uuidAt } from '../support/uuid-sql.ts'
 import { atLeast, atMost, type Figure, median, QUICK, upTo, withoutGoal } from './figures.ts'
 import { flood, mail, offered, oneByOne } from './load.ts'
 import { type Place, type Rig, takeTurns, type Watched } from './rig.ts'
@@ -186,7 +187,7 @@ export async function measureQuiet(rig: Rig): Promise<Figure[]> {
   ]
 }
 
-/** Stores emails of a team without the API, with or without jobs. */
+/** Stores emails of a team without the API, accepted evenly within the last day, with or without jobs. */
 export async function fill(
   place: Place,
   { id, domain_id }: TestTeam,
@@ -194,12 +195,14 @@ export async function fill(
 ): Promise<void> {
   const tag = randomUUID()
   const state = jobs === 'none' ? 'sent' : 'queued'
+  const count = upTo(emails)
+  const at = sql.fragment`now() - interval '1 day' * (1 - n::float8 / ${count}::int)`
   const rows = sql.fragment`
-    select ${id} as team_id, overlay(gen_random_uuid()::text placing '0192' from 1 for 4) as id,
-      ${domain_id} as domain_id, 'hello@example.com' as from_address, array['person' || n || '@example.org'] as to_emails,
+    select ${id} as team_id, ${uuidAt(at)} as id, ${domain_id} as domain_id,
+      'hello@example.com' as from_address, array['person' || n || '@example.org'] as to_emails,
       ${tag} as subject, '<p>Hello</p>' as html, 0.01 as size_kb, '[]'::json as tags, ${state} as status,
-      now() - interval '1 day' * random() as created_at, '' as reply_to
-    from generate_series(1, ${upTo(emails)}::int) n`
+      ${at} as created_at, '' as reply_to
+    from generate_series(1, ${count}::int) n`
   await insertEmailRows(place, rows)
   if (jobs === 'none') {
     await place.database.query(sql.unsafe`

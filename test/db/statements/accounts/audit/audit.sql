@@ -11,34 +11,6 @@ where team_id = $1
 order by id desc
 limit $8
 
--- auditEntriesByPart
-select id
-from audit_entries
-where team_id = $1
-  and team_id = any($2::uuid[])
-  and id < $3
-  and lower(actor) = lower($4)
-  and split_part(action, '.', 1) = $5
-  and id >= $6
-  and id < $7
-order by id desc offset $8
-limit 1
-
--- auditEntriesByPart
-select id, team_id, actor, action, subject, detail, created_at
-from audit_entries
-where team_id = $1
-  and team_id = any($2::uuid[])
-  and id < $3
-  and lower(actor) = lower($4)
-  and split_part(action, '.', 1) = $5
-  and id >= $6
-  and id < $7
-  and id >= $8
-  and strpos(lower(actor), lower($9)) > 0
-order by id desc
-limit $10
-
 -- entriesOfBroadcast
 select actor, action, created_at
 from audit_entries
@@ -48,6 +20,13 @@ where team_id = $1
   and action = any($3::text[])
 order by id desc
 limit $4
+
+-- entriesOfPart
+select id
+from audit_entries
+where id < $1
+order by id desc offset $2
+limit 1
 
 -- insertAuditEntry
 insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)

@@ -37,7 +37,7 @@ where team_id = $1
 order by occurred_at, event_key
 
 -- replayable
-select team_id, id
+select id
 from webhook_messages m
 where (team_id = $1 and endpoint_id = $2 and status = 'failed' and id >= $3 and created_at >= to_timestamp($4)
   and id <= $5 and created_at <= to_timestamp($6) and type = $7)
@@ -78,29 +78,29 @@ where team_id = $1
 order by id desc
 limit $5
 
--- webhooksOfTeam
+-- webhooksOfPart
 with newest as materialized (
   select id, event_id, type, status, unfinished, created_at, endpoint_id
   from webhook_messages
   where team_id = $1
-    and id < $2
+    and true
   order by id desc
-  limit $3
+  limit $2
 ), found as (
   select id, event_id, type, status, created_at, endpoint_id
   from newest
-  where type = $4
+  where type = $3
   order by id desc
-  limit $5
+  limit $4
 )
 select (
   select coalesce(json_agg(found order by id desc), '[]')
   from found
 ) as rows, case when (
   select count(*) from newest
-) = $6 and (
+) = $5 and (
   select count(*) from found
-) < $7 then (
+) < $6 then (
   select min(id::text) from newest
 ) end as reached
 
