@@ -7,7 +7,6 @@ import type { WorkerSettings } from './config.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS, type OpenProviders } from './providers/list.ts'
 import type { EmailProvider } from './providers/provider.ts'
 
-/** Opens the email provider of the setting EMAIL_PROVIDER. */
 export function emailProvider(settings: WorkerSettings, log: Log): Promise<EmailProvider> {
   const chosen = EMAIL_PROVIDERS.find(({ name }) => name === settings.EMAIL_PROVIDER)
   if (!chosen) throw new Error(`unknown provider ${settings.EMAIL_PROVIDER}`)
@@ -28,8 +27,8 @@ export async function bulkProvider(settings: WorkerSettings, single: EmailProvid
 }
 
 /**
- * Gives broadcasts a separate sender at the same provider, so that a slow or paused broadcast doesn't affect
- * single emails. If the provider limits the rate of the account, broadcasts get half of it.
+ * Gives broadcasts a separate sender at the same provider, so that a slow or paused broadcast doesn't affect single
+ * emails. If the provider limits the account's rate, broadcasts get half of it.
  * @param most emails per second, or absent without a limit.
  */
 export const beside = (single: EmailProvider, most?: number): EmailProvider => ({
@@ -39,7 +38,6 @@ export const beside = (single: EmailProvider, most?: number): EmailProvider => (
   close: async () => {},
 })
 
-/** Makes the sender of broadcasts from the sender of single emails. Pure. */
 function bulkSender({ on_demand, ceiling, key }: Sender, most: number | undefined): Sender {
   const bulk = { key: `${key}${BULK}` }
   if (on_demand && most === undefined) return { ...bulk, ceiling, on_demand }
@@ -47,7 +45,6 @@ function bulkSender({ on_demand, ceiling, key }: Sender, most: number | undefine
   return { ...bulk, ceiling: Math.min(share, most ?? share) }
 }
 
-/** Opens the providers of the other channels that this process is configured for. */
 export async function channelProviders(settings: WorkerSettings, database: Database): Promise<OpenProviders> {
   const opened = Object.entries(CHANNEL_PROVIDERS).map(([name, { open }]) => [name, open(settings)] as const)
   for (const [, one] of opened) await one?.begin(database)

@@ -1,7 +1,4 @@
-/**
- * Reads the settings of a worker process. Only this module, db/process/config.ts and api/config.ts read
- * process.env.
- */
+/** Reads the settings of a worker process. */
 import { type InferType, number, object, string } from 'yup'
 import { parseRampStart, type RampStart } from '../db/accounts/domains/ramp.ts'
 import type { ReputationLimits } from '../db/accounts/teams/reputation.ts'
@@ -63,14 +60,11 @@ const workerSettings = object({
   /** The number of broadcast emails that all workers together send per second. */
   BULK_SENDS_PER_SECOND: wholeNumber(1, 10_000),
   /**
-   * A broadcast is paused above these shares of its emails: after 200 emails, or after 1,000 and three
-   * complaints.
+   * A broadcast is paused above these shares of its emails: after 200 emails, or after 1,000 and three complaints.
    */
   BULK_MAX_BOUNCE_PERCENT: percent().default(5),
   BULK_MAX_COMPLAINT_PERCENT: percent().default(0.1),
-  /**
-   * How a sending domain without history starts with broadcasts: emails on the first day x factor, or `off`.
-   */
+  /** How a sending domain without history starts with broadcasts: emails on the first day x factor, or `off`. */
   DOMAIN_RAMP: string()
     .test(
       'ramp',
@@ -79,8 +73,7 @@ const workerSettings = object({
     )
     .default('off'),
   /**
-   * A team's broadcasts and batch items are paused above these shares of all its emails in 24 hours. 0 means
-   * never.
+   * A team's broadcasts and batch items are paused above these shares of all its emails in 24 hours. 0 means never.
    */
   TEAM_MAX_BOUNCE_PERCENT: percentOrOff().default(10),
   TEAM_MAX_COMPLAINT_PERCENT: percentOrOff().default(0.3),
@@ -106,9 +99,7 @@ const workerSettings = object({
   /** The number of concurrent webhooks in this process, and the private networks they may reach. */
   WEBHOOK_CONCURRENCY: wholeNumber(1, 500).default(32),
   WEBHOOK_ALLOW: networkList,
-  /** The sender of notices to owners, and the address of the dashboard that they link to. */
   DASHBOARD_FROM: ownMailbox,
-  /** The recipient of mail to postmaster@ and abuse@, which is sent from DASHBOARD_FROM. */
   OPERATOR_EMAIL: ownMailbox,
   PUBLIC_URL: publicUrl,
   /** A DNS server to use for the host names of webhooks instead of the system's. */
@@ -118,14 +109,10 @@ const workerSettings = object({
   /** The number of concurrent provider calls in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
   /**
-   * The memory for attachments of emails that are being sent, in MiB. The default depends on the process's
-   * memory.
+   * The memory for attachments of emails that are being sent, in MiB. The default depends on the process's memory.
    */
   SEND_MEMORY_MB: wholeNumber(16, 65_536),
-  /**
-   * How many days reports, a message's events, body and row, and senders' events are kept. Unset means
-   * forever.
-   */
+  /** How many days reports, a message's events, body and row, and senders' events are kept. Unset means forever. */
   RETENTION_DAYS_REPORTS: wholeNumber(1, 3_650).default(30),
   RETENTION_DAYS_EVENTS: wholeNumber(1, 3_650).default(365),
   RETENTION_DAYS_BODIES: wholeNumber(1, 3_650),
@@ -179,7 +166,6 @@ export const toRetention = (settings: WorkerSettings): Retention => ({
   figures: settings.RETENTION_DAYS_FIGURES,
 })
 
-/** Returns how long email is attempted, and where its bounces return to. */
 export const emailRules = ({
   EMAIL_RETRY_HOURS,
   SENT_COUNTS_AS_DELIVERED_HOURS,
@@ -192,7 +178,6 @@ export const emailRules = ({
   return_domain: toReturnDomain({ RETURN_PATH_DOMAIN }),
 })
 
-/** Returns the settings for notices to owners and the operator. */
 export const toNotices = (settings: WorkerSettings): Notices => ({
   from: settings.DASHBOARD_FROM ?? null,
   operator: parseMailbox(settings.OPERATOR_EMAIL ?? '')?.address ?? null,
@@ -223,7 +208,6 @@ export const queuesOf = (settings: WorkerSettings): JobName[] => {
 const NO_RETURN_PATH =
   'RETURN_PATH_DOMAIN is not set, so bounces go to the mail server of each From domain and are never processed'
 
-/** Warnings about settings that are allowed, but rarely meant. */
 export const settingsWarnings = (settings: WorkerSettings, env?: NodeJS.ProcessEnv): string[] => [
   ...(settings.EMAIL_PROVIDER === 'smtp' &&
   deliversEmail(settings.WORKER_QUEUES) &&

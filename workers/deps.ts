@@ -1,7 +1,4 @@
-/**
- * Defines the dependencies of handlers, joined from the parts that modules need. It is below the handlers and
- * the registry, so that they don't import each other.
- */
+/** The dependencies of handlers. It is below the handlers and the registry, so that they don't import each other. */
 
 import type { TxtLookup } from '../db/accounts/domains/dns-lookups.ts'
 import type { RampStart } from '../db/accounts/domains/ramp.ts'
@@ -16,7 +13,6 @@ import type { DeliveryDeps } from './delivery/channel.ts'
 import type { OpenProviders } from './providers/list.ts'
 import type { Readers } from './reports/readers.ts'
 
-/** The additional dependencies of jobs that aren't deliveries. */
 type JobDeps = {
   /** When a broadcast is paused automatically (BULK_MAX_…). */
   brakes: Brakes
@@ -25,10 +21,8 @@ type JobDeps = {
   /** When a team's bulk email is paused (TEAM_MAX_…). */
   reputation: ReputationLimits
   notices: Notices
-  /** How domains are looked up in DNS. */
   lookupTxt: TxtLookup
   readers: Readers
-  /** Meta's Graph API with its version. */
   graphApi: string
   retention: Retention
   clock: () => Date
@@ -40,9 +34,6 @@ export type WorkerDeps = DeliveryDeps &
   OpenProviders &
   WebhookDeps &
   JobDeps & {
-    /**
-     * The number of a channel's messages that are with its provider at once in this process
-     * (WORKER_CONCURRENCY).
-     */
+    /** The number of a channel's messages that are with its provider at once in this process (WORKER_CONCURRENCY). */
     concurrency: number
   }

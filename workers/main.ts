@@ -1,7 +1,6 @@
 /**
- * Runs a worker process: settings, pool, queue, provider, work, drain. A missing setting stops it at once
- * with a message naming it. On SIGTERM it stops claiming, finishes jobs in flight within 25 s and exits 0.
- * Any number of workers may run, and adding one needs no setting.
+ * Runs a worker process: settings, pool, queue, provider, work, drain. On SIGTERM it stops claiming, finishes jobs in
+ * flight within 25 s and exits 0. Any number of workers may run.
  */
 
 import { createDomainLookups } from '../db/accounts/domains/dns-lookups.ts'
@@ -39,9 +38,7 @@ import { createWorkerStats } from './monitoring/stats.ts'
 import { createReaders } from './reports/readers.ts'
 import { startWork } from './start-work.ts'
 
-/**
- * When a drain cuts off sends without a response, in milliseconds. The remaining time is for their records.
- */
+/** When a drain cuts off sends without a response, in milliseconds. The remaining time is for their records. */
 const CUT_OFF_MS = 21_500
 
 function logSettings(settings: WorkerSettings, log: Log): void {
@@ -56,10 +53,7 @@ const openHealth = async (
 ): Promise<Awaited<ReturnType<typeof serveHealth>> | null> =>
   HEALTH_PORT === undefined ? null : serveHealth(deps, HEALTH_PORT)
 
-/**
- * Opens the worker's dependencies and starts work.
- * @returns how to stop, and the status for the parent process.
- */
+/** Opens the worker's dependencies and starts work. @returns how to stop, and the status for the parent process. */
 async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
   const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency, DATABASE_POOL_SIZE: size } = settings
   const jobs = queuesOf(settings)

@@ -44,9 +44,8 @@ export type Registration<J extends JobName> =
 export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**
- * Opens the slots of a process. Emails share theirs, and broadcasts get half at most, so that single emails
- * go first. The messages of the default WhatsApp number share theirs. Webhooks yield to messages that someone
- * waits for. Simulated messages use no one else's slots.
+ * Opens the slots of a process. Emails share theirs, and broadcasts get half at most, so that single emails go first.
+ * The messages of the default WhatsApp number share theirs. Webhooks yield to messages that someone waits for.
  */
 export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   const emails = createSlots(concurrency)

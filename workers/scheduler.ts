@@ -1,7 +1,6 @@
 /**
- * Enqueues scheduled messages whose time has come, every two seconds, in one transaction per batch until none
- * are due. Every worker does this, whatever its queues. Rows that one worker has locked are skipped by the
- * others.
+ * Enqueues scheduled messages that are due, every two seconds, in one transaction per batch. Every worker does this,
+ * whatever its queues. Rows that one worker has locked are skipped by the others.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { releaseAll } from '../db/delivery/schedule.ts'

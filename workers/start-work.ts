@@ -1,7 +1,7 @@
 /**
- * Starts and stops the work of a worker process: delivery, batch loops, scheduled jobs, and enqueuing
- * scheduled messages. Nothing is claimed once a drain has started, and work in flight ends and is recorded
- * first. An error in one scheduled job stops no other.
+ * Starts and stops the work of a worker process: delivery, batch loops, scheduled jobs, and enqueuing scheduled
+ * messages. Nothing is claimed once a drain has started, and work in flight is recorded first. An error in one
+ * scheduled job stops no other.
  */
 
 import type { JobName } from '../db/queue/jobs.ts'
@@ -12,10 +12,7 @@ import { JOB_HANDLERS, openSlots, type Registration, SCHEDULED_JOBS, type SlotSh
 import { startScheduler } from './scheduler.ts'
 
 type Work = {
-  /**
-   * Stops starting work and waits for jobs in flight.
-   * @param patience milliseconds until sends are cut off.
-   */
+  /** Stops starting work and waits for jobs in flight. @param patience milliseconds until sends are cut off. */
   drain(patience: number): Promise<void>
 }
 

@@ -1,9 +1,8 @@
 /**
- * Runs a handler on batches of claimed jobs. It claims jobs, parses their payloads, calls the handler, logs,
- * and settles the jobs that the handler left unsettled.
- * A handler settles its jobs in the transactions that store its results. An unsettled job is retried after
- * the queue's delay. No raw text reaches the queue, because a NUL would keep a job active forever. An
- * unreadable job is dead-lettered at once. A job from a newer version is left to a newer worker. A job that
+ * Runs a handler on batches of claimed jobs: claims jobs, parses their payloads, calls the handler, and settles the
+ * jobs that the handler left. A handler settles its jobs in the transactions that store its results. An unsettled job
+ * is retried after the queue's delay. No raw text reaches the queue, because a NUL would keep a job active forever.
+ * An unreadable job is dead-lettered at once. A job from a newer version is left to a newer worker. A job that
  * crashes workers doesn't affect the rest of its batch.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,24 +24,14 @@ export type Batch<J extends JobName> = {
   settle(tx: Tx, ends: Ends<J>): Promise<void>
 }
 
-export type BatchDeps = {
-  database: Database
-  pauses: QueuePauses
-  /** Counts completed jobs, if set. */
-  figures?: Figures
-  log: Log
-}
+export type BatchDeps = { database: Database; pauses: QueuePauses; figures?: Figures; log: Log }
 
-/**
- * Processes one batch and settles its jobs in the transactions of its work. `D` is the type of its
- * dependencies.
- */
+/** Processes one batch and settles its jobs in the transactions of its work. `D` is the type of its dependencies. */
 export type Handler<J extends JobName, D extends BatchDeps = BatchDeps> = (
   batch: Batch<J>,
   deps: D,
 ) => Promise<void>
 
-/** True if a job's payload matches its queue's schema. */
 const isReadable = (job: JobName, data: unknown): boolean =>
   isSurelyValid(JOBS[job].payload, data) || JOBS[job].payload.isValidSync(data, { strict: true })
 
@@ -77,7 +66,6 @@ export function splitReadable<J extends JobName>(
 /** How long a loop waits after an error before it claims again, in milliseconds. */
 const RETRY_AFTER_FAILURE_MS = 1_000
 
-/** One loop: claims and works until the claims are closed. */
 export async function runBatches<J extends JobName, D extends BatchDeps>(
   job: J,
   { handle, batchSize }: { handle: Handler<J, D>; batchSize: number },

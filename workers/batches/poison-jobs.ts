@@ -1,6 +1,6 @@
 /**
- * Runs jobs that may have crashed their workers one by one, so that they don't affect others. A job is
- * suspect after its worker was lost twice. One loss can be a coincidence, two rarely are.
+ * Runs jobs that may have crashed their workers one by one, so that they don't affect others. A job is suspect after
+ * its worker was lost twice. One loss can be a coincidence.
  */
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
@@ -9,7 +9,6 @@ import type { JobName } from '../../db/queue/jobs.ts'
 
 const POISON_AFTER_LOSSES = 2
 
-/** Claimed jobs that are worked on together; a suspect one is `alone`. */
 export type Portion<J extends JobName> = { jobs: FetchedJob<J>[]; alone: boolean }
 
 /** Returns each job as a separate portion, in random order, so that the same job isn't always first. */
@@ -17,8 +16,8 @@ export const oneByOne = <J extends JobName>(jobs: readonly FetchedJob<J>[]): Por
   jobs.map((each) => ({ jobs: [each], alone: true })).sort(() => Math.random() - 0.5)
 
 /**
- * Splits claimed jobs into one portion of unsuspected jobs and one portion per suspect. Jobs that were never
- * lost, which is nearly all, need no query.
+ * Splits claimed jobs into one portion of unsuspected jobs and one per suspect. Jobs that were never lost need no
+ * query.
  */
 export async function splitIntoPortions<J extends JobName>(
   tx: Tx,

@@ -1,8 +1,6 @@
 /**
- * Repeats work while the database is unavailable. It is for records that must not be lost, such as a
- * provider's response. While this process lives, a message isn't sent again because of a database outage,
- * however long. The work must be idempotent, because a lost connection leaves it unknown whether the commit
- * arrived.
+ * Repeats work while the database is unavailable, for records that must not be lost, such as a provider's response.
+ * The work must be idempotent, because a lost connection leaves it unknown whether the commit arrived.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
@@ -12,11 +10,7 @@ import type { Log } from '../../db/process/log.ts'
 const MAX_PAUSE_MS = 1_000
 const LOG_INTERVAL_MS = 10_000
 
-/**
- * Runs the work, and repeats it while the database is unreachable.
- * @throws the work's other errors.
- * @param onFault is called each time the database was unreachable.
- */
+/** @throws the work's other errors. @param onFault is called each time the database was unreachable. */
 export async function retryWhileUnavailable<T>(
   work: () => Promise<T>,
   log: Log,

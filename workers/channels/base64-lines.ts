@@ -1,17 +1,13 @@
-/**
- * Encodes bytes as lines of base64 (RFC 2045 §6.8) into existing memory. Pure. The intermediate strings are
- * garbage before any other code runs.
- */
+/** Encodes bytes as lines of base64 (RFC 2045 §6.8) into existing memory. Pure. */
 
-/** A line, without its break and with it. */
 const LINE_CHARACTERS = 76
 const LINE_BYTES = LINE_CHARACTERS + 2
 const CR = 0x0d
 const LF = 0x0a
 
 /**
- * Writes bytes as lines. They are first written to the end of the block, then each line moves forward to its
- * position. All pieces except the last consist of complete lines.
+ * Writes bytes as lines, first to the end of the block, then each to its position. All pieces except the last consist
+ * of complete lines.
  * @param to has the exact size of the lines, with or without a line break after the last one.
  */
 export function writeLines(pieces: readonly Buffer[], to: Buffer): void {

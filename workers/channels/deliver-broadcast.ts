@@ -1,8 +1,7 @@
 /**
- * Sends the emails of broadcasts. They are read, sent and recorded like any email (deliver-email.ts), but
- * from a separate queue and through a separate sender, so that single emails go first. Just before each is
- * sent, its broadcast must still be running and its contact must still want it
- * (db/messages/broadcasts/consent.ts).
+ * Sends the emails of broadcasts like any email (deliver-email.ts), but from a separate queue and through a separate
+ * sender, so that single emails go first. Just before each is sent, its broadcast must still be running and its
+ * contact must still want it (db/messages/broadcasts/consent.ts).
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'

@@ -1,8 +1,7 @@
 /**
- * Reads, sends and records emails. The delivery engine does the rest. Many rows are read in a few statements,
- * and a large body only when it is sent. Sending uses no database connection. A row that the provider has
- * accepted isn't sent again, and only deferred recipients are retried. An email that can't be rendered
- * doesn't delay others. Provider vocabulary stays out of here.
+ * Reads, sends and records emails. Many rows are read in a few statements, and a large body only when it is sent.
+ * Sending uses no database connection. A row that the provider has accepted isn't sent again, and only deferred
+ * recipients are retried. An email that can't be rendered doesn't delay others.
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
@@ -44,7 +43,6 @@ export type EmailDeps = {
   database: Database
   secrets: Secrets
   versions: Versions
-  /** Makes the text parts of emails that have none. */
   texts: PlainTexts
   /** null in a worker that delivers no email. Its queue is then not read. */
   email: EmailProvider | null
@@ -60,10 +58,7 @@ export type EmailDeps = {
   log: Log
 }
 
-/**
- * How long a retry waits after a lost response, in seconds. A report may still come (DECISIONS: Lost
- * responses).
- */
+/** How long a retry waits after a lost response, in seconds. A report may still come (DECISIONS: Lost responses). */
 const UNKNOWN_WAIT_S = 600
 
 type EmailJob = 'deliver-email' | 'deliver-broadcast' | 'deliver-test'
@@ -71,10 +66,8 @@ type EmailJob = 'deliver-email' | 'deliver-broadcast' | 'deliver-test'
 /** Checks, just before sending, emails that can still be withdrawn or delayed. */
 type CheckBeforeSend = (rows: readonly OutgoingRow[]) => Promise<ReadonlyMap<string, SendCheck>>
 
-/** The provider for the emails of live teams, or its substitute. */
 export type Through<T extends boolean> = Omit<EmailDeps, 'email'> & { email: EmailProvider<T> | null }
 
-/** Delivers the emails of one queue: single, broadcast or test. */
 export function emailChannel<J extends EmailJob, T extends boolean = false>(
   channel: Channel<J>,
   deps: Through<T> & { checkBeforeSend?: CheckBeforeSend },
@@ -120,7 +113,6 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
     },
     judge: (attempt, context) => {
       const judged = judgePolicy(attempt.delivery.outcomes, context)
-      // No server has deferred an email that wasn't rendered.
       const outcomes = attempt.html === null ? judged : bounceOverdue(judged, context, deps.retry_ms)
       return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
     },
@@ -138,7 +130,6 @@ type Compose<T extends boolean> = (
   row: OutgoingRow<T>,
   files: readonly OutgoingFile[],
 ) => Promise<OutgoingEmail<T>>
-/** Turns a row into a message, and sends it. */
 type Way<T extends boolean> = {
   compose: Compose<T>
   provider: EmailProvider<T>
@@ -189,8 +180,7 @@ function outgoingOf<T extends boolean>(
 }
 
 /**
- * Makes the function that turns a row into its message. Runs one query each for template versions and domain
- * keys.
+ * Creates the function that turns a row into its message. One query each for template versions and domain keys.
  * @param ours is true if our keys are to sign the email.
  */
 async function composer<T extends boolean>(

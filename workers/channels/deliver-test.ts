@@ -1,7 +1,6 @@
 /**
- * Sends emails of test teams, broadcasts included, to the simulator. They are read, judged and recorded like
- * those of live teams. The simulator's report is stored raw, with a job, in the transaction that records the
- * acceptance, as a hook would store it. It is then read like any provider's. This module must never get a
+ * Sends emails of test teams, broadcasts included, to the simulator. The simulator's report is stored raw, with a
+ * job, in the transaction that records the acceptance, as a hook would store it. This module must never get a
  * provider. DECISIONS: Test teams.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'

@@ -1,8 +1,7 @@
 /**
- * Reads, signs, sends and records webhooks. The delivery engine does the rest. Each endpoint is a separate
- * sender. Every attempt sends the same bytes. An outage of one endpoint affects no other. While an endpoint
- * requests a wait, no attempt counts. A rejection by one server doesn't count against another URL. A disabled
- * endpoint receives nothing. Messages are opaque here.
+ * Reads, signs, sends and records webhooks. Each endpoint is a separate sender. Every attempt sends the same bytes.
+ * While an endpoint requests a wait, no attempt counts. A rejection by one server doesn't count against another URL.
+ * A disabled endpoint receives nothing.
  */
 import type { KeyObject } from 'node:crypto'
 import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
@@ -44,7 +43,6 @@ type Attempt = { row: OutgoingWebhook; answer: WebhookAnswer }
 
 /** The number of requests at once per endpoint and process. */
 const MAX_AT_ONCE = 4
-/** A rate above what any server reaches. */
 const MAX_PER_SECOND = 1_000
 /** Statuses that reject the body itself. The message fails at the third one. */
 const BODY_REFUSED_STATUSES = [400, 413, 422]
@@ -136,8 +134,7 @@ const UNSEALED_ANSWER: WebhookAnswer = {
 }
 
 /**
- * Returns the signing keys: the secret, and the previous one while that is valid. null if they can't be
- * decrypted.
+ * Returns the signing keys: the secret, and the previous one while that is valid. Null if they can't be decrypted.
  */
 type KeysOf = (row: OutgoingWebhook) => KeyObject[] | null
 
@@ -166,7 +163,6 @@ function openedKeys(row: OutgoingWebhook, secrets: Secrets): KeyObject[] | null 
 
 const isTaken = ({ status }: WebhookAnswer): boolean => status !== null && status >= 200 && status <= 299
 
-/** Summarises a response in one line. The body belongs to the team and is left out. */
 const saidOf = ({ status, response }: WebhookAnswer): string =>
   status === null ? response : `answered ${status}`
 
@@ -208,8 +204,8 @@ function endedBy({ answer: { row }, end }: Delivered<Attempt>): Round['ended'] {
 }
 
 /**
- * Stores attempts, the states of their messages, and the health of their endpoints. Emails the owners of an
- * endpoint that is disabled.
+ * Stores attempts, the states of their messages, and the health of their endpoints. Notifies owners of a disabled
+ * one.
  */
 async function record(
   tx: Tx,

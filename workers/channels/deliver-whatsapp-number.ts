@@ -1,6 +1,6 @@
 /**
- * Sends the messages of numbers other than the default one. Each is sent from its own number with that
- * number's token, and isn't sent without it. A failing number delays no other.
+ * Sends the messages of numbers other than the default one, each with its own number's token. A failing number delays
+ * no other.
  */
 import { NUMBER_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { messagesOfNumbers, type NumberMessageRow } from '../../db/messages/whatsapp/messages.sql.ts'
@@ -24,7 +24,6 @@ import {
 /** How long a message waits that was claimed just before its number was paused, in seconds. */
 const PAUSED_WAIT_S = 30
 
-/** Delivers them, each with its own number's credentials. */
 export function numberWhatsappChannel({
   whatsapp,
   ...deps

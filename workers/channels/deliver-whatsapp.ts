@@ -1,8 +1,7 @@
 /**
- * Reads, sends and records WhatsApp messages. The delivery engine does the rest. Many rows are read in a few
- * statements, and sending uses no database connection. A message that the provider has accepted isn't sent
- * again. Waiting for the recipient's rate limit uses no attempt. The provider's response only stores its id;
- * reports change the status. Provider vocabulary stays out of here.
+ * Reads, sends and records WhatsApp messages. Sending uses no database connection. A message that the provider has
+ * accepted isn't sent again. Waiting for the recipient's rate limit uses no attempt. The provider's response only
+ * stores its ID; reports change the status.
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
@@ -38,10 +37,8 @@ import {
 } from '../providers/whatsapp/provider.ts'
 import { contentOf } from './whatsapp-content.ts'
 
-/** The dependencies of the channels. */
 export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery; secrets: Secrets; log: Log }
 
-/** A row at one attempt, the key of its sender, and the provider's result. */
 export type WhatsappAttempt = { row: OutgoingWhatsappRow; sender: string; outcome: WhatsappOutcome }
 
 /** A message without its number's credentials, which `send` of its source adds. */
@@ -57,7 +54,6 @@ export type Sendable<T extends boolean> = {
   send(draft: Draft<T>, cut: AbortSignal): Promise<WhatsappOutcome>
 }
 
-/** The rows of a queue, and the provider that sends them. */
 type Source<T extends boolean> = {
   unknown_wait: number
   senders: DeliveryChannel<WhatsappJob, WhatsappAttempt>['senders']
@@ -75,7 +71,6 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 /** A recipient's pause may be lifted early, so its messages check again this often, in seconds. */
 const MAX_RECIPIENT_PAUSE_S = 60
 
-/** Delivers a queue of the default number. */
 export function ofDefaultNumber<J extends 'deliver-whatsapp' | 'deliver-whatsapp-parts'>(
   channel: Channel<J>,
   { whatsapp, ...deps }: WhatsappDeps,
@@ -108,7 +103,6 @@ type WhatsappJob =
   | 'deliver-whatsapp-number'
   | 'deliver-test-whatsapp'
 
-/** Delivers the WhatsApp messages of one queue. */
 export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
   channel: Channel<J>,
   { unknown_wait, senders, read }: Source<T>,
@@ -219,9 +213,7 @@ function outgoingOf<T extends boolean>(
   }
 }
 
-/**
- * Makes an adapter's result storable. A sent message must be recorded whatever text the provider returned.
- */
+/** Makes an adapter's result storable. A sent message must be recorded whatever text the provider returned. */
 function storable(outcome: WhatsappOutcome): WhatsappOutcome {
   const stored = { ...outcome, detail: storableWords(outcome.detail) }
   return stored.kind === 'accepted'
@@ -229,7 +221,6 @@ function storable(outcome: WhatsappOutcome): WhatsappOutcome {
     : stored
 }
 
-/** Turns a row and its template into the message to send. */
 const draft = <T extends boolean>(row: OutgoingWhatsappRow<T>): Draft<T> => ({
   test: row.test,
   deferrals: row.deferrals,
@@ -240,9 +231,7 @@ const draft = <T extends boolean>(row: OutgoingWhatsappRow<T>): Draft<T> => ({
   ...contentOf(row),
 })
 
-/**
- * Stores rows and events of attempts, template states that they reveal, and the pauses of their recipients.
- */
+/** Stores rows and events of attempts, template states that they reveal, and the pauses of their recipients. */
 async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], log: Log): Promise<void> {
   await applyWhatsappEvents(tx, delivered.flatMap(eventsOf))
   const findings = findingsOf(delivered)
@@ -255,7 +244,6 @@ async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], 
   }
 }
 
-/** True if the message waits for its template. That doesn't count as an attempt. */
 const isOfPausedTemplate = (outcome: WhatsappOutcome): boolean =>
   outcome.kind === 'deferred' && outcome.template?.status === 'paused'
 

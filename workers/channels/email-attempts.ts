@@ -1,6 +1,5 @@
 /**
- * Records attempts to deliver emails: their events, and the recipients that remain. Suppressed recipients get
- * an event and are not sent to the provider.
+ * Records attempts to deliver emails: their events, and the remaining recipients. Suppressed recipients get an event.
  */
 import { recordRejectedReturnPaths } from '../../db/accounts/domains/domains.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
@@ -19,7 +18,6 @@ export type EmailAttempt = {
   row: OutgoingRow
   html: string | null
   delivery: EmailDelivery
-  /** Recipients that the email was not sent to. */
   suppressed: Suppressed
 }
 
@@ -96,9 +94,9 @@ function eventsOf(delivered: Delivered<EmailAttempt>): EmailEvent[] {
 const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
 
 /**
- * Returns the record of an attempt. Once the results of some recipients are final, the row stores the
- * remaining ones. It also does so if the response was lost for only some recipients, so that a report about
- * these doesn't end the email for the others.
+ * Returns the record of an attempt. Once the results of some recipients are final, the row stores the remaining ones.
+ * It also does so if the response was lost for only some recipients, so that a report about these doesn't end the
+ * email for the others.
  */
 function recordOf({ row, html, delivery, suppressed }: EmailAttempt): AttemptRecord {
   const outcomes = [...delivery.outcomes]

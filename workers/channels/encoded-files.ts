@@ -1,11 +1,10 @@
 /**
- * Keeps the files of emails that are being sent, encoded for the wire. A file is read and encoded once for
- * all emails that carry it at about the same time. A budget limits the memory of all files, with two
- * exceptions: a single email that is larger than the budget, and small emails, which use at most one chunk
- * each and don't wait. Large emails get memory in order of arrival. One chunk is read at a time, from the
- * file with the least left, with pauses between. This leaves the database's connections and CPU to emails
- * without files, and large files wait for small ones. Unused files stay until their memory is needed. Memory
- * is reused, because garbage collection would lag behind by as much as the budget.
+ * Keeps the files of emails that are being sent, encoded for the wire. A file is read and encoded once for all emails
+ * that carry it at about the same time. A budget limits the memory of all files, with two exceptions: a single email
+ * that is larger than the budget, and small emails, which use at most one chunk each. Large emails get memory in
+ * order of arrival. One chunk is read at a time, from the file with the least left, with pauses between, so that
+ * large files wait for small ones. Unused files stay until their memory is needed. Memory is reused, because garbage
+ * collection would lag behind by as much as the budget.
  */
 import { setImmediate, setTimeout } from 'node:timers'
 import { type FileRef, piecesOfChunks, touchFiles } from '../../db/content/files/files.sql.ts'
@@ -17,24 +16,17 @@ type Wanted = { sha256: string; size: number; filename: string }
 
 type HeldFiles = {
   encoded: ReadonlyMap<string, readonly Buffer[]>
-  /**
-   * @param isSent is true if a provider has received the complete email. Bytes that may still be in transit
-   * are never overwritten.
-   */
+  /** @param isSent is true if a provider has received the complete email. Bytes in transit are never overwritten. */
   release: (isSent: boolean) => void
 }
 
 export type EncodedFiles = {
-  /**
-   * Checks emails one after another.
-   * @returns true if an email's files fit in addition to those before it.
-   */
+  /** Checks emails in sequence. @returns true if an email's files fit in addition to those before it. */
   look(): (of: Owner, files: readonly Wanted[]) => boolean
   /** Loads files into memory. @throws Error if bytes are deleted */
   hold(of: Owner, files: readonly Wanted[], cut: AbortSignal): Promise<HeldFiles>
 }
 
-/** The owner of the files, and the number of copies in memory while they are sent. */
 type Owner = { team_id: string; bufferedCopies: number }
 
 type Entry = {
@@ -52,9 +44,8 @@ const LINE_BREAK_BYTES = 2
 const BLOCKS_PER_ALLOCATION = Math.floor((128 * 1024 * 1024) / BLOCK_BYTES)
 
 /**
- * Reuses memory in units of one chunk. Up to 128 MiB of the budget are allocated at once when a chunk is
- * needed, and become resident only when written to. Allocating chunk by chunk would make V8 collect its heap
- * every few megabytes.
+ * Reuses memory in units of one chunk. Up to 128 MiB of the budget are allocated at once, and become resident only
+ * when written to. Allocating chunk by chunk would make V8 collect its heap every few megabytes.
  */
 function createBlocks(budget: number) {
   const free: Buffer[] = []
@@ -88,16 +79,13 @@ function createBlocks(budget: number) {
 type Blocks = ReturnType<typeof createBlocks>
 
 /**
- * A file with at least this many chunks left pauses after each read. The pause is twice the duration of the
- * read, up to this many milliseconds.
+ * A file with at least this many chunks left pauses for twice the duration of each read, at most this many
+ * milliseconds.
  */
 const LONG_FILE_CHUNKS = 5
 const MAX_REST_MS = 20
 
-/**
- * Runs one piece of work at a time. The file with the least left goes first and is completed before the next
- * one starts. A long file is read a third of the time, which leaves most of the database's CPU to others.
- */
+/** Runs the work of the file with the least left until it is complete. A long file is read a third of the time. */
 function createReadTurns() {
   const waiting: { left: number; begin: () => void }[] = []
   let isBusy = false
@@ -142,7 +130,6 @@ async function encode(
   return encoded
 }
 
-/** Tracks the files in memory. Both files in use and idle files count. */
 function createFileCache(budget: number, blocks: Blocks) {
   const entries = new Map<string, Entry>()
   let held = 0
@@ -193,7 +180,6 @@ function createFileCache(budget: number, blocks: Blocks) {
       if (entry.holders > 0) return
       held -= entry.bytes
       idle += entry.bytes
-      // Moves it to the end, because it is the youngest now.
       entries.delete(key)
       entries.set(key, entry)
       if (isBroken) evict(key)
@@ -203,7 +189,6 @@ function createFileCache(budget: number, blocks: Blocks) {
 
 type FileCache = ReturnType<typeof createFileCache>
 
-/** Queues emails that wait for memory. */
 function createRoomQueue(cache: FileCache) {
   const queue: (() => boolean)[] = []
   const serve = (): void => {
@@ -236,7 +221,6 @@ function createRoomQueue(cache: FileCache) {
 const encodedSum = (files: readonly Wanted[]): number =>
   files.reduce((sum, { size }) => sum + encodedSize(size), 0)
 
-/** Returns the contents of an email without duplicates. */
 const distinctOf = (teamId: string, files: readonly Wanted[]): Map<string, Wanted> =>
   new Map(files.map((file) => [`${teamId}/${file.sha256}`, file]))
 

@@ -1,7 +1,4 @@
-/**
- * Ends an email that servers have deferred for too long: it bounces, instead of waiting forever. Pure.
- * DECISIONS: Temporary failures.
- */
+/** Ends an email that servers have deferred for too long: it bounces. Pure. DECISIONS: Temporary failures. */
 import type { ContactEffect } from '../../db/audience/contacts/effect.ts'
 import { RETRIES_ENDED } from '../../db/channels/email.ts'
 import { classifyFailure, type FailureSubject } from '../../db/validation/failures.ts'
@@ -9,7 +6,6 @@ import { storableWords } from '../../db/validation/words.ts'
 import type { JudgeContext } from '../delivery/channel.ts'
 import type { Outcome } from '../providers/provider.ts'
 
-/** Subjects of a last response that aren't about the recipient's mailbox. */
 const NOT_THE_MAILBOX: ReadonlySet<FailureSubject> = new Set(['policy', 'rate', 'sender'])
 
 /** Returns the effect of a last response after deferrals until the deadline: at most a soft bounce. */

@@ -1,6 +1,6 @@
 /**
  * Turns a row and a template version into the message on the wire. Pure: a row gives the same message at each
- * attempt. Only this module defines the content of a delivered email. It doesn't depend on the provider.
+ * attempt. It doesn't depend on the provider.
  */
 
 import { ownReturnPath } from '../../db/accounts/domains/return-path.ts'
@@ -14,8 +14,8 @@ import { UNSUBSCRIBE_SLOT } from '../../db/validation/slots.ts'
 import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider.ts'
 
 /**
- * The parts to send, and those that need a secret: the domain's key, this row's return address at a domain
- * (null if too long), and its local part.
+ * The parts to send, and those that need a secret: the domain's key, this row's return address at a domain (null if
+ * too long), and its local part.
  */
 type Sealing = {
   content: Content
@@ -31,14 +31,13 @@ type Sealing = {
 
 type Files = readonly OutgoingFile[]
 
-/** The recipients that are still to be tried: bare addresses, one for all spellings of it. */
+/** The remaining recipients: bare addresses, one for all spellings. */
 export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): string[] => [
   ...bareRecipients(pending_recipients ?? present(to_emails)).values(),
 ]
 
 /**
- * Returns the link for the List-Unsubscribe headers of broadcasts and of templates with `list_unsubscribe`,
- * unless the client set its own header.
+ * Returns the List-Unsubscribe link of broadcasts and of `list_unsubscribe`, unless the client set its own header.
  */
 function unsubscribeLinkOf(
   { headers, variables, broadcast_id }: EmailRow,
@@ -50,13 +49,11 @@ function unsubscribeLinkOf(
 }
 
 /**
- * Returns the Date header, which mailboxes sort by. It is the accepted or scheduled time, or the first claim
- * if that was more than an hour later.
+ * Returns the Date header: the accepted or scheduled time, or the first claim if that was more than an hour later.
  */
 const dateOf = ({ created_at, scheduled_at, dated_at }: EmailRow & Pick<OutgoingRow, 'dated_at'>): Date =>
   new Date(dated_at ?? Math.max(Date.parse(created_at), Date.parse(scheduled_at ?? created_at)))
 
-/** Returns the envelope sender, and the one to use if the relay rejects it. */
 function returnPaths(
   from: Mailbox,
   at: Sealing['returnPathAt'],
@@ -69,10 +66,7 @@ function returnPaths(
     : { return_path: own, shared_return_path: shared }
 }
 
-/**
- * Makes the message of a row for its remaining recipients.
- * @throws Error if the row's template version is missing.
- */
+/** @throws Error if the row's template version is missing. */
 export function renderEmail<T extends boolean>(
   row: EmailRow & Pick<OutgoingRow<T>, 'test' | 'deferrals' | 'dated_at'>,
   version: CompiledVersion | undefined,

@@ -1,9 +1,8 @@
 /**
- * Finds what emails need from their From domain, by team and name (DECISIONS: Domain removed before
- * delivery): our decrypted DKIM keys, unless the provider signs, and the domain's own return path. It is read
- * for each batch. So no email is sent in the name of a removed domain, and a domain that was added again
- * signs waiting emails. An email without a verified domain, or with a key that can't be decrypted, gets an
- * Error and waits.
+ * Finds what emails need from their From domain, by team and name (DECISIONS: Domain removed before delivery): our
+ * decrypted DKIM keys, unless the provider signs, and the domain's own return path. It is read for each batch, so
+ * that no email is sent in the name of a removed domain. An email without a verified domain, or with a key that can't
+ * be decrypted, gets an Error and waits.
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { openKey } from '../../db/accounts/domains/dkim.ts'
@@ -20,15 +19,14 @@ type StoredDomain = Awaited<ReturnType<typeof sendingDomains>>[number]
 
 const domainName = ({ team_id, name }: { team_id: string; name: string }): string => `${team_id}/${name}`
 
-/** How many parsed keys a worker keeps. */
 const MAX_PARSED_KEYS = 1_000
 
 /** A process has one `Secrets`. A key's ID includes its encrypted bytes, because rotation changes only them. */
 const parsedKeys = new WeakMap<Secrets, Map<string, KeyObject>>()
 
 /**
- * Returns a domain's private key, parsed once per process. Parsing and the first signature need 1.5 × the CPU time
- * of a later signature.
+ * Returns a domain's private key, parsed once per process: parsing and the first signature need 1.5 × the CPU time of
+ * a later signature.
  */
 function parsedKey(secrets: Secrets, domain: StoredDomain, sealed: Buffer): KeyObject {
   const keys = parsedKeys.get(secrets) ?? new Map<string, KeyObject>()
@@ -65,8 +63,8 @@ function open(secrets: Secrets, domain: StoredDomain): SendingDomain | Error {
 type Signed = { team_id: string; domain_id: string; from_address: string }
 
 /**
- * Returns the domains by the domain id of the rows, in one query. The result is an Error if a domain isn't
- * verified or its key can't be decrypted; others are unaffected.
+ * Returns the domains by the domain id of the rows, in one query. The result is an Error if a domain isn't verified
+ * or its key can't be decrypted; others are unaffected.
  * @param ours is true if our keys sign. Otherwise they aren't decrypted.
  */
 export async function readSendingDomains(

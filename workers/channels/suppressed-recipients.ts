@@ -1,7 +1,7 @@
 /**
- * Finds suppressed recipients of emails that are about to be sent, from the data read with the rows. Erased
- * addresses and international domains need another lookup. If nothing is delivered, names that the simulator
- * responds to aren't checked, so that a test suite can use them again.
+ * Finds suppressed recipients of emails that are about to be sent, from the data read with the rows. Erased addresses
+ * and international domains need another lookup. If nothing is delivered, names that the simulator responds to aren't
+ * checked, so that a test suite can use them again.
  */
 
 import { stopsTransactional, suppressedDetail } from '../../db/audience/suppressions/cause.ts'
@@ -16,7 +16,6 @@ import { recipientsOf } from './render.ts'
 /** `simulated_recipients` is true if recipients' names decide the outcome because nothing is delivered. */
 type SuppressionDeps = { database: Database; secrets: Secrets; simulated_recipients: boolean }
 
-/** The detail of the event for each suppressed recipient. */
 export type Suppressed = ReadonlyMap<string, string>
 
 export const NOBODY_SUPPRESSED: Suppressed = new Map()
@@ -42,7 +41,6 @@ async function detailsOf(row: Row, { database, secrets }: SuppressionDeps): Prom
   return details
 }
 
-/** Returns the suppressed recipients of rows, by the id of the row. */
 export async function suppressedRecipients(
   rows: readonly Row[],
   deps: SuppressionDeps,

@@ -1,7 +1,4 @@
-/**
- * Fills a template with a message's values, provider-neutral. A variable that the template has gained since
- * is left empty. Pure.
- */
+/** Fills a template with a message's values. A variable that the template has gained since is left empty. Pure. */
 import type { OutgoingWhatsappRow } from '../../db/messages/whatsapp/messages.sql.ts'
 import type { TemplateParts } from '../../db/messages/whatsapp/template.ts'
 import type { NamedValue, OutgoingHeader, OutgoingWhatsapp } from '../providers/whatsapp/provider.ts'

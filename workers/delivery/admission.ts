@@ -1,7 +1,6 @@
 /**
- * Decides how many messages to claim, and when to send each through its sender. It claims nothing for a
- * paused sender. All workers together claim one message for a sender that is being probed. A batch needs the
- * same number of statements for any number of senders.
+ * Decides how many messages to claim, and when to send each through its sender. It claims nothing for a paused
+ * sender. All workers together claim one message for a sender that is being probed.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { failingSenders, stateOfSender } from '../../db/delivery/senders/circuit-breaker.ts'
@@ -15,8 +14,8 @@ import type { DeliveryChannel, DeliveryDeps, ManySenders, Outgoing } from './cha
 export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: Outgoing<A> }
 
 /**
- * A message that may be sent after `delay` milliseconds, counted from `at` by `performance.now()`.
- * `reserved_at` is the database's time of that decision.
+ * A message that may be sent after `delay` milliseconds, counted from `at` by `performance.now()`. `reserved_at` is
+ * the database's time of that decision.
  */
 export type Released<J extends DeliveryJob, A> = Message<J, A> & {
   delay: number
@@ -24,9 +23,7 @@ export type Released<J extends DeliveryJob, A> = Message<J, A> & {
   reserved_at: Date | undefined
 }
 
-/**
- * How many messages may be claimed, the excluded groups, and the limit per sender if there are many senders.
- */
+/** How many messages may be claimed, the excluded groups, and the limit per sender if there are many senders. */
 export type ClaimLimits = { limit: number; except: readonly string[]; rooms?: Capacities }
 
 type AdmissionResult<J extends DeliveryJob, A> = {
@@ -38,9 +35,7 @@ type AdmissionResult<J extends DeliveryJob, A> = {
 }
 
 export type Admission<J extends DeliveryJob, A> = {
-  /** Returns the limits of the next claim, at most this much. */
   admit(room: number): Promise<ClaimLimits>
-  /** Reserves the sends of the messages, for all their senders at once. */
   release(messages: readonly Message<J, A>[]): Promise<AdmissionResult<J, A>>
   /** Ends a message's time in flight. @returns true if there may now be more to claim. */
   done(message: Message<J, A>): boolean
@@ -114,9 +109,7 @@ export function createAdmission<J extends DeliveryJob, A>(
   }
 }
 
-/**
- * Remembers senders whose rate is used up for some seconds. Their messages would only be put back if claimed.
- */
+/** Remembers senders whose rate is used up for some seconds, whose messages would only be put back. */
 function createFull() {
   const until = new Map<string, number>()
   return {
@@ -136,10 +129,7 @@ const wantedOf = <J extends DeliveryJob, A>(own: readonly Message<J, A>[]) => {
 /** How many senders with nothing in flight are remembered because they accept less than an unknown one. */
 const MAX_REMEMBERED = 1_000
 
-/**
- * Counts the messages in flight of each sender that has its own limit. A hanging sender must not fill a
- * worker, and a fast one must not wait for claims.
- */
+/** Counts the messages in flight of each sender that has its own limit. A hanging sender must not fill a worker. */
 function createInFlightBySender(breakers: Breakers) {
   type Known = { sender: Sender; count: number }
   const known = new Map<string, Known>()
@@ -183,8 +173,7 @@ function createInFlightBySender(breakers: Breakers) {
       return { taken, over }
     },
     /**
-     * @returns true if there may be more to claim: everything there was capacity for was claimed, and half is
-     * done.
+     * @returns true if there may be more to claim: everything there was capacity for was claimed, and half is done.
      */
     leave({ outgoing: { sender } }: { outgoing: { sender: Sender } }): boolean {
       const one = known.get(sender.key)

@@ -1,7 +1,7 @@
 /**
- * Tracks senders in this process between two reads of their rows: their last responses and consecutive
- * rejections. If a sender fails, released sends through it that haven't started are stopped at once. Other
- * workers learn of it from the sender's row (db/delivery/senders/circuit-breaker.ts).
+ * Tracks senders in this process between two reads of their rows: their last responses and consecutive rejections. If
+ * a sender fails, released sends that haven't started are stopped at once. Other workers learn of it from the
+ * sender's row (db/delivery/senders/circuit-breaker.ts).
  */
 import { pauseAfter, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import type { Deferral } from '../../db/delivery/senders/deferrals.ts'
@@ -17,23 +17,15 @@ type Breaker = {
   began(): () => void
   /** Records a send and its duration. @returns the signal about the sender, or null. */
   note(outcomes: readonly AttemptOutcome[], send: Send): SenderSignal | null
-  /** Records a change of the sender's row. */
   changed(kind: 'slowed' | 'paused' | 'recovered'): void
   /** True if messages released at that time, by `performance.now()`, must no longer start. */
   isHalted(released_at: number): boolean
-  /**
-   * True if only one message at a time is sent as a probe, or the last ones were deferred. An acceptance is
-   * then significant.
-   */
+  /** True if a probe is sent, or the last messages were deferred, so that an acceptance is significant. */
   isWatched(): boolean
-  /** Returns the start of the latest accepted send that is known. */
   acceptedAt(): Date | null
   /** True if its last send was accepted in time, and no current send is late. */
   isProven(): boolean
-  /**
-   * Returns how many messages may be in flight per send: as many as fit into a second at the duration
-   * of the last one.
-   */
+  /** Returns how many messages may be in flight per send: as many as fit into a second at the last duration. */
   ahead(): number
   /** Returns how many seconds a message waits after this signal. */
   waitAfter(signal: SenderSignal | null): number
@@ -41,21 +33,14 @@ type Breaker = {
 
 export type Breakers = { of(sender: Pick<Sender, 'key'>): Breaker }
 
-/**
- * The number of consecutive policy rejections without an acceptance that indicate a problem in our
- * configuration.
- */
+/** The number of consecutive policy rejections without an acceptance that indicate a problem in our configuration. */
 const POLICY_STRIKES = 3
 /** A send that lasts longer than this is slow, in seconds. */
 export const SLOW_SEND_S = 2
-/**
- * The number in flight per message that is being sent: minimum, maximum, for an unknown sender, and for a
- * slow one, which would delay others for as long.
- */
+/** The number in flight per message that is being sent: minimum, maximum, for an unknown and for a slow sender. */
 export const IN_FLIGHT_PER_SEND = { least: 2, most: 16, unknown: 8, slow: 1 }
 /** A pause may be lifted early, so a message checks again after this long at the latest, in seconds. */
 const MAX_WAIT_S = 31
-/** The number of remembered senders. A sender that is dropped mainly loses its proven state. */
 const MAX_REMEMBERED = 10_000
 
 export function createBreakers(): Breakers {
@@ -75,13 +60,9 @@ export function createBreakers(): Breakers {
 const latest = (one: Date | null, other: Date | null): Date | null =>
   one !== null && (other === null || one > other) ? one : other
 
-/**
- * `strikes` is the number of consecutive policy rejections including this one. `isNew` is true until
- * something of the sender's is accepted.
- */
+/** `strikes` counts consecutive policy rejections. `isNew` is true until something of the sender's is accepted. */
 type Suspicion = { strikes: number; isNew: boolean }
 
-/** Returns a deferral that may be about the sender, or null. */
 function deferralOf(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
   const found = outcomes.find(({ kind, key }) => kind === 'deferred' && key !== undefined)
   if (found?.key === undefined) return null
@@ -90,7 +71,6 @@ function deferralOf(outcomes: readonly AttemptOutcome[], message: string): Defer
   return { key, words, message, domains: [...new Set(domains)] }
 }
 
-/** Returns the first failure among outcomes that concerns the sender. */
 function troubleOf(
   outcomes: readonly AttemptOutcome[],
   began_at: Date,

@@ -1,6 +1,6 @@
 /**
- * Declares the interface between a channel and the delivery engine (engine.ts). A channel reads, sends,
- * judges and records its messages. This module depends on no channel.
+ * The interface between a channel and the delivery engine (engine.ts). A channel reads, sends, judges and records its
+ * messages.
  */
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../../db/channels/channel.sql.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
@@ -16,7 +16,6 @@ export type DeliveryDeps = BatchDeps & { queue: Consumer }
 /** One message to send. `A` is the channel's data about an attempt, from the response to the record. */
 export type Outgoing<A> = {
   ref: DeliveryRef
-  /** The X-Request-Id of the call that sent it, if any. */
   http_request_id: string | null
   /** The start of its attempts: when it was accepted, or requeued manually. */
   since: string
@@ -27,12 +26,8 @@ export type Outgoing<A> = {
   expires_at?: Date | null
   /** The sender that it goes through. Messages with the same key share a rate limit and a circuit breaker. */
   sender: Sender
-  /** Tokens of its sender's rate limit. */
   cost: number
-  /**
-   * How many seconds it waits for its own reasons, such as a paused recipient or memory for its files. It is
-   * 0 if it needn't wait.
-   */
+  /** How many seconds it waits for its own reasons, such as a paused recipient or memory for its files, or 0. */
   own_wait_seconds: number
   /** Its result if that is known without calling the provider. */
   answered?: A
@@ -41,32 +36,28 @@ export type Outgoing<A> = {
   /** True if it occupies a slot for long because of its size. Others don't wait for it. */
   is_large?: boolean
   /**
-   * Once it has a slot, reads what wasn't read ahead, such as a large body, and checks again if it may be
-   * sent. If it throws, the message is put back without an attempt. Absent if everything is read.
-   * @returns false if it needs no delivery any longer.
+   * Once it has a slot, reads what wasn't read ahead, such as a large body, and checks again if it may be sent. If it
+   * throws, the message is put back without an attempt. @returns false if it needs no delivery any longer.
    */
   load?: (() => Promise<boolean>) | undefined
   /**
-   * Sends it to the provider. Never throws.
-   * @param cut ends the wait for a response because the process must exit.
+   * Sends it to the provider. Never throws. @param cut ends the wait for a response because the process must exit.
    */
   send(cut: AbortSignal): Promise<A>
 }
 
-/** A completed attempt, and how its job ends. */
 export type Delivered<A> = { answer: A; end: End; at: Date }
 
 /**
  * The senders of a channel's messages.
  * - one: the same sender for all. Nothing is claimed while it is paused.
  * - many: each message names its own (Outgoing.sender), whose key starts with `prefix` and is its job's group
- *   (db/queue/jobs.ts). Messages of paused senders aren't claimed. Other senders' messages are claimed only
- *   if they can be sent soon. `paused` returns the keys of additional paused senders.
+ * (db/queue/jobs.ts). Messages are claimed only if they can be sent soon. `paused` returns the keys of additional
+ * paused senders.
  */
 type Senders = { one(): Promise<Sender> } | ManySenders
 export type ManySenders = { prefix: string; paused?(): Promise<readonly string[]> }
 
-/** The context in which a channel judges a response. */
 export type JudgeContext = PolicyContext & { history: AttemptHistory; now: Date }
 
 export type DeliveryChannel<J extends DeliveryJob, A> = {
@@ -75,37 +66,24 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   unknown_wait: number
   senders: Senders
   /**
-   * The messages in flight per slot in addition to the one being sent, so that no slot waits for a claim and
-   * batches stay large. The default is 2. With 0, a message is claimed and read only if a slot is free.
+   * The messages in flight per slot in addition to the one being sent, so that no slot waits for a claim. The default
+   * is 2. With 0, a message is claimed and read only if a slot is free.
    */
   ahead?: number
-  /**
-   * How far ahead sends are reserved, in seconds. Reserved messages keep the rate of their reservation. The
-   * default is 5.
-   */
+  /** How far ahead sends are reserved, in seconds, at the rate of their reservation. The default is 5. */
   horizon?: number
   /** Reads what claimed jobs must send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
-  /**
-   * Returns the response after it decides the subject of each policy rejection (`judgePolicy`) and fails
-   * deferrals after the deadline for attempts.
-   */
+  /** Returns the response. Decides the subject of policy rejections (`judgePolicy`), and fails overdue deferrals. */
   judge(answer: A, context: JudgeContext): A
   outcomesOf(answer: A): readonly AttemptOutcome[]
-  /**
-   * Decides how the delivery ends if the channel has its own rules. The default is `nextStep` on its
-   * outcomes.
-   */
+  /** Decides how the delivery ends if the channel has its own rules. The default is `nextStep` on its outcomes. */
   verdict?(answer: A, history: AttemptHistory, context: VerdictContext): End
-  /**
-   * Runs in the transaction that puts messages back. Returns the jobs that needn't wait, because the event
-   * they would wait for has happened. By default, all wait.
-   */
+  /** Runs in the transaction that puts messages back. Returns the jobs that no longer have to wait. */
   mayGoAfterAll?(tx: Tx, jobs: readonly FetchedJob<J>[]): Promise<ReadonlySet<FetchedJob<J>>>
   /**
-   * Runs in the transaction that records attempts. Returns outdated attempts, whose sender isn't their
-   * message's sender now. They don't count: nothing is stored, and their messages are put back. By default,
-   * every attempt counts.
+   * Runs in the transaction that records attempts. Returns outdated attempts, whose sender isn't their message's
+   * sender now. They don't count: nothing is stored, and their messages are put back.
    */
   outdated?(tx: Tx, answers: readonly A[]): Promise<ReadonlySet<A>>
   /** Stores the results of attempts in the caller's transaction. Safe to repeat. */

@@ -47,10 +47,7 @@ import type { SlotShare } from './slots.ts'
 import { createWriteBuffer } from './write-buffer.ts'
 
 export type Delivery = {
-  /**
-   * Stops starting work and waits for messages in flight.
-   * @param patience milliseconds until they are cut off.
-   */
+  /** Stops starting work and waits for messages in flight. @param patience milliseconds until they are cut off. */
   drain(patience: number): Promise<void>
 }
 
@@ -61,7 +58,6 @@ const DEFAULT_AHEAD = 2
 /** The maximum delay of other jobs in a worker because of a poison job, in milliseconds. */
 const POISON_ALONE_MS = 5_000
 
-/** Starts delivering in a share of the process's slots. */
 export function startDelivery<J extends DeliveryJob, A>(
   delivery: DeliveryChannel<J, A>,
   deps: DeliveryDeps,
@@ -108,7 +104,6 @@ function assemble<J extends DeliveryJob, A>(
   return { delivery, deps, claims, slots, clock, breakers, recorder, buffer, closing, cut, pause }
 }
 
-/** Claims while there is capacity, until the claims are closed. */
 async function pump<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   admission: Admission<J, A>,
@@ -133,7 +128,6 @@ async function pump<J extends DeliveryJob, A>(
 
 const BARRED: ClaimLimits = { limit: 0, except: [] }
 
-/** Returns the limits of the next claim. */
 async function admit<J extends DeliveryJob, A>(
   { recorder, deps, delivery, slots }: Parts<J, A>,
   admission: Admission<J, A>,
@@ -212,10 +206,7 @@ async function orRelease<J extends DeliveryJob, A, T>(
   }
 }
 
-/**
- * Puts back messages that must wait, for their own reasons or because too many large ones are in flight.
- * @returns the others.
- */
+/** Puts back messages that must wait for themselves, or for large ones in flight. @returns the others. */
 function putBack<J extends DeliveryJob, A>(
   { parts, inFlight }: Pick<Loop<J, A>, 'parts' | 'inFlight'>,
   messages: readonly Message<J, A>[],
@@ -231,8 +222,8 @@ function putBack<J extends DeliveryJob, A>(
 }
 
 /**
- * Reads claimed jobs, submits them to admission, and sends the released ones.
- * @returns the milliseconds to wait before the next claim.
+ * Reads claimed jobs, submits them to admission, and sends the released ones. @returns milliseconds until the next
+ * claim.
  */
 async function take<J extends DeliveryJob, A>(
   { parts, admission, inFlight }: Loop<J, A>,

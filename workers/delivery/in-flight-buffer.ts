@@ -1,15 +1,12 @@
 /**
- * Tracks a delivery's messages in flight: released, but not yet sent or put back. Large messages have
- * separate capacity, so they never keep others from being claimed. If that is full, or the last large one
- * found no memory, messages known to be large aren't claimed. A message that only turns out to be large is
- * put back only if far too many are in flight.
+ * Tracks a delivery's messages in flight: released, but not yet sent or put back. Large messages have separate
+ * capacity. If that is full, or the last large one found no memory, messages known to be large aren't claimed. A
+ * message that only turns out to be large is put back only if far too many are in flight.
  */
 
 export type InFlightBuffer = {
   add(sending: Promise<void>, is_large: boolean): void
-  /** Returns the capacity for more messages, large ones excluded. */
   room(): number
-  /** Resolves when a batch fits, or when closed. */
   roomForBatch(): Promise<void>
   takesLarge(): boolean
   /** Returns the capacity for large messages that are already claimed. */

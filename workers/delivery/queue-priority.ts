@@ -1,16 +1,11 @@
 /**
- * Limits how much a lower-priority queue claims while others wait for slots of the same process: webhooks
- * while email waits. Nothing is limited while no one waits. Otherwise it may claim one for every eight that
- * the others start, or at least a few per second, batched every half second. That doubles with every ten
- * seconds that the queue is behind, so it never starves. It only handles numbers.
+ * Limits how much a lower-priority queue claims while others wait for slots of the same process: webhooks while email
+ * waits. It may claim one for every eight that the others start, or at least a few per second, batched every half
+ * second. That doubles with every ten seconds that the queue is behind, so it never starves.
  */
 
-/** A queue with priority. */
 export type HigherPriority = {
-  /**
-   * Returns when one of its messages last waited for a slot, by `performance.now()`. If one is waiting,
-   * returns the current time.
-   */
+  /** Returns when one of its messages last waited for a slot, by `performance.now()`. Now, if one is waiting. */
   lastStarvedAt(): number
   /** Returns how many of its messages have started since the process started. */
   begun(): number
@@ -24,10 +19,7 @@ const MIN_PER_SECOND = 20
 /** Milliseconds between claims, and until the number of claimed messages doubles. */
 const CLAIM_INTERVAL_MS = 500
 const DOUBLING_MS = 10_000
-/**
- * How long the others count as waiting after the last one waited. Between two batches of a backlog none waits
- * for a moment.
- */
+/** How long the others count as waiting after the last one waited. Between two batches none waits. */
 const STARVED_GRACE_MS = 100
 
 /** @param clock is `performance.now()`, or a test's. */

@@ -1,8 +1,7 @@
 /**
- * Records the results of a channel's sends: rows, timelines, jobs and senders, in one transaction for many
- * sends. It retries for as long as the database is unavailable, with short lock timeouts. A record that can't
- * be stored delays no other, and its message isn't sent again. While records can't be stored, no send may
- * start.
+ * Records the results of a channel's sends: rows, timelines, jobs and senders, in one transaction for many sends. It
+ * retries for as long as the database is unavailable, with short lock timeouts. A record that can't be stored delays
+ * no other, and its message isn't sent again. While records can't be stored, no send may start.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { storeEvents } from '../../db/channels/events/store-events.ts'
@@ -20,15 +19,12 @@ import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { AttemptOutcome } from './retry-policy.ts'
 
-/**
- * A job and its end. `sent` is set after a request to the provider, `expired` if the message expired first.
- */
+/** A job and its end. `sent` is set after a request to the provider, `expired` if the message expired first. */
 export type Recording<J extends DeliveryJob, A> = {
   job: FetchedJob<J>
   end: End
   sent?: { outgoing: Outgoing<A>; answer: A; at: Date; signal: SenderSignal | null }
   expired?: { outgoing: Outgoing<A>; at: Date }
-  /** It failed without another attempt. */
   given_up?: { outgoing: Outgoing<A>; at: Date }
 }
 
@@ -99,7 +95,6 @@ const expiredOf = <J extends DeliveryJob, A>({ expired }: Recording<J, A>): Expi
     ? [{ ...expired.outgoing.ref, expires_at: expired.outgoing.expires_at, at: expired.at }]
     : []
 
-/** Returns the recordings whose attempts are outdated. */
 async function outdatedOf<J extends DeliveryJob, A>(
   tx: Tx,
   recordings: readonly Recording<J, A>[],

@@ -1,14 +1,12 @@
 /**
- * Decides how a delivery ends and when it is retried, for every channel, from the outcomes of one attempt and
- * the message's history. Pure. A sender's outage never counts against a message, however long it lasts. A
- * message fails after 24 h of attempts, or after three lost responses, because each of those may have arrived
- * (DECISIONS: Temporary failures, Lost responses). It depends on no channel or provider.
+ * Decides how a delivery ends and when it is retried, for every channel, from the outcomes of one attempt and the
+ * message's history. Pure. A sender's outage never counts against a message. A message fails after 24 h of attempts,
+ * or after three lost responses (DECISIONS: Temporary failures, Lost responses).
  */
 import { retryPause } from '../../db/delivery/retry-pause.ts'
 import { DELIVERY_DEADLINE_MS, type End } from '../../db/queue/jobs.ts'
 import type { Outcome, SenderTrouble } from '../providers/provider.ts'
 
-/** The parts of an outcome that decide how the delivery ends. */
 export type AttemptOutcome = {
   kind: Outcome['kind']
   detail: string
@@ -20,9 +18,9 @@ export type AttemptOutcome = {
 }
 
 /**
- * The history of a message since its attempts started: how often it was deferred or got no response. `since`
- * is the first time of either, moved later by the time it couldn't be attempted because its sender, queue,
- * team or broadcast was paused. It is null if there was neither.
+ * How often a message was deferred or got no response since its attempts started. `since` is the first time of
+ * either, moved later by the time it couldn't be attempted because its sender, queue, team or broadcast was paused,
+ * or null.
  */
 export type AttemptHistory = { since: string | null; deferrals: number; unknowns: number }
 
@@ -80,9 +78,8 @@ export type PolicyContext = {
 const IDENTITY_WAIT_S = 600
 
 /**
- * Decides whether a policy rejection concerns the message. It does if the attempt had accepted recipients, or
- * if the message was delayed before and other email has been accepted since then. Otherwise nothing changes,
- * because our configuration may be wrong.
+ * Decides whether a policy rejection concerns the message. It does if the attempt had accepted recipients, or if the
+ * message was delayed before and other email has been accepted since then. Otherwise our configuration may be wrong.
  */
 export function judgePolicy(
   outcomes: ReadonlyMap<string, Outcome>,

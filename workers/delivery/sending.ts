@@ -1,7 +1,7 @@
 /**
- * Takes one message from its release to its record: a slot, the last check, the provider, the verdict. A send
- * starts only if its claim is certainly valid, earlier sends can be recorded, and its sender hasn't failed
- * since the release. Otherwise the message is put back without an attempt.
+ * Takes one message from its release to its record: a slot, the last check, the provider, the verdict. A send starts
+ * only if its claim is certainly valid, earlier sends can be recorded, and its sender hasn't failed since the
+ * release. Otherwise the message is put back without an attempt.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import type { ServiceClock } from '../../db/postgres/service-clock.ts'
@@ -15,7 +15,6 @@ import { nextStep } from './retry-policy.ts'
 import type { SlotShare } from './slots.ts'
 import type { WriteBuffer } from './write-buffer.ts'
 
-/** The parts of a queue's delivery in one process. */
 export type Parts<J extends DeliveryJob, A> = {
   delivery: DeliveryChannel<J, A>
   deps: DeliveryDeps
@@ -32,10 +31,7 @@ export type Parts<J extends DeliveryJob, A> = {
   pause(ms: number): Promise<void>
 }
 
-/**
- * How long a released message waits for a slot before another worker may have it, in milliseconds. Shorter if
- * its own sender may hang.
- */
+/** How long a released message waits for a slot before another worker may have it, in milliseconds. */
 const SLOT_WAIT_MS = { shared: 15_000, own: 3_000 }
 
 export function endUnsent<J extends DeliveryJob, A>(
@@ -56,9 +52,8 @@ export const releaseJobs = <J extends DeliveryJob, A>(
 ): void => endUnsent(parts, jobs, { end: 'snoozed', seconds })
 
 /**
- * Ends messages that have expired or failed already, or whose result is known, before they use their sender's
- * rate limit or its only probe.
- * @returns the others.
+ * Ends messages that have expired or failed already, or whose result is known, before they use their sender's rate
+ * limit. @returns the others.
  */
 export function leaveOutEnded<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
@@ -129,7 +124,6 @@ function expired<J extends DeliveryJob, A>(
   return { job, end: { end: 'completed' }, expired: { outgoing, at: clock.now() } }
 }
 
-/** Ends a message whose result is known without calling the provider. */
 function settled<J extends DeliveryJob, A>(
   { delivery, deps, clock }: Parts<J, A>,
   { job, outgoing }: Message<J, A>,
@@ -148,7 +142,6 @@ function givenUp<J extends DeliveryJob, A>(
   return { job, end: { end: 'given_up', reason }, given_up: { outgoing, at: clock.now() } }
 }
 
-/** Sends to the provider, and applies its response to the message and its sender. */
 async function send<J extends DeliveryJob, A>(
   { delivery, deps, clock, breakers, cut }: Parts<J, A>,
   { job, outgoing, reserved_at }: Released<J, A>,

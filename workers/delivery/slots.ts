@@ -1,11 +1,10 @@
 /**
- * Manages the slots of a process: how many messages are with their providers at once. Queues share them
- * evenly, and senders according to their responses. A queue never exceeds its share, and a sender never
- * exceeds its limit. A slow message of a sender with its own limit returns its slot and is counted
- * separately, up to the number of slots. Large messages occupy at most half of the slots, and don't count
- * towards their queue's turn. A free slot goes to the queue with the fewest busy slots, and there to the
- * message that has waited longest and may start. A message without a slot in time, or in a closed queue,
- * doesn't start. A queue may yield to others (queue-priority.ts).
+ * Manages the slots of a process: how many messages are with their providers at once. Queues share them evenly, and
+ * senders according to their responses. A slow message of a sender with its own limit returns its slot and is counted
+ * separately, up to the number of slots. Large messages occupy at most half of the slots, and don't count towards
+ * their queue's turn. A free slot goes to the queue with the fewest busy slots, and there to the message that has
+ * waited longest and may start. A message without a slot in time doesn't start. A queue may yield to others
+ * (queue-priority.ts).
  */
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { SLOW_SEND_S } from './breaker.ts'
@@ -14,34 +13,25 @@ import { createYielding, type HigherPriority, type Yielding } from './queue-prio
 /** A request for a slot: the sender, whether it responds well, and whether the message is large. */
 export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean; is_large?: boolean }
 
-/** A queue's share of the slots. */
 export type SlotShare = HigherPriority & {
-  /** The number of slots it may occupy at once. */
   size: number
   /** Limits how much of it may be claimed. */
   yielding: Yielding
-  /**
-   * Runs work in a slot.
-   * @param patience milliseconds to wait for one.
-   * @returns null if none was free in time.
-   */
+  /** @param patience milliseconds to wait for a slot. @returns null if none was free in time. */
   run<T>(applicant: Applicant, work: () => Promise<T>, patience: number): Promise<T | null>
-  /** Stops starting work. */
   close(): void
 }
 
 type Slots = {
   /**
-   * Opens a queue's share.
-   * @param most the part of all slots that it may occupy at once, from 0 to 1. The default is all.
-   * @param prior the queues with priority over it, whatever slots they use. By default, it yields to no
-   * queue.
+   * Opens a queue's share. @param most the part of all slots that it may occupy at once, from 0 to 1. The default is
+   * all.
+   * @param prior the queues with priority over it. By default, it yields to no queue.
    */
   share(part?: { most?: number; prior?: readonly HigherPriority[] }): SlotShare
 }
 
 type Waiting = { applicant: Applicant; answer: (given: boolean) => void; late: boolean }
-/** `large` is the number of its busy slots with large messages. */
 type Queue = {
   size: number
   busy: number

@@ -1,17 +1,12 @@
 /**
- * Collects the results of many sends, so that one transaction records them all. Every item is written soon
- * and in order, by one writer at a time. An item can only be lost if the process is killed. Reserving
- * capacity before each send limits that loss.
+ * Collects the results of many sends, so that one transaction records them all. Every item is written soon and in
+ * order. An item can only be lost if the process is killed. Reserving capacity before each send limits that loss.
  */
 
 export type WriteBuffer<T> = {
   add(item: T): void
-  /**
-   * Reserves capacity for one item once there is some.
-   * @returns a function that releases it when the item is added or never will be.
-   */
+  /** Reserves capacity for one item. @returns a function that releases it when the item is added or never will be. */
   reserve(): Promise<() => void>
-  /** Resolves when everything added so far is written. */
   flush(): Promise<void>
 }
 
@@ -21,8 +16,8 @@ const MAX_ITEMS = 200
 
 /**
  * @param write must not throw.
- * @param room is the limit of unwritten and reserved items. Writing starts at once when pending items fill
- * half of the capacity that isn't reserved.
+ * @param room is the limit of unwritten and reserved items. Writing starts at once when pending items fill half of
+ * the capacity that isn't reserved.
  */
 export function createWriteBuffer<T>(
   write: (items: readonly T[]) => Promise<void>,
@@ -31,7 +26,6 @@ export function createWriteBuffer<T>(
   let pending: T[] = []
   let unwritten = 0
   let reserved = 0
-  /** When the oldest pending item was added. */
   let since = 0
   let changed = Promise.withResolvers<void>()
   let writing: Promise<void> | null = null

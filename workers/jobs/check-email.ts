@@ -1,7 +1,4 @@
-/**
- * Serves db/delivery/senders/check.ts: checks whether the email providers can be reached. Each provider
- * decides how.
- */
+/** Checks whether the email providers can be reached, for db/delivery/senders/check.ts. */
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
@@ -16,7 +13,6 @@ const checked = async (provider: EmailProvider) => ({
   fault: await provider.check(),
 })
 
-/** Ends the jobs with the first failing result, otherwise with that of single emails. */
 export async function checkEmail(
   { jobs, settle }: Batch<'check-email'>,
   { email, bulk, database }: WorkerDeps,

@@ -2,7 +2,6 @@
 import { copyNext } from '../../db/audience/suppressions/copy.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** How many contacts one transaction copies. */
 const COPY_BATCH = 500
 
 export async function copySuppressions({ database, clock, log }: WorkerDeps): Promise<void> {

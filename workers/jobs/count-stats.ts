@@ -3,7 +3,6 @@ import { judgeTeams } from '../../db/messages/bulk-pause.ts'
 import { foldStats } from '../../db/stats/daily/fold.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** Runs every minute. */
 export async function countStats({
   database,
   queue,

@@ -1,7 +1,7 @@
 /**
- * Expands broadcasts into emails, contact by contact (db/messages/broadcasts/expand.ts). Each claim lasts a
- * few seconds, so that many broadcasts progress at the same time. A job ends in the transaction that found
- * nothing left to do, so an immediate resume isn't lost. It sends nothing.
+ * Expands broadcasts into emails (db/messages/broadcasts/expand.ts). Each claim lasts a few seconds, so that many
+ * broadcasts progress at the same time. A job ends in the transaction that found nothing left to do, so an immediate
+ * resume isn't lost.
  */
 import { BROADCAST_QUEUES } from '../../db/channels/channels.sql.ts'
 import { type ExpansionStep, expandStep } from '../../db/messages/broadcasts/expand.ts'
@@ -14,10 +14,7 @@ type ExpandBatch = Batch<'expand-broadcast'>
 
 /** How long one claim works on a broadcast, in milliseconds. */
 const EXPAND_TURN_MS = 3_000
-/**
- * The maximum number of waiting emails of a broadcast: this many, or as many as its sender accepts in this
- * many seconds.
- */
+/** The maximum number of waiting emails: this many, or as many as the sender accepts in this many seconds. */
 const MAX_AHEAD = { emails: 2_000, seconds: 10 }
 /** How often to check whether emails have been sent, in seconds, and the longest wait for a later start. */
 const RECHECK_S = 1
@@ -61,7 +58,6 @@ async function expand(
   }
 }
 
-/** Works on broadcasts one after the other. */
 export async function expandBroadcasts({ jobs, settle }: ExpandBatch, deps: WorkerDeps): Promise<void> {
   for (const job of jobs) await expand(job, settle, deps)
 }

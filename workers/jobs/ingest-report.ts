@@ -1,9 +1,8 @@
 /**
- * Turns raw reports into events of messages. Reports of a batch are read one by one and applied in one
- * transaction, with the same few statements for one or a hundred. An unreadable report is parked with the
- * reason and delays no other. A report whose message isn't there yet is retried for an hour, then parked.
- * Nothing is lost if the process dies. A report of a provider that only a newer version knows is left to
- * newer workers. Provider vocabulary stays out of here. DECISIONS: Delivery reports.
+ * Turns raw reports into events of messages. Reports of a batch are read one by one and applied in one transaction.
+ * An unreadable report is parked with the reason and delays no other. A report whose message isn't there yet is
+ * retried for an hour, then parked. A report of a provider that only a newer version knows is left to newer workers.
+ * DECISIONS: Delivery reports.
  */
 
 import { MAIL_REPORTER } from '../../db/channels/email.ts'
@@ -33,7 +32,6 @@ import { REPORT_CUTS } from '../reports/readers.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
 
-/** A report of a provider that this version knows. */
 type KnownReport = PendingReport & { provider: Provider }
 
 /** One report, read: its events, why it gives none, or why it could not be read. */
@@ -66,7 +64,7 @@ const RETRY_PAUSES_S: readonly [age: number, wait: number][] = [
   [Number.POSITIVE_INFINITY, 300],
 ]
 
-/** Works on one batch: together, or one by one if a report makes the batch fail. */
+/** Processes one batch: together, or one by one if a report makes the batch fail. */
 export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
   const { jobs, settle } = batch
   try {
@@ -86,7 +84,6 @@ export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerD
   }
 }
 
-/** Ingests reports together: all of them, or none. */
 async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
   const ids = jobs.map(({ data }) => data.report_id)
   const pending = await pendingReports(deps.database, ids)
@@ -153,7 +150,6 @@ const isKnown = (report: PendingReport, { readers }: WorkerDeps): report is Know
 
 const leaving = ({ id }: PendingReport): Verdict => ({ id, state: 'waiting', wait: LEFT_TO_NEWER.seconds })
 
-/** Ends the jobs of processed reports. A job whose report came too early is retried. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
   const byId = new Map(verdicts.map((verdict) => [verdict.id, verdict]))
   return new Map(
@@ -227,10 +223,7 @@ async function readOne(
   }
 }
 
-/**
- * Returns the part of a report's bytes to keep (see `ParsedReport`). A web process of 0.1.0 stores more than
- * may be kept.
- */
+/** Returns the part of a report's bytes to keep (see `ParsedReport`). A web process of 0.1.0 stores more. */
 function keptOf({ provider }: KnownReport, body: Buffer): Buffer | null | undefined {
   const cut = REPORT_CUTS[provider]
   if (!cut) return undefined
@@ -243,8 +236,8 @@ function keptOf({ provider }: KnownReport, body: Buffer): Buffer | null | undefi
 const EARLIEST_PLAUSIBLE = Date.UTC(2000)
 
 /**
- * Adds the report's ID to an email event, so that operators can find what suppressed a contact. Events dated
- * after the report, or at implausible times, get the time of the report.
+ * Adds the report's ID to an email event, so that operators can find what suppressed a contact. Events dated after
+ * the report, or at implausible times, get the time of the report.
  */
 function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): ReportedEvent {
   const received = new Date(received_at)
@@ -253,10 +246,7 @@ function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): Rep
   return dated.channel === 'email' ? { ...dated, report_id: id } : dated
 }
 
-/**
- * Rejects an event that PostgreSQL can't store, because it would fail all events in the batch.
- * @throws Error naming the problem.
- */
+/** Rejects an event that PostgreSQL can't store, because it would fail all events in the batch. @throws Error */
 function assertStorable(event: ReportedEvent): void {
   const fault = textFault(event)
   if (fault) throw new Error(`${fault.field} ${fault.problem}`)
@@ -265,10 +255,7 @@ function assertStorable(event: ReportedEvent): void {
   if (!isUuid(event.ref.team_id) || !isUuid(event.ref.id)) throw new Error('ref must be two UUIDs')
 }
 
-/**
- * Returns the teams whose messages the events are about, from references or lookups. Empty unless all are
- * known.
- */
+/** Returns the teams whose messages the events are about. Empty unless all are known. */
 function teamsOf(
   events: readonly ReportedEvent[],
   results: ReadonlyMap<ReportedEvent, EventResult>,

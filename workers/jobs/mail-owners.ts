@@ -1,6 +1,6 @@
 /**
- * Emails a team's owners about problems that need them (db/messages/notice.ts). Each owner receives one
- * email. A notice that can't be accepted is logged and delays nothing.
+ * Emails a team's owners about problems that need them (db/messages/notice.ts), one email per owner. A notice that
+ * can't be accepted is logged.
  */
 import { RequestError } from '../../db/errors.ts'
 import { emailOwners } from '../../db/messages/notice.ts'

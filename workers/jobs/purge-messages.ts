@@ -1,6 +1,4 @@
-/**
- * Deletes events, bodies and rows of messages as set by RETENTION_DAYS_, and the entries of killed processes.
- */
+/** Deletes events, bodies and rows of messages as set by RETENTION_DAYS_, and the entries of killed processes. */
 
 import { purgeMessages as purge } from '../../db/maintenance/retention/purge.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'

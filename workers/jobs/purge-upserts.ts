@@ -1,7 +1,7 @@
 /**
- * Deletes bulk upserts an hour after the client received or missed the response, unfinished ones together
- * with their jobs. Imports are kept for a week, imports not started for a day, background jobs for a month,
- * and half-stored attachments for half an hour.
+ * Deletes bulk upserts an hour after the client received or missed the response, unfinished ones together with their
+ * jobs. Imports are kept for a week, drafts for a day, background jobs for a month, and half-stored attachments for
+ * half an hour.
  */
 
 import { deleteUpserts } from '../../db/audience/contacts/upserts.sql.ts'

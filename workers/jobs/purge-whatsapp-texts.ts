@@ -1,6 +1,6 @@
 /**
- * Starts the background job that deletes recipients' texts from stored WhatsApp posts. It runs once after the
- * upgrade from 0.1.0, and again once no web process of 0.1.0 is running, because those store complete posts.
+ * Starts the background job that deletes recipients' texts from stored WhatsApp posts, which web processes of 0.1.0
+ * store completely. It runs once after the upgrade from 0.1.0, and again once no web process of 0.1.0 is running.
  */
 import { hasReports } from '../../db/delivery/reports/reports.sql.ts'
 import { beginBackgroundJob } from '../../db/maintenance/background-jobs/background-jobs.ts'

@@ -1,7 +1,6 @@
 /**
- * Repairs losses of the queue: rows, reports and background jobs get a new job, and timelines show failures.
- * The queue may lose a job, but no row or report is lost. Failed messages wait for manual action, however
- * long. A message that lost its job gets no extra attempts. An error in one sweep stops no other.
+ * Repairs losses of the queue: rows, reports and background jobs get a new job, and timelines show failures. A
+ * message that lost its job gets no extra attempts. An error in one sweep stops no other.
  */
 
 import { DELIVERIES } from '../../db/channels/channels.sql.ts'
@@ -21,10 +20,7 @@ const SWEEP_LIMIT = 1_000
 
 type At = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
 
-/**
- * A row or a report without a job for this long is lost, in milliseconds. Every accepted one has a job,
- * waiting or running, from the commit on.
- */
+/** A row or report without a job for this long is lost, in milliseconds. Each has a job from the commit on. */
 const LOST_AFTER_MS = 35 * 60_000
 const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER_MS)
 
@@ -51,7 +47,6 @@ const inOneTransaction =
   ({ database, ...at }) =>
     database.transaction((tx) => sweep({ ...at, tx }))
 
-/** The sweeps of a round, in order, and the log messages for their results. */
 const SWEEPS: Sweep[] = [
   ...DELIVERIES.map(
     (channel): Sweep => [

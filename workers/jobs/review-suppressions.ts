@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000
 /** The minutes in which an hourly review runs. A job that is a minute late still runs it. */
 const MINUTES = [23, 24]
 
-/** Reviews them all (DECISIONS: Delivery reports, Suppression). */
+/** DECISIONS: Delivery reports, Suppression. */
 export async function reviewSuppressions({
   database,
   clock,

@@ -1,7 +1,6 @@
 /**
- * Runs background jobs (db/maintenance/background-jobs) in slices. After some seconds others have their turn,
- * and a drain never waits for one. The queue's job ends in the transaction of a turn's last slice, so that an
- * unfinished background job always has a queue job. An unknown kind is left to a newer worker.
+ * Runs background jobs (db/maintenance/background-jobs) in slices. The queue's job ends in the transaction of the
+ * last slice, so that an unfinished background job always has a queue job. An unknown kind is left to a newer worker.
  */
 
 import {

@@ -1,7 +1,6 @@
 /**
- * Runs bulk upserts of contacts. Contacts, quota, result and job are settled once, in one transaction, even
- * if another worker has the job. The waiting caller gets a reply after the commit. An error in one call fails
- * only that call.
+ * Runs bulk upserts of contacts. Contacts, quota, result and job are settled once, in one transaction, even if
+ * another worker has the job. The waiting caller gets a reply after the commit.
  */
 import { readItems, upsertContacts } from '../../db/audience/contacts/upsert.ts'
 import { finishUpsert, lockUpsert } from '../../db/audience/contacts/upserts.sql.ts'
@@ -38,8 +37,8 @@ async function carryOut(
 }
 
 /**
- * Works on one batch, one call after the other, because calls of the same team would wait for each other
- * anyway. Earlier calls of a team run first, in any worker, so that an old call can't overwrite a newer one.
+ * Runs a batch, one call after the other. Earlier calls of a team run first, in any worker, so that an old call can't
+ * overwrite a newer one.
  */
 export async function runUpserts(
   { jobs, settle }: Batch<'upsert-contacts'>,

@@ -1,7 +1,6 @@
 /**
- * Serves a worker's health over HTTP for platforms: GET /health with the version while the process runs, and
- * GET /ready while it reaches its database and works. It is off unless HEALTH_PORT is set, and reveals
- * nothing else.
+ * Serves a worker's health over HTTP: GET /health with the version while the process runs, and GET /ready while it
+ * reaches its database and works. It is off unless HEALTH_PORT is set.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,12 +9,7 @@ import { portFault } from '../../db/process/config.ts'
 import { VERSION } from '../../db/process/version.ts'
 import { databaseFault } from '../../db/start.ts'
 
-type Health = {
-  port: number
-  /** From now on it is not ready. */
-  drain(): void
-  close(): Promise<void>
-}
+type Health = { port: number; drain(): void; close(): Promise<void> }
 
 /** Starts listening. @throws SettingsFault if it can't. */
 export async function serveHealth(

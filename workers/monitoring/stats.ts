@@ -1,6 +1,6 @@
 /**
- * Counts attempts, sends, jobs and reports of this worker for the fleet, and reports its senders and its
- * load. It counts in memory only. Labels name channels, kinds of senders and outcomes.
+ * Counts attempts, sends, jobs and reports of this worker for the fleet, in memory only. Labels name channels, kinds
+ * of senders and outcomes.
  */
 import { performance } from 'node:perf_hooks'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
@@ -11,21 +11,17 @@ import type { End, JobName } from '../../db/queue/jobs.ts'
 import type { ProcessRole } from '../../db/stats/fleet/fleet.ts'
 import type { Outcome } from '../providers/provider.ts'
 
-/** A completed delivery attempt. */
 type Try = {
   job: DeliveryJob
-  /** The key of its sender. */
   sender: string
   outcomes: readonly Outcome['kind'][]
   /** From the request to the provider's response. */
   seconds: number
-  /** When the message was accepted, or last requeued. */
   since: string
   at: Date
 }
 
 export type Figures = {
-  /** Sets the sender of all of a queue's messages. */
   sendsThrough(job: DeliveryJob, sender: string): void
   tried(one: Try): void
   ended(job: JobName, end: End['end'], count?: number): void

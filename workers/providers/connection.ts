@@ -1,6 +1,4 @@
-/**
- * Classifies connection errors by Node's and outgoing.ts's names. Pure. The adapters interpret the classes.
- */
+/** Classifies connection errors by Node's and http-client.ts's names. Pure. The adapters interpret the classes. */
 import { NO_CONNECTION } from '../../db/process/http-client.ts'
 
 /** With one of these an attempt ended before any byte of the request was sent. Repeating it is safe. */

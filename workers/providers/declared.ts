@@ -1,7 +1,6 @@
 /**
- * Defines the value that a provider declares itself with (declared.ts in its folder): its name, its settings,
- * how it is opened, and how its reports are read. list.ts contains them all, and the code that opens or
- * configures providers iterates over that list. It depends on no provider.
+ * The value that a provider declares itself with (declared.ts in its folder): its name, its settings, how it is
+ * opened, and how its reports are read. list.ts contains them all.
  */
 import type { ObjectShape, StringSchema } from 'yup'
 import type { Database } from '../../db/postgres/pool.ts'
@@ -12,7 +11,6 @@ import type { JobName } from '../../db/queue/jobs.ts'
 import type { EmailProvider } from './provider.ts'
 import type { ReportCut, ReportReader } from './report.ts'
 
-/** How many sends run at once in this process. */
 export type Sends = { WORKER_CONCURRENCY: number }
 
 /** The context for reading reports. `settings` are the set ones of all providers. */
@@ -29,28 +27,21 @@ export type Declared = {
 /** An email provider that EMAIL_PROVIDER can choose. Its SDK, some megabytes, is loaded when it is opened. */
 export type DeclaredForEmail = Declared & {
   open(settings: never, log: Log): Promise<EmailProvider>
-  /**
-   * Opens a separate provider for broadcasts, if settings name one.
-   * @param most the maximum number of concurrent sends.
-   */
+  /** Opens a separate provider for broadcasts, if settings name one. @param most concurrent sends. */
   openBulk?(settings: never, most: number): Promise<EmailProvider | null>
 }
 
-/** The provider of another channel, in processes that are configured for it. */
 export type DeclaredForChannel = Declared & {
   /** The queues that no other process works on. */
   queues: readonly JobName[]
   isSet(settings: never): boolean
-  /** The startup message of a process that isn't configured for it. */
   unset: string
   /** Returns a startup warning, or null. */
   warning?(settings: never, now: Date): string | null
   /** Returns null if it isn't configured. */
-  open(settings: never): {
-    provider: { close(): Promise<void> }
-    /** Runs once when the process starts, before any work. */
-    begin(database: Database): Promise<void>
-  } | null
+  open(
+    settings: never,
+  ): { provider: { close(): Promise<void> }; begin(database: Database): Promise<void> } | null
 }
 
 /** Queues whose workers need an email provider. */

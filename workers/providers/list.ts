@@ -1,6 +1,6 @@
 /**
- * Lists every provider. To add one, add a folder next to this file with a declared.ts, a line here, its name
- * in its channel (db/channels/), and the hook that accepts its reports.
+ * Lists every provider. To add one, add a folder next to this file with a declared.ts, a line here, its name in its
+ * channel (db/channels/), and the hook that accepts its reports.
  */
 import { SES } from './ses/declared.ts'
 import { SMTP } from './smtp/declared.ts'
@@ -8,7 +8,6 @@ import { WHATSAPP, WHATSAPP_NUMBERS } from './whatsapp/declared.ts'
 
 export const EMAIL_PROVIDERS = [SMTP, SES] as const
 
-/** The providers of other channels, by the names that their deliveries use. */
 export const CHANNEL_PROVIDERS = { whatsapp: WHATSAPP } as const
 
 /** Providers whose reports have a separate name. */

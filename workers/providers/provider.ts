@@ -1,7 +1,6 @@
 /**
- * Defines the neutral types between provider adapters and the rest: a message to send, and its result. An
- * adapter turns every response of its provider into one of six outcomes, so provider vocabulary stays in
- * workers/providers. It imports no adapter.
+ * The neutral types between provider adapters and the rest: a message to send, and its result. An adapter turns every
+ * response of its provider into one of six outcomes, so provider vocabulary stays in workers/providers.
  */
 import type { KeyObject } from 'node:crypto'
 import type { ContactEffect } from '../../db/audience/contacts/effect.ts'
@@ -10,10 +9,7 @@ import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 /** An adapter's `storableWords`, which knows its secrets. */
 export type Describe = (words: string) => string
 
-/**
- * A DKIM key: the domain, the selector, and the parsed private key, because a PEM would be parsed for each
- * message.
- */
+/** The domain, the selector, and the parsed private key, because a PEM would be parsed for each message. */
 export type DkimKey = { domain: string; selector: string; private_key: KeyObject }
 
 /** A file of an email, as lines of base64 without the last line break. */
@@ -26,8 +22,8 @@ export type OutgoingFile = {
 }
 
 /**
- * One email ready for the wire. Recipients are only the remaining ones. `T` is true for a test team's email,
- * which has a different type so that only the simulator accepts it (DECISIONS: Test teams).
+ * One email ready for the wire, with only the remaining recipients. `T` is true for a test team's email, a different
+ * type that only the simulator accepts (DECISIONS: Test teams).
  */
 export type OutgoingEmail<T extends boolean = false> = {
   test: T
@@ -54,19 +50,15 @@ export type OutgoingEmail<T extends boolean = false> = {
   text: string
   /** Bare reply address. '' without one. Overrides a Reply-To in `headers`. */
   reply_to: string
-  /** Custom headers exactly as accepted. */
   headers: Readonly<Record<string, string>> | null
   /** The link of both List-Unsubscribe headers (RFC 8058). Null if only `headers` may have them. */
   list_unsubscribe: string | null
-  /** How often it was deferred before. */
   deferrals: number
   /** The Date header: when the email was accepted or scheduled, or first claimed if that was much later. */
   date: Date
   dkim: DkimKey | null
-  /** The key of a second signature (RFC 8463). */
   ed25519: DkimKey | null
   files: readonly OutgoingFile[]
-  /** True for an email of a broadcast. */
   is_broadcast: boolean
 }
 
@@ -98,7 +90,6 @@ export type Outcome =
   | { kind: 'sender'; detail: string; trouble: SenderTrouble; wait_seconds?: number }
   | { kind: 'unknown'; detail: string; wait_seconds?: number }
 
-/** A failure that affects everything sent through a provider. */
 export type SenderTrouble = 'slow' | 'setup' | 'connection'
 
 /** The result of one email at one attempt: an outcome for each of its `recipients`. */
@@ -111,8 +102,8 @@ export type EmailDelivery = {
 }
 
 /**
- * Sends email. `send` never throws: every failure is an outcome. `cut` ends the wait for a response because
- * the process must exit. An email that was sent by then is `unknown`.
+ * Sends email. `send` never throws: every failure is an outcome. `cut` ends the wait for a response because the
+ * process must exit. An email that was sent by then is `unknown`.
  */
 export type EmailProvider<T extends boolean = false> = {
   /** True if it accepts only emails of test teams, false if it accepts none of them. */
@@ -122,13 +113,9 @@ export type EmailProvider<T extends boolean = false> = {
   /** How many copies of a message are in memory while it is sent, files not counted. */
   bufferedCopies: number
   send(email: OutgoingEmail<T>, cut?: AbortSignal): Promise<EmailDelivery>
-  /**
-   * Returns the sender whose rate limit these sends share, at its present ceiling. One send costs a token per
-   * recipient.
-   */
+  /** Returns the sender whose rate limit these sends share. One send costs a token per recipient. */
   sender(): Promise<Sender>
   /** Connects and signs in like a send, but sends nothing. @returns the error, or null. */
   check(): Promise<string | null>
-  /** Closes pooled connections after in-flight sends finish. */
   close(): Promise<void>
 }

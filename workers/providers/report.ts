@@ -1,20 +1,13 @@
-/**
- * Defines the result of reading a raw report: neutral events for the code in db/ that applies them. Provider
- * vocabulary stays in workers/providers. It imports no adapter.
- */
+/** The result of reading a raw report: neutral events for the code in db/ that applies them. */
 
 import type { ReportedEvent } from '../../db/messages/apply-reports.ts'
 
 /**
- * How long a provider that rejects our configuration is paused, in seconds, as after a response
- * (circuit-breaker.ts).
+ * How long a provider that rejects our configuration is paused, in seconds, as after a response (circuit-breaker.ts).
  */
 const SENDER_PAUSE_S = 30
 
-/**
- * Returns the effect of a verified report about our configuration on its sender, which equals that of a
- * response.
- */
+/** Returns the effect of a verified report about our configuration on its sender, which equals that of a response. */
 export const pausedBy = (
   sender: string,
   { detail, occurred_at }: { detail: string; occurred_at: Date },
@@ -43,14 +36,12 @@ export class UnreadableReport extends Error {
 }
 
 /**
- * Reads one raw report into its events.
- * @throws Uneventful if it contains no event to apply.
+ * Reads one raw report into its events. @throws Uneventful if it contains no event to apply.
  * @throws Error if it is unreadable. It is then parked.
  */
 export type ReportReader = (report: RawReport) => Promise<ReportedEvent[]>
 
 /**
- * Reduces a raw report to the part that may be stored. Returns null if it is unreadable. `body` is null if
- * nothing remains.
+ * Reduces a raw report to the part that may be stored. Null if it is unreadable. `body` is null if nothing remains.
  */
 export type ReportCut = (body: Buffer) => { body: Buffer | null } | null

@@ -1,11 +1,6 @@
 /** Tracks an adapter's sends in progress, so that closing can wait for them. */
 
-type SendTracker = {
-  /** Counts a send until it ends, and returns its result. */
-  track<T>(send: Promise<T>): Promise<T>
-  /** Resolves once all current sends have ended, successfully or not. */
-  settled(): Promise<void>
-}
+type SendTracker = { track<T>(send: Promise<T>): Promise<T>; settled(): Promise<void> }
 
 export function createSendTracker(): SendTracker {
   const sends = new Set<Promise<unknown>>()

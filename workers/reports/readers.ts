@@ -1,7 +1,4 @@
-/**
- * Creates the readers of raw reports, by the provider whose hook accepted them (providers/list.ts,
- * providers/relays/list.ts).
- */
+/** Creates the readers of raw reports, by provider (providers/list.ts, providers/relays/list.ts). */
 
 import type { Provider } from '../../db/delivery/reports/reports.sql.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
@@ -23,7 +20,7 @@ export const REPORT_CUTS: Readonly<Partial<Record<string, ReportCut>>> = Object.
 
 export type Readers = Readonly<Record<Provider, ReportReader>>
 
-/** Creates them. @param context with the provider settings that reading needs. */
+/** @param context with the provider settings that reading needs. */
 export function createReaders(context: { secrets: Secrets; settings?: Partial<WorkerSettings> }): Readers {
   const { secrets, settings = {} } = context
   return Object.fromEntries(

@@ -1,8 +1,7 @@
 /**
- * Signs messages with DKIM: rsa-sha256 and ed25519-sha256 (RFC 8463), relaxed/relaxed (RFC 6376), in the
- * thread pool. The signed bytes are the sent bytes. Time and memory are linear in the message, whatever its
- * content. Measured: the event loop is busy for a quarter of the time of nodemailer's signer, including
- * its streams and RSA.
+ * Signs messages with DKIM: rsa-sha256 and ed25519-sha256 (RFC 8463), relaxed/relaxed (RFC 6376), in the thread pool.
+ * The signed bytes are the sent bytes. Time and memory are linear in the message. Measured: the event loop is busy
+ * for a quarter of the time of nodemailer's signer.
  */
 import { createHash, sign as signIn } from 'node:crypto'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
@@ -13,9 +12,9 @@ import type { Pieces } from './pieces.ts'
 const sign = promisify(signIn)
 
 /**
- * How often h= names a header in addition to each occurrence (RFC 6376 §5.4.2, §8.15). An extra name prevents
- * others from adding such a header. Lists and relays may add the `if present` ones, so those are only
- * oversigned if they exist.
+ * How often h= names a header in addition to each occurrence (RFC 6376 §5.4.2, §8.15). An extra name prevents others
+ * from adding such a header. Lists and relays may add the `if present` ones, so those are only oversigned if they
+ * exist.
  */
 const OVERSIGNED = {
   always: 'from reply-to subject to cc',
@@ -58,14 +57,10 @@ const inLines = (parts: readonly string[], count: number, glue: string): string 
 
 /** How much of a body is hashed before other work runs, in bytes. */
 const HASH_SLICE_BYTES = 256 * 1024
-/**
- * From this many bytes on, each slice is followed by a pause, in milliseconds, which leaves most of the time
- * to others.
- */
+/** From this many bytes on, each slice is followed by a pause, in milliseconds. */
 const LONG_BODY_BYTES = 5 * HASH_SLICE_BYTES
 const HASH_REST_MS = 2
 
-/** Returns the digest of a body: text, and files as lines of base64 without a line break at the end. */
 async function bodyDigest(body: Pieces): Promise<string> {
   const hash = createHash('sha256')
   let [since, all] = [0, 0]

@@ -1,6 +1,5 @@
 /**
- * Recognizes automatic opens and clicks by user agent: Apple's proxy and scanners. Such events are stored and
- * change nothing. Pure.
+ * Recognizes automatic opens and clicks by user agent: Apple's proxy and scanners. Such events change nothing. Pure.
  */
 
 /** Apple Mail Privacy Protection sends only this. Browsers always add to it. */
@@ -32,7 +31,6 @@ const SCANNERS: readonly (readonly [part: string, source: string])[] = [
   ['go-http-client', 'Go, a library'],
 ]
 
-/** True for the user agent of a machine. A missing one means nothing. */
 export function isMachine(userAgent: string): boolean {
   const agent = userAgent.trim()
   const folded = agent.toLowerCase()

@@ -1,8 +1,7 @@
 /**
- * Composes the bytes of an RFC 5322 message from a neutral email, signed if it has a DKIM key. The headers
- * are the same with every provider. Names and values of custom headers are sent byte for byte. No line
- * exceeds 998 octets, and every octet is 7-bit. Customer content can't start a header. It knows no provider
- * or envelope. DECISIONS: Header values, From address.
+ * Composes the bytes of an RFC 5322 message from a neutral email, signed if it has a DKIM key. Names and values of
+ * custom headers are sent byte for byte. No line exceeds 998 octets, and every octet is 7-bit. Customer content can't
+ * start a header. DECISIONS: Header values, From address.
  */
 import { hash } from 'node:crypto'
 import MailComposer from 'nodemailer/lib/mail-composer'
@@ -15,7 +14,6 @@ import { createSignatures } from './dkim.ts'
 import type { Pieces } from './pieces.ts'
 import { encodedText, headOf, type NamedAddress, type PlainOptions, plainMessage } from './plain-message.ts'
 
-/** The part of an email that its message is made of. */
 type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients'>
 
 /** The row's signed reference. Complaints without our return address are matched by it. */
@@ -54,7 +52,6 @@ function content(email: MessageParts): Pieces {
   const options = composerOptions(email)
   const { html } = options
   if (email.files.length === 0 && typeof html === 'string') return [plainMessage({ ...options, html })]
-  // Placeholders that the composer gets instead of files.
   const places = new Map(email.files.map((file) => [Buffer.of(0), file]))
   const invitations = new Map(email.files.filter(isInvitation).map((file) => [Buffer.of(0), file]))
   const composer = new MailComposer({
@@ -69,7 +66,6 @@ function content(email: MessageParts): Pieces {
 
 type Places = ReadonlyMap<unknown, OutgoingFile>
 
-/** Joins adjacent texts. */
 function joined(pieces: Pieces): (string | Buffer)[] {
   const all: (string | Buffer)[] = []
   for (const piece of pieces) {
@@ -112,8 +108,8 @@ const composerOptions = (email: MessageParts): Omit<PlainOptions, 'html' | 'text
 const LARGEST_ATTACHED_MESSAGE = 512 * 1024
 
 /**
- * Returns an attached message unencoded, because RFC 2046 §5.2.1 allows no base64 for it. Null if it isn't in
- * short lines of ASCII.
+ * Returns an attached message unencoded, because RFC 2046 §5.2.1 allows no base64 for it. Null if it isn't in short
+ * lines of ASCII.
  */
 function attachedMessage({ content_type, encoded: lines }: OutgoingFile): [string] | null {
   if (!/^message\/rfc822\b/i.test(content_type)) return null
@@ -137,10 +133,7 @@ const describedFile = ({ filename, content_type, content_id }: OutgoingFile) => 
   ...(content_id === null ? {} : { cid: content_id }),
 })
 
-/**
- * True for a calendar part with a method. Outlook and Gmail show buttons for it if it is an alternative to
- * the text.
- */
+/** True for a calendar part with a method. Outlook and Gmail show buttons if it is an alternative to the text. */
 function isInvitation({ content_type }: OutgoingFile): boolean {
   const [type, ...parameters] = content_type.split(';').map((part) => part.trim().toLowerCase())
   return type === 'text/calendar' && parameters.some((parameter) => parameter.startsWith('method='))
@@ -159,8 +152,8 @@ function wireMailbox(recipient: string): NamedAddress[] {
 }
 
 /**
- * DKIM verifiers disagree about a body of only spaces (RFC 6376 §3.4.3 and §3.4.4 count it as empty or not),
- * so it is sent in base64. An empty body becomes a line break.
+ * DKIM verifiers disagree about a body of only spaces (RFC 6376 §3.4.3 and §3.4.4), so it is sent in base64. An empty
+ * body becomes a line break.
  */
 function bodyOptions({ html, text }: MessageParts): Bodies {
   if (text !== '' || /[^ \t\r\n]/.test(html)) return { html: crlf(html), text: crlf(text) }
@@ -172,8 +165,8 @@ const crlf = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
 /**
  * Printable ASCII is sent unencoded, where nodemailer would encode even a quotation mark. Encoded are other
- * characters and text that would be damaged: a word too long to fold, spaces that folding or trimming would
- * change, and text that looks like an encoded word.
+ * characters and text that would be damaged: a word too long to fold, spaces that folding or trimming would change,
+ * and text that looks like an encoded word.
  */
 function subjectOptions(subject: string): Pick<PlainOptions, 'headers' | 'subject'> {
   const plain = /^[ -~]*$/.test(subject)
@@ -202,10 +195,7 @@ function fromLine(from: string): string {
   return foldLines(`From: ${encodeText(name)} <${address}>`)
 }
 
-/**
- * Nodemailer would change the case of names, encode, fold at 76 and rewrite References, so these lines bypass
- * it.
- */
+/** Nodemailer would change the case of names, encode, fold at 76 and rewrite References, so these lines bypass it. */
 function customLines({ headers, reply_to }: MessageParts): string[] {
   if (headers === null) return []
   const fault = wireFault(headers)
@@ -224,9 +214,7 @@ const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
         headerLine('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'),
       ]
 
-/**
- * The address for complaints (RFC 9477). It must be below the From domain, so it is at its own return path.
- */
+/** The address for complaints (RFC 9477). It must be below the From domain, so it is at its own return path. */
 const complaintLines = ({
   is_broadcast,
   shared_return_path,
@@ -240,10 +228,7 @@ const complaintLines = ({
       ]
     : []
 
-/**
- * DECISIONS: Header values. A value of only spaces is cut instead of folded, because a line of only spaces
- * can end a header section.
- */
+/** DECISIONS: Header values. A value of only spaces is cut, because such a folded line can end a header section. */
 function headerLine(name: string, value: string): string {
   const line = `${name}: ${value}`
   if (line.length <= MAX_LINE_OCTETS) return line

@@ -3,7 +3,6 @@
 /** In order: 7-bit text, which comes first and last, and lines of base64. */
 export type Pieces = readonly (string | Buffer)[]
 
-/** Returns the bytes of a piece on the wire. */
 export const bytesOf = (piece: string | Buffer): Buffer =>
   typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece
 

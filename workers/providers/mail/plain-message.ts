@@ -1,6 +1,6 @@
 /**
- * Writes messages without files as nodemailer's composer does, byte for byte, without its tree of nodes.
- * Measured: a seventh of a worker's CPU time, with the pool in smtp/adapter.ts.
+ * Writes messages without files as nodemailer's composer does, byte for byte, without its tree of nodes. Measured: a
+ * seventh of a worker's CPU time, with the pool in smtp/adapter.ts.
  */
 import * as base64 from 'nodemailer/lib/base64'
 import { foldLines, hasLongerLines, isPlainText } from 'nodemailer/lib/mime-funcs'
@@ -8,7 +8,6 @@ import MimeNode from 'nodemailer/lib/mime-node'
 import * as quotedPrintable from 'nodemailer/lib/qp'
 
 export type NamedAddress = { name: string; address: string }
-/** The composer's options that are known here. */
 export type PlainOptions = {
   headers?: { Subject: { prepared: true; foldLines: true; value: string } }
   subject?: string
@@ -26,10 +25,7 @@ export type PlainOptions = {
 /** RFC 5322 §2.1.1 recommends up to 78 characters per line. */
 const LINE_CHARACTERS = 76
 
-/**
- * The result of folding many spaces in a row. Alone on a line it can end a header section, so it stays on the
- * line before.
- */
+/** The result of folding many spaces. Alone on a line it can end a header section, so it stays on the line before. */
 const LINE_OF_BLANKS = /\r\n([ \t]+)(?=\r\n)/g
 
 /** Ends a header section. */
@@ -71,7 +67,6 @@ function headerLines(
 
 const folded = (name: string, value: string): string => foldLines(`${name}: ${value}`, LINE_CHARACTERS)
 
-/** Names and addresses that need no encoding. */
 const SIMPLE_NAME = /^(?:\w+(?: \w+)*)?$/
 const SIMPLE_ADDRESS = /^[\w+.-]+@[a-z0-9.-]+$/
 
@@ -119,7 +114,6 @@ function isMostlyLatin(text: string): boolean {
   return others < latin
 }
 
-/** Encodes the content of a part. */
 export function encodedText(content: string, encoding: string | false): string {
   if (encoding === 'quoted-printable') return quotedPrintable.wrap(quotedPrintable.encode(content))
   return encoding === 'base64' ? base64.wrap(base64.encode(content)) : content

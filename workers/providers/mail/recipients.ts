@@ -1,7 +1,4 @@
-/**
- * Prepares recipients for a server. Pure. A string is one address or invalid, however a provider might read
- * it.
- */
+/** Prepares recipients for a server. Pure. A string is one address or invalid. */
 import { parseAddress, toWireAddress } from '../../../db/validation/address.ts'
 import type { Outcome } from '../provider.ts'
 
@@ -13,8 +10,7 @@ export function wireAddress(address: string): string | null {
 }
 
 /**
- * Maps the recipients of one attempt to the addresses for the server, and the server's results back to
- * recipients.
+ * Maps the recipients of one attempt to the addresses for the server, and the server's results back to recipients.
  */
 export function wireRecipients(recipients: readonly string[]) {
   const wire = new Map(recipients.map((recipient) => [recipient, wireAddress(recipient)]))

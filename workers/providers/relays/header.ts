@@ -12,7 +12,6 @@ const VALUES: Record<Relay, (reference: string) => string> = {
   brevo: (reference) => reference,
 }
 
-/** The header's line, without its end. */
 export const relayHeaderLine = (relay: Relay, reference: string): string =>
   `${RELAY_HEADERS[relay]}: ${VALUES[relay](reference)}`
 

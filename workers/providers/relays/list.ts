@@ -1,6 +1,6 @@
 /**
- * Lists the hosted relays and how their events are read. To add one, add its module here, and its name and
- * header in db/.
+ * Lists the hosted relays and how their events are read. To add one, add its module here, and its name and header in
+ * db/.
  */
 import type { ReaderContext } from '../declared.ts'
 import { relaySender } from '../mail/relay-sender.ts'

@@ -1,8 +1,7 @@
 /**
- * Converts one event of a hosted relay into one neutral event. The four relays share the steps here: find the
- * email and the time, and create the key that removes repeats. Pure, apart from the secrets that references
- * are signed with. Only own keys of the JSON are read. An event yields nothing if the relay's module doesn't
- * list it, or if it is about email that we didn't send.
+ * Converts one event of a hosted relay into one neutral event. The relays share the steps here: find the email and
+ * the time, and create the key that removes repeats. Only own keys of the JSON are read. An event yields nothing if
+ * the relay's module doesn't list it, or if it is about email that we didn't send.
  */
 import { createHash } from 'node:crypto'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
@@ -20,8 +19,7 @@ import { isMachine } from '../mail/machines.ts'
 import { pausedBy, type ReportReader } from '../report.ts'
 
 /**
- * The meaning of an event. `words` are the relay's. `blames_sender` means that nothing of ours may be sent
- * for now.
+ * The meaning of an event. `words` are the relay's. `blames_sender` means that nothing of ours may be sent for now.
  */
 export type Finding = { kind: EmailEventKind; effect: ContactEffect; words: string; blames_sender?: true }
 
@@ -54,14 +52,11 @@ export function seen(
   return { kind: machine ? `machine_${kind}` : kind, effect: 'none', words }
 }
 
-/** Where a relay's events contain each value. */
 export type RelayPage = {
   relay: Relay
-  /** Null if nothing changes. */
   find(event: unknown): Finding | null
   recipient: readonly Path[]
   time: readonly Path[]
-  /** The relay's id of the event, if it has one. */
   id: readonly Path[]
   reference: readonly Path[]
   message_id: readonly Path[]
@@ -73,7 +68,6 @@ const MAX_ADDRESS_CHARACTERS = 1_000
 /** Larger numbers of seconds are milliseconds. */
 const MAX_UNIX_SECONDS = 1e11
 
-/** Returns the value at a path of own keys, or undefined. */
 const valueAt = (event: unknown, path: Path): unknown =>
   path.reduce<unknown>(
     (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
@@ -122,9 +116,7 @@ function parsed(body: Buffer): unknown {
   return event
 }
 
-/**
- * Returns the email of our signed reference or of a Message-ID of our form. Null for someone else's email.
- */
+/** Returns the email of our signed reference or of a Message-ID of our form. Null for someone else's email. */
 function refOf(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef | null {
   const signed = readReference(secrets, textAt(event, ...page.reference).trim())
   if (signed) return signed

@@ -1,9 +1,8 @@
 /**
- * Sends email through the Amazon SES API v2, as raw messages, because our headers exceed what SES's header
- * list allows. It never throws. All recipients share one outcome, because SES accepts or rejects the message
- * for all. Every send has a time limit and runs once; the queue retries it. faults.ts judges errors. SES sets
- * the envelope sender, Date and Message-ID itself and signs with the identity's key. We don't sign, because
- * SES would change signed headers. Its reports are matched by tags.
+ * Sends email through the Amazon SES API v2, as raw messages, because our headers exceed what SES's header list
+ * allows. It never throws. All recipients share one outcome, because SES accepts or rejects the message for all.
+ * Every send has a time limit and runs once. SES sets the envelope sender, Date and Message-ID itself and signs with
+ * the identity's key. We don't sign, because SES would change signed headers. Its reports are matched by tags.
  */
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
 import { parseMailbox } from '../../../db/validation/address.ts'
@@ -33,10 +32,7 @@ export type SesOptions = {
 }
 
 const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000, credentials_ms: 15_000 }
-/**
- * The rate stays this share below the account's, and unused sends are saved for this many seconds, so that no
- * second exceeds the account's rate.
- */
+/** The rate stays this share below the account's, and unused sends are saved for this many seconds. */
 const RATE_MARGIN = 0.1
 
 /** Credentials come from the SDK's own chain: environment, profile, container, instance. */

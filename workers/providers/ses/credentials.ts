@@ -1,7 +1,6 @@
 /**
- * Makes the SDK look up credentials: in the environment, in files, from a process, a token service or a
- * metadata service. The lookup and its HTTP requests have limits here, because the SDK has none. The SDK
- * caches and renews the credentials. They are never read here.
+ * Makes the SDK look up credentials: in the environment, in files, from a process, a token service or a metadata
+ * service. The lookup and its HTTP requests have limits here, because the SDK has none.
  */
 import type { SESv2Client } from '@aws-sdk/client-sesv2'
 import { boundLibraries } from '../../../db/process/http-client.ts'

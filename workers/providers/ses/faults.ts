@@ -1,7 +1,6 @@
 /**
- * Judges why SES didn't accept a message: SDK errors → outcomes. Pure. It uses the error's name, and the
- * message if SES uses one name for two things. `detail` is printable, short and without secrets. DECISIONS:
- * Sender failures.
+ * Judges why SES didn't accept a message: SDK errors → outcomes. Pure. It uses the error's name, and the message if
+ * SES uses one name for two things. `detail` is printable, short and without secrets. DECISIONS: Sender failures.
  */
 import { isUnsent } from '../../../db/process/http-client.ts'
 import { storableWords } from '../../../db/validation/words.ts'
@@ -65,7 +64,6 @@ const TOO_LARGE = 413
 /** How long its Send or Delivery event may still show that SES accepted the message. */
 const UNKNOWN_WAIT_S = 600
 
-/** Returns the outcome for every recipient of a failed attempt. */
 export function judgeFault(fault: SesFault): Outcome {
   const status = fault.$metadata?.httpStatusCode
   const words = storableWords(`${fault.name}: ${fault.message}`)

@@ -1,17 +1,10 @@
 /**
- * Makes the SDK use our own bounded HTTP requests instead of its client. A request, with connection and
- * response, ends within its time limit. An unreadable response keeps its status, because SES has decided by
- * then.
+ * Makes the SDK use our own bounded HTTP requests. A request, with connection and response, ends within its time
+ * limit. An unreadable response keeps its status, because SES has decided by then.
  */
 import { ask, keepAliveAgent } from '../../../db/process/limited-response.ts'
 
-export type SesTimeouts = {
-  connect_ms: number
-  /** The time limit of one request from its first byte to SES's last. */
-  answer_ms: number
-  /** The time limit of a credentials lookup. */
-  credentials_ms: number
-}
+export type SesTimeouts = { connect_ms: number; answer_ms: number; credentials_ms: number }
 
 type Signed = {
   protocol: string

@@ -1,7 +1,6 @@
 /**
- * Reads the SES account's rate, in recipients per second, with GetAccount. It sends at most one request every
- * few minutes, and only the first email waits for the response. After a lost or forbidden response the last
- * rate stays in effect. db/delivery/senders/rate-limit.ts applies it.
+ * Reads the SES account's rate, in recipients per second, with GetAccount, once every few minutes. Only the first
+ * email waits for the response. After a lost or forbidden response the last rate stays in effect.
  */
 import { GetAccountCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 

@@ -1,8 +1,8 @@
 /**
- * Reads SES reports published through SNS. An envelope has one event of one message, which becomes one
- * neutral event per affected recipient. Affected are the addresses in bouncedRecipients, complainedRecipients
- * and similar fields, never all recipients. The same report gives the same keys. It reads event publishing
- * (`eventType`) and the older feedback notifications (`notificationType`). DECISIONS: Delivery reports.
+ * Reads SES reports published through SNS. An envelope has one event of one message, which becomes one neutral event
+ * per affected recipient: the addresses in bouncedRecipients, complainedRecipients and similar fields, never all
+ * recipients. It reads event publishing (`eventType`) and the older feedback notifications (`notificationType`).
+ * DECISIONS: Delivery reports.
  */
 import { createHash } from 'node:crypto'
 import { type AnyObject, array, boolean, type InferType, mixed, type ObjectSchema, object, string } from 'yup'
@@ -103,19 +103,14 @@ const eventSchema = object({
 })
 type SesEvent = InferType<typeof eventSchema>
 
-/**
- * The content of one report before it is matched to its message. `at` is the provider's time, if there is
- * one.
- */
+/** The content of one report before it is matched to its message. `at` is the provider's time, if there is one. */
 type Finding = {
   kind: EmailEventKind
   effect: ContactEffect
   recipient: string | null
   detail: string
   at: string | undefined
-  /** The provider's id of this event, if there is one. */
   id?: string | null | undefined
-  /** True if SES rejected our configuration. */
   blames_sender?: boolean
 }
 
@@ -193,7 +188,6 @@ const ofMessage = (kind: EmailEventKind, at: string | undefined, detail = ''): F
   { kind, effect: 'none', recipient: null, detail, at },
 ]
 
-/** Every event type of SES, and its meaning. */
 const READERS: Record<string, (event: SesEvent) => Finding[]> = {
   Send: () => ofMessage('sent', undefined),
   Delivery: ({ delivery }) =>
@@ -269,7 +263,6 @@ function valid<T extends AnyObject>(schema: ObjectSchema<T>, text: string, what:
   }
 }
 
-/** Returns our tags with event publishing, otherwise SES's own id. */
 function refOf({ messageId, tags }: SesEvent['mail']): ReportedRef {
   const [team_id, id] = [tagOf(tags, 'team_id'), tagOf(tags, 'email_id')]
   return team_id !== null && id !== null ? { team_id, id } : { provider_message_id: messageId }

@@ -1,8 +1,7 @@
 /**
- * Sends email through an SMTP server over pooled keep-alive connections. It never throws, and returns one
- * outcome per recipient. Every send has a time limit, whatever the server does. The envelope contains exactly
- * the given return path and recipients, one address each. replies.ts judges responses and mail/message.ts
- * composes the message.
+ * Sends email through an SMTP server over pooled keep-alive connections. It never throws, and returns one outcome per
+ * recipient. Every send has a time limit. The envelope contains exactly the given return path and recipients, one
+ * address each. replies.ts judges responses and mail/message.ts composes the message.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport, type MailMessage, type NodemailerError } from 'nodemailer'
@@ -30,14 +29,13 @@ import { openSocket } from './socket.ts'
 import { readSmtpUrl, requiresTls, withWayOut } from './url.ts'
 
 /**
- * Milliseconds. `total_ms` limits one send from the wait for a connection to the final dot, plus more for a
- * large message (sending-time.ts). `answer_ms` limits the wait for the final response, because servers scan
- * content then (RFC 5321 §4.5.3.2.6 recommends 10 minutes).
+ * Milliseconds. `total_ms` limits one send from the wait for a connection to the final dot, plus more for a large
+ * message (sending-time.ts). `answer_ms` limits the wait for the final response, because servers scan content then
+ * (RFC 5321 §4.5.3.2.6 recommends 10 minutes).
  */
 export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; total_ms: number; answer_ms: number }
 
 export type SmtpOptions = {
-  /** See url.ts. */
   url: string
   max_connections: number
   /** The hosted relay behind the URL, if its reports are accepted. */
@@ -55,7 +53,6 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   total_ms: 60_000,
   answer_ms: 600_000,
 }
-/** How long an idle connection is kept. */
 const IDLE_TIMEOUT_MS = 15_000
 
 /** The initial and maximum rate of a relay that has limited us, in sends per second. */
@@ -112,7 +109,6 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   }
 }
 
-/** The connection options of sends and checks. */
 const connectionOf = ({ url, hostname }: SmtpOptions, { connect_ms, greeting_ms }: SmtpTimeouts) => ({
   url,
   ...(hostname === undefined ? {} : { name: hostname }),
@@ -142,9 +138,8 @@ type Envelope = {
 }
 
 /**
- * Sends an attempt's message through the pool. It gets the envelope and the composed message directly, not
- * through nodemailer's mailer, which composes and parses them again (measured: a quarter of the CPU time of an
- * unsigned email).
+ * Sends an attempt's message through the pool: the envelope and the composed message, without nodemailer's mailer,
+ * which composes and parses them again (measured: a quarter of the CPU time of an unsigned email).
  */
 function sendThrough(
   pool: SMTPPool,
@@ -174,10 +169,7 @@ function sendThrough(
   })
 }
 
-/**
- * A relay that checks sender ownership may reject the From domain's own return path. The shared one is then
- * used.
- */
+/** A relay that checks sender ownership may reject the From domain's own return path. The shared one is then used. */
 async function deliver(pool: SMTPPool, email: OutgoingEmail, sending: Sending): Promise<EmailDelivery> {
   const first = await deliverOnce(pool, email, sending)
   const { shared_return_path } = email
@@ -204,7 +196,6 @@ async function deliverOnce(
 type Attempted = { found: Map<string, Outcome>; senderRejection: string | null }
 const NOT_TRIED: Attempted = { found: new Map(), senderRejection: null }
 
-/** Sends one message to the server, once. Returns an outcome for each address of `to`. */
 async function attemptTo(
   pool: SMTPPool,
   email: OutgoingEmail,
@@ -249,7 +240,6 @@ async function attemptTo(
   }
 }
 
-/** Composes the message with the relay's reference header above the signed part. */
 async function composeFor(hosted: Relay | undefined, email: OutgoingEmail): Promise<Pieces> {
   if (hosted === undefined) return composeMessage(email)
   const [first = '', ...rest] = await composeMessage(withoutRelayHeader(hosted, email))
@@ -257,8 +247,8 @@ async function composeFor(hosted: Relay | undefined, email: OutgoingEmail): Prom
 }
 
 /**
- * The reports to request from a server that offers them (RFC 3461). Delivery reports would double the load of
- * a broadcast. The client names one original recipient for all, so it is omitted if there are several.
+ * The reports to request from a server that offers them (RFC 3461). Delivery reports would double the load of a
+ * broadcast. The client names one original recipient for all, so it is omitted if there are several.
  */
 const wantedReports = (to: readonly string[], failuresOnly: boolean) => ({
   notify: failuresOnly ? 'FAILURE,DELAY' : 'SUCCESS,FAILURE,DELAY',

@@ -22,10 +22,7 @@ function usableName(name = ''): string | null {
   return isAddress(bare) || !bare.includes('.') ? null : domainToAscii(bare)
 }
 
-/**
- * Returns the first usable name of the settings, otherwise the machine's, or undefined.
- * @param machine the machine's own name.
- */
+/** Returns the first usable name of the settings, otherwise the machine's, or undefined. */
 export function ehloName(settings: NameSettings, machine: string): string | undefined {
   const { SMTP_EHLO_NAME, PUBLIC_URL, RETURN_PATH_DOMAIN } = settings
   const site = PUBLIC_URL === undefined ? undefined : new URL(PUBLIC_URL).hostname

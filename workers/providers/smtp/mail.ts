@@ -1,6 +1,6 @@
 /**
- * Parses mail that may be a report, within bounds: its parts, its envelope, and the signed references in it.
- * Hostile input costs bounded time and memory.
+ * Parses mail that may be a report: its parts, its envelope, and the signed references in it. Hostile input costs
+ * bounded time and memory.
  */
 import type { Attachment, Email } from 'postal-mime'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
@@ -30,7 +30,6 @@ const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global
 export type ReportMail = {
   envelope: ReportEnvelope
   email: Email
-  /** Its text for readers, without markup. */
   text: string
   /** The parts that make it a report. Null if missing. */
   status: string | null
@@ -78,8 +77,8 @@ function beginningOf(body: Buffer): Buffer {
 }
 
 /**
- * Renames address fields, which we don't read as addresses, because a malicious list costs postal-mime a
- * second (measured: 235 KB of groups).
+ * Renames address fields, which we don't read as addresses, because a malicious list costs postal-mime a second
+ * (measured: 235 KB of groups).
  */
 function withoutAddressLists(body: Buffer): Buffer {
   const head = body.subarray(0, MAX_HEADER_BYTES).toString('latin1')

@@ -1,19 +1,15 @@
 /**
  * Judges the replies or silence of an SMTP server about a message: reply codes and errors → outcomes. Pure.
- * db/validation/failures.ts classifies permanent failures. `detail` is printable, short and without secrets.
- * An operator's error (login, relay access, TLS) never ends a message. DECISIONS: Sender failures, Delivery
- * reports.
+ * db/validation/failures.ts classifies permanent failures. `detail` is printable, short and without secrets. An
+ * operator's error (login, relay access, TLS) never ends a message. DECISIONS: Sender failures, Delivery reports.
  */
 import type { NodemailerError } from 'nodemailer'
 import { classifyFailure, type FailureSubject } from '../../../db/validation/failures.ts'
 import type { Describe, Outcome } from '../provider.ts'
 import { withWayOut } from './url.ts'
 
-/**
- * The state of one attempt when it ends. `handed_over` is true once the final dot is written to the socket.
- */
+/** The state of one attempt when it ends. `handed_over` is true once the final dot is written to the socket. */
 export type Attempt = {
-  /** The recipients, as given to the server. */
   to: readonly string[]
   /** True once a command about this message was sent. nodemailer also calls a later failure CONN. */
   isBegun: () => boolean
@@ -25,8 +21,7 @@ export type Attempt = {
 /** 530, 534, 535, 538: the login is missing or wrong. */
 const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
 /**
- * 421: too many connections or closing down. 454: throttled, or temporarily no relaying. Both concern every
- * message.
+ * 421: too many connections or closing down. 454: throttled, or temporarily no relaying. Both concern every message.
  */
 const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
 /** nodemailer's command names before a message. An error there isn't about any message. */
@@ -45,10 +40,7 @@ export function withSetting(error: NodemailerError, words: string): string {
 
 /** Bad sequence of commands, which is about the session, not the message. */
 const BAD_SEQUENCE = 503
-/**
- * True for more recipients than the server accepts per message (RFC 5321 §4.5.3.1.10). The rest wait for the
- * next one.
- */
+/** True for more recipients than the server accepts per message (RFC 5321 §4.5.3.1.10). The rest wait. */
 const isOverLimit = (reply: string, enhanced: string): boolean =>
   enhanced === '5.5.3' || (enhanced === '' && /\btoo many recipients\b/i.test(reply))
 /** Exim and similar servers reject a client that may not relay with a bare 550. */
@@ -65,7 +57,6 @@ const SEND_AS_DENIED: ReadonlySet<string> = new Set(['5.7.60', '5.2.252'])
 const TOO_FAST =
   /\bexceeded the max (?:emails per hour|defers and failures)|\bdaily (?:user sending|smtp relay(?: sending)?|sending) (?:limit|quota)|\bsubmission ?quota ?exceeded|\bdaily limit for message recipients/i
 
-/** The command that a reply is about: the sender, one recipient, or the message. */
 type Stage = 'MAIL' | 'RCPT' | 'DATA'
 
 /** Returns an outcome for each recipient of the attempt after the server accepted the message. */
@@ -80,9 +71,7 @@ export function outcomesOfSuccess(
   return outcomes(attempt.to, shared, attempt.refusals(), describe)
 }
 
-/**
- * True if every line of a reply has the same code, as RFC 5321 requires. The client only reads the first one.
- */
+/** True if every line of a reply has the same code, as RFC 5321 requires. The client only reads the first one. */
 const isOfOneCode = (reply: string): boolean =>
   reply.split('\n').every((line) => line.trim() === '' || line.slice(0, 3) === reply.slice(0, 3))
 
@@ -166,8 +155,7 @@ const SENDER_CODES: ReadonlySet<number> = new Set([450, 451])
 const FIRST_WORDS = 3
 
 /**
- * Returns the start of a response, if many of them in a row are about the sender. 4.2.x and 452 are about a
- * mailbox.
+ * Returns the start of a response, if many of them in a row are about the sender. 4.2.x and 452 are about a mailbox.
  */
 function keyOf(reply: string, code: number, enhanced: string): { key?: string } {
   if (code >= 500 || enhanced.startsWith('4.2.')) return {}

@@ -1,7 +1,6 @@
 /**
- * Parses the formats inside mail reports: groups of header-like fields (RFC 3464 §2.1, RFC 5965 §3), typed
- * addresses with their encodings (RFC 3461 §4, RFC 6533 §3), and dates. Pure, in linear time. The callers
- * interpret the reports.
+ * Parses the formats inside mail reports: groups of header-like fields (RFC 3464 §2.1, RFC 5965 §3), typed addresses
+ * with their encodings (RFC 3461 §4, RFC 6533 §3), and dates. Pure, in linear time.
  */
 import { addressIdentity, parseAddress } from '../../../db/validation/address.ts'
 
@@ -57,7 +56,6 @@ export function addressOf(typed: string): string | null {
   return address === '' ? null : address.slice(0, MAX_ADDRESS_CHARACTERS).toWellFormed()
 }
 
-/** Removes angle brackets, and a comment after the address. */
 function bare(words: string): string {
   const trimmed = words.trim()
   const inner = /^<([^<>]*)>/.exec(trimmed)?.[1]
@@ -74,9 +72,8 @@ const decodeUnicode = (words: string): string =>
   })
 
 /**
- * Returns the recipient as the sender wrote it: the original one if present, otherwise the final one. Some
- * servers leave the original in xtext, which escapes `+` and `=`; the final one shows which spelling is
- * meant.
+ * Returns the recipient as the sender wrote it: the original one if present, otherwise the final one. Some servers
+ * leave the original in xtext, which escapes `+` and `=`; the final one shows which spelling is meant.
  */
 export function recipientOf(original: string, final: string): string | null {
   const written = addressOf(original)
@@ -93,8 +90,8 @@ const isSame = (one: string, other: string): boolean =>
   addressIdentity(one) === addressIdentity(other)
 
 /**
- * Returns the first readable date before `latest`, otherwise `latest`, when the report came. Dates in mail
- * omit fractions, so the end of the second is used. Nothing then seems to precede its cause.
+ * Returns the first readable date before `latest`, otherwise `latest`, when the report came. Dates in mail omit
+ * fractions, so the end of the second is used.
  */
 export function timeOf(dates: readonly string[], latest: Date): Date {
   for (const text of dates) {

@@ -1,8 +1,7 @@
 /**
- * Reads mail from mail servers and feedback loops: delivery status notifications (RFC 3464), feedback reports
- * (RFC 5965), and bounces and complaints in other forms. Only a valid signed reference gives events. An
- * unreadable report is an error with its reason, and is parked. Mail about someone else's email isn't kept.
- * DECISIONS: Failure classes.
+ * Reads mail from mail servers and feedback loops: delivery status notifications (RFC 3464), feedback reports (RFC
+ * 5965), and bounces and complaints in other forms. Only a valid signed reference gives events. An unreadable report
+ * is parked with its reason. Mail about someone else's email isn't kept. DECISIONS: Failure classes.
  */
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
@@ -78,10 +77,7 @@ function read(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
   return { ref, events: [bounced(bounce, mail, report)] }
 }
 
-/**
- * Reads mail to fbl@, postmaster@ and abuse@, which anyone may write to. The reference is null if it isn't
- * about our email.
- */
+/** Reads mail to fbl@, postmaster@ and abuse@, which anyone may write to. The reference is null if it isn't ours. */
 function readAtService(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
   const nothing = { ref: null, events: [] }
   if (mail.status !== null && claimsToReport(mail)) {
@@ -96,9 +92,7 @@ function readAtService(mail: ReportMail, secrets: Secrets, report: RawReport): R
   return { ref, events: [complaint(mail, report)] }
 }
 
-/**
- * True for a report (RFC 6522), even of an unknown kind or broken. False for replies and automatic responses.
- */
+/** True for a report (RFC 6522), even of an unknown kind or broken. False for replies and automatic responses. */
 const claimsToReport = (mail: ReportMail): boolean =>
   /^multipart\/report\b/i.test(headerOf(mail, 'content-type'))
 
@@ -127,7 +121,6 @@ function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawRepo
   })
 }
 
-/** Returns the remote server's message without the type before it. */
 const wordsOf = (group: Fields): string =>
   field(group, 'diagnostic-code')
     .replace(/^[a-z0-9-]{1,20} *;/i, '')
@@ -205,7 +198,6 @@ function eventsByFeedback(text: string, mail: ReportMail, { received_at }: RawRe
   }))
 }
 
-/** Reads a complaint in any other format, such as Microsoft's JMRP. */
 function complaint(mail: ReportMail, { received_at }: RawReport): ReportedEvent {
   const recipient = jmrpRecipient(mail)
   return {
@@ -218,10 +210,7 @@ function complaint(mail: ReportMail, { received_at }: RawReport): ReportedEvent 
   }
 }
 
-/**
- * Returns the recipient in Microsoft's JMRP headers, its own or those of the returned email. Null without
- * one.
- */
+/** Returns the recipient in Microsoft's JMRP headers, its own or those of the returned email, or null. */
 function jmrpRecipient(mail: ReportMail): string | null {
   const own = headerOf(mail, 'x-hmxmroriginalrecipient')
   if (own !== '') return addressOf(`rfc822;${own}`)

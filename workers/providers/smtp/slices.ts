@@ -1,8 +1,7 @@
 /**
- * Writes a message to a connection in slices. After each slice other work in this process runs, so a large
- * message to a fast server delays no other. Beyond a megabyte there is also a pause for the server and the
- * machine. A message of one slice waits for nothing, and is one write together with the final dot. Written in
- * one piece, a large message would count as sent while most of it is still here.
+ * Writes a message to a connection in slices. After each slice other work in this process runs. Beyond a megabyte
+ * there is also a pause for the server and the machine. A message of one slice waits for nothing. Written in one
+ * piece, a large message would count as sent while most of it is still here.
  */
 import { Readable, type Transform } from 'node:stream'
 import { setImmediate, setTimeout } from 'node:timers'
@@ -51,8 +50,8 @@ const slicesOf = (pieces: Pieces): Buffer[] =>
   })
 
 /**
- * Escapes dots in text and adds the final one. A line break that isn't CRLF becomes it, because a server may
- * read it as one. Lines of base64 have neither, and text after them doesn't start a line.
+ * Escapes dots in text and adds the final one. A line break that isn't CRLF becomes it, because a server may read it
+ * as one. Lines of base64 have neither.
  */
 function escaped(message: Pieces): Pieces {
   const pieces = message.map((piece, at) => {
@@ -66,8 +65,8 @@ function escaped(message: Pieces): Pieces {
 }
 
 /**
- * Skips nodemailer's dot-stuffing, which checks each byte in JavaScript (measured: half of the CPU time of a
- * large message).
+ * Skips nodemailer's dot-stuffing, which checks each byte in JavaScript (measured: half of the CPU time of a large
+ * message).
  */
 const letPass = (stuffing: Transform): Transform =>
   Object.assign(stuffing, {

@@ -1,7 +1,7 @@
 /**
- * Opens the sockets of SMTP connections, and limits the bytes from a server. Between two of our commands it
- * may send 32 KiB, also over TLS. If it sends more, the connection is closed, because the client would keep
- * unread replies in memory and process each empty line in a separate tick.
+ * Opens the sockets of SMTP connections, and limits the bytes from a server. Between two of our commands it may send
+ * 32 KiB, also over TLS. If it sends more, the connection is closed, because the client would keep unread replies in
+ * memory and process each empty line in a separate tick.
  */
 import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
@@ -13,7 +13,6 @@ const MAX_REPLY_BYTES = 32 * 1024
 const MAX_COMMAND_BYTES = 15 * 1024
 const SOCKET_TIMEOUT_MS = 10_000
 
-/** Closes the connection if a server sends more than the limit. */
 function describeLimit(socket: Socket): Socket {
   let left = MAX_REPLY_BYTES
   let written = 0
@@ -52,7 +51,6 @@ function streamOf(socket: Socket): Duplex {
   return stream
 }
 
-/** Opens a connection for nodemailer, with nodemailer's own options. */
 export const openSocket: NonNullable<SMTPTransportOptions['getSocket']> = (options, done) => {
   const { host = 'localhost', port, secure, localAddress, connectionTimeout = SOCKET_TIMEOUT_MS } = options
   const socket = connect({

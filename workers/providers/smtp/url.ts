@@ -1,7 +1,7 @@
 /**
- * Reads SMTP_URL: smtp://user:password@host:port or smtps://…, with nodemailer's options as its query, which
- * override ours: `?requireTLS=true&tls.rejectUnauthorized=false` (as true and false, not `=0`). Pure.
- * Messages never repeat a URL, because it contains a password.
+ * Reads SMTP_URL: smtp://user:password@host:port or smtps://…, with nodemailer's options as its query, which override
+ * ours: `?requireTLS=true&tls.rejectUnauthorized=false` (as true and false, not `=0`). Messages never repeat a URL,
+ * because it contains a password.
  */
 import ipaddr from 'ipaddr.js'
 import { PASSWORD_HINT, percentDecoded } from '../../../db/validation/strings.ts'
@@ -79,9 +79,7 @@ const leavesTlsOpen = ({ protocol, username, searchParams }: URL): boolean =>
   !searchParams.has('requireTLS') &&
   searchParams.get('secure') !== 'true'
 
-/**
- * True if the relay must offer STARTTLS before the login is sent. The URL's own `requireTLS` overrides it.
- */
+/** True if the relay must offer STARTTLS before the login is sent. The URL's own `requireTLS` overrides it. */
 export function requiresTls(url: string): boolean {
   const parsed = parse(url)
   return parsed !== null && leavesTlsOpen(parsed) && hostKind(parsed.hostname) !== 'loopback'
@@ -103,8 +101,7 @@ export function smtpUrlFault(url: string): string | null {
 
 /**
  * Returns the host with its port, and the password in the forms that a server might repeat. One too short to
- * distinguish from text is omitted.
- * @throws Error if the URL isn't an SMTP server's.
+ * distinguish from text is omitted. @throws Error if the URL isn't an SMTP server's.
  */
 export function readSmtpUrl(url: string): { host: string; secrets: string[] } {
   const parsed = parse(url)

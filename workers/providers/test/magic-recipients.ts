@@ -24,12 +24,10 @@ const EMAIL_REPORTS = new Map<string, readonly EmailReport[]>([
 const magicPart = (address: string): string => /^[^@+]*/.exec(address.toLowerCase())?.[0] ?? ''
 
 /**
- * True if an address is suppressed by its name. A test suite sees the effect of suppression, and nothing is
- * stored.
+ * True if an address is suppressed by its name. A test suite sees the effect of suppression, and nothing is stored.
  */
 export const isSuppressedByName = (address: string): boolean => magicPart(address) === 'suppressed'
 
-/** True if an address decides the result by its name. */
 export const isMagic = (address: string): boolean =>
   ['deferred', 'refused', 'suppressed', ...EMAIL_REPORTS.keys()].includes(magicPart(address))
 

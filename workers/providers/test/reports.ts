@@ -1,7 +1,4 @@
-/**
- * Reads the simulator's reports into neutral events. They don't come through a hook: workers/channels stores
- * them with the record of the accepted message.
- */
+/** Reads the simulator's reports into neutral events. They are stored with the record of the accepted message. */
 import type { Declared } from '../declared.ts'
 import type { ReportReader } from '../report.ts'
 import { readEmail } from './simulator.ts'

@@ -1,6 +1,4 @@
-/**
- * Defines the senders of the simulator's channels, and its reports in the form of a hook's stored reports.
- */
+/** The senders of the simulator's channels, and its reports in the form of a hook's stored reports. */
 import { TEST_SENDERS } from '../../../db/channels/channels.sql.ts'
 import { contentKey, type TakenReport } from '../../../db/delivery/reports/store.ts'
 

@@ -12,7 +12,6 @@
 export type WhatsappReply = 'taken' | 'undeliverable' | 'too fast' | 'too many to it'
 export type WhatsappReport = 'sent' | 'delivered' | 'read' | 'failed'
 
-/** The provider's codes for these. */
 export const FAULT_CODES = { undeliverable: 131026, 'too fast': 130429, 'too many to it': 131056 } as const
 export const UNDELIVERABLE = {
   title: 'Message undeliverable',

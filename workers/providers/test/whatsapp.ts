@@ -1,6 +1,6 @@
 /**
  * Simulates the provider of test teams' WhatsApp messages: accepts them, and responds and reports by number
- * (whatsapp-magic-numbers.ts). It has the guarantees of simulator.ts. DECISIONS: Test teams.
+ * (whatsapp-magic-numbers.ts). DECISIONS: Test teams.
  */
 import type { TakenReport } from '../../../db/delivery/reports/store.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
@@ -19,8 +19,7 @@ const codeOf = (fault: keyof typeof FAULT_CODES): string => String(FAULT_CODES[f
 const FAILED = { detail: `${UNDELIVERABLE.details} (simulated)`, code: codeOf('undeliverable') }
 
 /**
- * A provider's rate limit concerns the sender. Here it concerns the message, because all test teams share one
- * sender.
+ * A provider's rate limit concerns the sender. Here it concerns the message, because all test teams share one sender.
  */
 const OUTCOMES = {
   undeliverable: { kind: 'refused', ...FAILED },

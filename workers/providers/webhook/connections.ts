@@ -1,7 +1,6 @@
 /**
- * Keeps connections to teams' servers between webhooks. One is only reused for the same scheme, name, port
- * and the exact addresses that were just vetted, so that it leads where a new one would. An idle one closes
- * within seconds. It vets nothing itself.
+ * Keeps connections to teams' servers between webhooks. One is only reused for the same scheme, name, port and the
+ * exact addresses that were just vetted, so that it leads where a new one would.
  */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'

@@ -1,7 +1,6 @@
 /**
- * Sends one request to a team's server, and interprets its response. It connects to a vetted address, with
- * the URL's name for TLS and Host. It follows no redirects and uses no proxy. Time and bytes read are
- * limited. It never throws. The body is opaque.
+ * Sends one request to a team's server, and interprets its response. It connects to a vetted address, with the URL's
+ * name for TLS and Host. It follows no redirects and uses no proxy. Time and bytes read are limited. It never throws.
  */
 import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
@@ -12,9 +11,7 @@ import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../..
 import type { Connections } from './connections.ts'
 
 export type WebhookDelivery = {
-  /** The number of concurrent requests in this process (WEBHOOK_CONCURRENCY). */
   concurrency: number
-  /** Private networks that may be reached (WEBHOOK_ALLOW). */
   allowed: readonly Network[]
   resolve: Resolve
   /** The delays before each further attempt, in seconds. */
@@ -44,8 +41,8 @@ const MAX_KEPT_BYTES = 1_024
 /** A longer wait in a server's response is reduced to this, in seconds. */
 const MAX_WAIT_S = 86_400
 /**
- * How long a server that sends too large a response is paused, in seconds, because we receive that much at
- * each attempt.
+ * How long a server that sends too large a response is paused, in seconds, because we receive that much at each
+ * attempt.
  */
 const FLOOD_WAIT_S = 300
 
@@ -88,20 +85,16 @@ export async function postWebhook(
   }
 }
 
-/** Ends an attempt before its response has come. */
 type Limit = {
-  /** Returns why it has ended. Null while it hasn't. */
   reason(): string | null
-  /** Returns the work's result, unless the attempt ends first. */
   within<T>(work: Promise<T>): Promise<T>
-  /** Ends a request with the attempt. */
   bind(asked: ClientRequest): void
   release(): void
 }
 
 /**
- * Ends an attempt after its timeout, or when `cut` is aborted. It creates no signal, because two signals and
- * their listeners used a twentieth of a worker's time per webhook.
+ * Ends an attempt after its timeout, or when `cut` is aborted. It creates no signal, because two signals and their
+ * listeners used a twentieth of a worker's time per webhook.
  */
 function limitTry(cut: AbortSignal): Limit {
   const ended = Promise.withResolvers<never>()
@@ -137,7 +130,6 @@ function waitOf(headers: IncomingHttpHeaders): number | null {
   return Number.isFinite(seconds) ? Math.min(MAX_WAIT_S, Math.max(1, Math.ceil(seconds))) : null
 }
 
-/** Thrown if a kept connection closed before any response. */
 class Stale extends Error {
   override name = 'Stale'
 }

@@ -1,7 +1,7 @@
 /**
- * Sends template messages through the WhatsApp Cloud API over keep-alive connections, each from the number it
- * names. It never throws. Every send has a time limit, whatever the server does. Each message carries our
- * ids, so that a report finds its row even after a lost response. faults.ts judges errors.
+ * Sends template messages through the WhatsApp Cloud API over keep-alive connections, each from the number it names.
+ * It never throws. Every send has a time limit. Each message carries our ids, so that a report finds its row even
+ * after a lost response. faults.ts judges errors.
  */
 import type { Agent } from 'node:http'
 import {
@@ -33,12 +33,10 @@ export type WhatsappCloudOptions = {
   /** The time limits of one send and its connection, in milliseconds. */
   timeout_ms?: number
   connect_ms?: number
-  /** The time limit of one listing, in milliseconds. */
   list_timeout_ms?: number
 }
 
 const TIMEOUT_MS = 20_000
-/** More than any response of the API. */
 const MAX_ANSWER_BYTES = 256 * 1024
 /** A longer wait is probed earlier, in seconds. */
 const MAX_RETRY_AFTER_S = 3_600
@@ -129,7 +127,6 @@ function takenAs(answer: unknown, to: string, describe: Describe): WhatsappOutco
   }
 }
 
-/** Returns the first object of a list in the response, or an empty one. */
 function firstOf(answer: unknown, list: string): Readonly<Record<string, unknown>> {
   const items = isObject(answer) ? answer[list] : undefined
   const [first] = Array.isArray(items) ? (items as unknown[]) : []

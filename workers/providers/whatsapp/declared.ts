@@ -1,6 +1,4 @@
-/**
- * Declares WhatsApp through Meta's Cloud API: the number of the settings, and the numbers in the database.
- */
+/** Declares WhatsApp through Meta's Cloud API: the number of the settings, and the numbers in the database. */
 import { string } from 'yup'
 import { cutPost } from '../../../db/messages/whatsapp/cut-post.ts'
 import { recordDefaultNumber } from '../../../db/messages/whatsapp/numbers.ts'
@@ -20,7 +18,7 @@ import type { WhatsappDelivery } from './provider.ts'
 import { readWhatsappReport } from './reports.ts'
 
 /**
- * The ends of API versions that end soon: two years after the release of the next one.
+ * When API versions end: two years after the release of the next one.
  * https://developers.facebook.com/docs/graph-api/guides/versioning
  */
 const ENDS: Readonly<Record<string, string>> = {
@@ -104,5 +102,4 @@ export const WHATSAPP = {
   warning: versionWarning,
 } as const satisfies DeclaredForChannel
 
-/** The reports of the numbers' own hooks. */
 export const WHATSAPP_NUMBERS = { name: 'whatsapp-number', reader: () => readWhatsappReport } as const

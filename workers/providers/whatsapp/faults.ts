@@ -1,7 +1,6 @@
 /**
- * Judges errors of the WhatsApp Cloud API: error codes → outcomes. Pure. It uses codes, never text. An
- * operator's error (token, permission, payment, number) never ends a message. Codes are from Meta's error
- * reference of May 2026.
+ * Judges errors of the WhatsApp Cloud API: error codes, never text → outcomes. Pure. An operator's error (token,
+ * permission, payment, number) never ends a message. Codes are from Meta's error reference of May 2026.
  */
 
 import { isUnsent } from '../../../db/process/http-client.ts'
@@ -85,10 +84,7 @@ export function judgeStatus(status: number, detail: string, retry_after?: number
   return { kind: 'deferred', detail }
 }
 
-/**
- * Returns the outcome of a request without a response. It is only safe to repeat if nothing can have been
- * sent.
- */
+/** Returns the outcome of a request without a response. It is only safe to repeat if nothing can have been sent. */
 export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcome {
   const codes = [...faultCodes(error)]
   const words = describeFailure(error)

@@ -1,7 +1,6 @@
 /**
- * Lists the templates of a WhatsApp Business Account, page by page. It follows the API's cursors, never a URL
- * in a response. An unreadable template delays no other. If the time limit passes before the last page, the
- * listing fails.
+ * Lists the templates of a WhatsApp Business Account, page by page. It follows the API's cursors, never a URL in a
+ * response. If the time limit passes before the last page, the listing fails.
  */
 import { RequestError } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
@@ -18,9 +17,7 @@ const PAGE_TIMEOUT_MS = 20_000
 const MAX_PAGE_BYTES = 4 * 1024 * 1024
 /** For all pages together, in bytes. */
 const MAX_LIST_BYTES = 32 * 1024 * 1024
-/**
- * The time limit of all pages, in milliseconds. Well within the expiry of the calling job (db/queue/jobs.ts).
- */
+/** The time limit of all pages, in milliseconds. Well within the expiry of the calling job (db/queue/jobs.ts). */
 const LIST_TIMEOUT_MS = 120_000
 
 type Options = {
@@ -50,10 +47,7 @@ async function answerOf(
   return { ...answer, body }
 }
 
-/**
- * Returns one page, and the cursor of the next. Null after the last.
- * @throws Error with the API's message.
- */
+/** Returns one page, and the cursor of the next, null after the last. @throws Error with the API's message. */
 async function page(options: Options, after: string | null, bounds: { limit: AbortSignal; bytes: number }) {
   const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...(after === null ? {} : { after }) })
   const { ok, status, body } = await answerOf(options, query, bounds)

@@ -1,7 +1,4 @@
-/**
- * Defines the neutral types between a WhatsApp adapter and the rest: a template message to send, and its
- * result. Provider vocabulary stays in workers/providers. It imports no adapter.
- */
+/** The neutral types between a WhatsApp adapter and the rest: a template message to send, and its result. */
 import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import type { MediaKind } from '../../../db/messages/whatsapp/template.ts'
@@ -9,10 +6,8 @@ import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sq
 import type { Database } from '../../../db/postgres/pool.ts'
 import type { Outcome } from '../provider.ts'
 
-/** A number and its token, which every request to Meta needs. */
 type NumberCredentials = { phone_number_id: string; access_token: string }
 
-/** An account whose templates can be listed. */
 type AccountCredentials = { account_id: string; access_token: string }
 
 /** A value. `name` is null if the template numbers its variables. */
@@ -24,18 +19,16 @@ export type OutgoingHeader =
   | { kind: 'location'; latitude: string; longitude: string; name: string; address: string }
 
 /**
- * One template message ready for the wire, with parameters in the order of their variables. `T` has the same
- * meaning as for an email.
+ * One template message ready for the wire, with parameters in the order of their variables. `T` has the same meaning
+ * as for an email.
  */
 export type OutgoingWhatsapp<T extends boolean = false> = {
   test: T
   /** The number that it is sent from. The simulator's messages have none. */
   number: T extends true ? null : NumberCredentials
-  /** How often it was deferred before. */
   deferrals: number
   team_id: string
   message_id: string
-  /** The recipient in E.164 form. */
   to: string
   template: { name: string; language: string }
   header: OutgoingHeader | null
@@ -45,11 +38,10 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
 }
 
 /**
- * The result of one message at one attempt, in the terms of provider.ts. `accepted` without an id means
- * accepted with an unreadable response. `wa_id` is the recipient's id if it differs from the number. A
- * rejection has `template` if the template itself is at fault, with its new state if known. A deferral of one
- * message with `wait_seconds` lasts at least that long, and longer each time. `code` is the provider's error
- * code, if the response has one.
+ * The result of one message at one attempt, in the terms of provider.ts. `accepted` without an id means accepted with
+ * an unreadable response. `wa_id` is the recipient's id if it differs from the number. A rejection has `template` if
+ * the template itself is at fault, with its new state if known. A deferral with `wait_seconds` lasts at least that
+ * long. `code` is the provider's error code, if the response has one.
  */
 export type WhatsappOutcome = (
   | { kind: 'accepted'; detail: string; provider_message_id: string | null; wa_id?: string | null }
@@ -58,10 +50,8 @@ export type WhatsappOutcome = (
   | Extract<Outcome, { kind: 'sender' | 'unknown' }>
 ) & { code?: string }
 
-/** The prefix of the keys of numbers. */
 export const NUMBER_SENDERS = 'whatsapp:'
 
-/** Returns the key of the sender that a number's sends share. */
 export const senderKey = (phone_number_id: string): string => `${NUMBER_SENDERS}${phone_number_id}`
 
 /** Sends WhatsApp messages. `send` never throws: every failure is an outcome. provider.ts describes `cut`. */
@@ -81,8 +71,7 @@ export type WhatsappProvider = WhatsappSending<false> & {
 type DefaultNumber = NumberCredentials & { account_id: string | null; messages_per_second: number }
 
 /**
- * The provider and default number of a worker. After an unknown outcome it waits this long for a report, in
- * seconds.
+ * The provider and default number of a worker. After an unknown outcome it waits this long for a report, in seconds.
  */
 export type WhatsappDelivery = {
   provider: WhatsappProvider

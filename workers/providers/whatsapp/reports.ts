@@ -1,7 +1,7 @@
 /**
- * Reads webhooks of the WhatsApp Cloud API: message statuses and template states, many per body → neutral
- * events. Pure. An unreadable entry delays no other of its body. Entries about messages or templates that
- * aren't ours are dropped. An error code means the same as in the response to a send.
+ * Reads webhooks of the WhatsApp Cloud API: message statuses and template states, many per body → neutral events.
+ * Pure. An unreadable entry delays no other. Entries about messages or templates that aren't ours are dropped. An
+ * error code means the same as in the response to a send.
  */
 
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
@@ -41,7 +41,6 @@ const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
   PENDING_DELETION: 'disabled',
 }
 
-/** Returns the state for a provider's term, or null. */
 export const toTemplateState = (word: unknown): TemplateState | null =>
   typeof word === 'string' && Object.hasOwn(TEMPLATE_STATES, word.toUpperCase())
     ? (TEMPLATE_STATES[word.toUpperCase()] ?? null)
@@ -99,8 +98,8 @@ function statusEvents(given: Json, number: string | undefined, received_at: Date
 }
 
 /**
- * Returns the effect of a reported failure on its message, by the same rules as for a response. With several
- * errors all must be temporary.
+ * Returns the effect of a reported failure on its message, by the same rules as for a response. With several errors
+ * all must be temporary.
  */
 function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status' | 'wait_seconds'> {
   const outcomes = faults.map(judgeError)
@@ -115,7 +114,6 @@ function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status'
   return { status: 'deferred', wait_seconds: waits.length === 0 ? undefined : Math.max(...waits) }
 }
 
-/** Returns Meta's pricing. Undefined without it. */
 function pricingOf(given: unknown): Pricing | undefined {
   if (!isObject(given)) return undefined
   const { category, type, billable } = given
@@ -126,10 +124,7 @@ function pricingOf(given: unknown): Pricing | undefined {
   }
 }
 
-/**
- * Returns the effect of these errors on the template, as if a response had contained them. A new state has
- * precedence over an error.
- */
+/** Returns the effect of these errors on the template, as of a response. A new state has precedence over an error. */
 function templateFinding(faults: readonly CloudError[]): { status: TemplateState | null } | undefined {
   const found = faults
     .map(judgeError)
@@ -137,9 +132,7 @@ function templateFinding(faults: readonly CloudError[]): { status: TemplateState
   return found.find(({ status }) => status !== null) ?? found[0]
 }
 
-/**
- * How many seconds a report pauses a number, because of the account or number, or because it sends too fast.
- */
+/** How many seconds a report pauses a number, because of the account or number, or because it sends too fast. */
 const REPORTED_PAUSE_S = 300
 const TOO_FAST_PAUSE_S = 60
 
@@ -174,16 +167,13 @@ function messageEvents(given: Json, number: string | undefined, received_at: Dat
   return [{ channel: 'whatsapp-opt-out', number: number ?? null, reply_to, ...said }]
 }
 
-/**
- * Returns the members of an event as text, such as `event: RESTRICTION`, including those of nested objects.
- */
+/** Returns the members of an event as text, such as `event: RESTRICTION`, including those of nested objects. */
 const wordsOf = (given: Json): string[] =>
   Object.entries(given).flatMap(([name, value]) => {
     if (Array.isArray(value)) return objects(value).flatMap(wordsOf)
     return isObject(value) ? wordsOf(value) : `${name}: ${String(value)}`
   })
 
-/** Reads Meta's updates about an account or one of its numbers. */
 function accountEvents(
   given: Json,
   { account_id, ...at }: { account_id: string | undefined; field: string; occurred_at: Date },
@@ -207,8 +197,8 @@ const TEMPLATE_CHANGES: readonly unknown[] = [
 ]
 
 /**
- * Reads Meta's updates about a template other than its state. The category changes only if the update names
- * the previous one.
+ * Reads Meta's updates about a template other than its state. The category only changes if the update names the
+ * previous one.
  */
 function templateFacts(given: Json) {
   const quality = plain(given.new_quality_score)
