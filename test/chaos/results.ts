@@ -6,18 +6,7 @@ import type { Line } from './run.ts'
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
 
-const COLUMNS = [
-  '',
-  'fault',
-  'load',
-  'accepted',
-  'lost',
-  'repeated',
-  'after acceptance',
-  'over a limit',
-  'recovered in',
-  '',
-]
+const COLUMNS = ['', 'fault', 'load', 'accepted', 'repeated', 'after acceptance', 'recovered in']
 
 // A note may contain a provider's message or several lines of an error.
 const row = (cells: readonly (string | number)[]): string =>
@@ -25,27 +14,33 @@ const row = (cells: readonly (string | number)[]): string =>
 
 export const HEAD = [row(COLUMNS), row(COLUMNS.map(() => '---'))]
 
+const count = (number: number): string => (number === 0 ? '' : String(number))
+
 export function rowOf({ fault, outcome, held }: Line): string {
   const { accepted, lost, repeated, after_answer, over, recovered, allowed = 0, note = '' } = outcome
+  const time = recovered === null ? 'never' : `${recovered.toFixed(1)} s`
   return row([
     fault.id,
     note === '' ? fault.words : `${fault.words} (${note})`,
     fault.load,
     accepted,
-    lost,
-    repeated,
-    allowed === 0 ? after_answer : `${after_answer} of ${allowed}`,
-    over,
-    recovered === null ? 'never' : `${recovered.toFixed(1)} s`,
-    held ? 'passed' : '**failed**',
+    count(repeated),
+    allowed === 0 ? count(after_answer) : `${after_answer} of ${allowed}`,
+    held ? time : `${time}, **failed**: ${lost} lost, ${over} over a limit`,
   ])
+}
+
+/** Summarizes the guarantees of a run. */
+function summary(lines: readonly Line[]): string {
+  const passed = lines.filter(({ held }) => held).length
+  const sum = (name: 'lost' | 'over'): number => lines.reduce((all, { outcome }) => all + outcome[name], 0)
+  return `${passed} of ${lines.length} faults passed: ${sum('lost')} accepted messages lost, ${sum('over')} over a limit.`
 }
 
 const INTRO = `# Results of \`npm run test:chaos\`
 
-Each fault gets its own database, two API processes and two workers. The columns are:
+Each fault gets its own database, two API processes and two workers. An empty cell is 0. The columns are:
 
-- *lost*: accepted messages that never reached the relay
 - *repeated*: copies beyond the first
 - *after acceptance*: copies of messages that the relay had already accepted, of the allowed number. Only a killed or
   frozen worker may cause these
@@ -58,5 +53,8 @@ export async function writeResults(lines: readonly Line[], postgres: string): Pr
   const date = new Date().toISOString().slice(0, 16).replace('T', ' ')
   const machine = `${cpus().length} × ${cpu?.model.trim()}, ${memory} GB, ${process.platform} ${release()}`
   const about = `${machine}; Node ${process.version}, PostgreSQL ${postgres}; ${date} UTC`
-  await writeFile(RESULTS, `${[INTRO, '', about, '', ...HEAD, ...lines.map(rowOf)].join('\n')}\n`)
+  await writeFile(
+    RESULTS,
+    `${[INTRO, '', summary(lines), '', about, '', ...HEAD, ...lines.map(rowOf)].join('\n')}\n`,
+  )
 }
