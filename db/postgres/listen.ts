@@ -29,7 +29,7 @@ async function subscribe(url: string, channel: string, onPayload: (payload: stri
 }
 
 /**
- * Returns the URL for LISTEN: the direct one, or else the process's own. Null behind a pooler, where LISTEN doesn't
+ * Returns the URL for LISTEN: the direct one, otherwise the process's own. Null behind a pooler, where LISTEN doesn't
  * work: the process must poll.
  */
 export async function listeningUrl(url: string, directUrl?: string): Promise<string | null> {

@@ -9,7 +9,7 @@ const canaryRow = row({ sealed: mixed<Buffer>() })
 /** Returns the encrypted text, or null in a database that no process has used yet. */
 export const readCanary = (tx: Tx) => tx.maybeOneFirst(sql.type(canaryRow)`select sealed from secret_canary`)
 
-/** Stores an encrypted text if the table is empty. Of several processes, the first one wins. */
+/** Stores an encrypted text if the table is empty. The first process wins. */
 export const insertCanary = (tx: Tx, sealed: Buffer) =>
   tx.query(sql.unsafe`
     insert into secret_canary (sealed) values (${sql.binary(sealed)}) on conflict do nothing`)

@@ -132,7 +132,7 @@ export const boundedFetch =
     return new Response(body.length === 0 ? null : new Uint8Array(body), { status, headers: pairs })
   }
 
-/** Describes why a request had no response: the error codes of the failure and its causes, or else its message. */
+/** Describes why a request had no response: the error codes of the failure and its causes, otherwise its message. */
 export function describeFailure(error: unknown): string {
   const codes = [...new Set(faultCodes(error))].filter((code) => code !== NO_CONNECTION)
   if (codes.length > 0) return codes.join(' ')

@@ -38,7 +38,7 @@ export const sealKey = (secrets: Secrets, owner: KeyOwner, pem: Buffer): Buffer 
 export const openKey = (secrets: Secrets, owner: KeyOwner, sealed: Buffer): Buffer =>
   secrets.decrypt('dkim', sealed, about(owner))
 
-/** Creates an RSA-2048 key pair for a domain, as it is stored. */
+/** Creates an RSA-2048 key pair for a domain, in the stored form. */
 export async function makeDkimKey(secrets: Secrets, owner: KeyOwner): Promise<StoredKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', {
     modulusLength: 2048,
@@ -57,7 +57,7 @@ const ED25519_DER_PREFIX_BYTES = 12
 
 type SecondKey = { ed25519_selector: string; ed25519_public_key: string; ed25519_private_key: Buffer }
 
-/** Creates an Ed25519 key pair for a domain, as it is stored. */
+/** Creates an Ed25519 key pair for a domain, in the stored form. */
 export async function makeEd25519Key(secrets: Secrets, owner: KeyOwner): Promise<SecondKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ed25519', {
     publicKeyEncoding: { type: 'spki', format: 'der' },

@@ -49,7 +49,7 @@ export async function newestVersion(
   return { version_id: null, slots, blockers: [...blockers, { kind: 'set_up', words }] }
 }
 
-/** Returns the fixed version, or else the newest. @param publicUrl used until the links are fixed. */
+/** Returns the fixed version, otherwise the newest. @param publicUrl used until the links are fixed. */
 export async function versionToSend(
   tx: Tx,
   row: BroadcastRow,

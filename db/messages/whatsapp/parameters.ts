@@ -52,7 +52,7 @@ function checkOf(slot: string, parts: TemplateParts | null): Check {
   if (button?.kind === 'code') return { most: LONGEST_COUPON_CODE }
   if (button) return { most: LONGEST_URL - button.own }
   const part = slot.startsWith('header:') ? header?.text : body
-  // Only the length of the whole part counts.
+  // Only the length of the complete part counts.
   if (part && slot in part.times) return { most: Number.POSITIVE_INFINITY }
   return (header && HEADERS[header.kind]?.[slot]) ?? ANY
 }
