@@ -2,6 +2,7 @@
  * Opens the database when a process starts. If this version can't work with it, the process stops with a message that
  * names the necessary action. Server settings that can lose accepted messages cause a warning.
  */
+
 import { connect, isSameDatabase } from './postgres/connect.ts'
 import { turnOffJit } from './postgres/jit.ts'
 import { listeningUrl } from './postgres/listen.ts'
@@ -11,6 +12,7 @@ import { SettingsFault } from './process/config.ts'
 import type { Log } from './process/log.ts'
 import { VERSION } from './process/version.ts'
 import { schemaFault, serverSettings } from './schema.sql.ts'
+import { entriesOf } from './validation/keys.ts'
 
 const RISKS = {
   fsync: 'a crash of the machine can destroy the database',
@@ -87,7 +89,7 @@ export async function startDatabase(
     }
     log.info({ version: VERSION, node: process.version }, 'starting')
     const settings = await serverSettings(database)
-    for (const [name, risk] of Object.entries(RISKS) as [keyof typeof RISKS, string][])
+    for (const [name, risk] of entriesOf(RISKS))
       if (settings[name] === 'off') log.warn({ setting: name }, `the database runs with ${name} off: ${risk}`)
     await checkDirect(url, direct, log)
     const listenUrl = await listeningUrl(url, direct)

@@ -24,6 +24,7 @@ import { byMemory } from '../db/process/memory.ts'
 import { networksOf } from '../db/process/public-address.ts'
 import { JOBS, type JobName, PART_OF } from '../db/queue/jobs.ts'
 import { parseMailbox } from '../db/validation/address.ts'
+import { keysOf } from '../db/validation/keys.ts'
 import { deliversEmail } from './providers/declared.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
 import { RETRY_PAUSES_S, type WebhookDelivery } from './providers/webhook/post.ts'
@@ -196,7 +197,7 @@ export const queuesOf = (settings: WorkerSettings): JobName[] => {
   const { WORKER_QUEUES } = settings
   const named = commaList(WORKER_QUEUES)
   const missing = OF_CHANNELS.filter((provider) => !provider.isSet(settings)).flatMap(({ queues }) => queues)
-  return (Object.keys(JOBS) as JobName[]).filter((job) => {
+  return keysOf(JOBS).filter((job) => {
     if (missing.includes(job)) return false
     // The check needs the email provider, so a process that delivers email runs it.
     if (job === 'check-email') return deliversEmail(WORKER_QUEUES)

@@ -5,6 +5,7 @@
  */
 
 import type { JobName } from '../db/queue/jobs.ts'
+import { entriesOf } from '../db/validation/keys.ts'
 import { runBatches } from './batches/batches.ts'
 import type { Delivery } from './delivery/engine.ts'
 import type { WorkerDeps } from './deps.ts'
@@ -19,8 +20,8 @@ type Work = {
 export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Promise<Work> {
   const slots = openSlots(deps)
   const running = jobs.map((job) => startQueue(job, deps, slots))
-  for (const [name, run] of Object.entries(SCHEDULED_JOBS)) {
-    await deps.queue.schedule(name as keyof typeof SCHEDULED_JOBS, async () => {
+  for (const [name, run] of entriesOf(SCHEDULED_JOBS)) {
+    await deps.queue.schedule(name, async () => {
       try {
         await run(deps)
       } catch (error) {

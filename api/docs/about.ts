@@ -1,7 +1,9 @@
 /**
  * Describes a route in addition to its shapes: texts, responses, errors, examples. A test sends each example.
  */
+
 import type { Code } from '../../db/errors.ts'
+import { fromKeys, keysOf } from '../../db/validation/keys.ts'
 import type { PublicRoute, TeamRoute } from '../http/route.ts'
 import type { Component } from './components.ts'
 
@@ -37,8 +39,7 @@ export const describedAs = <N extends string>(
   group: Group,
   calls: Readonly<Record<N, Omit<About, 'id' | 'group'>>>,
 ): Readonly<Record<N, About>> => {
-  const named = Object.entries<Omit<About, 'id' | 'group'>>(calls)
-  return Object.fromEntries(named.map(([id, about]) => [id, { ...about, id, group }])) as Record<N, About>
+  return fromKeys(keysOf(calls), (id) => ({ ...calls[id], id, group }))
 }
 
 /** A described route, without the types of its handler. */

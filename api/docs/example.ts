@@ -16,9 +16,9 @@ export function exampleOf(schema: JsonSchema, schemas: Schemas): unknown {
   if (typeof $ref === 'string') return exampleOf(schemas[$ref.split('/').at(-1) ?? ''] ?? {}, schemas)
   if (Array.isArray(examples)) return examples[0]
   if (typeof format === 'string') return FORMATS[format]
-  if (items) return [exampleOf(items as JsonSchema, schemas)]
+  if (items) return [exampleOf(items, schemas)]
   if (!properties) throw new Error(`a field of type ${type} has no example`)
   return Object.fromEntries(
-    Object.entries(properties as Schemas).map(([name, field]) => [name, exampleOf(field, schemas)]),
+    Object.entries(properties).map(([name, field]) => [name, exampleOf(field, schemas)]),
   )
 }

@@ -5,9 +5,13 @@
 import type { AnyObject, ObjectSchema, SchemaDescription } from 'yup'
 import type { Described, EitherOf } from '../../db/validation/fields.ts'
 
-export type JsonSchema = Readonly<Record<string, unknown>>
+export type JsonSchema = Readonly<Record<string, unknown>> & {
+  readonly items?: JsonSchema
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+}
 
-type Description = SchemaDescription & { innerType?: SchemaDescription; fields?: Record<string, Description> }
+type Description = SchemaDescription & { innerType?: Description; fields?: Record<string, Description> }
 
 /** The keywords of JSON Schema for the limits that yup tests. */
 const LENGTH_KEYWORDS: Record<string, string> = { min: 'minItems', max: 'maxItems' }
@@ -21,11 +25,7 @@ function schemaOfField(field: Description): JsonSchema {
     const bound = LENGTH_KEYWORDS[name ?? '']
     return bound === undefined ? [] : [[bound, params?.[name ?? '']]]
   })
-  return {
-    type: 'array',
-    items: schemaOfField(field.innerType as Description),
-    ...Object.fromEntries(bounds),
-  }
+  return { type: 'array', items: schemaOfField(field.innerType), ...Object.fromEntries(bounds) }
 }
 
 /** True if a field is only declared so that it can be rejected. */

@@ -3,11 +3,13 @@
  * It is made from the same routes as the API's description, and works without script. The views escape all
  * values.
  */
+
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { join } from 'node:path'
 import Handlebars from 'handlebars'
 import { VERSION } from '../../db/process/version.ts'
+import { entriesOf } from '../../db/validation/keys.ts'
 import { STATUS } from '../http/errors.ts'
 import { compileViews } from '../http/views.ts'
 import type { About, Described } from './about.ts'
@@ -33,7 +35,7 @@ const nameOf = ($ref: string): string => $ref.split('/').at(-1) ?? ''
 
 /** Describes a type briefly, such as `array of string`. */
 function typeOf({ $ref, type, format, items, additionalProperties }: JsonSchema): string {
-  if (type === 'array') return `array of ${typeOf(items as JsonSchema)}`
+  if (type === 'array') return `array of ${typeOf(items ?? {})}`
   if (typeof $ref === 'string') return nameOf($ref)
   if (additionalProperties) return 'map of strings'
   return [type].flat().includes('null') ? `${format ?? [type].flat()[0]} or null` : String(format ?? type)
@@ -41,9 +43,9 @@ function typeOf({ $ref, type, format, items, additionalProperties }: JsonSchema)
 
 /** Returns the fields of a component in the form of a body's fields. */
 const componentFields = ({ properties, required }: JsonSchema): ReturnType<typeof schemaFields> =>
-  Object.entries(properties as Record<string, JsonSchema>).map(([name, schema]) => ({
+  Object.entries(properties ?? {}).map(([name, schema]) => ({
     name,
-    required: (required as string[]).includes(name),
+    required: required?.includes(name) ?? false,
     schema,
   }))
 
@@ -167,8 +169,8 @@ export const documentation = (routes: readonly Described[], shown: Shown): strin
       name,
       fields: fieldTable('Fields', componentFields(schema)),
     })),
-    codes: Object.entries(EXPLAINED).map(([code, { meaning, remedy }]) => ({
-      ...{ code, status: STATUS[code as keyof typeof STATUS] },
+    codes: entriesOf(EXPLAINED).map(([code, { meaning, remedy }]) => ({
+      ...{ code, status: STATUS[code] },
       text: inline(`${meaning} ${remedy}`),
     })),
   })

@@ -2,6 +2,7 @@
  * Sample calls: each operation in curl, Node.js and Python, and sending a batch with retries. All of them
  * need HELIOGRAPH_URL and HELIOGRAPH_KEY, and no package. IDs are shell variables. Pure.
  */
+import { keysOf } from '../../db/validation/keys.ts'
 import type { About, Described } from './about.ts'
 import { DOMAIN, fill, fillExample, type Shown } from './shown.ts'
 
@@ -106,7 +107,7 @@ print(response.status, response.read().decode())`
 
 const WRITTEN = { curl, 'Node.js': node, Python: python }
 
-export const LANGUAGES = Object.keys(WRITTEN) as (keyof typeof WRITTEN)[]
+export const LANGUAGES = keysOf(WRITTEN)
 
 /** Writes a POST with a body in one of the languages. */
 export const writePost = (language: keyof typeof WRITTEN, path: string, body: Call['body']): string =>

@@ -3,9 +3,11 @@
  * signs them (relay-signatures.ts). Others return 401 and store nothing. Without SMTP_RELAY all of them do.
  * Each event of a post becomes a raw report, and all are committed before the response.
  */
+
 import { type StringSchema, string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { bearerToken, givenSecret, relayName, type SettingsOf } from '../../db/process/config.ts'
+import { isOneOf } from '../../db/validation/keys.ts'
 import { RELAYS, type Relay } from '../../db/validation/relays.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
@@ -28,7 +30,7 @@ const FORMS: Record<Relay, StringSchema<string | undefined>> = {
   brevo: bearerToken,
 }
 
-const isRelay = (name: unknown): name is Relay => RELAYS.includes(name as Relay)
+const isRelay = (name: unknown): name is Relay => isOneOf(RELAYS, name)
 
 const settings = {
   SMTP_RELAY: relayName,

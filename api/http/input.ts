@@ -4,7 +4,7 @@
  */
 
 import type { AnyObject, ObjectSchema } from 'yup'
-import { RequestError, resultOrError } from '../../db/errors.ts'
+import { errorWords, RequestError, resultOrError } from '../../db/errors.ts'
 import { fill } from '../../db/fill.ts'
 import { type Described, isObject, parse, text } from '../../db/validation/fields.ts'
 import { percentDecoded, utf8Text } from '../../db/validation/strings.ts'
@@ -67,7 +67,7 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new RequestError('bad_request', fill(TEXTS.notJson, { reason: jsonFault(error as Error) }))
+    throw new RequestError('bad_request', fill(TEXTS.notJson, { reason: jsonFault(error) }))
   }
 }
 
@@ -75,7 +75,8 @@ function parseJson(bytes: Uint8Array): unknown {
  * Returns V8's message about invalid JSON without the text that it quotes. Messages with a position quote
  * nothing.
  */
-function jsonFault({ message }: Error): string {
+function jsonFault(error: unknown): string {
+  const message = errorWords(error)
   const [, words, place] =
     /^(.+?)(?: in JSON)? at position \d+ (\(line \d+ column \d+\))$/.exec(message) ?? []
   if (words !== undefined) return `${words} ${place}`

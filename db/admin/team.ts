@@ -48,12 +48,11 @@ function changeOf(options: PlanOptions) {
   }
   const { plan, rate: sends, storage } = options
   const period = periodOf(options)
-  const limits = Object.fromEntries(
-    QUOTAS.flatMap(({ name, limit }) => {
-      const given = options[name]
-      return given === undefined ? [] : [[limit, own(given)]]
-    }),
-  ) as Partial<Record<LimitColumn, number | null>>
+  const limits: Partial<Record<LimitColumn, number | null>> = {}
+  for (const { name, limit } of QUOTAS) {
+    const given = options[name]
+    if (given !== undefined) limits[limit] = own(given)
+  }
   return {
     plan,
     ...limits,

@@ -2,12 +2,14 @@
  * pg-boss for workers: claims (claims.ts), scheduled jobs and maintenance. The only module that imports pg-boss.
  * producer.ts stores jobs without it.
  */
+
 import { PgBoss } from 'pg-boss'
 import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import { sql } from 'slonik'
 import { connect, isPooled, liftTimeLimit, poolConfig } from '../postgres/connect.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
+import { entriesOf } from '../validation/keys.ts'
 import { type Claims, openClaims } from './claims.ts'
 import { createDueQuestions } from './due.ts'
 import { createLines } from './fair-queue.ts'
@@ -210,9 +212,9 @@ export async function migrateQueues(url: string): Promise<void> {
   await boss.start()
   const kept = { retentionSeconds: JOB_RETENTION_S, deleteAfterSeconds: 600 }
   try {
-    for (const [name, { options }] of Object.entries(JOBS)) {
+    for (const [name, { options }] of entriesOf<JobName, (typeof JOBS)[JobName]>(JOBS)) {
       const { partition, ...rest } = options
-      const dead = deadLetterQueue(name as JobName)
+      const dead = deadLetterQueue(name)
       const changing = { ...kept, ...rest, retryBackoff: 'retryDelayMax' in rest, deadLetter: dead }
       await boss.createQueue(dead, kept)
       await boss.updateQueue(dead, kept)

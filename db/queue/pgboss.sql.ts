@@ -2,7 +2,9 @@
  * What our statements assume about pg-boss's tables and results. test/db/queue/pgboss.test.ts checks each assumption.
  * Other code must not rely on undocumented behavior of pg-boss.
  */
+
 import { sql } from 'slonik'
+import { array, object, string } from 'yup'
 
 /** Runs text, as pg-boss's own connections do. */
 export type Run = (text: string, values?: unknown[]) => Promise<{ rows: Record<string, unknown>[] }>
@@ -76,9 +78,11 @@ export const COLUMNS = {
 export const deadReason = sql.fragment`
   coalesce(source_output ->> 'reason', source_output #>> '{value,message}', 'no reason is known')`
 
+const touchResponse = object({ settled: array(string().defined()) })
+
 /** Returns the IDs of the jobs that are still ours from the result of `touch`, whose types don't include them. */
 export const touchedIds = (response: unknown): Set<string> =>
-  new Set((response as { settled?: string[] }).settled ?? [])
+  new Set(touchResponse.validateSync(response, { strict: true }).settled ?? [])
 
 /** The suffix that pg-boss's loops add to an error message. */
 export const IN_LOOP = ' (Queue: '

@@ -12,7 +12,7 @@ const SAMPLE_BYTES = 4_096
 function utf16Of(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | null {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be'
-  const zeros = [0, 0] as [number, number]
+  const zeros: [number, number] = [0, 0]
   const start = bytes.subarray(0, SAMPLE_BYTES)
   for (const [at, byte] of start.entries()) if (byte === 0) zeros[at % 2 === 0 ? 0 : 1] += 1
   const many = start.length / 4

@@ -4,6 +4,14 @@
 export const keysOf = <K extends string>(object: Readonly<Record<K, unknown>>): K[] =>
   Object.keys(object) as K[]
 
+/** Returns the properties of an object with the types of their names. The object must have no others. */
+export const entriesOf = <K extends string, V>(object: Readonly<Record<K, V>>): [K, V][] =>
+  Object.entries(object) as [K, V][]
+
+/** True if a value is one of these. */
+export const isOneOf = <T>(values: readonly T[], value: unknown): value is T =>
+  values.some((each) => each === value)
+
 /** Returns an object with a value for each key. */
 export const fromKeys = <K extends string, V>(keys: readonly K[], make: (key: K) => V): Record<K, V> =>
   Object.fromEntries(keys.map((key) => [key, make(key)])) as Record<K, V>

@@ -63,7 +63,7 @@ t.test('Spectral and Redocly find no problem with their recommended rules', asyn
 
 /** Returns every schema in a schema, with its path. */
 function schemasIn(schema: JsonSchema, at: string): [at: string, schema: JsonSchema][] {
-  const { properties = {}, items } = schema as { properties?: Record<string, JsonSchema>; items?: JsonSchema }
+  const { properties = {}, items } = schema
   const inside = Object.entries(properties).flatMap(([name, field]) => schemasIn(field, `${at}.${name}`))
   return [[at, schema], ...inside, ...(items ? schemasIn(items, `${at}[]`) : [])]
 }

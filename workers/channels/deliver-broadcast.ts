@@ -31,7 +31,8 @@ export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T
     ...emailChannel<J, T>(channel, {
       ...deps,
       async checkBeforeSend(rows) {
-        const [own, others] = [[], []] as [OutgoingRow[], OutgoingRow[]]
+        const own: OutgoingRow[] = []
+        const others: OutgoingRow[] = []
         for (const row of rows) (row.broadcast_id === null ? others : own).push(row)
         const checks = await checkBeforeSend(deps.database, own)
         for (const [id, check] of checks)

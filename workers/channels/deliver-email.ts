@@ -8,6 +8,7 @@ import type { Channel } from '../../db/channels/channel.sql.ts'
 import type { Versions } from '../../db/content/templates/versions.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { triedSince } from '../../db/delivery/tried-since.sql.ts'
+import { errorWords } from '../../db/errors.ts'
 import type { SendCheck } from '../../db/messages/broadcasts/consent.ts'
 import type { EmailFile } from '../../db/messages/emails/call.ts'
 import { sentContent } from '../../db/messages/emails/content.ts'
@@ -228,7 +229,7 @@ async function attempt<T extends boolean>(
   } catch (error) {
     held?.release(true)
     deps.log.error({ err: error, email_id: row.id }, 'failed to render an email')
-    const detail = storableWords(`the email could not be rendered: ${(error as Error).message}`)
+    const detail = storableWords(`the email could not be rendered: ${errorWords(error)}`)
     const outcomes = new Map(recipients.map((to): [string, Outcome] => [to, { kind: 'deferred', detail }]))
     return { row, html: null, delivery: { provider_message_id: null, outcomes }, suppressed }
   }

@@ -40,9 +40,11 @@ export const WORDING: Record<EmailEventKind, EventText> = {
   copied_from: { title: 'Sent as a copy of another email', tone: 'busy' },
 }
 
+const WORDING_BY_KIND: ReadonlyMap<string, EventText> = new Map(Object.entries(WORDING))
+
 /** Returns the wording of an event. An unknown event is shown as its kind. */
 export const eventText = (kind: string): EventText =>
-  (WORDING as Record<string, EventText>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
+  WORDING_BY_KIND.get(kind) ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
 
 /** The reader and the current time. */
 export type Viewer = { person: { operator: boolean }; now: Date }
@@ -96,7 +98,7 @@ function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail
 /** Returns the outcome of each recipient, which is the highest status among its events. */
 export function recipientOutcomes(email: ShownEmail, viewer: Viewer): RecipientOutcome[] {
   const { events, status } = email
-  const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
+  const rung = (kind: string): number => EMAIL_LADDER.findIndex((status) => status === kind)
   const byIdentity = Map.groupBy(events, ({ recipient }) => recipient && recipientIdentity(recipient))
   const common = byIdentity.get(null)?.some(({ kind }) => kind === 'sent') ? 'sent' : 'queued'
   return addresseesOf(email).map(({ address, as }) => {

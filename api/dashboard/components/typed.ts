@@ -2,7 +2,7 @@
  * Parses fields with several values. A text with too many parts is rejected before it is fully split. Pure.
  */
 
-import { invalidField } from '../../../db/errors.ts'
+import { errorWords, invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { TEXTS } from '../texts.ts'
 
@@ -29,7 +29,7 @@ export function jsonTyped(source: string | null, what: string): unknown {
   try {
     return JSON.parse(source ?? '')
   } catch (error) {
-    throw invalidField(what, `must be valid JSON: ${(error as Error).message}`)
+    throw invalidField(what, `must be valid JSON: ${errorWords(error)}`)
   }
 }
 

@@ -1,5 +1,7 @@
 /** Shows the content of an email: as a preview, text, HTML, headers, or JSON. */
+
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import { keysOf } from '../../../db/validation/keys.ts'
 import { text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { addressWith, wordParam } from '../server/list.ts'
@@ -13,7 +15,7 @@ const VIEW_LABELS = {
   headers: 'Headers',
   raw: 'Raw',
 } as const
-const VIEWS = Object.keys(VIEW_LABELS) as (keyof typeof VIEW_LABELS)[]
+const VIEWS = keysOf(VIEW_LABELS)
 
 /** An email to show. `emptied` is true if its content was deleted. */
 type EmailView = {

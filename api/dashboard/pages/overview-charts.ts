@@ -8,6 +8,7 @@ import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { type FigureRow, hoursSince } from '../../../db/stats/daily/stats.sql.ts'
+import { keysOf } from '../../../db/validation/keys.ts'
 import { headed } from '../components/cell.ts'
 import { daysOf, figureSections, hoursOf } from '../components/chart.ts'
 import type { Section, Switch } from '../components/section.ts'
@@ -24,7 +25,7 @@ const HOUR = 3_600_000
 
 const RANGES = { '24h': '24 hours', '7d': '7 days', '30d': '30 days' } as const
 type Range = keyof typeof RANGES
-const RANGE_NAMES = Object.keys(RANGES) as Range[]
+const RANGE_NAMES = keysOf(RANGES)
 
 /** Returns the plural name of a channel's messages, capitalized. */
 export const many = ({ noun }: Channel): string => headed(`${noun}s`)

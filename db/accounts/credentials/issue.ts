@@ -8,6 +8,7 @@ import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { domainToAscii, parseAddress } from '../../validation/address.ts'
+import { isOneOf } from '../../validation/keys.ts'
 import { checkName } from '../../validation/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainByName } from '../domains/domains.sql.ts'
@@ -34,7 +35,7 @@ type KeyRequest = {
   expires_at: Date | null
 }
 
-const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text)
+const isScope = (text: string): text is Scope => isOneOf(SCOPES, text)
 
 function checkScopes(given: readonly string[]): Scope[] {
   const known = SCOPES.join(', ')

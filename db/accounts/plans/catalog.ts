@@ -114,8 +114,8 @@ function parseCatalog(content: unknown): PlanRow[] {
       storage_gb: plan.storage_gb ?? null,
       send_rate_per_second: plan.send_rate_per_second ?? null,
       overage_per_1000_cents: plan.overage_per_1000_cents ?? null,
-      tiers: (plan.tiers as PlanRow['tiers']) ?? null,
-      contacts_tiers: (plan.contacts_tiers as PlanRow['contacts_tiers']) ?? null,
+      tiers: plan.tiers ?? null,
+      contacts_tiers: plan.contacts_tiers ?? null,
     }))
   } catch (error) {
     if (error instanceof ValidationError) {

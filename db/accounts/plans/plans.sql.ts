@@ -26,7 +26,9 @@ const planRow = row({
   storage_gb: count,
   send_rate_per_second: count,
   overage_per_1000_cents: count,
-  tiers: array(mixed<{ emails: number; monthly_cents: number; annual_cents?: number }>()).nullable(),
+  tiers: array(
+    mixed<{ emails: number; monthly_cents: number; annual_cents?: number | undefined }>(),
+  ).nullable(),
   contacts_tiers: array(mixed<{ contacts: number; monthly_cents: number }>()).nullable(),
 })
 export type PlanRow = InferType<typeof planRow>

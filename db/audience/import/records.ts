@@ -67,7 +67,8 @@ function endOfCell(part: Part, start: number): CellEnd | null {
   const { bytes, separator, isLast } = part
   if (bytes[start] === QUOTE) return endOfQuoted(part, start)
   const between = separator.charCodeAt(0)
-  let [end, fault] = [start, null as string | null]
+  let end = start
+  let fault: string | null = null
   while (end < bytes.length && bytes[end] !== between && !isBreak(bytes[end])) {
     if (bytes[end] === QUOTE) fault = TEXTS.strayQuote
     end += 1

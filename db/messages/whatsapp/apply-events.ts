@@ -9,6 +9,7 @@ import type { MessageEvent } from '../../channels/events/events.sql.ts'
 import { APPLIED, type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { isOneOf } from '../../validation/keys.ts'
 import {
   type Acceptance,
   type LockedMessage,
@@ -157,14 +158,16 @@ export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedSta
   return results
 }
 
+const LATE = ['held', 'deferred'] as const
+
 async function applyKnown(
   tx: Tx,
   known: readonly Known[],
   { locked, now }: { locked: ReadonlyMap<string, LockedMessage>; now: Date },
 ): Promise<[number, EventResult][]> {
-  const isLate = ({ kind }: Known) => kind === 'held' || kind === 'deferred'
+  const isLate = (event: Known): event is Known & LateFailure => isOneOf(LATE, event.kind)
   const lifting = known.filter((event) => !isLate(event))
-  const late = known.filter(isLate) as (Known & LateFailure)[]
+  const late = known.filter(isLate)
   const lifted = await lift(tx, lifting, locked)
   const { results, overdue } = await returnToQueue(tx, late, { now, read: (refs) => lockedRows(tx, refs) })
   if (overdue.length > 0) await applyWhatsappEvents(tx, overdue)
@@ -177,8 +180,8 @@ async function applyKnown(
   )
   if (findings.length > 0) await recordReportedFindings(tx, findings, now)
   return [
-    ...lifting.map(({ index }, at) => [index, lifted[at] ?? UNKNOWN] as [number, EventResult]),
-    ...late.map(({ index }, at) => [index, results[at] ?? UNKNOWN] as [number, EventResult]),
+    ...lifting.map(({ index }, at): [number, EventResult] => [index, lifted[at] ?? UNKNOWN]),
+    ...late.map(({ index }, at): [number, EventResult] => [index, results[at] ?? UNKNOWN]),
   ]
 }
 

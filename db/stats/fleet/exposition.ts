@@ -85,6 +85,7 @@ function processSamples(processes: readonly ProcessRow[]) {
     gauges: processes.filter((process) => process.kind === kind).map((process) => process.gauges),
   }))
   const workers = kinds.find(({ label }) => label === 'process="worker"')?.gauges ?? []
+  const busy: Sample = ['', sumOf(workers.map((each) => each.busy)) / Math.max(1, workers.length)]
   return {
     heliograph_processes: kinds.map(({ label, gauges }): Sample => [label, gauges.length]),
     heliograph_build_info: buildSamples(processes),
@@ -102,9 +103,7 @@ function processSamples(processes: readonly ProcessRow[]) {
         ],
       ),
     ),
-    heliograph_worker_busy_ratio: [
-      ['', sumOf(workers.map(({ busy }) => busy)) / Math.max(1, workers.length)],
-    ] as Sample[],
+    heliograph_worker_busy_ratio: [busy],
   }
 }
 

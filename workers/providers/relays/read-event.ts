@@ -3,6 +3,7 @@
  * the time, and create the key that removes repeats. Only own keys of the JSON are read. An event yields nothing if
  * the relay's module doesn't list it, or if it is about email that we didn't send.
  */
+
 import { createHash } from 'node:crypto'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
@@ -12,6 +13,7 @@ import type { Secrets } from '../../../db/process/secrets.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { classifyFailure, type FailureReport } from '../../../db/validation/failures.ts'
 import { isObject } from '../../../db/validation/fields.ts'
+import { isOneOf } from '../../../db/validation/keys.ts'
 import type { Relay } from '../../../db/validation/relays.ts'
 import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
 import { storableWords } from '../../../db/validation/words.ts'
@@ -86,7 +88,7 @@ export function textAt(event: unknown, ...paths: readonly Path[]): string {
 
 /** True if a flag is set. Some relays send it as text. */
 export const isSet = (event: unknown, path: Path): boolean =>
-  [true, 'true', 'True'].includes(valueAt(event, path) as string | boolean)
+  isOneOf([true, 'true', 'True'], valueAt(event, path))
 
 export const createRelayReader =
   (page: RelayPage, secrets: Secrets, sender: string | null = null): ReportReader =>

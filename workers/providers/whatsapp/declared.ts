@@ -12,6 +12,7 @@ import {
   wholeNumber,
 } from '../../../db/process/config.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
+import { isOneOf } from '../../../db/validation/keys.ts'
 import type { DeclaredForChannel } from '../declared.ts'
 import { createWhatsappProvider } from './cloud.ts'
 import type { WhatsappDelivery } from './provider.ts'
@@ -41,7 +42,7 @@ const settings = {
       '${path} must be printable ASCII characters without spaces or line breaks, because it is sent in a header',
     )
     .when('WORKER_QUEUES', ([named], schema) =>
-      commaList(named).some((name) => (queues as readonly string[]).includes(name))
+      commaList(named).some((name) => isOneOf(queues, name))
         ? schema.required('${path} is missing: WORKER_QUEUES contains a WhatsApp queue')
         : schema,
     ),

@@ -159,11 +159,11 @@ function preferenceEvents(given: Json, number: string | undefined, received_at: 
 /** Reads a message whose text or button payload is a stop or start word. */
 function messageEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
   const from = plain(given.from)
-  const by = given.type === 'button' ? 'button' : 'text'
+  const by: 'button' | 'text' = given.type === 'button' ? 'button' : 'text'
   if (!from || !DIGITS.test(from) || (given.keyword !== 'stop' && given.keyword !== 'start')) return []
   const occurred_at = timeOf(given.timestamp, received_at)
   const reply_to = (isObject(given.context) && plain(given.context.id)) || null
-  const said = { from, is_out: given.keyword === 'stop', by: by as 'button' | 'text', occurred_at }
+  const said = { from, is_out: given.keyword === 'stop', by, occurred_at }
   return [{ channel: 'whatsapp-opt-out', number: number ?? null, reply_to, ...said }]
 }
 

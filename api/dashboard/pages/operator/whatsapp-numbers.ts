@@ -17,7 +17,7 @@ import {
 } from '../../../../db/messages/whatsapp/manage-numbers.ts'
 import { WEBHOOK_FIELDS } from '../../../../db/messages/whatsapp/number-hook.ts'
 import { allNumbers, useOfNumber, type WhatsappNumber } from '../../../../db/messages/whatsapp/numbers.sql.ts'
-import { type Cell, number, plural, status, text, time } from '../../components/cell.ts'
+import { type Cell, number, plural, status, type Tone, text, time } from '../../components/cell.ts'
 import type { Field, Section } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import {
@@ -39,12 +39,10 @@ import { type PersonRequest, redirect, show } from '../../server/page.ts'
 const PATH = '/operator/numbers'
 const pageOf = (name: string): string => `${PATH}/${name}`
 
-const QUALITY_TONES = { GREEN: 'good', YELLOW: 'warn', RED: 'bad' } as const
+const QUALITY_TONES: Readonly<Partial<Record<string, Tone>>> = { GREEN: 'good', YELLOW: 'warn', RED: 'bad' }
 
 const qualityCell = (quality: string | null): Cell =>
-  quality === null
-    ? text(null)
-    : status(quality, { tone: QUALITY_TONES[quality as keyof typeof QUALITY_TONES] ?? 'plain' })
+  quality === null ? text(null) : status(quality, { tone: QUALITY_TONES[quality] ?? 'plain' })
 
 const stateOf = ({ paused }: WhatsappNumber): Cell =>
   paused ? status('paused', { tone: 'warn' }) : status('active')
