@@ -66,6 +66,8 @@ export type CloudAccount = {
   /** Whether the token's app gets the account's events, and how often that was requested. */
   subscribed: boolean
   subscriptions?: number
+  /** Other apps that get the account's events. */
+  other_apps?: string[]
   numbers: (Json & { id: string })[]
   templates: Json[]
 }
@@ -320,8 +322,8 @@ function edgeOf(
       account.subscriptions = (account.subscriptions ?? 0) + 1
       return { status: 200, body: { success: true } }
     }
-    const data = account.subscribed ? [{ whatsapp_business_api_data: { id: account.app_id } }] : []
-    return { status: 200, body: { data } }
+    const apps = [...(account.other_apps ?? []), ...(account.subscribed ? [account.app_id] : [])]
+    return { status: 200, body: { data: apps.map((id) => ({ whatsapp_business_api_data: { id } })) } }
   }
   if (edge === 'message_templates') {
     const options = { port: 0, templates: account.templates, ...(page_size ? { page_size } : {}) }

@@ -83,7 +83,7 @@ export const deleteReportsOfNumber = (tx: Tx, teamId: string, digits: readonly s
   tx.one(sql.type(reportsRow)`
     with gone as (
       delete from reports
-      where provider = 'whatsapp' and ${teamId} = any(team_ids)
+      where provider in ('whatsapp', 'whatsapp-number') and ${teamId} = any(team_ids)
         and encode(body, 'escape') ~ ${`(?<![0-9])(${digits.join('|')})(?![0-9])`}
       returning 1
     )

@@ -56,16 +56,20 @@ export const markSent = (tx: Tx, refs: readonly MessageRef[]) =>
     update whatsapp_messages set was_sent = true
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)}) and not was_sent`)
 
-const historyRow = messageRefRow.concat(row({ deferrals: number(), tried_since: string().nullable() }))
+const historyRow = messageRefRow.concat(
+  row({ template_id: string(), deferrals: number(), tried_since: string().nullable() }),
+)
 
 /** Returns how often messages were deferred, and since when. */
 export const readDeferrals = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.any(sql.prepared('whatsapp_deferrals', historyRow)`
-    select m.team_id, m.id as message_id, past.*
+    select m.team_id, m.id as message_id, r.template_id, past.*
     from ${rowsOf('ref', MESSAGE_REF, refs)}
       cross join lateral (
-        select team_id, id, coalesce(tries_from, created_at) as since from whatsapp_messages
+        select team_id, id, request_id, coalesce(tries_from, created_at) as since from whatsapp_messages
         where team_id = ref.team_id and id = ref.message_id offset 0) m
+      cross join lateral (
+        select template_id from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r
       cross join lateral (
         select count(*) filter (where kind = 'deferred') as deferrals, min(occurred_at) as tried_since
         from whatsapp_events
@@ -91,13 +95,16 @@ export const recordPricing = (
 
 const ownRow = row({ name: string(), phone_number_id: string() })
 
-/** Returns which of the numbers are ours. Null while the ID of the default number is unknown. */
-export async function ownNumbers(tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
+/**
+ * Returns which of the numbers are ours, and whether the ID of the default number is known. Until then, any other may
+ * be the default one.
+ */
+export async function ownNumbers(tx: Tx, ids: readonly string[]) {
   const rows = await tx.any(sql.prepared('own_whatsapp_numbers', ownRow)`
     select name, phone_number_id from whatsapp_numbers
     where phone_number_id = any(${sql.array(ids, 'text')}) or name = 'default'`)
   const isDefaultKnown = rows.some(({ name }) => name === 'default')
-  return isDefaultKnown ? new Set(rows.map(({ phone_number_id }) => phone_number_id)) : null
+  return { isDefaultKnown, own: new Set(rows.map(({ phone_number_id }) => phone_number_id)) }
 }
 
 const foundRow = messageRefRow.concat(row({ provider_message_id: string() }))

@@ -54,6 +54,8 @@ export type ReportedStatus = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'd
   template?: { status: TemplateState | null } | undefined
 }
 
+type Locked = ReadonlyMap<string, LockedMessage>
+
 /** Locks rows in one order, so that two transactions can't deadlock. */
 async function lockedRows(tx: Tx, refs: readonly MessageRef[]) {
   const rows = refs.length > 0 ? await lockMessages(tx, refs) : []
@@ -65,11 +67,7 @@ export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[
   return lift(tx, events, await lockedRows(tx, events))
 }
 
-async function lift(
-  tx: Tx,
-  events: readonly AppliedEvent[],
-  locked: ReadonlyMap<string, LockedMessage>,
-): Promise<EventResult[]> {
+async function lift(tx: Tx, events: readonly AppliedEvent[], locked: Locked): Promise<EventResult[]> {
   const placed = events.filter((event) => locked.has(keyOf(event)))
   const stored = await storeWhatsappEvents(tx, placed)
   const { earlier = [], counted = [] } = Object.groupBy(stored, (event) =>
@@ -84,10 +82,10 @@ async function lift(
 }
 
 /** Returns the opt-outs that failures report. */
-const optOutsOf = (events: readonly AppliedEvent[], locked: ReadonlyMap<string, LockedMessage>) =>
+const optOutsOf = (events: readonly AppliedEvent[], locked: Locked) =>
   events.flatMap((event): OptOutChange[] => {
     const row = locked.get(keyOf(event))
-    if (event.kind !== 'failed' || event.code !== OPTED_OUT_CODE || !row) return []
+    if (event.kind !== 'failed' || event.code !== OPTED_OUT_CODE || !row?.recipient.startsWith('+')) return []
     const { team_id, occurred_at: at } = event
     return [{ team_id, recipient: row.recipient, is_out: true, at, by: OPTED_OUT_CODE }]
   })
@@ -131,8 +129,21 @@ const OF_OTHER_NUMBER = ignored('the status is of a number that the message was 
 type Known = Omit<ReportedStatus, 'ref' | 'status'> &
   MessageRef & { kind: ReportedStatus['status']; index: number }
 
-const isOfNumber = ({ number }: Pick<ReportedStatus, 'number'>, row: LockedMessage): boolean =>
-  number === null || row.number === null || number === row.number
+/**
+ * Drops events about messages of another number. While the ID of the default number is unknown, it may be any that
+ * isn't stored.
+ */
+async function ofTheirNumbers(tx: Tx, found: readonly Known[], locked: Locked): Promise<Known[]> {
+  const unsure = found.flatMap((event) =>
+    event.number !== null && locked.get(keyOf(event))?.number === null ? [event.number] : [],
+  )
+  const { own } = unsure.length === 0 ? { own: new Set() } : await ownNumbers(tx, unsure)
+  return found.filter((event) => {
+    const row = locked.get(keyOf(event))
+    if (!row || event.number === null) return true
+    return row.number === null ? !own.has(event.number) : row.number === event.number
+  })
+}
 
 /** Applies statuses of reports, found by our own IDs or the provider's. @returns a result for each. */
 export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedStatus[], now: Date) {
@@ -148,11 +159,8 @@ export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedSta
   // All at once, in the global lock order. Otherwise two batches could deadlock.
   const locked = await lockedRows(tx, found)
   const results = events.map((): EventResult => FOREIGN)
-  const known = found.filter((event) => {
-    const row = locked.get(keyOf(event))
-    if (row && !isOfNumber(event, row)) results[event.index] = OF_OTHER_NUMBER
-    return !row || isOfNumber(event, row)
-  })
+  const known = await ofTheirNumbers(tx, found, locked)
+  for (const { index } of found) results[index] = OF_OTHER_NUMBER
   for (const [index, result] of await applyKnown(tx, known, { locked, now })) results[index] = result
   await leaveOutForeign(tx, known, results)
   return results
@@ -163,7 +171,7 @@ const LATE = ['held', 'deferred'] as const
 async function applyKnown(
   tx: Tx,
   known: readonly Known[],
-  { locked, now }: { locked: ReadonlyMap<string, LockedMessage>; now: Date },
+  { locked, now }: { locked: Locked; now: Date },
 ): Promise<[number, EventResult][]> {
   const isLate = (event: Known): event is Known & LateFailure => isOneOf(LATE, event.kind)
   const lifting = known.filter((event) => !isLate(event))
@@ -189,7 +197,8 @@ async function applyKnown(
 async function leaveOutForeign(tx: Tx, known: readonly Known[], results: EventResult[]): Promise<void> {
   const unknown = known.filter(({ index, number }) => results[index]?.kind === 'unknown' && number !== null)
   if (unknown.length === 0) return
-  const own = await ownNumbers(tx, [...new Set(unknown.flatMap(({ number }) => number ?? []))])
+  const numbers = [...new Set(unknown.flatMap(({ number }) => number ?? []))]
+  const { isDefaultKnown, own } = await ownNumbers(tx, numbers)
   for (const { index, number } of unknown)
-    if (own !== null && number !== null && !own.has(number)) results[index] = FOREIGN
+    if (isDefaultKnown && number !== null && !own.has(number)) results[index] = FOREIGN
 }

@@ -2,7 +2,7 @@
  * Requeues messages that Meta accepted and then failed temporarily. A failure counts for the attempt whose ID it
  * names. Delivered messages don't change. A message that has been deferred for too long fails.
  */
-import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
+import { queueOf } from '../../channels/queues.ts'
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { retryPause } from '../../delivery/retry-pause.ts'
 import { pauseRecipients } from '../../delivery/senders/senders.sql.ts'
@@ -95,12 +95,7 @@ async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<
   const deferred = found.filter(({ kind }) => kind === 'deferred')
   if (deferred.length === 0) return new Map()
   const histories = await readDeferrals(tx, deferred)
-  const senders = new Map(deferred.map((failure) => [failure.message_id, failure.row.number]))
-  const since = await triedSince(
-    tx,
-    { job: WHATSAPP.job, senderOf: ({ id }) => `whatsapp:${senders.get(id)}` },
-    histories.map(({ team_id, message_id: id, tried_since }) => ({ team_id, id, tried_since })),
-  )
+  const since = await sinceOf(tx, deferred, histories)
   const named = new Map(deferred.map((failure) => [keyOf(failure), failure.wait_seconds]))
   return new Map(
     histories.map((history): [string, Wait] => {
@@ -110,6 +105,26 @@ async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<
       return [keyOf(history), { seconds, isOverdue }]
     }),
   )
+}
+
+/** Returns since when the messages are attempted, without pauses of their queues, numbers and templates. */
+async function sinceOf(
+  tx: Tx,
+  deferred: readonly Found[],
+  histories: Awaited<ReturnType<typeof readDeferrals>>,
+): Promise<ReadonlyMap<string, string>> {
+  const rows = new Map(deferred.map(({ message_id, row }) => [message_id, row]))
+  const senderOf = ({ id }: { id: string }) => `whatsapp:${rows.get(id)?.number}`
+  const jobs = Map.groupBy(histories, ({ message_id }) => {
+    const { parts = null, own_number: number = null } = rows.get(message_id) ?? {}
+    return queueOf(parts ? 'whatsapp_parts' : 'whatsapp', { test: false, number })
+  })
+  const since = new Map<string, string>()
+  for (const [job, own] of jobs) {
+    const tried = own.map(({ message_id: id, ...history }) => ({ ...history, id }))
+    for (const [id, at] of await triedSince(tx, { job, senderOf }, tried)) since.set(id, at)
+  }
+  return since
 }
 
 /** Pauses the recipients that Meta accepts no more messages for. */

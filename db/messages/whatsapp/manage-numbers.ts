@@ -288,6 +288,8 @@ export async function removeNumber(by: By, name: string): Promise<{ name: string
   const { phone_number_id } = await requireNumber(tx, name)
   const { teams, waiting } = await useOfNumber(tx, { name, phone_number_id })
   if (teams > 0 || waiting > 0) throw NUMBER_ERRORS.in_use({ name, teams, waiting })
+  // Ends its pause, which would also count for a later number with this ID.
+  await setNumberPause(tx, name, null)
   await deleteNumber(tx, name)
   await record(by, { team_id: null, action: 'number.remove', subject: name, detail: phone_number_id })
   return { name, removed: true }

@@ -87,10 +87,14 @@ export const teamsThatWrote = (
       order by id desc limit 1) m
     where not t.test`)
 
+/** True if a number is the default one, or may be: its ID is unknown, and no other number has this one. */
+const isDefault = (number: string | null) => sql.fragment`coalesce(
+    (select phone_number_id = ${number} from whatsapp_numbers where name = 'default'),
+    not exists (select from whatsapp_numbers where phone_number_id = ${number}))`
+
 /** True if a message was sent from a number, or the number is unknown. */
 const isFrom = (number: string | null) => sql.fragment`
-  (${number}::text is null or coalesce(phone_number_id, (
-    select phone_number_id from whatsapp_numbers where name = 'default'), ${number}) = ${number})`
+  (${number}::text is null or coalesce(phone_number_id = ${number}, ${isDefault(number)}))`
 
 const idRow = row({ id: string() })
 
@@ -98,5 +102,5 @@ const idRow = row({ id: string() })
 export const teamsOfNumber = (tx: Tx, number: string | null) =>
   tx.any(sql.type(idRow)`
     select t.id from teams t left join whatsapp_numbers n on n.name = coalesce(t.whatsapp_number, 'default')
-    where not t.test and (${number}::text is null or coalesce(n.phone_number_id, ${number}) = ${number})
+    where not t.test and (${number}::text is null or coalesce(n.phone_number_id = ${number}, ${isDefault(number)}))
     order by t.id limit 2`)

@@ -117,7 +117,7 @@ export type ReportedFinding = MessageRef & { status: TemplateState | null; fault
 
 /**
  * Stores the failures that reports show for the templates of messages, in one statement. The latest counts, by the
- * provider's times, which have no fraction of a second.
+ * provider's times, which have no fraction of a second. Templates of another account than the number's don't change.
  */
 export async function recordReportedFindings(tx: Tx, findings: readonly ReportedFinding[], now: Date) {
   const types = { ...MESSAGE_REF, status: 'text', fault: 'text', occurred_at: 'timestamptz' }
@@ -128,6 +128,11 @@ export async function recordReportedFindings(tx: Tx, findings: readonly Reported
       from ${rowsOf('f', types, findings)}
         join whatsapp_messages m on m.team_id = f.team_id and m.id = f.message_id
         join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id
+        join whatsapp_templates t on t.team_id = r.team_id and t.id = r.template_id
+        left join whatsapp_numbers n on n.phone_number_id = m.phone_number_id and n.name <> 'default'
+        left join whatsapp_numbers d on d.name = 'default'
+      where (m.phone_number_id is null or n.name is not null)
+        and coalesce(t.account_id, d.account_id) is not distinct from coalesce(n.account_id, d.account_id)
       order by r.team_id, r.template_id, f.status is null, f.occurred_at desc, array_position(${states}, f.status) desc
     ), meant as (
       select t.team_id, t.id, f.status, f.fault, f.at from found f

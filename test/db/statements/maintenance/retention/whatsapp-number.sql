@@ -11,7 +11,7 @@ returning is_out
 -- deleteReportsOfNumber
 with gone as (
   delete from reports
-  where provider = 'whatsapp'
+  where provider in ('whatsapp', 'whatsapp-number')
     and $1 = any(team_ids)
     and encode(body, 'escape') ~ $2
   returning 1

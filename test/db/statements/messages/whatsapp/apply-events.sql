@@ -50,14 +50,20 @@ where m.team_id = r.team_id
   and m.id = r.message_id
 
 -- readDeferrals
-select m.team_id, m.id as message_id, past.*
+select m.team_id, m.id as message_id, r.template_id, past.*
 from unnest($1::uuid[], $2::uuid[]) as ref (team_id, message_id)
 cross join lateral (
-  select team_id, id, coalesce(tries_from, created_at) as since
+  select team_id, id, request_id, coalesce(tries_from, created_at) as since
   from whatsapp_messages
   where team_id = ref.team_id
     and id = ref.message_id offset 0
 ) m
+cross join lateral (
+  select template_id
+  from whatsapp_requests
+  where team_id = m.team_id
+    and id = m.request_id offset 0
+) r
 cross join lateral (
   select count(*) filter (where kind = 'deferred') as deferrals, min(occurred_at) as tried_since
   from whatsapp_events

@@ -2,11 +2,15 @@
 select team_id, recipient
 from whatsapp_messages
 where provider_message_id = $1
-  and ($2::text is null or coalesce(phone_number_id, (
-  select phone_number_id
+  and ($2::text is null or coalesce(phone_number_id = $3, coalesce((
+  select phone_number_id = $4
   from whatsapp_numbers
   where name = 'default'
-), $3) = $4)
+), not exists (
+  select
+  from whatsapp_numbers
+  where phone_number_id = $5
+))))
 
 -- optOutsOfTeam
 select recipient as to, at, by
@@ -71,7 +75,15 @@ select t.id
 from teams t
 left join whatsapp_numbers n on n.name = coalesce(t.whatsapp_number, 'default')
 where not t.test
-  and ($1::text is null or coalesce(n.phone_number_id, $2) = $3)
+  and ($1::text is null or coalesce(n.phone_number_id = $2, coalesce((
+  select phone_number_id = $3
+  from whatsapp_numbers
+  where name = 'default'
+), not exists (
+  select
+  from whatsapp_numbers
+  where phone_number_id = $4
+))))
 order by t.id
 limit 2
 
@@ -84,11 +96,15 @@ cross join lateral (
   where team_id = t.id
     and recipient = any($1::text[])
     and accepted_at >= to_timestamp($2)
-    and ($3::text is null or coalesce(phone_number_id, (
-    select phone_number_id
+    and ($3::text is null or coalesce(phone_number_id = $4, coalesce((
+    select phone_number_id = $5
     from whatsapp_numbers
     where name = 'default'
-  ), $4) = $5)
+  ), not exists (
+    select
+    from whatsapp_numbers
+    where phone_number_id = $6
+  ))))
   order by id desc
   limit 1
 ) m

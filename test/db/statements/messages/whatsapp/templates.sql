@@ -71,6 +71,13 @@ with found as (
     and m.id = f.message_id
   join whatsapp_requests r on r.team_id = m.team_id
     and r.id = m.request_id
+  join whatsapp_templates t on t.team_id = r.team_id
+    and t.id = r.template_id
+  left join whatsapp_numbers n on n.phone_number_id = m.phone_number_id
+    and n.name <> 'default'
+  left join whatsapp_numbers d on d.name = 'default'
+  where (m.phone_number_id is null or n.name is not null)
+    and coalesce(t.account_id, d.account_id) is not distinct from coalesce(n.account_id, d.account_id)
   order by r.team_id, r.template_id, f.status is null, f.occurred_at desc, array_position($6::text[],
     f.status) desc
 ), meant as (
