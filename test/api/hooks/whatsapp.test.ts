@@ -168,6 +168,10 @@ t.test('a number with an app secret has its own hook', async (t) => {
     t.match(await send(name, 'secret-of-acme'), { status: 404, body: { error: { code: 'not_found' } } }, name)
     t.equal((await call('GET', `${PATH}/${name}?${query(token)}`)).status, 404, name)
   }
+  const named = Buffer.from(JSON.stringify({ hook: '901', entry: [{ id: '900', changes: [update] }] }))
+  t.equal((await post(named, signed(named))).status, 200)
+  const [shared] = (await storedReports(service)).filter(({ body }) => body.includes('PAUSED'))
+  t.strictSame(JSON.parse(shared?.body.toString() ?? ''), { entry: [{ id: '900', changes: [update] }] })
   t.equal((await send('acme', WHATSAPP_APP_SECRET)).status, 401)
   t.equal((await call('POST', `${PATH}/acme`, { raw })).status, 401)
   t.strictSame(await stored(), [])

@@ -22,14 +22,18 @@ t.test('after secret reseal, SECRET_KEY_PREVIOUS is no longer needed', async (t)
   const keys = { dkim: { selector }, ed25519: { domain: 'a.test' } }
   await cli.json(['domain', 'rekey', id, 'a.test'])
   await cli.json(['webhook', 'add', id, '--url', 'https://hooks.example.com'])
-  const token = createSecrets(SECRET_KEY).encrypt('whatsapp', Buffer.from('token'), 'acme/access_token')
+  const sealed = (plain: string, use: string) =>
+    sql.binary(createSecrets(SECRET_KEY).encrypt('whatsapp', Buffer.from(plain), `acme/${use}`))
   await database.query(sql.unsafe`
-    insert into whatsapp_numbers (name, phone_number_id, account_id, access_token, created_at)
-    values ('acme', '100', '200', ${sql.binary(token)}, now())`)
-  const tokenBy = async (secretKey: string) => {
-    const row = object({ access_token: mixed<Buffer>().defined() })
-    const { access_token } = await database.one(sql.type(row)`select access_token from whatsapp_numbers`)
-    return createSecrets(secretKey).decrypt('whatsapp', access_token, 'acme/access_token').toString()
+    insert into whatsapp_numbers (name, phone_number_id, account_id, access_token, app_secret, created_at)
+    values ('acme', '100', '200', ${sealed('token', 'access_token')}, ${sealed('app', 'app_secret')}, now())`)
+  const openedBy = async (secretKey: string) => {
+    const row = object({ access_token: mixed<Buffer>().defined(), app_secret: mixed<Buffer>().defined() })
+    const found = await database.one(sql.type(row)`select access_token, app_secret from whatsapp_numbers`)
+    const secrets = createSecrets(secretKey)
+    return (['access_token', 'app_secret'] as const).map((use) =>
+      secrets.decrypt('whatsapp', found[use], `acme/${use}`).toString(),
+    )
   }
   const keyWith = async (secrets: Secrets) =>
     (
@@ -57,8 +61,8 @@ t.test('after secret reseal, SECRET_KEY_PREVIOUS is no longer needed', async (t)
   t.ok(key)
   t.equal(await parsed(), key, 'a key is parsed once')
   t.ok((await keyBy(SECRET_KEY)) instanceof Error)
-  t.equal(await tokenBy(NEW), 'token')
-  await t.rejects(tokenBy(SECRET_KEY))
+  t.strictSame(await openedBy(NEW), ['token', 'app'])
+  await t.rejects(openedBy(SECRET_KEY))
   t.same(
     await cli.json(['secret', 'reseal'], other),
     { domains: 1, webhooks: 1, numbers: 1 },

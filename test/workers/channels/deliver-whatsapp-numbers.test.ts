@@ -204,6 +204,12 @@ t.test('a paused number’s messages wait, others are sent', async (t) => {
   await other.send({ to: numbers(5) })
   await until('the others have left', () => from(other.phone_number_id).length === 5)
   t.equal(from(paused.phone_number_id).length, 0)
+  t.equal(
+    await database.oneFirst(sql.type(countRow)`
+      select count(*) from pgboss.job where data ->> 'team_id' = ${paused.team.id} and start_after <= now()`),
+    5,
+    'no worker claims its jobs',
+  )
   t.match(await cli.json(['whatsapp', 'show', paused.team.id, id]), {
     waiting: { paused_senders: [{ sender: `whatsapp:${paused.phone_number_id}`, until: null }] },
   })
@@ -282,6 +288,7 @@ const teamOf = (id: string) =>
   database.maybeOneFirst(sql.type(teamRow)`select team_id from whatsapp_messages where id = ${id}`)
 
 const idRow = object({ id: string().defined() })
+const countRow = object({ count: numeric().defined() })
 const queueRow = object({ name: string().defined() })
 const queuesOf = (id: string) =>
   database.anyFirst(sql.type(queueRow)`select name from pgboss.job where id = ${id} and state < 'completed'`)

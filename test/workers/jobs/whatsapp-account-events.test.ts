@@ -50,3 +50,39 @@ t.test('the latest of each kind is shown on the Health page', async (t) => {
   const operator = await signedIn(service, { operator: true })
   shows(t, await operator.get('/operator/health'), /\+15555550100 acme .*FLAGGED/)
 })
+
+t.test('each kind of update is stored with its members', async (t) => {
+  const { service, database, call } = await world(t)
+  await startWorker(t, service)
+  const display_phone_number = '15555550100'
+  const updates: [field: string, value: Json, detail: RegExp][] = [
+    ['phone_number_quality_update', { display_phone_number, event: 'DOWNGRADE' }, /event: DOWNGRADE/],
+    [
+      'phone_number_name_update',
+      { display_phone_number, decision: 'REJECTED', requested_verified_name: 'Acme' },
+      /decision: REJECTED, requested_verified_name: Acme/,
+    ],
+    [
+      'account_update',
+      { event: 'DISABLED_UPDATE', ban_info: { waba_ban_state: 'DISABLE' } },
+      /DISABLED_UPDATE/,
+    ],
+    [
+      'account_alerts',
+      { entity_type: 'BUSINESS', alert_info: { alert_severity: 'WARNING', alert_type: 'OBA_APPROVED' } },
+      /alert_severity: WARNING, alert_type: OBA_APPROVED/,
+    ],
+    [
+      'business_capability_update',
+      { max_phone_numbers_per_business: 25 },
+      /max_phone_numbers_per_business: 25/,
+    ],
+  ]
+  const changes = updates.map(([field, value]) => ({ field, value }))
+  const raw = JSON.stringify({ entry: [{ id: '200', time: 1_790_000_000, changes }] })
+  const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
+  t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+  await until('all are stored', async () => (await accountEvents(database)).length === updates.length)
+  const stored = new Map((await accountEvents(database)).map(({ field, detail }) => [field, detail]))
+  for (const [field, , detail] of updates) t.match(stored.get(field), detail)
+})

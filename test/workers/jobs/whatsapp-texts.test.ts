@@ -134,7 +134,8 @@ t.test('the hook reduces a post before it is stored, and keeps its statuses', as
   ])
   await startWorker(t, service)
   await settled()
-  t.match(await rowsOf(service, team_id), [{ status: 'delivered' }])
+  const pricing = { category: 'utility', type: 'regular', billable: true }
+  t.match(await rowsOf(service, team_id), [{ status: 'delivered', pricing }])
   t.notOk(holds(await dumped(service)), 'no table has it')
   t.notOk(holds(lines.join('\n')), 'no log has it')
   t.notOk(lines.join('\n').includes('wamid.silent'))

@@ -291,6 +291,7 @@ t.test('a status of another number changes nothing', async (t) => {
     reported(id, 'sent', { number: '100' }),
   ])
   t.equal(results.map(({ kind }) => kind).join(), 'ignored,ignored,unknown,applied')
+  t.match(await apply([reported(UNKNOWN_ID, 'read', { number: '200' })]), [{ kind: 'ignored' }])
   t.match(await stateOf(id), { status: 'sent' })
 })
 

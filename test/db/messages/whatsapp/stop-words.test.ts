@@ -45,6 +45,24 @@ t.test('WHATSAPP_STOP_WORDS must not contain CANCEL', async (t) => {
     )
 })
 
+t.test('only texts and button payloads are compared', async (t) => {
+  const cut = (message: object) => {
+    const value = { messages: [{ id: 'w', from: '15555550101', timestamp: '1', ...message }] }
+    return cutPost(Buffer.from(JSON.stringify({ entry: [{ changes: [{ field: 'messages', value }] }] })))
+      ?.body
+  }
+  const [text, button] = [{ body: 'STOP' }, { payload: 'STOP', text: 'STOP' }]
+  t.ok(cut({ type: 'text', text }))
+  t.ok(cut({ type: 'button', button }))
+  for (const message of [
+    { type: 'image', text, button },
+    { type: 'text', button },
+    { type: 'button', text, button: { payload: 'x', text: 'STOP' } },
+    { type: 'interactive', interactive: { button_reply: { id: 'STOP', title: 'STOP' } } },
+  ])
+    t.equal(cut(message), null, JSON.stringify(message))
+})
+
 t.test('keeps the number, choice and time of a preference', async (t) => {
   const wish = {
     wa_id: '15555550101',

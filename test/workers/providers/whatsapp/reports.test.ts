@@ -102,6 +102,8 @@ t.test('a failure has the same effect on template and number as a response', asy
     { status: 'failed', detail: /^$/ },
   ])
   t.match(await failed(131026, 131042), [{ status: 'failed' }, { channel: 'sender' }])
+  for (const unknown of [[999999], [999999, 131000], [null]])
+    t.match(await failed(...unknown), [{ status: 'failed' }], 'an unknown code is final')
   // About this message, the rate at that time, nothing known; and from an unnamed number.
   for (const code of [131026, 131056, 999999, '131042x', null]) t.equal((await failed(code)).length, 1)
   const errors = [{ code: 131042 }]
