@@ -81,8 +81,10 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/teams/reputation.ts': ['test/db/accounts/teams/reputation.test.ts'],
   'db/audience/import/consent.ts': ['test/db/audience/import/consent.test.ts'],
   'db/channels/queues.ts': ['test/db/channels/channels.test.ts'],
-  'db/channels/email.ts': ['test/db/channels/status-order.test.ts'],
-  'db/validation/addressees.ts': ['test/db/messages/emails/recipients.test.ts'],
+  'db/validation/addressees.ts': [
+    'test/db/validation/addressees.test.ts',
+    'test/db/messages/emails/recipients.test.ts',
+  ],
   'db/validation/attributes.ts': ['test/db/validation/slots.test.ts'],
   'db/validation/formulas.ts': ['test/db/validation/formulas.test.ts'],
   'api/http/bodies.ts': ['test/api/http/bodies.test.ts'],

@@ -36,5 +36,14 @@ t.test('treats ambiguous values as no consent', async (t) => {
     t.ok(saysNo('blocklisted', value) && saysNo('unsubscribed', value), value)
   t.equal(consentIn('blocklisted', ''), 'yes')
   t.equal(consentIn('status', 'gold'), null)
+  t.equal(consentIn('subscribed', 'since 2026-01-02'), null)
+  for (const value of ['x5.1.1', 'code 5.1.1']) t.equal(consentIn('status', value), null, value)
   t.notOk('no' in mappingFor(['email', 'plan'], 'contacts'))
+})
+
+t.test('a time means consent, and a failure code means none', async (t) => {
+  for (const value of ['2026-01-02', '1/2/26', '12.11.2026 10:00', '5.10.2026', ' yes ', '31/12/2026'])
+    t.equal(consentIn('opt_in', value), 'yes', value)
+  for (const value of ['5.1.1', '4.10.1', '5.1.10', '5.1.1 user unknown', '5.7.708', '5.715.1'])
+    t.ok(saysNo('status', value), value)
 })
