@@ -3,15 +3,15 @@
  * job until its release, which puts it in the lane of returning messages. A release, a reschedule and a cancellation
  * lock the row, so that only one succeeds. No team delays another.
  */
-import { startedPasses } from '../accounts/teams/resumed.sql.ts'
+import { lockPass, movePass, type Pass, startedPasses } from '../accounts/teams/resumed.sql.ts'
 import type { Channel, Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
-import { deliveryFrom } from '../channels/channels.sql.ts'
+import { DELIVERIES, deliveryFrom } from '../channels/channels.sql.ts'
 import { storeEvents } from '../channels/events/store-events.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import type { Note } from './requeue.sql.ts'
-import { resumeSlice } from './resume.ts'
 import { dueChannels, markExpired, releaseDue } from './schedule.sql.ts'
+import { lostOfTeam } from './sweep.sql.ts'
 
 const RELEASE_BATCH = 500
 
@@ -57,4 +57,27 @@ export async function failExpired(tx: Tx, channel: Deliverable, expired: readonl
     return [{ team_id, id, ...event, detail: `expired: it was not sent before ${end}` }]
   })
   await storeEvents(tx, channel, notes)
+}
+
+const RESUME_BATCH = 500
+
+/**
+ * Gives waiting messages of resumed teams new jobs, because workers delete the jobs of a suspended team. Slices
+ * alternate between teams, so that a large team delays no other. @returns true if it did a slice.
+ */
+async function resumeSlice(
+  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
+  pass: Pass,
+): Promise<boolean> {
+  const after = await lockPass(tx, pass)
+  if (after === null) return false
+  const channel = DELIVERIES.find(({ job }) => job === pass.queue)
+  // The workers of the newer version handle it.
+  if (!channel) return false
+  const { team_id } = pass
+  const { lost, last } = await lostOfTeam(tx, channel, { team_id, after, size: RESUME_BATCH })
+  const payloads = lost.map(({ id, sender }) => channel.payload.of({ team_id, id, sender }))
+  await queue.enqueue(tx, channel.job, payloads)
+  await movePass(tx, pass, last)
+  return true
 }

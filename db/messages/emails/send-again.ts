@@ -3,13 +3,13 @@
  * same transaction, both timelines are linked, and a corrected address is recorded in the audit log. Unsubscribe
  * links work for the new recipient, and for no one in a copy. Not for internal email.
  */
-
 import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { purgedError } from '../../delivery/requeue.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../validation/address.ts'
 import { recipientIdentity } from '../../validation/addressees.ts'
@@ -18,8 +18,8 @@ import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
 import type { EmailItem } from './call.ts'
 import { emailItem } from './item.ts'
 import { linkEmails } from './links.ts'
+import { LINK_PURPOSES, namesTeam, personToken, readPersonToken } from './person-token.ts'
 import { everyone } from './recipients.ts'
-import { relinker } from './relink.ts'
 import type { ShownEmail } from './show.ts'
 import type { Again } from './status.ts'
 
@@ -75,4 +75,35 @@ export async function resendEmail(
       await record(deps, { team_id, action: 'email.resend', subject, detail: outcome.row.id })
   }
   return outcomes
+}
+
+/** Matches text that may be a link token. */
+const LINK_TOKEN = /(?<=\/u\/)[\w-]{60,}/g
+/** The maximum number of different links of its team in an email. Decrypting each is slow. */
+const MAX_LINKS = 100
+
+/**
+ * Returns a function that replaces the unsubscribe links in a part of the email with those of an address, or '' for no
+ * one. Links of other teams or addresses don't change, so that a user can't create a link by entering an address.
+ * @throws RequestError bad_request if the email has too many links.
+ */
+function relinker(secrets: Secrets, email: ShownEmail, person: string): (part: string) => string {
+  const recipients = new Set(everyone(email).map(recipientIdentity))
+  const links = new Map<string, string>()
+  function linkOf(token: string): string {
+    if (links.size === MAX_LINKS)
+      throw new RequestError('bad_request', fill(TEXTS.tooManyLinks, { most: MAX_LINKS }))
+    for (const purpose of LINK_PURPOSES) {
+      const named = readPersonToken(secrets, purpose, token)
+      if (named && recipients.has(named.person)) return personToken(secrets, purpose, { ...named, person })
+    }
+    return token
+  }
+  return (part) =>
+    part.replace(LINK_TOKEN, (token) => {
+      if (!namesTeam(token, email.team_id)) return token
+      const link = links.get(token) ?? linkOf(token)
+      links.set(token, link)
+      return link
+    })
 }

@@ -1,11 +1,11 @@
 /** The appliers for WhatsApp reports, by kind and in lock order, and their follow-up jobs. */
 import { deliveryFrom } from '../../channels/channels.sql.ts'
 import { queueOf } from '../../channels/queues.ts'
-import type { EventResult } from '../../delivery/reports/event-result.ts'
+import { APPLIED, type EventResult, ignored } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { applyAccountEvents } from './account-events.ts'
+import { type AccountEvent, ownAccounts, storeAccountEvents } from './account-events.sql.ts'
 import { applyReportedWhatsapp } from './apply-events.ts'
 import { applyReportedTemplates, applyTemplateChanges, applyTemplateFacts } from './apply-template-events.ts'
 import { applyReportedOptOuts } from './opt-outs.ts'
@@ -49,4 +49,13 @@ export async function followWhatsappReports(
     notices.map((notice) => ({ ...notice, notice_id: idNow() })),
   )
   await requestSyncs({ tx, queue }, [...new Set(applied.flatMap(({ sync = [] }) => sync))])
+}
+
+/** Applies Meta's events about accounts and numbers. Events of other accounts are dropped. */
+async function applyAccountEvents(tx: Tx, events: readonly AccountEvent[]): Promise<EventResult[]> {
+  const own = await ownAccounts(tx)
+  const isOwn = ({ account_id }: AccountEvent): boolean => own === null || own.has(account_id)
+  const kept = events.filter(isOwn)
+  if (kept.length > 0) await storeAccountEvents(tx, kept)
+  return events.map((event) => (isOwn(event) ? APPLIED : ignored('the account is not ours')))
 }
