@@ -27,7 +27,7 @@ function reachedFrom(
   return seen
 }
 
-t.test('api and workers import db and never each other; db imports neither', async (t) => {
+t.test('api and workers import db, never each other', async (t) => {
   const allowed: Record<string, string[]> = { api: ['api', 'db'], workers: ['workers', 'db'], db: ['db'] }
   t.strictSame(
     breaking(({ file, imports }) => imports.every(within(allowed[file.split('/')[0] ?? ''] ?? []))),
@@ -35,7 +35,7 @@ t.test('api and workers import db and never each other; db imports neither', asy
   )
 })
 
-t.test('a process loads nothing at its start that many never use', async (t) => {
+t.test('a process starts without modules that many never use', async (t) => {
   const loaded = new Map(all.map((source) => [source.file, source.loaded]))
   const web = reachedFrom('api/main.ts', loaded)
   t.ok(web.has('koa') && web.has('slonik'))
@@ -87,7 +87,7 @@ t.test('no files form a circle, types included', async (t) => {
   t.strictSame(circling(new Map(all.map(({ file, imports }) => [file, new Set(imports)]))), [])
 })
 
-t.test('only db/admin imports itself, and only the CLI’s context imports db/dev', async (t) => {
+t.test('only db/admin imports itself, only its context db/dev', async (t) => {
   t.strictSame(
     breaking(
       ({ file, imports }) =>
@@ -155,7 +155,7 @@ t.test('every export is used by another module of the service', async (t) => {
   t.strictSame(unusedBy(all, /^export (?:async )?(?:function\*?|const|class) (\w+)/gm), FOR_TESTS)
 })
 
-t.test('a type that a module exports, another one or a test uses', async (t) => {
+t.test('another module or a test uses each exported type', async (t) => {
   t.strictSame(unusedBy([...all, ...(await sources('test'))], /^export type (\w+)/gm), {})
 })
 
@@ -165,7 +165,7 @@ t.test('a type that a module exports, another one or a test uses', async (t) => 
  */
 const SAME_IN_EACH = ['TEXTS', 'higherStatus', 'statusOfEvent', 'verbs']
 
-t.test('a name that a module of db exports means one thing there', async (t) => {
+t.test('an exported name of db means one thing there', async (t) => {
   const names = all
     .filter(({ file }) => file.startsWith('db/'))
     .flatMap(({ text }) =>
@@ -177,7 +177,7 @@ t.test('a name that a module of db exports means one thing there', async (t) => 
   t.strictSame([...twice].sort(), SAME_IN_EACH)
 })
 
-t.test('pure modules import nothing that reads, writes or tells the time', async (t) => {
+t.test('pure modules import no I/O and no clock', async (t) => {
   const pure = /^db\/text\/|\/(status|bucket|period|content)\.ts$/
   const impure = /^slonik|^pg|config\.ts$|pool\.ts$|\.sql\.ts$/
   t.strictSame(
@@ -211,7 +211,7 @@ t.test('only db/queue names pg-boss’s tables, however a statement is assembled
   )
 })
 
-t.test('a column is jsonb if statements look inside it, otherwise json', async (t) => {
+t.test("jsonb columns are searched by statements, json ones aren't", async (t) => {
   const folder = join(ROOT, 'db/migrations')
   const files = (await readdir(folder)).filter((name) => name.endsWith('.sql'))
   const schema = (await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))).join('\n')
@@ -241,7 +241,7 @@ t.test('only db/process/ids.ts makes ids', async (t) => {
   )
 })
 
-t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
+t.test('only adapters, hooks and settings name providers', async (t) => {
   // The phrases of servers, the entry points that mount hooks, the guides, the channel's list of providers, and
   // the reserved header.
   const naming = [
@@ -369,7 +369,7 @@ t.test('pages use builders.ts, list.ts, filter.ts and csv.ts', async (t) => {
   t.strictSame(found, [])
 })
 
-t.test('a button names its object, and no label is a bare verb', async (t) => {
+t.test('a button names its object, never only a verb', async (t) => {
   const bare =
     /'(?:Create|Delete|Disable|Discard|Drop|Duplicate|Enable|Move|New secret|Pause|Publish|Remove|Rename|Restore|Resume|Revoke|Save)'/
   const pages = all.filter(({ file }) => file.startsWith('api/dashboard/pages/'))
@@ -385,7 +385,7 @@ const READERS_OF_FOREIGN_MESSAGES = [
   ...['db/postgres/driver.ts', 'db/postgres/pool.ts'],
 ]
 
-t.test('no code parses our own messages: errors have codes and fields', async (t) => {
+t.test('no code parses our own error messages', async (t) => {
   const methods =
     'at|charAt|endsWith|includes|indexOf|match|replace|replaceAll|search|slice|split|startsWith|substring'
   const name = String.raw`(?:\w+\??\.)*(?:message|problem)`
@@ -401,7 +401,7 @@ t.test('no code parses our own messages: errors have codes and fields', async (t
   )
 })
 
-t.test('nearly all sentences of errors are in tables, not in the code', async (t) => {
+t.test('nearly all error messages are in tables', async (t) => {
   const inPlace = /new (?:RequestError|Unavailable)\(\s*['\w]+,\s*['"`]/
   const files = breaking(({ text }) => !inPlace.test(code(text)))
   t.ok(files.length <= 15, files.join())
@@ -415,7 +415,7 @@ t.test('each prepared statement has its own name', async (t) => {
   t.equal(names.filter((name, index) => names.indexOf(name) !== index).join(), '')
 })
 
-t.test('npm start needs no package that npm ci --omit=optional leaves out', async (t) => {
+t.test('npm start works without the optional packages', async (t) => {
   const tools = JSON.parse(await readFile(join(ROOT, 'test/tools/package.json'), 'utf8')).optionalDependencies
   const values = new Map([...all, ...(await sources('test'))].map(({ file, values }) => [file, values]))
   const processes = [

@@ -36,7 +36,7 @@ const CONTENTS = {
 /** Accepts every login. */
 const onAuth: SMTPServerOptions['onAuth'] = ({ username }, _, done) => done(null, { user: username })
 
-t.test('contents and secrets appear in no log, error, job or metric', async (t) => {
+t.test('no log, error, job or metric contains contents or secrets', async (t) => {
   const own = createCanary()
   const log = watchedLog(own)
   const call = caller(await listen(t, createApp({ ...service.deps, log })), own)
@@ -67,7 +67,7 @@ t.test('contents and secrets appear in no log, error, job or metric', async (t) 
   t.strictSame(own.leaks(), [])
 })
 
-t.test('a relay’s named recipients don’t appear when its sender is slowed or paused', async (t) => {
+t.test('recipients don’t appear when their sender is slowed or paused', async (t) => {
   const own = createCanary()
   const log = watchedLog(own)
   const said = new Map([
@@ -92,7 +92,7 @@ t.test('a relay’s named recipients don’t appear when its sender is slowed or
   t.strictSame(own.leaks(), [])
 })
 
-t.test('recipients in reports don’t appear, whether parked, blaming a template or a sender', async (t) => {
+t.test('recipients in reports don’t appear, applied or parked', async (t) => {
   const own = createCanary()
   const log = watchedLog(own)
   const to = ['+15555550177', 'ana@x.test']
@@ -137,7 +137,7 @@ t.test('recipients in reports don’t appear, whether parked, blaming a template
   t.strictSame(own.leaks(), [])
 })
 
-t.test('every leak is found, and a mere common prefix is not', async (t) => {
+t.test('finds every leak, but no mere common prefix', async (t) => {
   const own = createCanary()
   const log = watchedLog(own)
   own.contents(CONTENTS)
@@ -169,7 +169,7 @@ t.test('every leak is found, and a mere common prefix is not', async (t) => {
   )
 })
 
-t.test('a leak fails the process of the test that saw it', async (t) => {
+t.test('a leak fails the process of its test', async (t) => {
   const run = (text: string) => {
     const file = JSON.stringify(join(import.meta.dirname, 'support/canary.ts'))
     const script = `import { canary } from ${file}; canary.secrets('a secret of a test'); canary.note({ where: 'a log', text: '${text}' })`

@@ -60,7 +60,7 @@ t.test('a page warns if its web process’s clock is wrong', async (t) => {
   shows(t, await olga.get('/operator/health'), /clock is 7(199|20\d) seconds from the database/)
 })
 
-t.test('a report that comes before its message waits, though web and worker are hours apart', async (t) => {
+t.test('an early report waits, though clocks are hours apart', async (t) => {
   const api = await startApi(t, url, { ...withClock(-3), SMTP_REPORT_TOKEN })
   const sink = await startSmtpSink(t)
   const settings = { DATABASE_URL: url, SMTP_URL: sink.url, ...ALLOWED }
@@ -86,7 +86,7 @@ t.test('a report that comes before its message waits, though web and worker are 
   t.ok(Math.abs(Date.parse(one.received_at) - Date.now()) < HOUR / 6, one.received_at)
 })
 
-t.test('a webhook has the database’s time, so that receivers accept it', async (t) => {
+t.test('webhooks have the database’s time, so receivers accept them', async (t) => {
   const receiver = await startReceiver(t)
   const sink = await startSmtpSink(t)
   const settings = { DATABASE_URL: url, SMTP_URL: sink.url, ...ALLOWED }

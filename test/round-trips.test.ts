@@ -66,14 +66,14 @@ for (const [name, [most, work]] of Object.entries(PATHS))
     t.ok(cost > 0 && cost <= most, `${cost}`)
   })
 
-t.test('a batch of 100 needs as many statements as one of 1', async (t) => {
+t.test('100 items need as many statements as one', async (t) => {
   const cost = await costOf(() => batch(1))
   const many = await costOf(() => batch(100))
   // The queue's position is read now and then.
   t.ok(many <= cost + 2, `${many} beside ${cost}`)
 })
 
-t.test('a list of 30 emails needs as many statements as one of 2', async (t) => {
+t.test('30 listed emails need as many statements as two', async (t) => {
   const few = await makeTeam(service)
   const one = await signedIn(service, { team: few.id, role: 'owner' })
   const list = () => one.get(`/teams/${few.id}/emails`)
@@ -117,7 +117,7 @@ async function worker(t: Test) {
 }
 
 // A claim that finds less than its limit is followed by an empty one.
-t.test('a worker claims email in 2 statements, and sends one in 13', async (t) => {
+t.test('a worker claims in 2 statements, sends in 13', async (t) => {
   const { direct, costOfWork } = await worker(t)
   const sent = async () => Number(await sentCount(direct, team.id))
   const mails = (count: number) => async () => {
@@ -132,7 +132,7 @@ t.test('a worker claims email in 2 statements, and sends one in 13', async (t) =
   t.ok(twenty.claims > 0 && twenty.claims <= 2, `${twenty.claims} claims of twenty`)
 })
 
-t.test('a worker claims reports in 2 statements, and applies one in 11', async (t) => {
+t.test('a worker claims reports in 2 statements, applies in 11', async (t) => {
   const { direct, costOfWork } = await worker(t)
   const emails = Array.from({ length: 6 }, (_, n) => anEmail({ to: [`returned-${n}@example.org`] }))
   const { body } = await direct.call('POST', '/v1/emails/batch', { key, body: { emails } })

@@ -15,7 +15,7 @@ import { ROOT } from './support/sources.ts'
 import t, { type Test } from './support/tap.ts'
 import { tapReport } from './support/tap-report.ts'
 
-t.test('a run lists skipped tests and their reasons at its end', async (t) => {
+t.test('lists skipped tests and their reasons at the end', async (t) => {
   const said: string[] = []
   const report = tapReport((line) => said.push(line))
   const lines = [
@@ -193,7 +193,7 @@ t.test('all files in the order of a run exist', async () => {
   await Promise.all([...SLOWEST, ...HEAVY].map((file) => access(join(ROOT, file))))
 })
 
-t.test('an unhandled error fails the test file and shows where it was', async (t) => {
+t.test('an unhandled error fails its file and shows where', async (t) => {
   const preload = pathToFileURL(join(ROOT, 'test/support/without-hooks.ts')).href
   const run = (line: string) => {
     const script = `import t from 'tap'

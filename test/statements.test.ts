@@ -139,7 +139,7 @@ t.test('a connection parses the statements of an accept once', async (t) => {
   }
 })
 
-t.test('attachments add two round trips to an accept, stored or new', async (t) => {
+t.test('attachments add two round trips to an accept', async (t) => {
   const place = await begin(t)
   const team = await makeTeam(place.service)
   const files = (count: number, name: string) =>
@@ -211,7 +211,7 @@ t.test('twenty concurrent emails share a few statements', async (t) => {
   t.ok(cost < 320, `${mails} mails: ${cost}`)
 })
 
-t.test('a bulk upsert of 1,000 contacts needs as many statements as one of 1', async (t) => {
+t.test('1,000 upserts need as many statements as one', async (t) => {
   const { service, counted, proxy, work } = await begin(t)
   const team = await makeTeam(service)
   await work()

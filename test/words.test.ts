@@ -24,7 +24,7 @@ const linesWith = (pattern: RegExp): string[] =>
       .map((line) => `${file}: ${line.trim()}`),
   )
 
-t.test('a comment only cites headings of api/DECISIONS.md, and no external document', async (t) => {
+t.test('comments cite headings of api/DECISIONS.md and no external document', async (t) => {
   const page = await readFile(join(ROOT, 'api/DECISIONS.md'), 'utf8')
   const headings = new Set([...page.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading))
   const cited = all.flatMap(({ file, text }) =>

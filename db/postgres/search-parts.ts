@@ -1,5 +1,5 @@
 /**
- * Divides a search without an index into parts and stops it when its time is over. Each part is sized to be
+ * Divides a search without an index into parts and stops it when its time has passed. Each part is sized to be
  * read within the user's patience and the statement timeout. A stopped search returns where to continue.
  */
 
@@ -8,7 +8,7 @@ export const SEARCH_MS = 100
 /** The target time for reading one part, in milliseconds, far below the statement timeout. */
 const LONGEST_PART_MS = 1_000
 
-/** The length of the first part and of the longest one. */
+/** The lengths of the first and the longest part. */
 type Lengths = { first: number; longest?: number }
 
 /**
@@ -40,7 +40,7 @@ export type SearchPage = { before?: string | undefined; limit: number }
 /** A part looks at the next `length` rows. */
 export type SearchPart = SearchPage & { length: number }
 
-/** Searches rows until there are `limit` matches, no rows are left or the time is over. */
+/** Searches rows until there are `limit` matches, no rows are left or the time has passed. */
 export async function searchParts<R>(
   { before, limit, patience = SEARCH_MS, ...lengths }: Lengths & SearchPage & { patience?: number },
   read: (part: SearchPart) => Promise<Searched<R>>,

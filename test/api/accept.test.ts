@@ -24,7 +24,7 @@ t.test('a rolled-back send stores and charges nothing', async (t) => {
   t.strictSame(await rowCounts(service, team.id), { emails: 1, jobs: 1 })
 })
 
-t.test('a killed API process has stored everything it returned 201 for', async (t) => {
+t.test('a killed API process has stored everything it accepted', async (t) => {
   const { service, team } = await world(t)
   // Delays every commit, so that the kill happens during commits.
   await atCommit(service, 'perform pg_sleep(0.3)')

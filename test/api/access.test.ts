@@ -14,7 +14,7 @@ t.before(async () => {
 const statusOf = async (key: string) =>
   (await service.call('POST', '/v1/emails', { key, body: anEmail() })).status
 
-t.test('credentials of a suspended team return 401 until it is resumed', async (t) => {
+t.test('a suspended team’s credentials return 401 until its resume', async (t) => {
   const { database } = service
   const team = await makeTeam(service)
   const other = await makeTeam(service)
@@ -40,7 +40,7 @@ t.test('a revoked session token gets 401 at the next request', async (t) => {
   t.equal(await statusOf(session), 401)
 })
 
-t.test('the last use of a key is stored once an hour', async (t) => {
+t.test('stores the last use of a key once an hour', async (t) => {
   const team = await makeTeam(service)
   const second = await makeKey(service, team.id)
   const uses = async () => (await keysOfTeam(service.database, team.id)).map((key) => key.last_used_at)

@@ -94,7 +94,7 @@ t.test('an interrupted upload leaves nothing stored', async (t) => {
   t.strictSame(await stored(team), NOTHING)
 })
 
-t.test('files of a killed process are deleted, files in progress are kept', async (t) => {
+t.test('deletes files of a killed process, and keeps newer ones', async (t) => {
   const team = await makeTeam(service)
   for (const [id, minutes] of [
     [GONE, 40],

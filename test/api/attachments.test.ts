@@ -155,7 +155,7 @@ t.test('rejected sends and replays store no files', async (t) => {
   t.strictSame(await stored(own), nothing)
 })
 
-t.test('an oversized message is rejected after its shape, before the rest', async (t) => {
+t.test('rejects an oversized message after its shape', async (t) => {
   const content = Buffer.alloc(7_000_000).toString('base64')
   service.deps.attachments.message_bytes = 9_000_000
   t.teardown(() => {

@@ -11,7 +11,7 @@ const UNKNOWN = uuidv7()
 /** This many minutes ago. Negative numbers are in the future. */
 const ago = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString()
 
-t.test('a draft is created, replayed by its key, changed and deleted', async (t) => {
+t.test('creates, replays, changes and deletes a draft', async (t) => {
   const { service, team, draft, get } = await beginBroadcasting(t)
   const { call } = service
   const { key } = team
@@ -190,7 +190,7 @@ t.test('send_at accepts all time zones of RFC 3339', async (t) => {
   }
 })
 
-t.test('calls need their scope, an API key and the key’s domain', async (t) => {
+t.test('calls need a scope, an API key and its domain', async (t) => {
   const { service, team, draft, create } = await beginBroadcasting(t)
   const id = await create()
   const calls = [
@@ -239,7 +239,7 @@ t.test('a rejected start names everything that is missing', async (t) => {
   t.equal((await service.call('POST', `/v1/broadcasts/${UNKNOWN}/send`, { key: team.key })).status, 404)
 })
 
-t.test('only one of two concurrent starts succeeds, and states restrict changes', async (t) => {
+t.test('one of two concurrent starts succeeds, and states restrict changes', async (t) => {
   const { create, post, contacts, get } = await beginBroadcasting(t)
   await contacts(['ana'])
   const id = await create()

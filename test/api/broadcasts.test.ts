@@ -21,7 +21,7 @@ import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
-t.test('each matching contact gets one email with correct headers and links', async (t) => {
+t.test('each matching contact gets one email with correct headers', async (t) => {
   const { service, team, topic_id, create, post, contacts, get } = await beginBroadcasting(t)
   const { call, database } = service
   const { key } = team
@@ -84,7 +84,7 @@ t.test('each matching contact gets one email with correct headers and links', as
 
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
-t.test('an exhausted quota pauses, and a resume continues with the next contact', async (t) => {
+t.test('an exhausted quota pauses, and a resume continues', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t, { email_limit: 3 })
   const { database } = service
   await contacts(['ana', 'ben', 'cid'])
@@ -189,7 +189,7 @@ t.test('a test is rendered for its contact and isn’t counted', async (t) => {
   })
 })
 
-t.test('a test of a scheduled broadcast uses its fixed template version', async (t) => {
+t.test('tests of a scheduled broadcast use its fixed template version', async (t) => {
   const { service, team, template_id, create, post, contacts } = await beginBroadcasting(t)
   const { database } = service
   const by = { now: new Date(), actor: 'test' }

@@ -24,7 +24,7 @@ const outcomes = ({ body }: Reply): string[] =>
   body.data.map(({ id, error }: Item) => error?.code ?? (id && 'id'))
 const ids = ({ body }: Reply): string[] => body.data.map(({ id }: Item) => id)
 
-t.test('returns one result per item, in the order of the request', async (t) => {
+t.test('returns one result per item, in request order', async (t) => {
   const emails = Array.from({ length: 50 }, (_, index) => `order${(index * 37) % 50}@example.org`)
   const reply = await bulk(emails.map((email) => ({ email, properties: { email } })))
   t.equal(reply.status, 200)
@@ -36,7 +36,7 @@ t.test('returns one result per item, in the order of the request', async (t) => 
   }
 })
 
-t.test('accepts bodies of any size and with a byte order mark', async (t) => {
+t.test('accepts bodies of any size, also with a BOM', async (t) => {
   for (const padding of [0, 100_000]) {
     const email = `marked${padding}@example.org`
     const properties = { name: 'é 漢 😀' }
@@ -47,7 +47,7 @@ t.test('accepts bodies of any size and with a byte order mark', async (t) => {
   }
 })
 
-t.test('a new contact is subscribed without topics, and topic_ids is ignored', async (t) => {
+t.test('subscribes a new contact without topics, and ignores topic_ids', async (t) => {
   const topic = await createTopic(byCli(service.database), team.id, { name: 'bulk' })
   await bulk([
     { email: ' New@Example.org ', topic_ids: [topic.id] },
@@ -92,7 +92,7 @@ t.test('an item without properties doesn’t change a contact', async (t) => {
   t.strictSame(await show('asis@example.org'), before)
 })
 
-t.test('duplicates in a call share one ID, and the last properties win', async (t) => {
+t.test('duplicates in a call share an ID, the last wins', async (t) => {
   for (const email of ['twin@example.org', 'twin@example.org']) {
     const reply = await bulk([
       { email, properties: { n: '1' } },
@@ -234,7 +234,7 @@ t.test('a team can only change its own contacts', async (t) => {
   t.strictSame((await show('shared@example.org')).properties, { of: 'mine' })
 })
 
-t.test('the count of contacts stays exact in any mix of calls', async (t) => {
+t.test('counts contacts exactly in any mix of calls', async (t) => {
   const email = fc.integer({ min: 0, max: 12 }).map((n) => `mix${n}@example.org`)
   const step = fc.oneof(
     fc.record({ kind: fc.constant('create' as const), email }),

@@ -135,7 +135,7 @@ t.test('an invalid DNS server or missing OpenID provider is one line', async (t)
   t.match(faults({ OIDC_ONLY: 'on' }), [/^OIDC_ISSUER is not set, but OIDC_ONLY is on/])
 })
 
-t.test('a misspelt setting causes a warning unless the right one is set', async (t) => {
+t.test('a misspelt setting warns unless the right one is set', async (t) => {
   const settings = readApiSettings(BASE)
   t.strictSame(
     settingsWarnings(settings, { METRIC_TOKEN: 'x', PATH: '/', PUBLIC_URI: 'y', PUBLIC_URL: 'z' }),
@@ -143,7 +143,7 @@ t.test('a misspelt setting causes a warning unless the right one is set', async 
   )
 })
 
-t.test('warns at the start if no team has verified DASHBOARD_FROM’s domain', async (t) => {
+t.test('warns if no team has verified DASHBOARD_FROM’s domain', async (t) => {
   const { url: DATABASE_URL } = await testDatabase(t)
   const settings = { DASHBOARD_FROM: 'login@nobody.test', PUBLIC_URL: 'https://example.com', PORT: '0' }
   const api = fork(join(import.meta.dirname, '../../api/main.ts'), {

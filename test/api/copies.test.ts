@@ -29,7 +29,7 @@ const COPIES = {
 }
 const LISTS = { to_emails: COPIES.to, cc_emails: ['"Acme, Inc." <zoe@example.org>'], bcc_emails: COPIES.bcc }
 
-t.test('the row shows to, cc and bcc in order, even in replays', async (t) => {
+t.test('shows to, cc and bcc in order, even in replays', async (t) => {
   const first = await send({ ...COPIES, idempotency_key: 'copies-1' })
   t.match(first, { status: 201, body: LISTS })
   const again = await send({ to: ['x@example.org'], cc: ['y@example.org'], idempotency_key: 'copies-1' })
@@ -86,7 +86,7 @@ t.test('an email counts once, however many recipients it has', async (t) => {
   t.equal((await usedBy(service, team.id)).emails, before + 1)
 })
 
-t.test('only emails to a single address have a contact and unsubscribe token', async (t) => {
+t.test('only emails to one address have an unsubscribe token', async (t) => {
   const { body: contact } = await call('POST', '/v1/contacts', { key, body: { email: 'ana@example.org' } })
   const to = ['ana@example.org']
   const { body: same } = await send({ to, cc: ['Ana <ANA@example.org>'], bcc: ['ana@Example.org'] })

@@ -107,7 +107,7 @@ const after = (time: Date, seconds: number): Date => new Date(time.getTime() + s
 const recount = async (team: TestTeam, { start, end }: { start: string; end: string }) =>
   await usageIn(database, team.id, { start: new Date(start), end: new Date(end) })
 
-t.test('counters stay exact in any mix of concurrent calls and periods', async (t) => {
+t.test('counters stay exact in concurrent calls and across periods', async (t) => {
   let reached = 0
   const limited = fc.constantFrom(
     { email_limit: 4, whatsapp_limit: 3 },

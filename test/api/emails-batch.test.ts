@@ -14,7 +14,7 @@ const many = (count: number, changes: (index: number) => Record<string, unknown>
   Array.from({ length: count }, (_, index) => anEmail(changes(index)))
 const codeOf = (item: { id?: string; error?: { code: string } }) => item.error?.code ?? 'accepted'
 
-t.test('returns one result per item in order, and errors don’t affect others', async (t) => {
+t.test("returns a result per item, unaffected by others' errors", async (t) => {
   const team = await makeTeam(service)
   const { status, body } = await batch(team, [
     anEmail(),
@@ -72,7 +72,7 @@ t.test('requires an API key', async (t) => {
   t.equal((await batch(team, [], await makeKey(service, team.id, { scopes: ['contacts:read'] }))).status, 403)
 })
 
-t.test('a repeated key in a batch stores and charges one email', async (t) => {
+t.test("stores and charges a batch's repeated key once", async (t) => {
   const team = await makeTeam(service, { email_limit: 2 })
   const { body } = await batch(team, [
     anEmail({ idempotency_key: 'a' }),
@@ -95,7 +95,7 @@ t.test('a repeated key is a replay, even with an invalid item', async (t) => {
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
-t.test('a batch that exceeds the quota is rejected completely, except replays', async (t) => {
+t.test('rejects a batch over the quota completely, except replays', async (t) => {
   const team = await makeTeam(service, { email_limit: 3 })
   const keyed = many(3, (index) => ({ idempotency_key: `k${index}` }))
   const first = await batch(team, keyed.slice(0, 2))
@@ -144,7 +144,7 @@ t.test('concurrent batches fill the quota with complete batches only', async (t)
   t.strictSame(await rowCounts(service, team.id), { emails: 98, jobs: 98 })
 })
 
-t.test('a batch of 100 needs as many statements as one email', async (t) => {
+t.test('100 emails need as many statements as one', async (t) => {
   const proxy = await startDatabaseProxy(t, service.url)
   const counted = await startService(t, { url: proxy.url, wake: () => {} })
   const team = await makeTeam(counted)

@@ -68,7 +68,7 @@ t.test('null means absent, and unknown fields are ignored', async (t) => {
   })
 })
 
-t.test('html or template_id is required, and empty html counts as missing', async (t) => {
+t.test('requires html or template_id, and empty html is missing', async (t) => {
   for (const changes of [{ html: undefined }, { html: '' }]) {
     const { status, body } = await send(changes)
     t.equal(status, 400)

@@ -43,13 +43,13 @@ t.test('after retention, a template email shows its template without variables',
   t.equal((await viewer.get(`/teams/${team_id}/emails/${templated}`)).status, 200)
 })
 
-t.test('after an erasure, a template email shows its template without variables', async (t) => {
+t.test('an erased template email shows its template without variables', async (t) => {
   const { team_id, cli, templated, send } = await refusedLongAgo(t)
   await cli.json(['contact', 'erase', team_id, 'someone@example.org'])
   t.match(await send('templated'), { status: 200, body: { id: templated, html: '<p>Dear , welcome</p>' } })
 })
 
-t.test('a WhatsApp key can be used again after its messages are deleted', async (t) => {
+t.test('a WhatsApp key is free once its messages are deleted', async (t) => {
   const { service, database, team_id, key, call } = await world(t)
   const template = await makeTemplate(service, team_id)
   const body = aMessage(template.id, { to: numbers(3), idempotency_key: 'once' })

@@ -46,7 +46,7 @@ t.test('a full quota is quota_exceeded and uses no token', async (t) => {
   t.equal((await showTeam(service.database, team.id)).bucket.tokens, 4)
 })
 
-t.test('a committed change of plan applies to calls that waited for it', async (t) => {
+t.test('a committed plan change applies to waiting calls', async (t) => {
   const team = await makeTeam(service)
   const { id } = await makeTemplate(service, team.id)
   const { key } = team
@@ -79,7 +79,7 @@ t.test('an empty bucket is rate_limited and doesn’t use the quota', async (t) 
   t.equal((await send(team, { idempotency_key: 'k' })).status, 201)
 })
 
-t.test('a PATCH uses a token of the shared bucket, a cancel doesn’t', async (t) => {
+t.test('a PATCH uses a token, a cancel doesn’t', async (t) => {
   const team = await makeTeam(service, { rate: 1 })
   const { key } = team
   const template = await makeTemplate(service, team.id)

@@ -93,7 +93,7 @@ const cacheOf = (preload: string, env: Record<string, string> = {}): string =>
     encoding: 'utf8',
   }).trim()
 
-t.test('a killed process has cached its compiled code for the next one', async (t) => {
+t.test('a killed process has cached its compiled code', async (t) => {
   const directory = await scratch(t)
   const api = await startApi(t, (await testDatabase(t)).url, { NODE_COMPILE_CACHE: directory })
   api.kill('SIGKILL')
@@ -126,7 +126,7 @@ t.test('processes load version 3 of zod', (t) => {
   t.end()
 })
 
-t.test('connections are named after their process unless the URL names them', async (t) => {
+t.test("connections have their process's name unless the URL names them", async (t) => {
   const client = await connectTo(url)
   t.teardown(() => client.end())
   const names = async (): Promise<string[]> => {

@@ -99,7 +99,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.equal(offset.scheduled_at, IN_AN_HOUR)
   })
 
-  t.test(`${name}: a repeated call is a replay even after its time`, async (t) => {
+  t.test(`${name}: a repeated call after its time is a replay`, async (t) => {
     const changes = { scheduled_at: ahead(HOUR), idempotency_key: `replayed-${name}` }
     const first = await post(changes)
     t.equal(first.status, 201)
@@ -154,7 +154,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.match(replay, { scheduled_at: to, expires_at: new Date(Date.parse(to) + 600_000).toISOString() })
   })
 
-  t.test(`${name}: errors are 400, then 404, then 409, without the status`, async (t) => {
+  t.test(`${name}: errors are 400, 404, then 409`, async (t) => {
     const id = await scheduled()
     for (const unknown of [NOBODY, 'no-uuid'])
       for (const odd of [undefined, null, 'tomorrow', ahead(-HOUR), ahead(91 * 24 * HOUR)])
@@ -243,7 +243,7 @@ t.test('whatsapp: a past scheduled_at is rejected before an unknown template', a
   )
 })
 
-t.test('email: a key can only cancel and reschedule its own domain’s emails', async (t) => {
+t.test('email: a key only cancels and reschedules its domain’s emails', async (t) => {
   const team = await makeTeam(service)
   const { body } = await call('POST', '/v1/emails', {
     key: team.key,
@@ -269,7 +269,7 @@ t.test('email: cancelling and rescheduling work after the domain was removed', a
   t.equal((await call('POST', `/v1/emails/${body.id}/cancel`, { key })).status, 200)
 })
 
-t.test('whatsapp: a key replays the rest, and is free without one', async (t) => {
+t.test('whatsapp: a key replays the rest, free without one', async (t) => {
   const team = await makeTeam(service)
   const template = await makeTemplate(service, team.id)
   const { key } = team

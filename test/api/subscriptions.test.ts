@@ -96,7 +96,7 @@ t.test('a complaint is kept after a bounce and another unsubscribe', async (t) =
   t.match(body.error.message, /has complained/)
 })
 
-t.test('a suppression is kept in any order of calls and reports', async (t) => {
+t.test('keeps a suppression in any order of calls', async (t) => {
   const step = fc.constantFrom('unsubscribe', 'resubscribe', 'marketing', 'patch', 'bounced', 'complained')
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
@@ -189,7 +189,7 @@ t.test('deleting a topic removes it from contacts, also concurrent ones', async 
   }
 })
 
-t.test('deleting a topic removes it from a contact that just got it', async (t) => {
+t.test('deleting a topic removes it from a contact just added', async (t) => {
   const gone = await topic('put on and removed')
   const { email } = await contact()
   const commit = await hold(t, database, (tx) =>

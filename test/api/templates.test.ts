@@ -23,7 +23,7 @@ t.test('fills variables, and escapes values only in HTML', async (t) => {
   t.equal(body.size_kb, Math.round((body.html.length / 1024) * 100) / 100)
 })
 
-t.test('values in links keep =, but not in versions of 0.1.0', async (t) => {
+t.test('values in links keep =, except in versions of 0.1.0', async (t) => {
   const html = '<a href="https://x.test/?t={{t}}">{{t}}</a>'
   const variables = { t: 'a=b&c' }
   const { id } = await save(html)

@@ -192,7 +192,7 @@ t.test('every route for teams has entries', async (t) => {
 })
 
 for (const [credential, key] of Object.entries({ 'a session token': session, 'an API key': mine.key })) {
-  t.test(`another team’s IDs return the same as unknown IDs, with ${credential}`, async (t) => {
+  t.test(`another team’s IDs look unknown with ${credential}`, async (t) => {
     const rows = [contact.body.id, sent.body.id, messaged.body.data[0].id, theirs.id, theirs.domain_id]
     for (const [route, lines] of Object.entries(foreign)) {
       const [method = '', path = ''] = route.split(' ')

@@ -309,7 +309,7 @@ for (const [what, limits] of [
   ['with room', {}],
   ['at its quota', { email_limit: 12 }],
 ] as const)
-  t.test(`a live team and a test team ${what} get the same responses`, async (t) => {
+  t.test(`live and test teams ${what} get the same responses`, async (t) => {
     const [live, test] = [await answersOf(false, limits), await answersOf(true, limits)]
     t.ok(live.length >= 300, `${live.length} calls`)
     t.strictSame(unasked(live), [], 'every call of the API is among them')
@@ -320,7 +320,7 @@ for (const [what, limits] of [
       t.strictSame(test[at], answer, JSON.stringify(answer).slice(0, 160))
   })
 
-t.test('the CLI creates test teams, whose domains and templates are ready', async (t) => {
+t.test('the CLI creates test teams with ready domains and templates', async (t) => {
   const live = await makeTeam(service, { domain: 'taken.test' })
   const made = await cli.json(['team', 'create', '--name', 'Staging', '--test'])
   t.match(made, { name: 'Staging', plan: 'free', test: true })
@@ -354,7 +354,7 @@ t.test('the CLI creates test teams, whose domains and templates are ready', asyn
 
 const BANNER = 'Test team: nothing is delivered'
 
-t.test('all pages of a test team have the banner, others don’t', async (t) => {
+t.test('only pages of test teams have the banner', async (t) => {
   const [test, live] = [await makeTeam(service, { test: true }), await makeTeam(service)]
   const operator = await signedIn(service, { operator: true, email: 'op@example.com' })
   const viewer = await signedIn(service, { team: test.id, role: 'viewer' })

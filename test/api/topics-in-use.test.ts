@@ -25,7 +25,7 @@ const remove = (id: string): Promise<string | null> =>
       throw error
     })
 
-t.test('a topic in use can’t be deleted, and its broadcasts are named', async (t) => {
+t.test('can’t delete a topic in use, and names its broadcasts', async (t) => {
   await contacts(['ana'])
   const excluded = await anotherTopic()
   const [draft, timed] = [
@@ -52,7 +52,7 @@ t.test('a topic in use can’t be deleted, and its broadcasts are named', async 
   t.equal(await remove(excluded), null, 'one that has ended holds nothing')
 })
 
-t.test('a deleted topic blocks a start, and the page shows it', async (t) => {
+t.test('a deleted topic blocks a start, shown on the page', async (t) => {
   await contacts(['ben'])
   const excluded = await anotherTopic()
   const id = await create({ exclude_topic_ids: [excluded] })
@@ -66,7 +66,7 @@ t.test('a deleted topic blocks a start, and the page shows it', async (t) => {
   t.match(await get(id), { body: { state: 'draft' } })
 })
 
-t.test('an ended broadcast is duplicated even without its topic and template', async (t) => {
+t.test('duplicates an ended broadcast without its topic and template', async (t) => {
   const own = await broadcastingOf(service, team)
   const id = await own.create({ exclude_topic_ids: [topic_id] })
   t.equal((await post(id, 'cancel')).status, 200)
@@ -87,7 +87,7 @@ t.test('an ended broadcast is duplicated even without its topic and template', a
   shows(t, await editor.get(`${page}/edit?step=audience`), /a deleted topic/)
 })
 
-t.test('a concurrent deletion and use of a topic never both succeed', async (t) => {
+t.test('a topic is never deleted and used at once', async (t) => {
   await contacts(['cid'])
   for (let round = 0; round < 8; round += 1) {
     const excluded = await anotherTopic()

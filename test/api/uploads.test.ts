@@ -41,7 +41,7 @@ t.test('an upload is stored unchanged for emails of its team', async (t) => {
   t.equal((await send([{ attachment_id: id }])).body.error.code, 'not_found')
 })
 
-t.test('the filename is in the query or Content-Disposition, and is required', async (t) => {
+t.test('requires a filename in the query or Content-Disposition', async (t) => {
   const named = async (disposition: string) =>
     (await upload('x', { query: '', headers: { 'Content-Disposition': disposition } })).body.filename
   t.equal(await named('attachment; filename="a b.pdf"'), 'a b.pdf')
@@ -154,7 +154,7 @@ const finish = (id: string, status: string) =>
   database.query(sql.unsafe`update email_states set status = ${status} where id = ${id}`)
 const collect = (days = 3) => collectFiles(database, days, new Date())
 
-t.test('files of a scheduled email are kept until it is cancelled', async (t) => {
+t.test('keeps files of a scheduled email until its cancellation', async (t) => {
   const own = await makeTeam(service)
   const { body } = await send([aFile()], { scheduled_at: new Date(Date.now() + 3_600_000) }, own.key)
   await age(own, 100)
@@ -165,7 +165,7 @@ t.test('files of a scheduled email are kept until it is cancelled', async (t) =>
   t.match(await stored(own), { files: 0 })
 })
 
-t.test('files are deleted days after their last use, if nothing needs them', async (t) => {
+t.test('deletes unneeded files days after their last use', async (t) => {
   const own = await makeTeam(service)
   const { body } = await send([aFile()], {}, own.key)
   const kept = await upload('kept by an upload', { key: own.key })
@@ -186,7 +186,7 @@ t.test('files are deleted days after their last use, if nothing needs them', asy
   t.strictSame(uploads, [])
 })
 
-t.test('a concurrent collector keeps files in use, and the storage is exact', async (t) => {
+t.test('a concurrent collector keeps used files and exact storage', async (t) => {
   const own = await makeTeam(service)
   let sending = true
   const collecting = (async () => {
@@ -238,7 +238,7 @@ const recount = (of: Pick<TestTeam, 'id'>) =>
       (select storage_used from allowances where team_id = ${of.id}) as used
     from files f where team_id = ${of.id} and state = 'ready'`)
 
-t.test('an email can’t be requeued without its files, which are named', async (t) => {
+t.test('an email can’t be requeued without its files', async (t) => {
   const own = await makeTeam(service)
   const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })
   const { body } = await send([aFile()], {}, own.key)

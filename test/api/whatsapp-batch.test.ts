@@ -32,7 +32,7 @@ async function sender(whatsapp_limit = 10_000) {
 const codesOf = ({ body }: Reply): (string | undefined)[] =>
   body.data.map((item: { error?: { code: string } }) => item.error?.code)
 
-t.test('returns one item per message in order, with its first ID', async (t) => {
+t.test('returns one item per message, with its first ID', async (t) => {
   const { team, key, id } = await sender()
   const { status, body } = await sendBatch(key, [
     aMessage(id, { to: numbers(3) }),
@@ -52,7 +52,7 @@ t.test('returns one item per message in order, with its first ID', async (t) => 
   )
 })
 
-t.test('an item has an ID or an error that doesn’t affect others', async (t) => {
+t.test('an item has an ID or its own error', async (t) => {
   const { team, key, id } = await sender()
   const unsupported = await makeTemplate(service, team.id, aTemplate({ header: { format: 'GIF' } }))
   const paused = await makeTemplate(service, team.id, aTemplate({}, { status: 'PAUSED' }))

@@ -39,7 +39,7 @@ t.test('a replay returns the original rows with their current status', async (t)
   t.equal((await deliveryJobs(service, team.id)).length, 2)
 })
 
-t.test('a replay works with another body, a disabled template or no quota', async (t) => {
+t.test('replays ignore the body, disabled templates and the quota', async (t) => {
   const { team, key, template } = await sender()
   const first = await send(key, aMessage(template.id, { idempotency_key: 'k' }))
   await setStatus(service, team.id, template.id, 'disabled')
@@ -60,7 +60,7 @@ t.test('a replay works with another body, a disabled template or no quota', asyn
   )
 })
 
-t.test('keys belong to a team and are only used by stored sends', async (t) => {
+t.test("keys belong to a team's stored sends", async (t) => {
   const one = await sender()
   const two = await sender()
   const keyed = { idempotency_key: 'shared' }
@@ -95,7 +95,7 @@ t.test('concurrent sends never exceed the quota of messages', async (t) => {
   isRefused(t, await send(key, aMessage(template.id)), 402, 'quota_exceeded')
 })
 
-t.test('the free plan includes 250 messages a month, paid plans 10,000', async (t) => {
+t.test('the free plan has 250 messages, paid ones 10,000', async (t) => {
   const free = await sender('free')
   const paid = await sender('pro')
   t.equal((await showTeam(database, free.team.id)).limits.whatsapp, 250)

@@ -247,7 +247,7 @@ t.test('errors have one order', async (t) => {
   isRefused(t, await send(key, aMessage(good.id)), 402, 'quota_exceeded')
 })
 
-t.test('requires an API key or session token with the scope whatsapp:send', async (t) => {
+t.test('requires an API key or token with whatsapp:send', async (t) => {
   const { team, template } = await sender()
   const body = aMessage(template.id)
   t.equal((await send(await makeSession(service, team.id), body)).status, 201)

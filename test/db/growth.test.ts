@@ -423,7 +423,7 @@ t.test('counts the contacts of topics by deltas', async (t) => {
   await count(10)
 })
 
-t.test('filters the audit log by user and action with an index', async (t) => {
+t.test('filters the audit log with an index', async (t) => {
   await database.query(sql.unsafe`
     insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
     select ('0190a1b2-0007-7000-8000-' || lpad(n::text, 12, '0'))::uuid, case when n % 5 > 0 then ${TEAM}::uuid end,
@@ -508,7 +508,7 @@ t.test('retention checks up to a thousand teams with one statement', async (t) =
   t.ok(buffers < 1_000, `${buffers} buffers for 200 teams`)
 })
 
-t.test('purges bodies by time ranges that are read once for all teams', async (t) => {
+t.test('purges bodies by ranges read once for all teams', async (t) => {
   const [from, to] = [30, 29.5].map((days) => firstIdAt(new Date(Date.now() - days * 86_400_000)))
   const { buffers } = await touched(database, async (tx) => {
     const { found, done } = await emptyEmails(tx, { after: from ?? '', before: to ?? '', limit: 1_000 }, 4)
@@ -610,7 +610,7 @@ t.test('template stats only read its newest emails', async (t) => {
   t.equal(all.find(({ status }) => status === 'sent')?.count, rows.sent)
 })
 
-t.test('finds the newest waiting emails of all teams by an index', async (t) => {
+t.test("finds all teams' newest waiting emails by an index", async (t) => {
   const [now, waiting] = [new Date(), 10_000]
   const rows = sql.fragment`
     select '0190a1b2-0000-7000-8000-' || lpad((n % 200 + 1)::text, 12, '0') as team_id,
@@ -688,7 +688,7 @@ t.test('a claim by group only reads the claimed jobs', async (t) => {
   }
 })
 
-t.test('a claim among 80,000 jobs of four numbers reads no more than among 80', async (t) => {
+t.test('a claim reads as much among 80,000 jobs as 80', async (t) => {
   const job = 'deliver-whatsapp-number'
   const store = (each: number) =>
     database.query(sql.unsafe`
@@ -711,7 +711,7 @@ t.test('a claim among 80,000 jobs of four numbers reads no more than among 80', 
   t.ok(many.position < few.position + 20, `${many.position} buffers for a position, ${few.position} with 80`)
 })
 
-t.test('30,000 waiting jobs change no buffers or plans of accepts and claims', async (t) => {
+t.test('30,000 waiting jobs change no plan of accepts and claims', async (t) => {
   const secrets = createSecrets(SECRET_KEY)
   const team_id = await database.transaction(async (tx) => {
     const { id } = await createTeam(
@@ -806,7 +806,7 @@ t.test('an expansion checks each contact by key', async (t) => {
   t.ok(buffers < 1_000, `${buffers} buffers for a hundred contacts, of a broadcast that has reached 3,000`)
 })
 
-t.test('counts suppressions with their index, even if other teams have many', async (t) => {
+t.test('counts suppressions with an index, despite other teams', async (t) => {
   const [none, many] = [uuid('000a', 1), uuid('000a', 2)]
   await database.query(
     sql.unsafe`insert into teams (id, name, created_at) values (${none}, 'None', now()), (${many}, 'Many', now())`,

@@ -165,7 +165,7 @@ t.test("ignores the role's statement timeout for queue indexes", async (t) => {
   t.strictSame(index.rows, [{ indisvalid: true }])
 })
 
-t.test('a file that waits for a lock retries and applies once', async (t) => {
+t.test('a file that waits for a lock applies once', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(
     t,
@@ -225,7 +225,7 @@ t.test('cancels a blocking autovacuum before the last attempts', async (t) => {
   t.strictSame(lines, [`${file} is waiting for a lock held by another session`, `applied ${file}`])
 })
 
-t.test("fails with the file's name if a lock is never released", async (t) => {
+t.test('names the file if a lock is never released', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(
     t,
@@ -303,7 +303,7 @@ call copy_all();
 drop procedure copy_all;
 `
 
-t.test('a killed migration stops in the server, and the next run resumes', async (t) => {
+t.test('a killed migration stops, and the next run resumes', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(t, LONG_COPY)
   const killed = spawn(

@@ -55,7 +55,7 @@ const keyRow = object({
   columns: array(string().defined()).defined(),
 })
 
-t.test('team_id comes first in every key of every table that a team owns', async (t) => {
+t.test("team_id comes first in every key of teams' tables", async (t) => {
   const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const keys = await database.any(sql.type(keyRow)`
     select c.conrelid::regclass::text as table, c.conname as name,

@@ -110,7 +110,7 @@ t.test('reports an unreachable server in one line', async (t) => {
   }
 })
 
-t.test('reports a full disk of the database at the start and in the CLI', async (t) => {
+t.test("reports the database's full disk at start and CLI", async (t) => {
   const { url } = await testDatabase(t)
   const admin = new Client({ connectionString: url })
   await admin.connect()

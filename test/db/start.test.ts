@@ -32,7 +32,7 @@ async function refusal(url: string): Promise<string | null> {
 const NOT_MIGRATED =
   /the database is not migrated to this version \(\S+\.sql is missing\): run `node db\/migrate\.ts`/
 
-t.test("doesn't start on an older schema, but on a newer one", async (t) => {
+t.test('starts on a newer schema, not on an older one', async (t) => {
   const service = await startService(t)
   t.equal((await service.call('GET', '/ready')).status, 200)
   t.equal(await refusal(service.url), null)

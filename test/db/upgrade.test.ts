@@ -113,7 +113,7 @@ t.test('an upgrade sends everything exactly once', async (t) => {
   Object.assign(running, { oldWeb: restarted, newWeb })
 })
 
-t.test("an older worker leaves a newer version's messages to a newer one", async (t) => {
+t.test("an older worker leaves a newer version's messages", async (t) => {
   const [newWeb, oldWeb] = [kept(running.newWeb), kept(running.oldWeb)]
   const oldWorker = await worker(null)
   const email = await send(newWeb)

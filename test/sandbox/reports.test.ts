@@ -58,7 +58,7 @@ t.test('reports change an email and its contact', async (t) => {
   t.same(warnings, [])
 })
 
-t.test('as Mailgun it reports by the variables that each message brings', async (t) => {
+t.test("as Mailgun it reports by the message's variables", async (t) => {
   const { service, team } = await world(t)
   listenTo(service, 'mailgun')
   const warnings: string[] = []
@@ -80,7 +80,7 @@ t.test('as Mailgun it reports by the variables that each message brings', async 
   t.same(warnings, [])
 })
 
-t.test('the envelope sender is the signed return address, at the return domain if any', async (t) => {
+t.test('the envelope sender is the signed return address', async (t) => {
   const { service, team } = await world(t)
   const sandbox = await startSmtpSandbox({ port: 0 })
   t.teardown(() => sandbox.close())

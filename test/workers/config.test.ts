@@ -20,14 +20,14 @@ const TOKEN = { WHATSAPP_ACCESS_TOKEN: 'x', WHATSAPP_PHONE_NUMBER_ID: '100000000
 const OWN = ['deliver-whatsapp', 'deliver-whatsapp-parts', 'sync-whatsapp-templates']
 const isWhatsapp = (job: string) => OWN.includes(job)
 
-t.test('a worker needs no secret of a hosted relay, but a known name', async (t) => {
+t.test('a worker needs the relay’s name, not its secret', async (t) => {
   t.equal(readWorkerSettings({ ...BASE, SMTP_RELAY: 'brevo' }).SMTP_RELAY, 'brevo')
   t.throws(() => readWorkerSettings({ ...BASE, SMTP_RELAY: 'Brevo' }), {
     message: /SMTP_RELAY must be mailgun, sendgrid, postmark, brevo/,
   })
 })
 
-t.test('a worker without an access token runs every queue except WhatsApp’s', async (t) => {
+t.test('without an access token a worker skips WhatsApp’s queues', async (t) => {
   const without = queuesOf(readWorkerSettings(BASE))
   t.notOk(without.some(isWhatsapp))
   t.ok(without.includes('deliver-email'))
@@ -39,7 +39,7 @@ t.test('a worker without an access token runs every queue except WhatsApp’s', 
   )
 })
 
-t.test('an incomplete set stops the worker and names the missing setting', async (t) => {
+t.test('an incomplete set stops the worker, naming the missing setting', async (t) => {
   const { WHATSAPP_PHONE_NUMBER_ID: _, ...half } = TOKEN
   t.throws(() => readWorkerSettings({ ...BASE, ...half }), /WHATSAPP_PHONE_NUMBER_ID is missing/)
   const named = { ...BASE, WORKER_QUEUES: 'deliver-email, deliver-whatsapp' }
@@ -52,7 +52,7 @@ t.test('an incomplete set stops the worker and names the missing setting', async
   )
 })
 
-t.test('a token unfit for a header or an invalid address stops a worker', async (t) => {
+t.test('a token unfit for a header stops a worker', async (t) => {
   // With such a token, each message would count as possibly delivered, although none was sent.
   for (const WHATSAPP_ACCESS_TOKEN of ['token\n', ' token', 'tökén'])
     t.match(faults({ ...BASE, ...TOKEN, WHATSAPP_ACCESS_TOKEN }), [
@@ -62,7 +62,7 @@ t.test('a token unfit for a header or an invalid address stops a worker', async 
   t.match(faults({ ...BASE, SES_ENDPOINT: 'http://' }), [/^SES_ENDPOINT must be an http/])
 })
 
-t.test('the default API is Meta’s, with its version, at 80 messages a second', async (t) => {
+t.test('defaults to Meta’s API and 80 messages a second', async (t) => {
   t.match(readWorkerSettings({ ...BASE, ...TOKEN }), {
     WHATSAPP_API_URL: 'https://graph.facebook.com',
     WHATSAPP_API_VERSION: /^v\d+\.\d+$/,
@@ -83,7 +83,7 @@ const faults = (env: Record<string, string>): string[] => {
   }
 }
 
-t.test('a worker that delivers email reports all missing provider settings at once', async (t) => {
+t.test('an email worker reports all missing settings at once', async (t) => {
   t.match(faults({}), [/DATABASE_URL is missing/, /SECRET_KEY is missing/, /SMTP_URL is missing/])
   t.match(faults(BARE), [/^SMTP_URL is missing/])
   t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report, deliver-email' }), [/^SMTP_URL is missing/])
@@ -134,7 +134,7 @@ t.test('an invalid relay URL stops a worker without being repeated', async (t) =
   }
 })
 
-t.test('a login at a private address without a TLS option stops a worker', (t) => {
+t.test('a login at a private address requires a TLS option', (t) => {
   for (const name of ['SMTP_URL', 'BULK_SMTP_URL']) {
     const lines = faults({ ...BASE, [name]: 'smtp://u:hunter2@postfix:25' })
     t.match(lines, [new RegExp(`^${name} .*requireTLS`)])
@@ -184,7 +184,7 @@ t.test('uncollected bounces cause a warning', async (t) => {
   t.strictSame(warnings({ EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
 })
 
-t.test('a worker that delivers no email starts without a relay or a region', async (t) => {
+t.test('a worker without email needs no relay or region', async (t) => {
   const { url } = await testDatabase(t)
   for (const EMAIL_PROVIDER of ['smtp', 'ses']) {
     const env = { ...BARE, DATABASE_URL: url, EMAIL_PROVIDER, WORKER_QUEUES: 'ingest-report' }
@@ -217,7 +217,7 @@ t.test('broadcasts have their own sender', async (t) => {
   t.throws(() => readWorkerSettings({ ...BASE, BULK_SMTP_URL: 'bulk.test' }), /BULK_SMTP_URL/)
 })
 
-t.test('a broadcast is paused above 5 % bounces or 0.1 % complaints by default', async (t) => {
+t.test('pauses by default above 5 % bounces, 0.1 % complaints', async (t) => {
   const set = { BULK_MAX_BOUNCE_PERCENT: '2.5', BULK_MAX_COMPLAINT_PERCENT: '0.05' }
   t.match(readWorkerSettings(BASE), { BULK_MAX_BOUNCE_PERCENT: 5, BULK_MAX_COMPLAINT_PERCENT: 0.1 })
   t.match(readWorkerSettings({ ...BASE, ...set }), {
@@ -231,7 +231,7 @@ t.test('a broadcast is paused above 5 % bounces or 0.1 % complaints by default',
     )
 })
 
-t.test('the version of the Graph API is appended unless the URL has one', async (t) => {
+t.test('appends the Graph version unless the URL has one', async (t) => {
   const keyOf = (changes: object) => {
     const settings = readWorkerSettings({ ...BASE, ...TOKEN, ...changes })
     return WHATSAPP.warning(settings, new Date('2027-05-01'))

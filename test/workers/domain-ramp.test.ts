@@ -40,7 +40,7 @@ async function begin(
   return { service, cli, sink, team: own, casting, received, start, waiting, state }
 }
 
-t.test('broadcast emails over today’s limit wait a day, and single ones are sent', async (t) => {
+t.test("broadcast emails over today’s limit wait, single ones don't", async (t) => {
   const { service, cli, team, received, start, waiting, state } = await begin(t)
   const set = await cli.json(['domain', 'ramp', team.id, 'example.com', '2'])
   t.match(set, { name: 'example.com', ramp: { limit: 2, used: 0 } })
@@ -72,7 +72,7 @@ t.test('broadcast emails over today’s limit wait a day, and single ones are se
   t.equal(received(), 5)
 })
 
-t.test('the next day the limit has doubled, and a worse day keeps it', async (t) => {
+t.test('the limit doubles daily, unless the day is bad', async (t) => {
   const { service, cli, team, received, start, waiting } = await begin(t)
   await cli.json(['domain', 'ramp', team.id, 'example.com', '2'])
   await start('ann', 'ben', 'cleo', 'dan', 'eve', 'finn', 'gus', 'hal')
@@ -113,7 +113,7 @@ t.test('the next day the limit has doubled, and a worse day keeps it', async (t)
   t.strictSame(limits, ['bounced'])
 })
 
-t.test('DOMAIN_RAMP limits a domain without history until its ramp is off', async (t) => {
+t.test('DOMAIN_RAMP limits domains without history until turned off', async (t) => {
   const { service, cli, team, received, start, state } = await begin(t, { ramp: { limit: 1, factor: 2 } })
   const first = await start('ann', 'ben')
   await until('one has gone', () => received() === 1)
@@ -136,7 +136,7 @@ t.test('DOMAIN_RAMP limits a domain without history until its ramp is off', asyn
   await until('all three contacts got it, and the other team’s its own', () => received() === 6)
 })
 
-t.test('test teams are not ramped, and skip names suppressed by the simulator', async (t) => {
+t.test("test teams aren't ramped, and skip suppressed names", async (t) => {
   const { service, cli, team, casting, start, state, received } = await begin(t, {
     ...{ ramp: { limit: 1, factor: 2 }, test: true },
   })
@@ -153,7 +153,7 @@ t.test('test teams are not ramped, and skip names suppressed by the simulator', 
   t.equal(received(), 0)
 })
 
-t.test('the page of a broadcast offers a ramp-up to owners of a new domain', async (t) => {
+t.test("a broadcast's page offers owners a new domain's ramp-up", async (t) => {
   const { service, cli, team, casting } = await begin(t)
   const id = await casting.create()
   const owner = await signedIn(service, { team: team.id, role: 'owner' })

@@ -12,7 +12,7 @@ const BACKLOG = 400
 /** More would only compete for the test machine's cores. */
 const MOST = 2
 
-t.test('workers are added while email is late, and removed after the backlog', async (t) => {
+t.test('adds workers for late email, and removes them afterwards', async (t) => {
   const { service, team } = await world(t)
   const { url: SMTP_URL } = await startSmtpSink(t, { onMessage: async () => void (await sleep(50)) })
   for (let sent = 0; sent < BACKLOG; sent += 100) {

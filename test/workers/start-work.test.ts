@@ -28,7 +28,7 @@ t.test('an unreadable job is dead-lettered at once and delays no other', async (
   await until('it is dead', async () => (await queueStatus(service.database))[0]?.dead === 1)
 })
 
-t.test('messages lost with their workers twice are attempted one by one', async (t) => {
+t.test('messages whose workers died twice are attempted separately', async (t) => {
   const { service, team } = await world(t)
   const [sending, together] = [new Set<string>(), new Set<string>()]
   const { url: smtp_url } = await startSmtpSink(t, {
@@ -55,7 +55,7 @@ t.test('messages lost with their workers twice are attempted one by one', async 
 
 const dueRow = object({ waits: number().defined() })
 
-t.test('a message claimed as another worker starts probing waits only seconds', async (t) => {
+t.test('a message claimed during another probe waits only seconds', async (t) => {
   const { service, database, team } = await world(t)
   const { url } = await startSmtpSink(t)
   const email = createSmtpProvider({ url, max_connections: 1 })

@@ -78,7 +78,7 @@ t.test("a resume sends a team's due messages within seconds", async (t) => {
   t.match(await show(queued), { requeued_at: null }, 'it was never lost')
 })
 
-t.test('a job deleted just after the resume is found by the second pass', async (t) => {
+t.test('the second pass finds a job deleted after the resume', async (t) => {
   const { service, team, suspend, resume } = await begin(t)
   const id = await sendEmail(service, team)
   await suspend(team.id)
@@ -115,7 +115,7 @@ t.test('a large resumed team’s messages alternate with others', async (t) => {
   t.ok(Number(place) <= 2, `${place} jobs go before the other team’s`)
 })
 
-t.test('a suspended team’s failed messages are not sent by its resume', async (t) => {
+t.test('a team’s resume doesn’t send failed messages', async (t) => {
   const { service, team, suspend, resume } = await begin(t)
   const id = await sendEmail(service, team)
   await service.database.query(sql.unsafe`

@@ -141,7 +141,7 @@ t.test('owners and webhooks get a warning once in 24 hours', async (t) => {
   t.match(receiver.received[2]?.body.data, { paused: true })
 })
 
-t.test('a pause stops batch items and broadcasts until a resume, not single emails', async (t) => {
+t.test('a pause stops bulk email, not single emails', async (t) => {
   const team = await aTeam()
   const other = await aTeam()
   const receiver = await startReceiver(t)

@@ -5,7 +5,7 @@ import { anEmail, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
-t.test('X-Request-Id leads from response to row to worker line, without addresses', async (t) => {
+t.test('X-Request-Id leads from response to worker log', async (t) => {
   const { service, cli, team } = await world(t)
   const sandbox = await startSmtpSandbox({ port: 0 })
   t.teardown(() => sandbox.close())

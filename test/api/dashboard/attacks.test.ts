@@ -78,7 +78,7 @@ t.test('every response has the security headers', async (t) => {
   }
 })
 
-t.test('sign-in returns to the requested page, but only on this site', async (t) => {
+t.test('sign-in only returns to requested pages of this site', async (t) => {
   const stranger = visitor(service)
   const sent = await stranger.get(`/teams/${team.id}`)
   t.match(sent, { status: 303, location: `/login?return_to=%2Fdashboard%2Fteams%2F${team.id}` })

@@ -123,7 +123,7 @@ t.test('audits messages: requeued, resent, deleted, and WhatsApp templates', asy
   await leaves(t, owner, [at('whatsapp-templates/sync')], sync)
 })
 
-t.test('the audit log shows a forced requeue of a rejected message', async (t) => {
+t.test('the audit log shows a forced requeue', async (t) => {
   await api('POST', '/v1/whatsapp/messages', aMessage((await makeTemplate(service, team.id)).id))
   const subject = (await rowsOf(service, team.id)).at(-1)?.id ?? ''
   await setFailed(service, subject)
@@ -188,7 +188,7 @@ t.test("changes by API clients and rejected actions aren't audited", async (t) =
   t.equal(left.length, 1)
 })
 
-t.test('actions have labels that can be searched, and codes in the tooltip', async (t) => {
+t.test('actions have labels to search, and codes in the tooltip', async (t) => {
   await owner.post(at('topics'), { name: 'Said' })
   shows(t, await owner.get(at('audit')), / Created a topic Said /)
   t.match((await owner.get(at('audit'))).html, /title="topic\.create"/)

@@ -61,7 +61,7 @@ async function draft(fields: Record<string, string | string[]>): Promise<string>
   return path
 }
 
-t.test('shows all errors of a step at once, and focuses the first', async (t) => {
+t.test('shows all errors of a step, and focuses the first', async (t) => {
   const good = {
     name: 'Spring',
     template_id: await templateOf('<p>x</p>'),
@@ -109,7 +109,7 @@ t.test('shows all errors of a step at once, and focuses the first', async (t) =>
   t.match(when.html, /value="many"[^>]* autofocus aria-invalid="true"/)
 })
 
-t.test('creates a draft in three steps without a script, and saves each', async (t) => {
+t.test('creates a draft in three saved steps without a script', async (t) => {
   const topic = await topicOf('Steps')
   const other = await topicOf('Steps, others')
   const template_id = await templateOf('<p>Dear {{Name}} {{unsubscribe_url}}</p>')
@@ -248,7 +248,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
     t.ok(actions.includes(action), action)
 })
 
-t.test('shows all problems before a start, and again after a rejected one', async (t) => {
+t.test('shows all problems before and after a rejected start', async (t) => {
   const empty = await topicOf('Nobody here')
   const template_id = await templateOf('<p>Hello</p>')
   const path = await draft({ template_id, topic_ids: empty, from: 'hello@other.test', subject: 'Hi' })
@@ -465,7 +465,7 @@ t.test('a broadcast cancelled before its start shows no start time', async (t) =
   t.notMatch(textOf((await editor.get(path)).html), /begin/i)
 })
 
-t.test('a scheduled broadcast can become a draft again and be sent', async (t) => {
+t.test('a scheduled broadcast becomes a draft again and is sent', async (t) => {
   const sink = await startSmtpSink(t)
   const topic = await topicOf('Unscheduled')
   const template_id = await templateOf('<p>Hi</p><a href="{{unsubscribe_url}}">off</a>')
@@ -525,7 +525,7 @@ t.test('requeues the failed emails of one broadcast only', async (t) => {
   await worker.stop()
 })
 
-t.test('keeps the edit of a draft that was scheduled in the meantime', async (t) => {
+t.test('keeps the edit of a draft that was scheduled since', async (t) => {
   const { contacts, create, post } = await broadcastingOf(service, team)
   await contacts(['kept'])
   const id = await create()

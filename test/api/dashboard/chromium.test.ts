@@ -119,7 +119,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.ok(await used.count(), 'without a reload')
   })
 
-  t.test('printed pages have no navigation or buttons, and tabs have an icon', async (t) => {
+  t.test('printed pages have no navigation, and tabs have an icon', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/emails`)
     await page.emulateMedia({ media: 'print' })
@@ -150,7 +150,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.equal(await page.getByText('Copied').count(), 0, 'nothing says it any more')
   })
 
-  t.test('shows why the relay is down, and sends everything after resuming', async (t) => {
+  t.test('shows why the relay is down, and resumes sending', async (t) => {
     let words: string | undefined = '554 5.3.2 Closed for repairs'
     const sink = await startSmtpSink(t, { onConnect: () => words })
     const worker = await startWorker(t, service, { smtp_url: sink.url })

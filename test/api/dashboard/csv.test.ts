@@ -19,7 +19,7 @@ async function holdsNoFormula(t: { ok: (is: unknown, what: string) => unknown },
   for (const piece of piecesOf(html)) if (isFormula(piece)) t.ok(false, `${path}: ${JSON.stringify(piece)}`)
 }
 
-t.test('no part of a line in any CSV starts a formula', async (t) => {
+t.test('no part of a CSV line starts a formula', async (t) => {
   for (const [n, text] of HOSTILE.entries()) {
     const email = `p${n}@example.org`
     const properties = { note: text, [`k${n};=x`]: text, phone: '+15551234567' }
@@ -38,7 +38,7 @@ t.test('no part of a line in any CSV starts a formula', async (t) => {
   shows(t, await owner.get(at('contacts.csv')), "Ana;'=cmd|'/C calc'!A0")
 })
 
-t.test('rejected records of an import are guarded, and their numbers stay numbers', async (t) => {
+t.test('guards rejected records of an import, and keeps numbers', async (t) => {
   const quoted = HOSTILE.map((text) => `"${text.replaceAll('"', '""')}"`)
   const lines = quoted.map((cell) => `no address,+15551234567,7,${cell}`)
   const file = ['email,phone,visits,"=note;+x"', ...lines].join('\n')
@@ -52,7 +52,7 @@ t.test('rejected records of an import are guarded, and their numbers stay number
   t.match(html, /\r\nno address,'\+15551234567,7,"?Ana;'=cmd.*,2,/)
 })
 
-t.test("the CSV of emails separates recipients and has the template's name", async (t) => {
+t.test('the CSV of emails has separate recipients and template names', async (t) => {
   const name = 'Receipt 17'
   const made = await owner.post(at('templates'), { name, html: '<p>Hi</p>', text: 'Hi' })
   const id = /templates\/([0-9a-f-]{36})/.exec(made.location ?? '')?.[1] ?? ''

@@ -12,7 +12,7 @@ t.test('marks lines as removed, added or unchanged, in order', (t) => {
   t.end()
 })
 
-t.test('finds a change in a very long text, and bounds the output', (t) => {
+t.test('finds a change in a long text, with bounded output', (t) => {
   const blank = '\n'.repeat(1_000_000)
   const lines = shown(`${blank}a${blank}`, `${blank}b${blank}`)
   t.ok(lines.length < 5_000, `${lines.length} lines`)

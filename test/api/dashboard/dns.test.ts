@@ -2,7 +2,7 @@
 import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
 import t from '../../support/tap.ts'
 
-t.test('the host is the part of a name before its zone', async (t) => {
+t.test("the host is the name's part before its zone", async (t) => {
   t.equal(hostIn('example.com', 'hg1._domainkey.mail.example.com'), 'hg1._domainkey.mail')
   t.equal(hostIn('example.com', 'example.com'), '@')
   t.equal(hostIn('example.com', 'other.test'), 'other.test')

@@ -201,7 +201,7 @@ t.test('requeues a rejected email by force, and audits that', async (t) => {
   t.match(entry, { ...expected, detail: 'it had been rejected' })
 })
 
-t.test('rejected emails are only requeued in bulk if that is checked', async (t) => {
+t.test('rejected emails are only requeued in bulk if checked', async (t) => {
   const id = await send({ to: ['blocked@example.org'], tags: ['outright'] })
   // A rejection without suppression, because suppressed recipients are left out.
   const bounce = { recipient: 'blocked@example.org', detail: '550 5.7.1 blocked', effect: 'none' } as const
@@ -227,7 +227,7 @@ t.test('bulk actions say beforehand that nothing can be sent again', async (t) =
   t.equal(formsTo(page, `${list}/all/delete`).length, 1)
 })
 
-t.test('emails that are selected in the list are sent again or deleted', async (t) => {
+t.test('sends selected emails again, or deletes them', async (t) => {
   const [waiting = '', sent = '', left = ''] = await Promise.all(
     ['a', 'b', 'c'].map((tag) => send({ tags: [tag] })),
   )
@@ -270,7 +270,7 @@ t.test('selected emails to suppressed addresses are not sent again', async (t) =
   shows(t, await editor.get(list), '0 emails queued to be sent again. 1 other can’t be sent again.')
 })
 
-t.test("an accepted email can't be requeued, and its page explains why", async (t) => {
+t.test("the page explains why an accepted email can't be requeued", async (t) => {
   const id = await send({ to: ['full@example.org'] })
   const ref = { team_id: team.id, email_id: id }
   const sent = {
@@ -365,7 +365,7 @@ t.test('only inline images are embedded in the preview', async (t) => {
   t.match(shown.headers.get('content-security-policy'), 'img-src data:;')
 })
 
-t.test('a copy has the same attachments, or fails if they were deleted', async (t) => {
+t.test('a copy has the same attachments, or fails without them', async (t) => {
   const id = await send({ subject: 'With a file', attachments: [logo] })
   t.equal((await editor.post(`${list}/${id}/copy`)).status, 303)
   const copied = await database.many(sql.unsafe`
@@ -432,7 +432,7 @@ t.test('lists leave out emails of broadcasts by default', async (t) => {
   t.match(entry, { action: 'email.requeue', subject: '1 emails' })
 })
 
-t.test("a resend keeps the recipient's name, and both emails are linked", async (t) => {
+t.test("a resend keeps the recipient's name, and links both emails", async (t) => {
   const first = await send({ to: ['Erika Mustermann <bounced@erika-x.example>'], subject: 'Your invoice' })
   const form = await editor.get(`${list}/${first}`)
   t.match(form.html, /type="email" value="bounced@erika-x\.example" required/, 'what the field itself takes')
@@ -528,7 +528,7 @@ t.test("a resend replaces a broadcast's link with its recipient's", async (t) =>
   )
 })
 
-t.test("can't resend an email with more than 100 links of its team", async (t) => {
+t.test("can't resend an email with over 100 links", async (t) => {
   const linksOf = (of: string) => Array.from({ length: 101 }, (_, nth) => linkOfBroadcast(`${nth}`, of))
   const [own, theirs] = [linksOf(team.id), linksOf(other.id)]
   for (const [text, status] of [
@@ -583,7 +583,7 @@ t.test("cancelling a question, or an error, keeps the list's filter", async (t) 
   t.match(one.html, `href="/dashboard${opened.replaceAll('=', '&#x3D;')}">Go back</a>`)
 })
 
-t.test('the search field finds by address, ID or subject and rejects conflicts', async (t) => {
+t.test('finds by address, ID or subject, and rejects conflicts', async (t) => {
   const id = await send({ to: ['only@example.org'], subject: 'Wholly unheard of' })
   for (const q of ['only@example.org', id, `<${id}@example.com>`, 'unheard wholly'])
     shows(t, await editor.get(`${list}?q=${encodeURIComponent(q)}`), 'Wholly unheard of')

@@ -11,7 +11,7 @@ if (browser) await looks(browser)
 async function looks(browser: Browser): Promise<void> {
   const { service, team } = await world(t)
 
-  t.test('lists of a new team are accessible, fit and have an empty state', async (t) => {
+  t.test('lists of a new team are accessible and explain themselves', async (t) => {
     const { page } = await signInWith(browser, service, { t, team: team.id })
     const here = `/teams/${team.id}`
     const paths = pathsWith({ '/teams/:team': team.id }).filter((path) => path.startsWith(here))

@@ -37,7 +37,7 @@ t.test('reports that the database is unavailable', async (t) => {
   t.match(lines, [{ msg: 'database unavailable', request_id: REQUEST }])
 })
 
-t.test('an internal error only shows the request ID and is logged', async (t) => {
+t.test('an internal error shows the request ID and is logged', async (t) => {
   const { fault, lines } = seen(new TypeError('undefined is not a function'))
   t.match(fault, {
     status: 500,

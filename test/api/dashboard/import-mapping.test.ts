@@ -117,7 +117,7 @@ t.test("doesn't start an import whose columns a colleague has changed", async (t
   t.match(await known('seen@example.com'), { properties: { plan: 'gold', town: 'Linz' } })
 })
 
-t.test("an import doesn't resubscribe an erased contact to a topic they left", async (t) => {
+t.test("an import doesn't resubscribe an erased contact to left topics", async (t) => {
   const body = { email: 'left@example.com', topic_ids: [news.id] }
   await call('POST', '/v1/contacts', { key: team.key, body })
   await call('POST', '/v1/marketing/unsubscribe', { key: team.key, body })
@@ -215,7 +215,7 @@ t.test("doesn't start an import if a chosen topic was deleted", async (t) => {
   t.match(await known('topicless@example.com'), { topic_ids: [news.id] })
 })
 
-t.test('an import older than a week still runs before it is deleted', async (t) => {
+t.test('an import older than a week runs before its deletion', async (t) => {
   const age = () =>
     database.query(sql.unsafe`
       update contact_imports set created_at = now() - interval '8 days' where team_id = ${team.id}`)
@@ -231,7 +231,7 @@ t.test('an import older than a week still runs before it is deleted', async (t) 
   t.equal((await editor.get(draft)).status, 404)
 })
 
-t.test('a team has up to 5 pending uploads, for a day each', async (t) => {
+t.test('a team has 5 pending uploads, for a day each', async (t) => {
   const drafts: string[] = []
   for (let index = 0; index < 5; index += 1) drafts.push(await uploaded(`email\nwait${index}@example.com\n`))
   const sixth = await editor.upload(IMPORT, 'six.csv', 'email\nsix@example.com\n')
@@ -352,7 +352,7 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
   t.match(await cause('loud@example.net'), { cause: 'complaint' })
 })
 
-t.test('reuses the mapping for the same columns and purpose, without deleted topics', async (t) => {
+t.test('reuses the mapping for the same columns, without deleted topics', async (t) => {
   const topic = (await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Gone' }))).id
   const file = 'who,what,where\nx@example.org,yes,Graz\n'
   const columns = { who: 'email', what: `topic:${topic}`, where: 'property=city' }

@@ -21,7 +21,7 @@ async function started(name: string, file: string | Uint8Array<ArrayBuffer>, who
   return draft
 }
 
-t.test('imports valid records, and returns rejected ones as CSV with reasons', async (t) => {
+t.test('imports valid records, and returns the others with reasons', async (t) => {
   const lines = Array.from({ length: 1_010 }, (_, at) =>
     at % 101 === 7 ? `not an address ${at},"Town, ""${at}"""` : `person${at}@example.com,"Town, ""${at}"""`,
   )
@@ -88,7 +88,7 @@ t.test('detects the encoding and the separator', async (t) => {
   }
 })
 
-t.test('rejected records can be imported again, and have their row number', async (t) => {
+t.test('rejected records have their row number, and can be imported', async (t) => {
   const source = `email,note,phone\nfine@example.com,"two\nlines",1\n\nbad.example.com,"=1, '+2",+15551234567\n`
   const { progress } = await imported(t, source)
   shows(
@@ -101,7 +101,7 @@ t.test('rejected records can be imported again, and have their row number', asyn
   t.strictSame(await propertiesOf('bad@example.com'), { note: `=1, '+2`, phone: '+15551234567' })
 })
 
-t.test("imports our own export, and rejects a status that it can't keep", async (t) => {
+t.test('imports our own export, and rejects a wrong status', async (t) => {
   const { call } = service
   const properties = { name: ' Ana ', phone: '+15551234567', "it's": "'=1" }
   await call('POST', '/v1/contacts', { key: team.key, body: { email: 'Own@example.com', properties } })
@@ -167,7 +167,7 @@ const longFile = (last: string): string => {
   return ['email,note,more,most', ...records, last].join('\r\n')
 }
 
-t.test('workers read a long file in slices, and continue after a kill', async (t) => {
+t.test('workers read long files in slices, and survive kills', async (t) => {
   const progress = await started('long.csv', longFile('"bad one",x'))
   shows(t, await editor.get(progress), /Being read [\d,]+ records so far/)
   const id = progress.split('/').at(-1) ?? ''

@@ -66,7 +66,7 @@ t.test('the example with a template works, also with List-Unsubscribe headers', 
   t.match(await service.call('POST', '/v1/emails', { key, body }), { status: 201 })
 })
 
-t.test('the example only uses a WhatsApp template that can be sent', async (t) => {
+t.test('the example only uses a sendable WhatsApp template', async (t) => {
   const { id, key } = await makeTeam(service, { domain: 'chat.test' })
   const viewer = await signedIn(service, { team: id, role: 'viewer' })
   const bodies = async () => bodiesIn((await viewer.get(`/teams/${id}/integration`)).html)
@@ -78,7 +78,7 @@ t.test('the example only uses a WhatsApp template that can be sent', async (t) =
   t.match(await service.call('POST', '/v1/whatsapp/messages', { key, body }), { status: 201 })
 })
 
-t.test('lists test recipients in a test team, and explains them in others', async (t) => {
+t.test('lists test recipients in a test team', async (t) => {
   const live = await makeTeam(service, { domain: 'live.test' })
   const test = await makeTeam(service, { domain: 'test.test', test: true })
   const pages = [live, test].map(async ({ id }) => {

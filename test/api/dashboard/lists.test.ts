@@ -50,7 +50,7 @@ const waysOf = (html: string): Record<string, string> =>
     ),
   )
 
-t.test('a complete list can be sorted by a column, both ways', async (t) => {
+t.test('a complete list is sorted by a column, both ways', async (t) => {
   const team = await makeTeam(service)
   const by = { now: new Date(), actor: 'cli' }
   for (const name of ['Offers', 'News 10', 'News 9'])
@@ -78,7 +78,7 @@ t.test('numbers are sorted by value, and missing ones come last', (t) => {
   t.end()
 })
 
-t.test('a live tab gets 304, or a compressed fragment after changes', async (t) => {
+t.test('a live tab gets 304, or a compressed fragment', async (t) => {
   const { team, store, list } = await teamWith(50)
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
   const { port } = new URL(service.base)
@@ -115,7 +115,7 @@ t.test('a live tab gets 304, or a compressed fragment after changes', async (t) 
   t.ok(changed.length < page.length / 4, `${changed.length} of ${page.length} bytes`)
 })
 
-t.test('Older, Newer and First lead to the same pages and keep the filter', async (t) => {
+t.test('Older, Newer and First keep the filter and the pages', async (t) => {
   const { team, list } = await teamWith(120)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const open = async (path: string | undefined) => {
@@ -165,7 +165,7 @@ async function whileLooking(browser: Browser): Promise<void> {
   const pass = (page: Page, times = 1): Promise<void> => page.clock.runFor(times * EVERY)
   const first = (page: Page): Promise<string> => page.locator('main tbody tr').first().innerText()
 
-  t.test('a list counts new rows and only shows them on request', async (t) => {
+  t.test('a list counts new rows, and shows them on request', async (t) => {
     const { page, team, store, fresh } = await look(t, 3, '?tag=letter')
     await store([4, 5])
     await database.query(sql.unsafe`

@@ -111,7 +111,7 @@ async function livePages(browser: Browser): Promise<void> {
     await page.getByRole('alert').getByText('This page is no longer available.').waitFor()
   })
 
-  t.test('a broadcast that is paused has the button that resumes it', async (t) => {
+  t.test('a paused broadcast has the button that resumes it', async (t) => {
     const { contacts, create, post } = await broadcastingOf(service, team)
     await contacts(['one', 'two'])
     const id = await create()
@@ -201,7 +201,7 @@ async function livePages(browser: Browser): Promise<void> {
     t.match(await next.locator('.notice').innerText(), 'The topic Noticed')
   })
 
-  t.test('shows a lost connection immediately, with the time of the last update', async (t) => {
+  t.test("shows a lost connection with the last update's time", async (t) => {
     const { page, context } = await signIn(t)
     await page.goto(`${home}/operator`)
     const stale = page.getByRole('alert').filter({ hasText: 'The service does not respond.' })

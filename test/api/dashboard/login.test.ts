@@ -31,7 +31,7 @@ const linkOf = async (email: string): Promise<string> => {
   return `/login/${secret}`
 }
 
-t.test('opening a link changes nothing until its button uses it up', async (t) => {
+t.test('opening a link changes nothing until its button is clicked', async (t) => {
   const path = await linkOf('ana@example.com')
   const ana = visitor(service)
   for (let looks = 0; looks < 3; looks++) shows(t, await ana.get(path), 'sign in as ana@example.com')
@@ -51,7 +51,7 @@ t.test('a link expires after 15 minutes', async (t) => {
   t.equal((await visitor(service).post(path, { csrf: '' })).status, 404)
 })
 
-t.test('a session ends after 12 hours without use, or 7 days', async (t) => {
+t.test('a session ends after 12 idle hours, or 7 days', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'viewer' })
   for (let hours = 0; hours < 7 * 24 - 11; hours += 11) {
     t.equal((await ana.get(`/teams/${team.id}`)).status, 200, `after ${hours} h`)
@@ -64,7 +64,7 @@ t.test('a session ends after 12 hours without use, or 7 days', async (t) => {
   t.match(await idle.get(`/teams/${team.id}`), { status: 303, location: /^\/login/ })
 })
 
-t.test('each sign-in creates a new session with an HttpOnly, SameSite cookie', async (t) => {
+t.test('each sign-in creates a session with an HttpOnly, SameSite cookie', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'viewer' })
   const before = ana.cookies.get('heliograph')
   const old = visitor(service)
@@ -104,7 +104,7 @@ t.test('ends other sessions and keeps this one', async (t) => {
   t.equal((await elsewhere.get('/account')).status, 303, 'it is over')
 })
 
-t.test('the API rejects session cookies, and the dashboard rejects API keys', async (t) => {
+t.test('the API rejects cookies, and the dashboard rejects API keys', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'owner' })
   const secret = ana.cookies.get('heliograph') ?? ''
   const reply = await call('POST', '/v1/marketing/unsubscribe', {
@@ -158,7 +158,7 @@ const known = async (email: string) =>
   (await signedIn(service, { team: team.id, role: 'viewer', email })).email
 const times = <T>(count: number, of: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => of(n))
 
-t.test('limits an address to 5 links an hour from one network', async (t) => {
+t.test('limits an address to 5 links an hour per network', async (t) => {
   wait(2 * HOUR)
   const eager = await known('eager@example.com')
   t.equal(
@@ -333,7 +333,7 @@ t.test('an ended membership ends the session at once', async (t) => {
   t.equal((await ana.get(`/teams/${team.id}`)).status, 303)
 })
 
-t.test('a link names the user, roles and teams, on its page and in the email', async (t) => {
+t.test("a link's page and email name user, roles and teams", async (t) => {
   const email = 'placed@example.com'
   const other = await makeTeam(service, { domain: 'other.test' })
   await database.query(sql.unsafe`update teams set name = 'Bread & Sons' where id = ${other.id}`)

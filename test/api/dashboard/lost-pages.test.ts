@@ -32,7 +32,7 @@ async function makeContact() {
   return { form, value }
 }
 
-t.test('keeps the text of a template that was deleted before saving', async (t) => {
+t.test('keeps the text of a template deleted before saving', async (t) => {
   const page = await makeTemplate()
   const form = formTo((await editor.get(page)).html, `${page}/draft`)
   await removeTemplate(by(), team.id, page.split('/').at(-1) ?? '')
@@ -70,7 +70,7 @@ t.test("doesn't render an oversized text", async (t) => {
   t.notMatch(odd.html, 'no field of ours')
 })
 
-t.test('a rejected form also shows the text of fields it lost', async (t) => {
+t.test('a rejected form shows the text of fields it lost', async (t) => {
   const { form, value } = await makeContact()
   await changeContact(by(), team.id, identity, { properties: { vip: 'yes' } })
   const typed = { ...form, [value]: 'Porto', 'new_name.0': 'vip', 'new_value.0': 'twice' }

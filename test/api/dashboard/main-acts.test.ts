@@ -110,7 +110,7 @@ t.test("a contact's page has its name as title, and two buttons next to a menu",
   t.match(html, 'name="remove" value="&quot;vip&quot;"')
 })
 
-t.test('an import explains “Replace” and shows its rate and remaining time', async (t) => {
+t.test('an import explains “Replace”, its rate and remaining time', async (t) => {
   const file = ['email,city', ...Array.from({ length: 40 }, (_, nth) => `p${nth}@pace.test,Graz`)].join('\n')
   const path = (await editor.upload(at('contacts/import'), 'pace.csv', file)).location ?? ''
   shows(t, await editor.get(path), /“Replace” deletes properties that aren’t in the file/)

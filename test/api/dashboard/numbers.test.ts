@@ -57,7 +57,7 @@ t.test('checks, changes, pauses and resumes a number', async (t) => {
   shows(t, await operator.get(PATH), /acme .* active/)
 })
 
-t.test("assigns a number to a team, and can't remove one in use", async (t) => {
+t.test('assigns a number to a team, which prevents its removal', async (t) => {
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
   const team = await makeTeam(service)
   const template = await makeTemplate(service, team.id)

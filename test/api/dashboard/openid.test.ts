@@ -84,7 +84,7 @@ t.test("a database error isn't reported as an unknown user", async (t) => {
   t.notMatch(page.html, /No member signs in/)
 })
 
-t.test('a response only works once, in the same browser, with its state and nonce', async (t) => {
+t.test('a response works once, in its browser, with its state', async (t) => {
   issuer.next = { somebody: { sub: '1', email: 'ana@example.com', email_verified: true } }
   const ana = visitor(service)
   const back = await leave(ana)
@@ -113,7 +113,7 @@ t.test('shows a page if the provider is unavailable', async (t) => {
   t.equal((await visitor(other).get('/openid')).status, 503)
 })
 
-t.test("shows a page if the provider's response is endless or compressed", async (t) => {
+t.test('shows a page for an endless or compressed provider response', async (t) => {
   for (const kind of ['endless', 'packed'] as const) {
     const flood = await startFlood(t, kind)
     const hostile = createOpenId({ issuer: flood.url, clientId, clientSecret, only: false })

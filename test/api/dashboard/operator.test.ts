@@ -125,7 +125,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 
-t.test('a worker checks the email provider, and Health shows the result', async (t) => {
+t.test('a worker checks the email provider, shown on Health', async (t) => {
   const sink = await startSmtpSink(t)
   shows(t, await operator.get('/operator/health'), /not checked yet/)
   const asked = await operator.post('/operator/health/check')
@@ -142,7 +142,7 @@ t.test('a worker checks the email provider, and Health shows the result', async 
   t.equal((await operator.get('/operator/health?check=x')).status, 200)
 })
 
-t.test('a sender that causes bounces of three domains is on Health', async (t) => {
+t.test('Health shows a sender that causes bounces of three domains', async (t) => {
   const { id: team, key } = await makeTeam(service)
   const readers = createReaders({
     secrets: service.deps.secrets,
@@ -246,7 +246,7 @@ t.test("a suspended team's key returns 401 until it is resumed", async (t) => {
   t.equal(await send(), 201)
 })
 
-t.test('queued emails wait for the suspended team, scheduled ones for their time', async (t) => {
+t.test('queued and scheduled emails wait for their suspended team', async (t) => {
   const team = await makeTeam(service)
   const pathOf = async (body: object) =>
     `/teams/${team.id}/emails/${(await service.call('POST', '/v1/emails', { key: team.key, body })).body.id}`
@@ -304,7 +304,7 @@ t.test('rejects a catalog based on a stale one', async (t) => {
   t.equal((await pressed).status, 409, 'nor one that is being replaced')
 })
 
-t.test('lists parked reports by reason, and replays or drops one or many', async (t) => {
+t.test('lists parked reports by reason, replays and drops them', async (t) => {
   const others = [await park('unreadable'), await park('unreadable')]
   const one = await park('no message of ours <script>')
   const waiting = await receive()
@@ -374,7 +374,7 @@ t.test('pauses and resumes a queue', async (t) => {
   t.equal((await operator.post('/operator/queues/no-such-queue/pause')).status, 404)
 })
 
-t.test('lists failed jobs by reason, and retries those of one reason', async (t) => {
+t.test('lists failed jobs by reason, and retries one reason', async (t) => {
   const path = '/operator/queues/ingest-report'
   shows(t, await operator.get(path), /No failed jobs/)
   await giveUp(['<b>one</b>', '<b>one</b>', 'other'])

@@ -39,7 +39,7 @@ async function hold(ids: readonly string[], words: string): Promise<void> {
     select team_id, id, uuid_send(gen_random_uuid()), 'deferred', now(), ${words} from emails where id = any(${list})`)
 }
 
-t.test('counts long waits on both channels, with the most common response', async (t) => {
+t.test('counts long waits on both channels, with the usual response', async (t) => {
   const [team, other] = [await makeTeam(service), await makeTeam(service, { domain: 'other.test' })]
   t.match(await overviewOf(team), 'Nothing needs attention yet.')
   const [first = '', second = '', third = ''] = [await send(team), await send(team), await send(team)]
@@ -56,7 +56,7 @@ t.test('counts long waits on both channels, with the most common response', asyn
   t.notMatch(await overviewOf(other), 'waiting for longer')
 })
 
-t.test("shows the last day by hour in the reader's time zone", async (t) => {
+t.test("shows the last day by the reader's hours", async (t) => {
   const team = await makeTeam(service)
   t.notMatch(await overviewOf(team), 'of the last 24 hours')
   const [hour, day] = [sql.fragment`date_trunc('hour', now(), 'UTC')`, sql.fragment`interval '23 hours'`]
@@ -200,7 +200,7 @@ t.test('shows "at least" when the backlog exceeds the count limit', async (t) =>
   t.match(await overviewOf(team), 'at least 1,000 emails waiting for longer than 5 minutes')
 })
 
-t.test('a paused queue is shown to the team, on messages and to operators', async (t) => {
+t.test('shows a paused queue to the team and to operators', async (t) => {
   const team = await makeTeam(service)
   const id = await send(team)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -221,7 +221,7 @@ t.test('a paused queue is shown to the team, on messages and to operators', asyn
     t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
 })
 
-t.test('a restored copy is shown to all, and one click resumes everything', async (t) => {
+t.test('everyone sees a restored copy, and one click resumes everything', async (t) => {
   const team = await makeTeam(service)
   const id = await send(team)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -262,7 +262,7 @@ t.test('the chart includes new messages immediately', async (t) => {
   )
 })
 
-t.test('a new team sees the first steps instead of empty stats', async (t) => {
+t.test('a new team sees first steps instead of stats', async (t) => {
   const team = await makeTeam(service, { domain: 'fresh.test' })
   const as = async (role: 'owner' | 'editor' | 'viewer') =>
     textOf((await (await signedIn(service, { team: team.id, role })).get(`/teams/${team.id}`)).html)
@@ -345,7 +345,7 @@ t.test("doesn't compare with an empty period or show unreported deliveries", asy
   t.match(await overviewOf(team), /Sent, 30 days 100 Delivered 10\.0 % Bounced/)
 })
 
-t.test('compares four counts with the 30 days before and the limits', async (t) => {
+t.test('compares four counts with the previous month and the limits', async (t) => {
   const team = await makeTeam(service)
   await database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)

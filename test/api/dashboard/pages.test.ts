@@ -76,7 +76,7 @@ t.test('saving a contact unchanged changes nothing', async (t) => {
   await editor.post(`${path}/delete`)
 })
 
-t.test('saving a contact keeps changes by others since the page was opened', async (t) => {
+t.test("saving a contact keeps others' changes made since", async (t) => {
   const key = team.key
   const [left, got] = await Promise.all(
     ['To leave', 'To get'].map((name) =>
@@ -125,7 +125,7 @@ t.test('saving a contact keeps changes by others since the page was opened', asy
   await editor.post(`${path}/delete`)
 })
 
-t.test('a rejected contact form keeps the input and changes by others', async (t) => {
+t.test("a rejected contact form keeps input and others' changes", async (t) => {
   const key = team.key
   const email = 'redrawn@example.org'
   const properties = { plan: 'free', city: 'Graz' }
@@ -175,7 +175,7 @@ t.test('shows errors at the form and keeps the input', async (t) => {
   t.equal((await person.post(`/teams/${full.id}/contacts`, { email: 'a@example.org' })).status, 402)
 })
 
-t.test('a rejected form is open, with the error at its field', async (t) => {
+t.test('a rejected form shows the error at its field', async (t) => {
   const refused = {
     topics: { name: '' },
     keys: { name: '', scopes: 'contacts:read' },
@@ -203,7 +203,7 @@ t.test('errors are alerts, and other notices have the role status', async (t) =>
   t.notMatch(html, 'role="alert"')
 })
 
-t.test('the invitation describes each role, and the removal button names its effect', async (t) => {
+t.test('describes each role, and the effect of a removal', async (t) => {
   const roles = [
     /Viewer: sees .*can’t change anything/,
     /Editor: also changes .*broadcasts/,
@@ -224,7 +224,7 @@ t.test('the delete button of a contact names its object', async (t) => {
   )
 })
 
-t.test('finds contacts by part of an address or property, and shows properties', async (t) => {
+t.test('finds contacts by part of an address or property', async (t) => {
   const other = await makeTeam(service, { domain: 'found.test' })
   const reader = await signedIn(service, { team: other.id, role: 'viewer' })
   const list = (query = '') => reader.get(`/teams/${other.id}/contacts${query}`)
@@ -298,7 +298,7 @@ t.test('renames and deletes a topic', async (t) => {
   shows(t, await after(editor, await editor.post(`/${page}/delete`)), 'The topic was deleted.')
 })
 
-t.test('adds a domain, compares its records with DNS and verifies it', async (t) => {
+t.test('adds a domain, compares its records and verifies it', async (t) => {
   const added = await after(owner, await owner.post(at('domains'), { name: 'Mail.Example.net' }))
   shows(t, added, /mail\.example\.net was added.*DKIM.*missing/)
   const record = /v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(added.html))?.[0] ?? ''

@@ -35,7 +35,7 @@ t.test('a question has its own URL and a link back', async (t) => {
   t.match(gone.html, `href="/dashboard${at('topics')}">Go back</a>`)
 })
 
-t.test('the URL of a question only works for its session and path', async (t) => {
+t.test("a question's URL only works for its session and path", async (t) => {
   await owner.post(at('people'), { email: 'role@example.com', role: 'viewer' })
   const [member = ''] =
     new RegExp(`${at('people')}/[0-9a-f-]{36}(?=">role@)`).exec((await owner.get(at('people'))).html) ?? []
@@ -55,7 +55,7 @@ t.test('the URL of a question only works for its session and path', async (t) =>
     t.equal((await person.get(path)).status, 303, 'leads back to the page of the form')
 })
 
-t.test('a long form is confirmed in the response to its POST', async (t) => {
+t.test('confirms a long form in the response to its POST', async (t) => {
   const path = '/operator/plans'
   const form = formTo((await operator.get(path)).html, path)
   const [catalog = ''] = form.catalog ?? []
@@ -68,7 +68,7 @@ t.test('a long form is confirmed in the response to its POST', async (t) => {
 
 const browser = await launchBrowser(t, 'questions in a browser')
 if (browser)
-  t.test('Back after a confirmed action shows the question, and no error', async (t) => {
+  t.test('Back after a confirmed action shows the question again', async (t) => {
     const { page } = await signInWith(browser, service, { t, team: team.id })
     const home = `${service.base}/dashboard`
     const failed: string[] = []

@@ -10,7 +10,7 @@ const page = async () => {
   return viewer.get(`/teams/${team.id}/integration/log`)
 }
 
-t.test('shows the last 20 rejected calls with the response, not the request', async (t) => {
+t.test('shows the responses of the last 20 rejected calls', async (t) => {
   const body = anEmail({ from: 'hello@nowhere.test', html: 'private words' })
   const refused = await call('POST', '/v1/emails', { key: team.key, body })
   t.equal(refused.status, 422)
@@ -27,7 +27,7 @@ t.test('shows the last 20 rejected calls with the response, not the request', as
   t.match(html, '/v1/contacts/:email')
 })
 
-t.test('a row shows the message and the end of the request ID', async (t) => {
+t.test("a row shows the message and the request ID's end", async (t) => {
   const name = 'a-name-that-is-longer-than-any-line-of-a-list-would-show-it.example'
   const body = anEmail({ from: `hello@${name}` })
   const refused = await call('POST', '/v1/emails', { key: team.key, body })
@@ -53,7 +53,7 @@ t.test('a team only sees calls with its own keys', async (t) => {
   shows(t, await stranger.get(`/teams/${other.id}/integration/log`), 'No rejected calls.')
 })
 
-t.test('a key has its own rejected calls, and the log names it', async (t) => {
+t.test("a key's page has its own rejected calls", async (t) => {
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const made = await owner.post(`/teams/${team.id}/keys`, { name: 'Web shop', scopes: ['contacts:read'] })
   const path = made.location ?? ''

@@ -61,7 +61,7 @@ const pageOf = async (owner: Visitor, people: string, email: string): Promise<st
     (await owner.get(people)).html,
   )?.[1] ?? ''
 
-t.test("an invited session can't open teams that the user joins later", async (t) => {
+t.test("an invited session can't open teams joined later", async (t) => {
   const { owner, people } = await teamWithOwner()
   const bank = await makeTeam(service, { domain: 'bank.test' })
   const email = 'future.boss@bank.test'
@@ -74,7 +74,7 @@ t.test("an invited session can't open teams that the user joins later", async (t
   t.equal((await boss.get(`/teams/${bank.id}/emails`)).status, 200, 'the next sign-in has it')
 })
 
-t.test("links from an owner can't open other teams of the user", async (t) => {
+t.test("an owner's links can't open other teams of the user", async (t) => {
   const { owner, people } = await teamWithOwner()
   const bank = await makeTeam(service, { domain: 'bank2.test' })
   const email = 'boss@bank2.test'
@@ -89,7 +89,7 @@ t.test("links from an owner can't open other teams of the user", async (t) => {
   }
 })
 
-t.test('operator rights and a higher role apply from the next sign-in', async (t) => {
+t.test('operator rights and higher roles start at the next sign-in', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const email = 'ops@example.org'
   const thief = await enterBy(t, (await invite(owner, people, email, 'viewer')).html, email)
@@ -174,7 +174,7 @@ t.test("owners can't see if an invited user is known elsewhere", async (t) => {
   t.strictSame(await sees('x-operator'), stranger)
 })
 
-t.test('an invitation works once within 7 days, a sign-in link 15 minutes', async (t) => {
+t.test('invitations work once within 7 days, links within 15 minutes', async (t) => {
   // Links are created at the database's time.
   await stopClock(service.database, now)
   t.teardown(() => runClock(service.database))
@@ -221,7 +221,7 @@ t.test('removal from a team ends access at once', async (t) => {
   t.equal((await leaver.get(`/teams/${team.id}`)).status, 404)
 })
 
-t.test('a download stops when its reader is removed or signed out', async (t) => {
+t.test('a download stops when its reader loses access', async (t) => {
   const { team } = await teamWithOwner()
   const begun = now
   t.teardown(() => {

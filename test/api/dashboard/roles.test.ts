@@ -115,7 +115,7 @@ for (const page of PAGES) {
 
 const ASKING = PAGES.filter(({ asks }) => asks !== undefined)
 
-t.test('a question needs the access of its action, and has the full frame', async (t) => {
+t.test("a question has its action's access, and the full frame", async (t) => {
   t.ok(ASKING.length >= 35, `${ASKING.length} questions`)
   for (const page of ASKING) {
     const may = MAY[rightOf(page) ?? 'operator']

@@ -33,7 +33,7 @@ async function sendWhatsapp(): Promise<string> {
 const WORDS = '550 5.7.1 <vip.client@secret-bank.test>: Relay access denied; customer 4711'
 const SENDER = { key: 'smtp:relay.internal.test', ceiling: 10 }
 
-t.test("teams don't see the name and response of a paused sender", async (t) => {
+t.test("teams don't see a paused sender's name and response", async (t) => {
   const [held, message] = [await send(), await sendWhatsapp()]
   await ageEmailRows(service, sql.fragment`id = ${held}`, '10 minutes')
   await database.query(sql.unsafe`
@@ -92,7 +92,7 @@ t.test("a customer's tag with our internal name hides nothing", async (t) => {
   for (const tag of tags) t.match((await owner.get(`${home}/emails?tag=${tag}`)).html, new RegExp(again))
 })
 
-t.test('each look of an operator at another team’s parameters and exports leaves a line', async (t) => {
+t.test("audits an operator's looks at another team’s content and exports", async (t) => {
   const message = await sendWhatsapp()
   const traces = async () =>
     (await auditEntries(database, { team: team.id, limit: 50 })).flatMap(({ actor, action }) =>

@@ -40,7 +40,7 @@ t.test('an email that failed no longer waits', (t) => {
   t.end()
 })
 
-t.test('the code of a response is not taken from an IP address', (t) => {
+t.test('an IP address is not the code of a response', (t) => {
   t.equal(meaningIn('host mx.example.com[5.2.2.7] said: 550 5.1.1 rejected'), 'the mailbox does not exist')
   t.equal(meaningIn('host mx.example.com[5.2.2.7] said: 550 rejected'), '')
   t.equal(meaningIn('550-5.2.2 Over quota'), 'the mailbox is full')

@@ -64,7 +64,7 @@ t.test('actions with a session token are audited as its user', async (t) => {
   ])
 })
 
-t.test("tokens of owners and editors can send, those of viewers can't", async (t) => {
+t.test("owners' and editors' tokens can send, viewers' can't", async (t) => {
   const team = await makeTeam(service)
   const { id: template_id } = await makeTemplate(service, team.id)
   await call('POST', '/v1/contacts', { key: team.key, body: { email: 'ana@example.org' } })

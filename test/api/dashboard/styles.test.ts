@@ -5,7 +5,7 @@ import t from '../../support/tap.ts'
 const DRAWN = new URL('../../../api/dashboard/components/', import.meta.url)
 const read = (path: string): string => readFileSync(new URL(path, DRAWN), 'utf8')
 
-t.test('no CSS rule matches both a section and an element by class', async (t) => {
+t.test('no CSS rule matches sections and elements by class', async (t) => {
   const model = read('section.ts')
   const kinds = new Set([...model.matchAll(/kind: '(\w+)'/g)].map(([, kind = '']) => kind))
   t.ok(kinds.size > 15, `${kinds.size} kinds`)

@@ -14,7 +14,7 @@ const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const at = (path: string): string => `/teams/${team.id}/${path}`
 const lastDeed = async () => (await auditEntries(database, { team: team.id, limit: 1 }))[0]
 
-t.test('shows the cause of a suppression, and lifts it with a reason', async (t) => {
+t.test('shows the cause of a suppression, and lifts it', async (t) => {
   await editor.post(at('contacts'), { email: 'gone@example.org' })
   const { body } = await call('POST', '/v1/emails', {
     key: team.key,

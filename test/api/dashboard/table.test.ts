@@ -43,7 +43,7 @@ t.test('the main column names buttons and grows', async (t) => {
   ])
 })
 
-t.test('columns that wrap don’t grow, and others grow if they are named', async (t) => {
+t.test('wrapping columns don’t grow, and others do if named', async (t) => {
   const look = (roles: Parameters<typeof layoutOf>[1]) =>
     layoutOf([LONG], roles)[0]?.cells.map(({ look }) => look)
   t.strictSame(look({ main: 'Name', wrap: ['Name'] }), ['self', '', 'main wrap self', 'self'])

@@ -168,7 +168,7 @@ t.test('previews unsaved text without storing it', async (t) => {
   t.notMatch((await viewer.get(path)).html, 'formaction')
 })
 
-t.test('rejects a stale save of a draft and keeps the input', async (t) => {
+t.test('rejects a stale save of a draft, keeping the input', async (t) => {
   const path = await makeTemplate('Shared', '<p>one</p>')
   const seen = hiddenIn(await editor.get(path), 'seen')
   await draft(owner, path, '<p>two</p>')
@@ -379,7 +379,7 @@ t.test("reading a template doesn't wait for a change", async (t) => {
   })
 })
 
-t.test("shows the stats of a template's emails of the last 30 days", async (t) => {
+t.test("shows the stats of a template's last 30 days", async (t) => {
   const path = await makeTemplate('Counted', '<p>Hi</p>')
   shows(
     t,
@@ -412,7 +412,7 @@ t.test("shows the stats of a template's emails of the last 30 days", async (t) =
   t.notMatch(page.html, 'are counted.</p>', 'all of them are counted')
 })
 
-t.test('only counts the newest emails of a busy template, with a notice', async (t) => {
+t.test('counts the newest emails of a busy template, with notice', async (t) => {
   const path = await makeTemplate('Busy', '<p>Hi</p>')
   const now = Date.now().toString(16).padStart(12, '0')
   await insertEmailRows(
@@ -433,7 +433,7 @@ t.test('only counts the newest emails of a busy template, with a notice', async 
   )
 })
 
-t.test('the page of an email links to its template until that is deleted', async (t) => {
+t.test("an email's page links to its template until its deletion", async (t) => {
   const path = await makeTemplate('Autumn letter', '<p>Hi</p>')
   const body = anEmail({ html: undefined, template_id: idOf(path) })
   const { body: email } = await call('POST', '/v1/emails', { key: team.key, body })

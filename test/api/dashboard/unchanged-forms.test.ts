@@ -153,7 +153,7 @@ t.test('a draft keeps a deleted topic until another is chosen', async (t) => {
   t.match(body, { name: 'Renamed', exclude_topic_ids: [gone] })
 })
 
-t.test('rejects a stale save of a broadcast and keeps the input', async (t) => {
+t.test('rejects a stale save of a broadcast, keeping the input', async (t) => {
   const id = await create({ name: 'Two editors' })
   const page = at('broadcasts', id)
   const form = async () => formTo((await owner.get(`${page}/edit`)).html, `${page}/edit`)
@@ -222,7 +222,7 @@ t.test("concurrent confirmations rotate a webhook's secret only once", async (t)
   t.equal((await owner.press(page, `${page}/rotate`)).status, 303)
 })
 
-t.test("a stale form doesn't undo another owner's changes to a webhook", async (t) => {
+t.test("a stale webhook form doesn't undo another owner's changes", async (t) => {
   const page = at('webhooks', endpoint.id)
   // The most that a form can show.
   t.equal((await owner.press(page, `${page}/set`, { types: [...EVERY_TYPE] })).status, 303)

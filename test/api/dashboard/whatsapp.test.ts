@@ -47,7 +47,7 @@ t.test('finds messages by number, ID, status and template', async (t) => {
   t.equal((await viewer.get(`${path}?q=%2B15555550101&recipient=%2B15555550102`)).status, 400)
 })
 
-t.test('a message shows its parameters as text, its timeline and why it waits', async (t) => {
+t.test('a message shows its parameters, timeline and reason to wait', async (t) => {
   const page = await viewer.get(`${path}/${first?.id}`)
   shows(t, page, /order_ready \(en_US\)/)
   shows(t, page, /Accepted by the API/)
@@ -83,7 +83,7 @@ t.test('requeues a rejected message only by force, and audits that', async (t) =
   t.match(entry, { ...expected, detail: 'it had been rejected' })
 })
 
-t.test('shows templates with their state, slots and JSON, and adds one', async (t) => {
+t.test('shows templates with state, slots and JSON', async (t) => {
   const list = `/teams/${team.id}/whatsapp-templates`
   shows(t, await viewer.get(list), /order_ready en_US approved/)
   const shown = await viewer.get(`${list}/${template.id}`)

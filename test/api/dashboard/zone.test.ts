@@ -75,7 +75,7 @@ t.test('reschedules an email in the time zone of the form', async (t) => {
   t.strictSame(form.scheduled_at, ['2027-03-28T03:30'], 'what is stored is shown in the zone')
 })
 
-t.test('an unchanged time is kept to the second, also a repeated one', async (t) => {
+t.test('keeps an unchanged time to the second, also if repeated', async (t) => {
   await stopClock(service.database, new Date('2027-10-30T10:00:00Z'))
   for (const scheduled_at of [
     '2027-10-30T12:00:30.250Z',
@@ -95,7 +95,7 @@ t.test('an unchanged time is kept to the second, also a repeated one', async (t)
   await stopClock(service.database, NOW)
 })
 
-t.test('the confirmation of a skipped local time shows the actual time', async (t) => {
+t.test('confirms a skipped local time with the actual time', async (t) => {
   const { create, contacts } = await broadcastingOf(service, team)
   await contacts(['zoned'])
   const page = `/teams/${team.id}/broadcasts/${await create()}`

@@ -53,7 +53,7 @@ const hmac = (timestamp: unknown, token = 't') => ({
 })
 const seconds = NOW.getTime() / 1_000
 
-t.test('Mailgun: verifies an HMAC over time and token, within a day', async (t) => {
+t.test('Mailgun: verifies an HMAC over time and token', async (t) => {
   const genuine = mailgunSignature(RELAY_SECRETS.mailgun, NOW)
   const upper = { ...genuine, signature: genuine.signature.toUpperCase() }
   for (const signature of [
@@ -97,7 +97,7 @@ t.test('Mailgun: verifies an HMAC over time and token, within a day', async (t) 
     t.strictSame((await proved('mailgun', { raw: Buffer.from(raw), headers: {} })).events, NOT_GENUINE, raw)
 })
 
-t.test('Mailgun: no digit of the token can move into the timestamp', async (t) => {
+t.test('Mailgun: no token digit can move into the timestamp', async (t) => {
   const old = hmac(String(seconds - (30 * DAY) / 1_000), `7${'a'.repeat(49)}`)
   const shifts = [1, -1].map((by) => {
     const [text, at] = [`${old.timestamp}${old.token}`, 10 + by]
@@ -138,7 +138,7 @@ t.test('SendGrid: verifies a signature over time and body', async (t) => {
   }
 })
 
-t.test('SendGrid: the key must be P-256 in base64 of its DER', async (t) => {
+t.test('SendGrid: the key must be P-256 in DER base64', async (t) => {
   t.ok(publicKeyOf(RELAY_SECRETS.sendgrid))
   const other = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey
   const { publicKey: edwards } = generateKeyPairSync('ed25519')

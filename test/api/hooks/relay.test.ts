@@ -120,7 +120,7 @@ const begin = async (t: Parameters<typeof startService>[0], relay: Relay): Promi
 }
 
 for (const relay of RELAYS)
-  t.test(`${relay}: a valid post stores each event once, a forged one nothing`, async (t) => {
+  t.test(`${relay}: valid posts store each event once, forged ones nothing`, async (t) => {
     const service = await begin(t, relay)
     for (const [what, forged] of Object.entries(FORGED[relay](first(relay))))
       t.equal(
@@ -143,7 +143,7 @@ for (const relay of RELAYS)
     t.equal((await jobsIn(service, 'ingest-report')).length, events.length)
   })
 
-t.test('mailgun: a token is valid for one body, in all processes', async (t) => {
+t.test('mailgun: a token is valid for one body everywhere', async (t) => {
   const service = await begin(t, 'mailgun')
   const other = await startService(t, { url: service.url })
   listenTo(other, 'mailgun')
@@ -164,7 +164,7 @@ t.test('mailgun: a token is valid for one body, in all processes', async (t) => 
   t.equal(await deliver(other, postOf('mailgun', [another])), 200, 'a token of its own')
 })
 
-t.test('mailgun: only one of several concurrent bodies with one token is stored', async (t) => {
+t.test('mailgun: stores one of several concurrent bodies with a token', async (t) => {
   const service = await begin(t, 'mailgun')
   const other = await startService(t, { url: service.url })
   listenTo(other, 'mailgun')
@@ -200,7 +200,7 @@ t.test('without a relay every post is rejected', async (t) => {
   t.strictSame(await storedReports(service), [])
 })
 
-t.test('deep, large and odd posts are handled, and ten thousand events stored', async (t) => {
+t.test('handles deep, large and odd posts and ten thousand events', async (t) => {
   const service = await begin(t, 'sendgrid')
   const nested = (levels: number) => `[${'['.repeat(levels)}${']'.repeat(levels)}]`
   const deep = nested(200_000)

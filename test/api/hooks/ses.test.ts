@@ -62,7 +62,7 @@ t.test('a signed notification is stored unchanged, with its job, once', async (t
   t.equal((await jobs()).length, 1)
 })
 
-t.test('accepts both signature versions, with or without subject, as text or JSON', async (t) => {
+t.test('accepts both signature versions, any subject, text or JSON', async (t) => {
   const { sns, post, stored } = await begin(t)
   for (const SignatureVersion of ['1', '2']) {
     for (const type of ['text/plain; charset=UTF-8', 'application/json']) {
@@ -149,7 +149,7 @@ const CERTIFICATES = [
   'not a url',
 ]
 
-t.test('a certificate outside SNS or the topic’s region is never fetched', async (t) => {
+t.test('never fetches a certificate outside SNS or the topic’s region', async (t) => {
   const { sns, post, stored } = await begin(t)
   for (const SigningCertURL of CERTIFICATES) {
     const answer = await post(signed(sns.certificate, aNotification({ SigningCertURL })))

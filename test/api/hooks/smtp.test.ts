@@ -20,7 +20,7 @@ const post = async ({ call }: Service, authorization: string | null, raw: Uint8A
     headers: { ...TYPE, ...(authorization === null ? {} : { Authorization: authorization }) },
   })
 
-t.test('a report is stored unchanged, with its job, before the response', async (t) => {
+t.test('stores a report unchanged with its job before the response', async (t) => {
   const service = await startService(t)
   const { status } = await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)
   t.equal(status, 200)

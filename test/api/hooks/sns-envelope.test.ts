@@ -121,7 +121,7 @@ t.test('a topic ARN has a partition, region, account and name', async (t) => {
 const CHINA = TOPIC.replace('aws:sns:eu-west-1', 'aws-cn:sns:cn-north-1')
 const PATH = '/SimpleNotificationService-0_a.pem'
 
-t.test('a certificate must be at SNS in the topic’s region and partition', async (t) => {
+t.test('a certificate must be at SNS in the topic’s region', async (t) => {
   const at = (SigningCertURL: string, TopicArn = TOPIC) =>
     certificateUrl({ ...aNotification({ SigningCertURL, TopicArn }) } as unknown as SnsEnvelope)?.href ?? null
   const [own, chinese] = [`https://${SNS_HOST}${PATH}`, `https://sns.cn-north-1.amazonaws.com.cn${PATH}`]

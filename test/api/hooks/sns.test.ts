@@ -50,7 +50,7 @@ t.test('listens only if a topic is configured', async (t) => {
   t.equal(createSns({ topics: [TOPIC] }).listens, true)
 })
 
-t.test('a certificate is valid from its first second to its last', async (t) => {
+t.test('a certificate is valid from first to last second', async (t) => {
   const second = Math.floor(NOW.getTime() / 1_000) * 1_000
   const [from, until] = [new Date(second - 60_000), new Date(second + 60_000)]
   const { take, requests } = await begin(t, makeCertificate([SNS_HOST], { begins: from, expires: until }))
@@ -66,7 +66,7 @@ t.test('a key that isn’t RSA is rejected', async (t) => {
   t.equal(await take(aNotification()), FOREIGN)
 })
 
-t.test('a certificate is fetched once, and cached with 19 newer ones', async (t) => {
+t.test('fetches a certificate once, and caches 20', async (t) => {
   const { take, requests } = await begin(t)
   t.strictSame(await Promise.all([take(at('/n0.pem')), take(at('/n0.pem'))]), ['taken', 'taken'])
   t.strictSame(requests, ['/n0.pem'])

@@ -202,7 +202,7 @@ t.test('a large body waits for capacity while small ones pass', async (t) => {
   t.equal((await large).status, 201)
 })
 
-t.test('a bulk call releases its capacity while it waits for its worker', async (t) => {
+t.test('a bulk call releases capacity while it waits for workers', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   // Otherwise the calls would wait for the start of the thread.
@@ -250,7 +250,7 @@ t.test('a large batch is validated like a small one', async (t) => {
   ])
 })
 
-t.test('a large call returns the same errors as a small one', async (t) => {
+t.test('large calls return the same errors as small ones', async (t) => {
   const bodies: [string, string, object | string][] = [
     ['/v1/emails/batch', 'batch_too_large', { emails: Array.from({ length: 101 }, () => ({})) }],
     ['/v1/contacts/bulk', 'batch_too_large', { contacts: Array.from({ length: 1001 }, () => ({})) }],
@@ -280,7 +280,7 @@ t.test('a large send is stored unchanged', async (t) => {
   t.equal(body.html, html)
 })
 
-t.test('a body with too many strings or values is rejected before parsing', (t) => {
+t.test('rejects a body with too many strings before parsing', (t) => {
   const shape = { read: () => 'parsed' } as unknown as BodyShape<unknown>
   const parsed = (unit: string, count: number, last: string) => () =>
     parseBody(shape, Buffer.from(`[${`${unit},`.repeat(count - 1)}${unit}${last}`))
@@ -310,7 +310,7 @@ t.test('a body with millions of values doesn’t block other requests', async (t
   t.ok(others > 30, `${others} answers meanwhile`)
 })
 
-t.test('a body that hangs or kills the thread only fails itself', async (t) => {
+t.test('a body that hangs the thread only fails itself', async (t) => {
   const parser = createParser(new URL('../../support/stuck-parser.ts', import.meta.url), { timeLimit: 5_000 })
   t.teardown(parser.close)
   const parse = (path: string) => parser.parse({ method: 'POST', path }, Buffer.from('{}'))
@@ -328,7 +328,7 @@ t.test('a body that hangs or kills the thread only fails itself', async (t) => {
   ])
 })
 
-t.test('items of a large batch are deserialized with pauses for other requests', async (t) => {
+t.test('deserializes a large batch with pauses for other requests', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   const variables = Object.fromEntries(Array.from({ length: 1_400 }, (_, index) => [`k${index}`, '']))

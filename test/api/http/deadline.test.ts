@@ -47,7 +47,7 @@ t.test('a body that arrives after the deadline is still handled', async (t) => {
   t.equal(Buffer.concat(await response.toArray()).toString(), '{"slow":10}')
 })
 
-t.test('a handler that hangs returns 503, with and without a body', async (t) => {
+t.test('a hanging handler returns 503, with and without a body', async (t) => {
   const hang = Promise.withResolvers<never>()
   for (const shape of [anyBody, null]) {
     const call = caller(await serve(t, () => hang.promise, shape))

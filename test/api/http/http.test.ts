@@ -142,7 +142,7 @@ t.test('an internal error only shows the request ID', async (t) => {
   t.notMatch(JSON.stringify(body), /secret detail/)
 })
 
-t.test('a list is serialized item by item, with pauses for other requests', async (t) => {
+t.test('serializes lists by item, with pauses for other requests', async (t) => {
   let [turns, counting] = [0, true]
   const seen: number[] = []
   const item = (at: number) => ({
@@ -237,7 +237,7 @@ t.test('a request without a route is logged without its path', async (t) => {
   t.notMatch(lines.join(''), 'someone@example.org')
 })
 
-t.test('the log of a request has caller and result, but no content', async (t) => {
+t.test("the log has a request's caller and result, no content", async (t) => {
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
   const logged = caller(await listen(t, createApp({ ...service.deps, log })))

@@ -53,7 +53,7 @@ t.test('recipients can have names, which are normalized like from', async (t) =>
   t.match(long, /^400 bad_request: to\[0\] must be an email address/)
 })
 
-t.test('a single recipient with a name is linked to its contact', async (t) => {
+t.test('links a single recipient with a name to its contact', async (t) => {
   const { body: contact } = await call('POST', '/v1/contacts', { key, body: { email: 'named@example.org' } })
   const { body } = await send(anEmail({ to: ['A Name <Named@example.org>'] }))
   t.equal(body.contact_id, contact.id)
@@ -106,7 +106,7 @@ t.test('an empty text is absent', async (t) => {
   t.equal(body.body_text, '')
 })
 
-t.test('an error about invalid JSON has V8’s message without the content', async (t) => {
+t.test("errors about invalid JSON don't quote the content", async (t) => {
   const rest = 'at position 3 (line 1 column 4)'
   for (const [raw, words] of [
     ['{\n  "from": "secret"\n  "to": []\n}', "Expected ',' or '}' after property value (line 3 column 3)"],
@@ -126,7 +126,7 @@ t.test('an error about invalid JSON has V8’s message without the content', asy
   }
 })
 
-t.test('an invalid string has the same error in small and large bodies', async (t) => {
+t.test('invalid strings cause the same error in any body size', async (t) => {
   const headers = { 'Content-Type': 'application/json' }
   const text = '<p>Dear customer, your order A-17 is on its way.</p>'
   for (const html of [`${text}\n${text}`, `${text}\\p`, text.repeat(1_000), `${text.repeat(2_000)}\n`]) {

@@ -67,7 +67,7 @@ t.test('GET /scale and HireFire’s path report the same latency', async (t) => 
   t.equal((await call('GET', '/hirefire/another-token-of-16/info')).status, 404)
 })
 
-t.test('a worker serves its health and is listed in queue status', async (t) => {
+t.test('a worker serves its health, and queue status lists it', async (t) => {
   const worker = await startProcess(t, 'workers/main.ts', {
     DATABASE_URL: service.url,
     HEALTH_PORT: '0',
@@ -117,7 +117,7 @@ t.test('GET /ready is 503 while the process drains', async (t) => {
   t.equal((await draining('GET', '/health')).status, 200)
 })
 
-t.test('the reason of a 503 is in the log and the metric', async (t) => {
+t.test('log and metric have the reason of a 503', async (t) => {
   const lines: { level: number; code?: string; reason?: string }[] = []
   const log = pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), {
     write: (line: string) => void lines.push(JSON.parse(line)),
@@ -141,7 +141,7 @@ t.test('the reason of a 503 is in the log and the metric', async (t) => {
   t.strictSame(counted(), ['code="bad_request"'], 'no other code has one')
 })
 
-t.test('a process notices when the database’s disk is full, and when not', async (t) => {
+t.test('notices when the database’s disk is full, and when not', async (t) => {
   const { database, log } = service.deps
   const full = Object.assign(new Error('could not write to file: No space left on device'), { code: '53100' })
   let fails = true

@@ -87,7 +87,7 @@ t.test('database: it can’t be reached', async (t) => {
   await own.hasReason(t, 'database', await own.call('GET', '/v1/plans'))
 })
 
-t.test('team_busy and busy: a call has waited ten seconds for its team', async (t) => {
+t.test('team_busy and busy: a call waited ten seconds', async (t) => {
   const [asking, sending] = [await makeTeam(service), await makeTeam(service)]
   // A batch that exceeds its lock timeout is repeated call by call.
   const slow = await startService(t, { url: service.url, lockTimeout: 3_500 })

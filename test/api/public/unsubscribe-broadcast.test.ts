@@ -58,7 +58,7 @@ async function mailed() {
   return { ...of, ...sent, key, press, contact, remove, make }
 }
 
-t.test('an unsubscribe applies to a contact created again before or after', async (t) => {
+t.test('an unsubscribe applies to a contact created again', async (t) => {
   for (const [raw, holds] of [
     [ONE_CLICK, { status: 'subscribed', subscribed_topic_ids: [] }],
     ['scope=everything', { status: 'unsubscribed' }],
@@ -84,7 +84,7 @@ t.test('an unsubscribe applies to a contact created again before or after', asyn
   }
 })
 
-t.test('topics chosen without a contact apply when it is created again', async (t) => {
+t.test('topics chosen without a contact apply to a later one', async (t) => {
   const holds = async (raw: (topic: string) => string) => {
     const { topic_id, press, remove, make } = await mailed()
     await remove()
@@ -138,7 +138,7 @@ t.test('an unsubscribe wins over a concurrent creation of the contact', async (t
   }
 })
 
-t.test('leaving topics by link causes one webhook and one audit entry', async (t) => {
+t.test('leaving topics causes one webhook and one audit entry', async (t) => {
   const { team, topic_id, press, contact, key } = await mailed()
   await database.query(sql.unsafe`
     insert into webhook_endpoints (team_id, id, url, name, types, secret, state, created_at)
@@ -165,7 +165,7 @@ t.test('leaving topics by link causes one webhook and one audit entry', async (t
   ])
 })
 
-t.test('the page only shows topics that the contact gets or has left', async (t) => {
+t.test("the page only shows the contact's current and left topics", async (t) => {
   const { link, team, topic_id, press, contact, key } = await mailed()
   const others = await broadcastingOf(service, team)
   const boxes = async () =>

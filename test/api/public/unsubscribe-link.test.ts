@@ -39,7 +39,7 @@ const send = (
     }),
   })
 
-t.test('an email to one stored contact always has its own link', async (t) => {
+t.test('emails to one stored contact have their own link', async (t) => {
   const { id, slots } = await save()
   t.same(slots, ['unsubscribe_url', 'word'])
   for (const variables of [{ word: 'Stop' }, { word: 'Stop', unsubscribe_url: 'https://else.test/' }]) {
@@ -75,7 +75,7 @@ t.test('other emails need unsubscribe_url in their variables', async (t) => {
   t.match(await send(nowhere, team, id), { status: 400 }, 'nobody knows where recipients reach us')
 })
 
-t.test('a template can add List-Unsubscribe headers unless the client sets them', async (t) => {
+t.test('templates can add List-Unsubscribe unless the client sets it', async (t) => {
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })
   const { id, slots } = await save(true, '<p>{{word}}</p>')

@@ -115,7 +115,7 @@ t.test('unknown tokens are 404', async (t) => {
   t.equal((await call('PUT', `/u/${token}`)).status, 405)
 })
 
-t.test('the link works without its contact, and after it is created again', async (t) => {
+t.test('the link works without its contact, or created again', async (t) => {
   const { email, link } = await mailed()
   await call('DELETE', `/v1/contacts/${email}`, { key })
   t.equal((await call('GET', link)).status, 200)
@@ -125,7 +125,7 @@ t.test('the link works without its contact, and after it is created again', asyn
   t.equal((await show(email)).status, 'unsubscribed')
 })
 
-t.test('the link works without its email, also for a later contact', async (t) => {
+t.test('the link works without its email, for later contacts', async (t) => {
   const { email, sent, link } = await mailed()
   await deleteEmailRows(service, sql.fragment`id = ${sent.id}`)
   t.match(await call('POST', link), { status: 200, body: /is unsubscribed/ })

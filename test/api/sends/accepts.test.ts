@@ -117,7 +117,7 @@ const report = (text: string): Promise<Reply> => {
   })
 }
 
-t.test('concurrent reports share transactions, and a failing one only fails itself', async (t) => {
+t.test('concurrent reports share transactions, but not failures', async (t) => {
   await service.database.query(
     sql.unsafe`alter table reports add constraint unlucky check (strpos(encode(body, 'escape'), 'Unlucky') = 0)`,
   )

@@ -5,7 +5,7 @@ import { anEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
-t.test('contact list and show print a suppression, and lift removes it', async (t) => {
+t.test('contact list shows a suppression, and lift removes it', async (t) => {
   const { service, cli, team_id: team } = await world(t)
   await storeContact(service, team, 'Ana@example.org')
   await storeContact(service, team, 'bob@example.org')

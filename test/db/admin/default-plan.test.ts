@@ -19,7 +19,7 @@ t.test('new teams get DEFAULT_PLAN, and the free plan without it', async (t) => 
   t.match(await cli.json([...create, '--plan', 'enterprise']), { plan: 'enterprise' })
 })
 
-t.test('an unknown DEFAULT_PLAN stops the release, web processes and the CLI', async (t) => {
+t.test('an unknown DEFAULT_PLAN stops release, web and CLI', async (t) => {
   const { url } = await startService(t)
   t.match(await adminCli({ DATABASE_URL: url, DEFAULT_PLAN: 'gone' }).fault(['team', 'list']), UNKNOWN)
   const env = { ...bareEnvironment(), DATABASE_URL: url, DEFAULT_PLAN: 'gone', SECRET_KEY, PORT: '0' }

@@ -21,7 +21,7 @@ async function start(t: Test) {
 /** A value as zones publish it, in strings of at most 255 characters. */
 const inStrings = (value: string): string[] => value.match(/.{1,255}/gs) ?? []
 
-t.test('domain add prints the DNS records and encrypts the private key', async (t) => {
+t.test('domain add prints records and encrypts the key', async (t) => {
   const { url, cli, id } = await start(t)
   const domain = await cli.json(['domain', 'add', id, 'Mail.Bücher.Example'])
   t.match(domain, { name: 'mail.xn--bcher-kva.example', status: 'pending', verified_at: null })
@@ -56,7 +56,7 @@ t.test('domain add --verified skips the DNS lookup', async (t) => {
   })
 })
 
-t.test('domain add rejects invalid and existing domains, and a missing SECRET_KEY', async (t) => {
+t.test('domain add rejects invalid names, duplicates and no SECRET_KEY', async (t) => {
   const { cli, id } = await start(t)
   for (const name of ['localhost', 'a b.test', '127.0.0.1', 'https://a.test', 'a.test.'])
     t.match(await cli.fault(['domain', 'add', id, name]), /must be a domain name/, name)
@@ -124,7 +124,7 @@ t.test('domain verify verifies only when the published key is ours', async (t) =
   t.match(later, { status: 'verified', verified_at: verified.verified_at, records: [{ state: 'missing' }] })
 })
 
-t.test('domain rekey signs with the old key until the new record is found', async (t) => {
+t.test('domain rekey signs with the old key until verified', async (t) => {
   const { url, dns, cli, id } = await start(t)
   const { dns_records: before } = await cli.json(['domain', 'add', id, 'a.test', '--verified'])
   const database = await openPool(t, url, { size: 1 })
@@ -167,7 +167,7 @@ t.test('domain rekey signs with the old key until the new record is found', asyn
   t.match(await cli.fault(['domain', 'rekey', id, 'b.test']), 'No domain b.test')
 })
 
-t.test("domain verify fails if DNS doesn't respond or the domain is unknown", async (t) => {
+t.test('domain verify fails without DNS or for unknown domains', async (t) => {
   const { dns, cli, id } = await start(t)
   await cli.json(['domain', 'add', id, 'a.test'])
   dns.failing = true

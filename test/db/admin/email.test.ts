@@ -44,7 +44,7 @@ async function start(t: Test) {
   return { ...store, cli: adminCli({ DATABASE_URL: store.url }), id, take, event }
 }
 
-t.test('email show prints fields in API order, events and waiting state', async (t) => {
+t.test('email show prints ordered fields, events and waiting state', async (t) => {
   const { cli, id, email, event, database } = await start(t)
   const headers = { 'X-B': '1', 'X-A': '2' }
   const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })
@@ -86,7 +86,7 @@ t.test('email show prints fields in API order, events and waiting state', async 
   t.equal(waiting.last_response, '451 later')
 })
 
-t.test('email show prints the unsubscribe token of an email to a contact', async (t) => {
+t.test("email show prints the contact's unsubscribe token", async (t) => {
   const { cli, id, email, database } = await start(t)
   const contact = await database.oneFirst(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
@@ -116,7 +116,7 @@ t.test('email show prints no waiting state for an accepted email', async (t) => 
   t.notOk('waiting' in shown)
 })
 
-t.test('email list prints a team’s emails, newest first, without their bodies', async (t) => {
+t.test('email list prints newest emails first, without bodies', async (t) => {
   const { cli, id, email, team, take } = await start(t)
   const first = await email(id)
   const second = await email(id, new Date(), { subject: 'Second' })
@@ -203,7 +203,7 @@ t.test('email requeue skips an email that the provider accepted', async (t) => {
   t.match(await cli.json(['email', 'show', id, row.id]), { requeued_at: null, events: EMPTY })
 })
 
-t.test('email delete deletes the email and its events, and refunds the quota', async (t) => {
+t.test('email delete deletes events, and refunds the quota', async (t) => {
   const { cli, id, email, event } = await start(t)
   const [row, other] = [await email(id), await email(id)]
   await event(row.id, 'deferred', '451', '2026-01-01T00:00:00Z')
@@ -225,7 +225,7 @@ t.test("email delete of an earlier period's email refunds nothing", async (t) =>
   t.match(await cli.json(['team', 'show', id]), { used: { emails: 1 } })
 })
 
-t.test('email requeue accepts the filters of email find, and needs one', async (t) => {
+t.test('email requeue needs a filter of email find', async (t) => {
   const { cli, id, email, take } = await start(t)
   const { id: wanted } = await email(id, new Date(), { subject: 'Your invoice', tags: ['bill'] })
   await email(id, new Date(), { subject: 'Another', tags: ['bill'] })

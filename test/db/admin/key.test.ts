@@ -74,7 +74,7 @@ t.test('key revoke ends a key immediately', async (t) => {
   t.match(await cli.fault(['key', 'revoke', other.id, made.id]), /No key .* in this team./)
 })
 
-t.test('key rotate replaces a key, which works for 24 more hours', async (t) => {
+t.test('a key replaced by key rotate works another day', async (t) => {
   const { cli, id, create, principal } = await start(t)
   const team = id
   await cli.json(['domain', 'add', team, 'example.com'])
@@ -101,7 +101,7 @@ t.test('key rotate replaces a key, which works for 24 more hours', async (t) => 
   )
 })
 
-t.test('key rotate keeps a sooner end, and rejects keys that have ended', async (t) => {
+t.test('key rotate keeps sooner ends, and rejects ended keys', async (t) => {
   const { cli, id, create } = await start(t)
   const soon = new Date(Date.now() + 3_600_000).toISOString()
   const old = await cli.json([...create, 'emails:send', '--expires', soon])
@@ -142,7 +142,7 @@ t.test("key list shows the hour of each key's last use", async (t) => {
   t.match(await cli.json(['key', 'list', id]), [{ id: made.id, last_used_at: '2026-01-31T10:00:00.000Z' }])
 })
 
-t.test('session list shows users, and revoke ends one or all sessions', async (t) => {
+t.test('session list shows users, revoke ends one or all', async (t) => {
   const { cli, id, session } = await start(t)
   const create = async (...user: string[]) => await cli.json(['session', 'create', id, ...user])
   const bare = await create()
@@ -165,7 +165,7 @@ t.test('session list shows users, and revoke ends one or all sessions', async (t
   t.equal(await session(bob.token), null)
 })
 
-t.test("session revoke needs a selection, and only ends the team's own sessions", async (t) => {
+t.test("session revoke needs a selection of the team's sessions", async (t) => {
   const { cli, id } = await start(t)
   const revoke = async (...wish: string[]) => await cli.fault(['session', 'revoke', ...wish])
   const { id: session } = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])

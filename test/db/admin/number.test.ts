@@ -74,7 +74,7 @@ t.test("number add stores Meta's data about the number", async (t) => {
   t.match(await cli.json(['number', 'show', 'acme']), { ...SHOWN, hook: null, verify_token: null })
 })
 
-t.test('stores nothing unless the token can access the number and its account', async (t) => {
+t.test('stores nothing unless the token can access the number', async (t) => {
   const { cli, adding, refused } = await begin(t)
   await refused(adding, 'another-token')
   await refused(adding, 'a token')
@@ -86,7 +86,7 @@ t.test('stores nothing unless the token can access the number and its account', 
   t.strictSame(await cli.json(['number', 'list']), [])
 })
 
-t.test("names and phone number IDs are unique, including the default number's", async (t) => {
+t.test('names and phone number IDs are unique', async (t) => {
   const { cli, add, adding, refused } = await begin(t)
   await makeDefaultNumber(service, { phone_number_id: '901', account_id: null })
   await refused(adding)
@@ -97,7 +97,7 @@ t.test("names and phone number IDs are unique, including the default number's", 
   t.equal((await cli.json(['number', 'list'])).length, 1, 'without the default number')
 })
 
-t.test('number check prints missing settings, and subscribes the app if requested', async (t) => {
+t.test('number check prints missing settings, and subscribes on request', async (t) => {
   const { cli, add, given } = await begin(t)
   await add()
   t.match(await cli.json(['number', 'check', 'acme']), { subscribed: false, missing: [/subscribe/] })
@@ -113,7 +113,7 @@ t.test('number check prints missing settings, and subscribes the app if requeste
   t.match(await cli.json(['number', 'check', 'acme']), { missing: EMPTY })
 })
 
-t.test('a number with an app secret has a hook and a verify token', async (t) => {
+t.test('a number with an app secret has a hook', async (t) => {
   const { cli, add } = await begin(t)
   const file = join(t.testdir(), 'secret')
   await writeFile(file, 'app secret\n')
@@ -126,7 +126,7 @@ t.test('a number with an app secret has a hook and a verify token', async (t) =>
   })
 })
 
-t.test('team number changes the number, and waiting messages keep the old one', async (t) => {
+t.test('team number keeps the number of waiting messages', async (t) => {
   const { cli, add } = await begin(t)
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
   await add()
@@ -157,7 +157,7 @@ t.test('team number changes the number, and waiting messages keep the old one', 
   t.strictSame(await cli.json(['number', 'remove', 'acme']), { name: 'acme', removed: true })
 })
 
-t.test("rejects a change of a team's number while an old web process runs", async (t) => {
+t.test('rejects changing a number while old web processes run', async (t) => {
   const { cli, add } = await begin(t)
   await add()
   const team = await makeTeam(service)
@@ -231,7 +231,7 @@ t.test("syncs a team's templates with its own account", async (t) => {
   )
 })
 
-t.test('a send that waited for a change of the number uses the new one', async (t) => {
+t.test('a send after a change uses the new number', async (t) => {
   const { cli, add } = await begin(t)
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
   await add()

@@ -92,7 +92,7 @@ t.test("plan load names each value outside the columns' range", async (t) => {
   t.match(await cli.json(['team', 'show', id]), { limits: { emails: 2_147_483_647 } })
 })
 
-t.test('plan load accepts a plan with only key, kind and names', async (t) => {
+t.test('plan load only requires key, kind and names', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const words = { en: 'words', fr: 'mots' }

@@ -28,7 +28,7 @@ async function start(t: Test, name: string) {
   return { dns, cli, id: id as string, domain, verified, dmarc, publish, answersMail }
 }
 
-t.test('suggests a DMARC policy with a report address to a domain without one', async (t) => {
+t.test('suggests a DMARC policy with reports if none exists', async (t) => {
   const { dmarc } = await start(t, 'news.corp.example')
   t.match(await dmarc(), {
     ...{ type: 'TXT', name: '_dmarc.news.corp.example', state: 'missing', required: false },
@@ -100,7 +100,7 @@ t.test('a domain’s own return path is an optional CNAME record', async (t) => 
   t.equal(await state(), 'found')
 })
 
-t.test('domain return-path on needs the CNAME, and MX and SPF of RETURN_PATH_DOMAIN', async (t) => {
+t.test('domain return-path on needs the CNAME, MX and SPF', async (t) => {
   const { dns, cli, id, answersMail } = await start(t, 'corp.example')
   const turn = async (word: string) => cli.run(['domain', 'return-path', id, 'corp.example', word])
   const code = async () => (await turn('on')).code

@@ -123,7 +123,7 @@ for (const { channel, path, quota } of CHANNELS) {
     t.match(await cli.fault([noun, 'cancel', team.id, id]), /no longer/)
   })
 
-  t.test(`${noun} requeue of an expired message needs --force, which removes the expiry`, async (t) => {
+  t.test(`${noun} requeue --force removes the expiry of expired messages`, async (t) => {
     const id = await send({ expires_in: 60 })
     await shiftClock(database, 61)
     t.match(await cli.fault([noun, 'requeue', team.id, id]), /has expired.*--force/)
@@ -159,7 +159,7 @@ for (const { channel, path, quota } of CHANNELS) {
     t.strictSame(await jobStates(service, scheduled), [])
   })
 
-  t.test(`${noun}: a rejected and expired message needs a requeue by ID`, async (t) => {
+  t.test(`${noun}: rejected and expired messages are requeued by ID`, async (t) => {
     const [late, lasting] = [await send({ expires_in: 60 }), await send({})]
     const status = noun === 'email' ? 'bounced' : 'failed'
     await database.query(sql.unsafe`
@@ -173,7 +173,7 @@ for (const { channel, path, quota } of CHANNELS) {
   })
 }
 
-t.test('a scheduled email of a suspended team waits after its time', async (t) => {
+t.test('scheduled emails of suspended teams wait after their time', async (t) => {
   const team = await makeTeam(service)
   const { body } = await call('POST', '/v1/emails', {
     key: team.key,

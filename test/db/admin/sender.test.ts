@@ -30,7 +30,7 @@ t.test('pauses grow to half a minute, and older failures change nothing', async 
   )
 })
 
-t.test('sender list shows pauses and events, and sender resume ends a pause', async (t) => {
+t.test('sender list shows pauses, and sender resume ends one', async (t) => {
   const [shown] = await cli.json(['sender', 'list'])
   t.match(shown, {
     key: 'smtp:relay.test',
@@ -45,7 +45,7 @@ t.test('sender list shows pauses and events, and sender resume ends a pause', as
   t.match(await cli.fault(['sender', 'resume', 'smtp:nobody.test']), /No sender smtp:nobody.test/)
 })
 
-t.test('an accepted message that started after the failure ends it, once', async (t) => {
+t.test('an accepted message started after the failure ends it once', async (t) => {
   t.teardown(() => runClock(database))
   await trouble(70)
   await stopClock(database, at(80))
@@ -89,7 +89,7 @@ t.test('a WhatsApp queue and its parts pause and resume together', async (t) => 
   t.strictSame(await paused(), [])
 })
 
-t.test('a requeue by filter runs in batches with one audit entry', async (t) => {
+t.test('requeue by filter runs in batches, audited once', async (t) => {
   const id = await store.team()
   const first = await store.email(id)
   const many = 1_201

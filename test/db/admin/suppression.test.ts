@@ -99,7 +99,7 @@ t.test('exits with code 1 without a suppression, a reason or a filter', async (t
   t.strictSame(codes, [1, 1, 1, 1])
 })
 
-t.test('broadcasts skip suppressed addresses, and made plus skipped is the audience', async (t) => {
+t.test('broadcasts skip suppressed addresses, and count them', async (t) => {
   const { service, cli, team } = await begin(t)
   const sink = await startSmtpSink(t)
   const casting = await broadcastingOf(service, team)
@@ -128,7 +128,7 @@ t.test('broadcasts skip suppressed addresses, and made plus skipped is the audie
   )
 })
 
-t.test('the hash of a complaint after a bounce still stops transactional email', async (t) => {
+t.test('a hashed complaint after a bounce stops transactional email', async (t) => {
   const { service, cli, team } = await begin(t)
   const add = (cause: string) =>
     cli.json(['suppression', 'add', team.id, 'both@example.org', '--cause', cause, '--reason', '550 5.1.1'])

@@ -20,7 +20,7 @@ async function start(t: Test) {
   return { ...store, cli, id: team, file, create: ['template', 'create', team, '--name', 'Welcome'] }
 }
 
-t.test('template create prints the variables of both parts, in order of appearance', async (t) => {
+t.test('template create prints all variables in order of appearance', async (t) => {
   const { cli, id, file, create } = await start(t)
   const html = await file('a.html', '<p>{{ name }} {{order.id}} {{name}}</p>')
   const text = await file('a.txt', '{{first-name}} {{name}} {{1}}')

@@ -213,7 +213,7 @@ t.test('whatsapp requeue accepts an ID, a filter and --force', async (t) => {
   )
 })
 
-t.test('contact export and erase cover messages to a number and its opt-out', async (t) => {
+t.test("contact export and erase cover a number's messages", async (t) => {
   const { id: owner, key } = await makeTeam(service)
   const { id: template } = await makeTemplate(service, owner, aTemplate({}, { category: 'MARKETING' }))
   const number = '+551187654321'

@@ -29,7 +29,7 @@ const columnsOf = async (table: string): Promise<readonly string[]> => {
 const missing = (wanted: readonly string[], there: readonly string[]) =>
   wanted.filter((column) => !there.includes(column))
 
-t.test('each limit has its column in plans and subscriptions, and its use in allowances', async (t) => {
+t.test('each limit has its columns in plans and allowances', async (t) => {
   const limits = QUOTAS.map(({ limit }) => limit)
   t.ok(limits.length > CHANNELS.length, 'a limit for each channel, and contacts')
   for (const table of ['plans', 'subscriptions']) t.strictSame(missing(limits, await columnsOf(table)), [])

@@ -8,7 +8,7 @@ import t from '../../support/tap.ts'
 
 for (const rungs of [EMAIL_LADDER, WHATSAPP_LADDER] as const) {
   const ladder = createLadder<string>(rungs)
-  t.test(`any order and repeats end in the same status: ${rungs.join(' < ')}`, (t) => {
+  t.test(`any order ends in the same status: ${rungs.join(' < ')}`, (t) => {
     const climb = (all: readonly string[]) => all.reduce(ladder.higher, rungs[0])
     assert(
       property(array(constantFrom(...rungs)), array(constantFrom(...rungs)), (some, more) => {
@@ -32,7 +32,7 @@ t.test("events raise an email's status, and bounces and complaints are rare", (t
   t.end()
 })
 
-t.test('events that link two emails name the other one and the actor', (t) => {
+t.test('linking events name the other email and the actor', (t) => {
   for (const kind of ['resent', 'copied', 'resent_from', 'copied_from'] as const)
     t.strictSame(linkIn({ kind, detail: 'the-id by ana@example.com' }), {
       ...{ kind, id: 'the-id', by: 'ana@example.com' },

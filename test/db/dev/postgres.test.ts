@@ -75,7 +75,7 @@ async function killHard(owner: { kill(signal: 'SIGKILL'): boolean } & NodeJS.Eve
 const postmaster = async (home: string) =>
   Number.parseInt(await readFile(join(home, 'data/postmaster.pid'), 'utf8'), 10)
 
-t.test('creates a UTF-8 and UTC server on loopback with a password', async (t) => {
+t.test('creates a UTF-8 server on loopback with a password', async (t) => {
   const directory = await scratch(t)
   t.equal(await runningPostgres(directory), null, 'nothing runs before')
   const { url, stop } = await start(t, directory)
@@ -105,7 +105,7 @@ t.test('creates a UTF-8 and UTC server on loopback with a password', async (t) =
   await runProgram('cp', ['-a', directory, seed])
 })
 
-t.test('a restart keeps the data, and fsync is on by default', async (t) => {
+t.test('a restart keeps the data, with fsync by default', async (t) => {
   const directory = await made(t)
   const first = await start(t, directory)
   t.strictSame(await rows(first.url, 'show fsync'), [{ fsync: 'off' }])
@@ -175,7 +175,7 @@ t.test('servers of different directories run at the same time', async (t) => {
   await t.rejects(start(t, await made(t), { port }), { message: `port ${port} is in use` })
 })
 
-t.test("root uses another directory if PostgreSQL can't enter the given one", async (t) => {
+t.test("root uses another directory if PostgreSQL can't enter it", async (t) => {
   const directory = await scratch(t)
   const elsewhere = join(directory, '..', 'elsewhere')
   const closed = join(directory, '..', 'closed')

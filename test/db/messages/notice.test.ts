@@ -28,7 +28,7 @@ const mails = () =>
   service.database.any(sql.type(storedRow)`
     select team_id, to_emails, subject, html, body_text from emails order by to_emails::text`)
 
-t.test('owners get one email about a webhook that was disabled automatically', async (t) => {
+t.test('owners get one email about an automatically disabled webhook', async (t) => {
   const operators = await makeTeam(service)
   const sink = await startSmtpSink(t)
   const notices = { from: 'Heliograph <login@example.com>', operator: null, site: SITE }
@@ -66,7 +66,7 @@ t.test('owners get one email about a webhook that was disabled automatically', a
   shows(t, await owner.get(`/teams/${team.id}`), /The webhook 127\.0\.0\.1 was disabled.*it returned 410/)
 })
 
-t.test('notifies owners of a failing webhook, but not of a manual disable', async (t) => {
+t.test('notifies owners of failing webhooks, not of disabled ones', async (t) => {
   await startWorker(t, service, { notices: { from: 'login@example.com', operator: null, site: null } })
   const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
   const before = (await mails()).length

@@ -93,7 +93,7 @@ t.test('?host= names a host or the directory of a socket', async (t) => {
   t.match(readDatabaseUrl('postgres://u:p%40%3A%2F%23%3Fé@h/db').hosts, [{ password: 'p@:/#?é', host: 'h' }])
 })
 
-t.test('an error explains the problem without a part of the URL', async (t) => {
+t.test('errors explain the problem without parts of the URL', async (t) => {
   const faults: [url: string, words: RegExp][] = [
     ['banana', /^must be a postgres:\/\/ URL/],
     ['mysql://u:hunter2@h/db', /^must be a postgres:\/\/ URL/],

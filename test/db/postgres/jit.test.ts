@@ -69,7 +69,7 @@ async function started(url: string) {
 
 const OWNERS = 'alter role owner in database messages set jit = off'
 
-t.test('the release turns JIT off for its role in its database', { skip: missing ?? false }, async (t) => {
+t.test('the release turns JIT off for its role', { skip: missing ?? false }, async (t) => {
   const { owner, other } = await ownedDatabase(t)
   t.equal(await jitOf(owner), 'on')
   t.match(await migrated(owner), [new RegExp(OWNERS)])

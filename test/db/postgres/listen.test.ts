@@ -5,7 +5,7 @@ import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-t.test('closes the connection of a failed LISTEN before opening the next', async (t) => {
+t.test("closes a failed LISTEN's connection before the next", async (t) => {
   const proxy = await startDatabaseProxy(t, (await testDatabase(t)).url)
   const heard = () => t.fail('nothing can be heard')
   const listener = listen(proxy.url, 'no identifier', { onPayload: heard, onReconnect: heard })

@@ -75,7 +75,7 @@ t.test('work waits for its own connections behind a full pooler', { skip }, asyn
   t.strictSame(found, [1, 1, 1, 1])
 })
 
-t.test('three migrations at once through a transaction pool run each file once', { skip }, async (t) => {
+t.test('three migrations through a pool run each file once', { skip }, async (t) => {
   const { url } = await emptyDatabase(t)
   const pooled = await startPgbouncer(t, url, 'transaction')
   const lines: string[] = []

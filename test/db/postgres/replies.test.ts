@@ -60,7 +60,7 @@ t.test('a notification brings the reply immediately to its waiter', async (t) =>
   t.equal(await late, null)
 })
 
-t.test('receives a reply that arrives while the request is being sent', async (t) => {
+t.test('receives a reply that arrives during the request', async (t) => {
   const replies = createReplies(url, { poll: 60_000 })
   t.teardown(() => replies.close())
   await until('it listens', async () => (await listeners()) === 1)

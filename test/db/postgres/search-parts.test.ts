@@ -13,7 +13,7 @@ t.test('quick parts double until the longest', (t) => {
   t.end()
 })
 
-t.test('a part that takes most of the time is not followed by a longer one', async (t) => {
+t.test('a slow part is not followed by a longer one', async (t) => {
   const lengths: number[] = []
   for (const length of partLengths({ first: 10 }, 60)) {
     lengths.push(length)
@@ -22,7 +22,7 @@ t.test('a part that takes most of the time is not followed by a longer one', asy
   t.strictSame(new Set(lengths), new Set([10]))
 })
 
-t.test('parts become shorter if they take longer than the target', async (t) => {
+t.test('parts become shorter if they exceed the target time', async (t) => {
   const lengths = partLengths({ first: 1_000 }, Number.POSITIVE_INFINITY)
   lengths.next()
   await sleep(1_250)
@@ -42,7 +42,7 @@ const multiples = async ({ before = '101', limit, length }: SearchPart) => {
   return { rows, reached: read.length < length ? null : String(read.at(-1)) }
 }
 
-t.test('a search ends with a full page, at the end or when its time is over', async (t) => {
+t.test('a search ends with a full page, at its end or time limit', async (t) => {
   const search = (page: { before?: string; limit: number }, patience: number) =>
     searchParts({ ...page, first: 7, patience }, multiples)
   t.strictSame(await search({ limit: 3 }, Number.POSITIVE_INFINITY), { rows: [100, 90, 80], reached: null })

@@ -30,7 +30,7 @@ t.test("doesn't use the threads of getaddrinfo", async (t) => {
   }
 })
 
-t.test('sends one query per name, and delays the next after a timeout', async (t) => {
+t.test('queries a name once, and less often after timeouts', async (t) => {
   const { dns, names } = await begin(t, 300)
   const words = { name: 'Unanswered', message: 'no name server answered within 0.3 s' }
   const asked = ['x.slow.test', 'x.slow.test'].map((name) => names.addresses(name))
@@ -63,7 +63,7 @@ t.test('rejects an alias without an address with a reason', async (t) => {
   await t.rejects(names.addresses('alias.test'), { code: 'ENODATA', message: 'alias.test has no address' })
 })
 
-t.test('the zone of a name is the nearest parent with an SOA', async (t) => {
+t.test("a name's zone is the nearest parent with SOA", async (t) => {
   const { dns, names } = await begin(t, 500)
   for (const zone of ['example.co.test', 'test']) dns.zones.add(zone)
   t.equal(await names.zone('mail.example.co.test'), 'example.co.test')

@@ -19,7 +19,7 @@ t.test('links become text with their URL, or only the URL', async (t) => {
   t.equal(await ofHtml('<a href="mailto:a@shop.example">a@shop.example</a>'), 'a@shop.example')
 })
 
-t.test('each item of a list and each row of a table is one line', async (t) => {
+t.test('each list item and table row is one line', async (t) => {
   const { ofHtml } = begin(t)
   const html = `<ul><li>One</li><li>Two</li></ul>
     <table><tr><th>Item</th><th>Price</th></tr><tr><td>Tea</td><td>3 €</td></tr></table>`

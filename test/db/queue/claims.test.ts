@@ -139,7 +139,7 @@ t.test('a wake-up without an idle caller ends the next wait', async (t) => {
   await Promise.all(waits)
 })
 
-t.test('a wake-up ends one wait, and a claim that finds its limit the next', async (t) => {
+t.test('a wake-up ends one wait, a full claim another', async (t) => {
   let over = 0
   const waits = [1, 2].map(() =>
     claims.idle().then(() => {

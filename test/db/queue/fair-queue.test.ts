@@ -86,7 +86,7 @@ const storeJobs = (tx: Tx, from: number, count: number, due: string) =>
     select 'deliver-email', gen_random_uuid(), '{}', -n, now() + ${due}::interval, 'standard'
     from generate_series(${from}::int, ${from + count - 1}::int) n`)
 
-t.test('a process that saw an empty queue reads only the first job', async (t) => {
+t.test('a process after an empty queue reads one job', async (t) => {
   const { database } = await openStore(t)
   await database.transaction(async (tx) => {
     // Autovacuum would also find it empty, and PostgreSQL caches no plan before the sixth execution.
@@ -184,7 +184,7 @@ t.test('a deferred email neither jumps the queue nor starves', async (t) => {
   t.ok(ofOther >= 8 && ofOther <= 12, `${ofOther} of 20`)
 })
 
-t.test('another team waits behind three lanes at most', async (t) => {
+t.test('another team waits behind up to three lanes', async (t) => {
   const { store, team } = await begin(t)
   const [flood, other] = [await team(), await team()]
   await send(store, flood, 100)

@@ -50,7 +50,7 @@ const rowOf = ({ database }: Awaited<ReturnType<typeof begin>>, id: string) =>
 
 const columnRow = object({ table: string().defined(), name: string().defined(), type: string().defined() })
 
-t.test('its tables have the columns that our statements name, with their types', async (t) => {
+t.test("its tables have our statements' columns and types", async (t) => {
   const { database } = await begin(t)
   const there = await database.any(sql.type(columnRow)`
     select attrelid::regclass::text as table, attname as name, format_type(atttypid, atttypmod) as type
@@ -67,7 +67,7 @@ t.test('its tables have the columns that our statements name, with their types',
 
 const stateRow = object({ state: string().defined() })
 
-t.test('its states come in the order by which ours are compared', async (t) => {
+t.test('its states have the order that ours rely on', async (t) => {
   const { database } = await begin(t)
   const states = await database.anyFirst(sql.type(stateRow)`
     select unnest(enum_range(null::pgboss.job_state))::text as state`)

@@ -13,7 +13,7 @@ t.test('rule 1: at most 10 entries', async (t) => {
   t.match(headersFault(numbered(11)), { field: 'headers', problem: /10/ })
 })
 
-t.test('rule 2: names are valid header tokens of at most 126 characters', async (t) => {
+t.test('rule 2: names are tokens of at most 126 characters', async (t) => {
   for (const name of ['X', 'X-Foo', "a!#$%&'*+-.^_`|~9", 'x'.repeat(126)])
     t.equal(headersFault({ [name]: 'a' }), null)
   t.match(headersFault({ ['x'.repeat(127)]: 'a' }), { field: /^headers\[/, problem: /126/ })
@@ -81,7 +81,7 @@ t.test('__proto__, constructor and prototype are ordinary names', async (t) => {
   t.match(headersFault(JSON.parse('{"__proto__":"\\n"}')), { field: 'headers.__proto__' })
 })
 
-t.test('the error names the first header at fault, in printable characters', async (t) => {
+t.test('the error names the first wrong header, printable', async (t) => {
   t.match(headersFault({ 'X-Good': 'a', 'X-Bad': '', 'X-Worse': '' }), { field: 'headers.X-Bad' })
   t.match(headersFault({ 'X\r\nBcc': 'a' }), { field: 'headers["X\\r\\nBcc"]' })
   fc.assert(

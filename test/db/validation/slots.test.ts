@@ -134,7 +134,7 @@ t.test('missingSlots names variables without a value', async (t) => {
   t.strictSame(missingSlots(['__proto__'], JSON.parse('{"__proto__":"x"}')), [])
 })
 
-t.test('no value leaves an unescaped < > " or quote in html', async () => {
+t.test('html values leave no unescaped < > " or quote', async () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string(), (a, b) => {
       return !/[<>"']/.test(filled('{{a}}-{{b}}-{{a}}', { a, b }))

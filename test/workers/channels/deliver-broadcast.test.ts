@@ -24,7 +24,7 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
   return { service, team, sink, received }
 }
 
-t.test('a recipient without consent at send time is skipped with a reason', async (t) => {
+t.test('skips a recipient without consent, with a reason', async (t) => {
   const { service, team, sink, received } = await begin(t)
   const { database, call } = service
   const broadcast = await aBroadcast(service, team)
@@ -81,7 +81,7 @@ t.test("an email that may have arrived isn't resent", async (t) => {
   t.same([received(), await broadcast.figures()], [[], { made: 1, queued: 1 }])
 })
 
-t.test('a paused broadcast waits without attempts, a cancelled one is withdrawn', async (t) => {
+t.test('a paused broadcast waits, a cancelled one is deleted', async (t) => {
   const { service, team, sink, received } = await begin(t)
   const [paused, cancelled] = [await aBroadcast(service, team), await aBroadcast(service, team)]
   const [id = ''] = await paused.emails('waits@example.com')
@@ -152,7 +152,7 @@ t.test('a server that defers broadcasts doesn’t slow single emails', async (t)
   for (const { key } of await sendersOf(service)) t.match(key, /:bulk$/)
 })
 
-t.test('a broadcast is paused over 5 % bounces or 0.1 % complaints', async (t) => {
+t.test('pauses a broadcast over 5 % bounces, 0.1 % complaints', async (t) => {
   const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
   const on = (left: number, bounced: number, complained: number) =>
     autoPauseReason({ left, bounced, complained }, brakes)
@@ -165,7 +165,7 @@ t.test('a broadcast is paused over 5 % bounces or 0.1 % complaints', async (t) =
   t.equal(on(3_000, 0, 3), null)
 })
 
-t.test('an auto-paused broadcast shows why, and isn’t paused again for it', async (t) => {
+t.test('an auto-paused broadcast shows why, and pauses once', async (t) => {
   const { service, team, sink } = await begin(t)
   const broadcast = await aBroadcast(service, team)
   await broadcast.moved({ queued: 100, bounced: 11, delivered: 189 })
@@ -203,7 +203,7 @@ t.test('a check also contacts a separate relay of broadcasts', async (t) => {
   t.match(JSON.parse(asked.stdout), { fault: /ECONNREFUSED/ })
 })
 
-t.test('broadcasts use half of the slots, and stop for pauses and unsubscribes', async (t) => {
+t.test('broadcasts use half the slots, and stop for pauses', async (t) => {
   const gate = Promise.withResolvers<void>()
   let inFlight = 0
   const onMessage = async ({ rcpt_to }: { rcpt_to: string[] }) => {

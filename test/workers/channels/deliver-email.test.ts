@@ -42,7 +42,7 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
   return { service, sink, team: await makeTeam(service), smtp_url: sink.url }
 }
 
-t.test('an unstorable id or response doesn’t prevent the record of a send', async (t) => {
+t.test('records sends despite an unstorable id or response', async (t) => {
   const { service, team } = await begin(t)
   const email: EmailProvider = {
     test: false,
@@ -63,7 +63,7 @@ t.test('an unstorable id or response doesn’t prevent the record of a send', as
   t.match(await eventsOfEmail(service.database, team.id, id), [{ kind: 'sent', detail: 'a b' }])
 })
 
-t.test('bodies too large to be read ahead are sent among small ones', async (t) => {
+t.test('sends large bodies, not read ahead, among small ones', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const large = Array.from({ length: 20_000 }, (_, line) => `<p>Line ${line}</p>`).join('\n')
   const bodies = [{ html: large }, { text: large }, {}]
@@ -131,7 +131,7 @@ t.test('a permanent rejection bounces the email without a retry', async (t) => {
   t.equal(sink.messages().length, 0)
 })
 
-t.test('a temporary rejection is retried within 30 s and then sent once', async (t) => {
+t.test('a temporary rejection is retried within 30 s', async (t) => {
   let tries = 0
   const { service, sink, team, smtp_url } = await begin(t, {
     onRcpt: () => (tries++ < 2 ? '451 4.3.0 Later' : undefined),
@@ -173,7 +173,7 @@ t.test('only deferred recipients are retried', async (t) => {
   t.equal((await rowOf(service, team, id)).status, 'bounced')
 })
 
-t.test('after 24 h of attempts an email that is still deferred bounces', async (t) => {
+t.test('an email deferred for 24 h of attempts bounces', async (t) => {
   const { service, team, smtp_url } = await begin(t, { onRcpt: () => '451 4.3.0 Later' })
   const id = await sendEmail(service, team)
   await ageByADay(service, id)

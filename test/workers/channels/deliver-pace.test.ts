@@ -71,7 +71,7 @@ t.test('a send to many recipients uses as many tokens', async (t) => {
   t.ok(span(api.calls) > 1.3, `80 recipients in ${span(api.calls)} s at 36 a second`)
 })
 
-t.test('a throttled sender continues at half the rate and loses nothing', async (t) => {
+t.test('a throttled sender continues at half the rate', async (t) => {
   const { service, api, team } = await begin(t, {
     account: () => 40,
     onSend: (_call, nth) => (nth === 5 ? THROTTLED : undefined),
@@ -161,7 +161,7 @@ t.test('a domain unknown to SES doesn’t delay others', async (t) => {
   t.match((await sendersOf(service))[0], { paused_until: null, slowed_at: null })
 })
 
-t.test('an email that waited 24 h behind a pause is sent afterwards', async (t) => {
+t.test('an email paused for 24 h is sent afterwards', async (t) => {
   const { service, api, team } = await begin(t, { onSend: (_call, nth) => (nth === 1 ? PAUSED : undefined) })
   await post(service, team, 1)
   const first = await work(t, service, api)

@@ -61,7 +61,7 @@ const unfinishedOf = async ({ database }: Service, { id }: TestTeam): Promise<nu
         + (select count(*) from whatsapp_messages where team_id = ${id} and unfinished)`),
   )
 
-t.test('no connection is opened for a test team’s message in any queue', async (t) => {
+t.test('opens no connection for a test team’s messages', async (t) => {
   const { service, cli, test, live, sink, cloud, work, connected } = await begin(t)
   const { database, deps } = service
   const ids: Record<string, string> = {}
@@ -144,7 +144,7 @@ t.test('a live team’s message never reaches the simulator', async (t) => {
   t.notOk((await sendersOf(service)).some(({ key }) => key.startsWith('test:')))
 })
 
-t.test('the simulator responds by local part and reports like a provider', async (t) => {
+t.test('the simulator responds and reports by local part', async (t) => {
   const { service, cli, test, work, connected } = await begin(t)
   const receiver = await startReceiver(t)
   await cli.json(['webhook', 'add', test.id, '--url', receiver.url, '--types', '*'])

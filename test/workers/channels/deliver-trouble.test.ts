@@ -55,7 +55,7 @@ const deliveredTo = (team: TestTeam, id: string, recipient: string): ReportedEma
 const senderOf = async (url: string) =>
   (await listSenders(database)).find(({ key }) => key === `smtp:${new URL(url).host}`)
 
-t.test('a relay that rejects our set-up bounces nothing and recovers by itself', async (t) => {
+t.test('a relay rejecting our set-up bounces nothing, then recovers', async (t) => {
   const team = await begin()
   let refusing = true
   const sink = await startSmtpSink(t, {
@@ -100,7 +100,7 @@ t.test('workers with fast and slow clocks end each other’s pauses', async (t) 
   }
 })
 
-t.test('a policy rejection of one recipient among accepted ones delays no one', async (t) => {
+t.test('a policy rejection of one recipient delays no one', async (t) => {
   const team = await begin()
   const sink = await startSmtpSink(t, {
     onRcpt: (to) => (to.startsWith('blocked') ? '554 5.7.1 Not from you' : undefined),
@@ -163,7 +163,7 @@ async function relay(t: Test, script: SmtpScript = {}) {
   return { sink, open, close, url: `smtp://127.0.0.1:${port}` }
 }
 
-t.test('a relay outage costs no attempt, and everything is sent afterwards', async (t) => {
+t.test('a relay outage uses no attempt and loses no message', async (t) => {
   const team = await begin()
   const { sink, open, close, url } = await relay(t)
   await close()
@@ -203,7 +203,7 @@ t.test('lost responses cause three attempts, ten minutes apart', async (t) => {
   await worker.stop()
 })
 
-t.test('a recovered relay isn’t delayed by messages that it rejects or defers', async (t) => {
+t.test("rejected and deferred messages don't delay a recovered relay", async (t) => {
   const team = await begin()
   const { open, close, url } = await relay(t, {
     onRcpt: (to) => ({ dead: '550 5.1.1 No such user', busy: '450 4.2.1 Busy' })[to.slice(0, 4)],
@@ -225,7 +225,7 @@ t.test('a recovered relay isn’t delayed by messages that it rejects or defers'
   await worker.stop()
 })
 
-t.test('a report about a recipient with a lost response doesn’t end deferred ones', async (t) => {
+t.test('a report after a lost response ends no deferrals', async (t) => {
   const team = await begin()
   let recipients = 0
   const script = await startSmtpScript(t, (step, connection) => {

@@ -78,7 +78,7 @@ const jobsOf = async (id: string) =>
       count(*) filter (where name <> 'deliver-whatsapp-number') as other
     from pgboss.job where id = ${id} and state < 'completed'`)
 
-t.test('a message is sent from its team’s number with that number’s token', async (t) => {
+t.test('sends from the team’s number with its token', async (t) => {
   const { cloud, work } = await begin(t)
   const [one, other, plain] = [await sender(), await sender(), await sender({ own: false })]
   await Promise.all([
@@ -168,7 +168,7 @@ t.test('a number that hangs or is rejected delays no other', async (t) => {
   await runClock(database)
 })
 
-t.test('nothing is sent from a removed number or with an undecryptable token', async (t) => {
+t.test('sends nothing from removed numbers or with undecryptable tokens', async (t) => {
   const { cloud, work } = await begin(t)
   const [removed, sealed] = [await sender(), await sender()]
   const [gone = ''] = await removed.send()
@@ -266,7 +266,7 @@ t.test('a template of another account is not sent', async (t) => {
   t.equal((await send()).status, 201)
 })
 
-t.test('a number of the default account sends templates of that account', async (t) => {
+t.test("default-account numbers send that account's templates", async (t) => {
   await begin(t)
   const { team, template } = await sender({ account_id: BUSINESS_ACCOUNT_ID })
   await database.query(sql.unsafe`update whatsapp_templates set account_id = null where id = ${template.id}`)
@@ -315,7 +315,7 @@ const OLD = {
       returning id`),
 }
 
-t.test('a waiting message fails if its template needs media by then', async (t) => {
+t.test('a waiting message fails if its template needs media', async (t) => {
   const { cloud, work } = await begin(t, ({ body }) =>
     body.template?.components?.some(({ type }) => type === 'header') ? answering(132000) : undefined,
   )
@@ -332,7 +332,7 @@ t.test('a waiting message fails if its template needs media by then', async (t) 
   t.equal(cloud.messages().length, 1)
 })
 
-t.test('version 0.1.0 gives jobs to messages it can send, and to no others', async (t) => {
+t.test('version 0.1.0 only gives jobs to messages it sends', async (t) => {
   const { from, cloud } = await begin(t)
   const [plain, numbered] = [await sender({ own: false }), await sender()]
   const [media, named] = [
@@ -374,7 +374,7 @@ t.test('version 0.1.0 gives jobs to messages it can send, and to no others', asy
   t.equal(from(numbered.phone_number_id).length, 3)
 })
 
-t.test('version 0.1.0 rejects new kinds of templates and teams with a number', async (t) => {
+t.test('version 0.1.0 rejects new templates and teams with numbers', async (t) => {
   await begin(t)
   const [plain, numbered] = [await sender({ own: false }), await sender()]
   t.equal((await OLD.accept(plain.team.id)).length, 1)

@@ -43,7 +43,7 @@ t.test('too many messages to one recipient only delay that pair', async (t) => {
   t.equal(cloud.messages().filter(({ body }) => body.to === '+15555550101').length, 1)
 })
 
-t.test('the limit per recipient counts for both forms of a number', async (t) => {
+t.test("the recipient's limit covers both forms of a number", async (t) => {
   const { cloud, send, waits, work } = await begin(t, {
     onMessage: ({ body }) => (body.to === '+5511987654321' ? answering(131056) : undefined),
   })

@@ -45,7 +45,7 @@ t.test('memory of sent files is reused', async (t) => {
   t.ok(first.encoded.get(one.wanted.sha256)?.includes(block as Buffer))
 })
 
-t.test('memory for full chunks is allocated together, up to the budget', async (t) => {
+t.test('allocates full chunks together, up to the budget', async (t) => {
   const held = await hold(createEncodedFiles(service.database, ONE), one)
   const [first, second, rest] = held.encoded.get(one.wanted.sha256) ?? []
   t.equal(second?.buffer, first?.buffer)

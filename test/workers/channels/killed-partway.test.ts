@@ -6,7 +6,7 @@ import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { type OurProcess, startProcess, until } from '../../support/worker.ts'
 
-t.test('a deferred recipient is retried after an early report about an accepted one', async (t) => {
+t.test("retries a deferred recipient despite another's early report", async (t) => {
   const service = await startService(t)
   const team = await makeTeam(service)
   const [now, later] = ['now@example.org', 'later@example.org']

@@ -36,7 +36,7 @@ function counted(database: Database): { database: Database; reads: () => number 
   return { database: { ...database, any }, reads: () => reads }
 }
 
-t.test('a file for a thousand recipients is stored, read and encoded once', async (t) => {
+t.test("a thousand recipients' file is stored and read once", async (t) => {
   const { service, team } = await world(t)
   const sink = await startSmtpSink(t)
   const bytes = randomBytes(200_000)
@@ -59,7 +59,7 @@ t.test('a file for a thousand recipients is stored, read and encoded once', asyn
   t.ok(Buffer.from(mail.attachments[0]?.content as ArrayBuffer).equals(bytes))
 })
 
-t.test('email without attachments is sent while the file tables are locked', async (t) => {
+t.test('sends email without attachments while file tables are locked', async (t) => {
   const { service, team } = await world(t)
   const sink = await startSmtpSink(t)
   const { database, reads } = counted(service.database)

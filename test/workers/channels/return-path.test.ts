@@ -36,7 +36,7 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
   return { service, database, sink, team, turn, sent }
 }
 
-t.test('bounces return to the domain’s own return path while it is on', async (t) => {
+t.test('bounces return to the domain’s own return path', async (t) => {
   const { turn, sent } = await begin(t)
   t.match(await sent(), SHARED)
   await turn(true)
@@ -55,7 +55,7 @@ const REJECTIONS = {
 }
 
 for (const [stage, script] of Object.entries(REJECTIONS))
-  t.test(`a return path that the relay rejects at ${stage} is not used`, async (t) => {
+  t.test(`a return path rejected at ${stage} is not used`, async (t) => {
     const { database, sink, turn, sent } = await begin(t, script)
     await turn(true)
     t.match(await sent(), SHARED)

@@ -44,7 +44,7 @@ t.test('an email with only HTML gets a text part', async (t) => {
   shows(t, page, 'Grüße, zum Shop (https://shop.example/?a=1&b=2)')
 })
 
-t.test('an email of a template without text gets one with its values', async (t) => {
+t.test("a template's email without text gets one with values", async (t) => {
   const { service, sink, team } = await begin(t)
   await startWorker(t, service, { smtp_url: sink.url })
   const html = `<p>Hi {{name}}</p>${'<p>More</p>'.repeat(1_000)}`
@@ -97,7 +97,7 @@ t.test('Date is the acceptance within an hour of it', async (t) => {
   t.strictSame(dates, [second, second])
 })
 
-t.test('Date is the first claim after more than an hour, at each attempt', async (t) => {
+t.test('Date is the first claim if over an hour late', async (t) => {
   const { dates, since } = await datesOf(t, { waited: '61 minutes' })
   t.equal(dates[0], dates[1])
   t.ok((dates[0] ?? 0) >= since - 2_000, 'it is the time of the claim')

@@ -64,7 +64,7 @@ t.test("each endpoint gets a sent email's event, signed", async (t) => {
   t.notMatch(JSON.stringify(await cli.json(['webhook', 'list', team.id])), /whsec_/)
 })
 
-t.test('changes of a contact and an email’s first delay are reported once', async (t) => {
+t.test('reports contact changes and the first delay once', async (t) => {
   const { team, receiver } = await begin(t)
   await startWorker(t, service)
   await storeContact(service, team.id, 'Ana@example.org')
@@ -132,7 +132,7 @@ t.test('left topics are reported, and an email names its broadcast', async (t) =
   t.strictSame([of.get(email_id), of.get(single.id)], [broadcast.id, null])
 })
 
-t.test('an email that servers defer for a day is reported as bounced', async (t) => {
+t.test('reports an email deferred for a day as bounced', async (t) => {
   const { team, receiver } = await begin(t, { types: 'email.bounced,email.failed' })
   const script = await startSmtpScript(t, (step) => (step === 'rcpt' ? '451 4.2.1 not now' : undefined))
   const { body: sent } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
@@ -174,7 +174,7 @@ t.test('a domain’s endpoint only gets events of its emails', async (t) => {
   )
 })
 
-t.test('a WhatsApp message is reported from sent to read, and as failed', async (t) => {
+t.test('reports a WhatsApp message from sent to read', async (t) => {
   const { team, receiver } = await begin(t)
   await startWorker(t, service)
   const { id: template_id } = await makeTemplate(service, team.id)
@@ -217,7 +217,7 @@ t.test('teams without endpoints cost no extra statement and get nothing', async 
   t.equal(await statements(), 3)
 })
 
-t.test('an email with copies names each list and the event’s recipient', async (t) => {
+t.test('webhooks of copies name each list and recipient', async (t) => {
   const { team, receiver } = await begin(t)
   const sink = await startSmtpSink(t, {
     onRcpt: (recipient) => (recipient.startsWith('quiet') ? '550 5.1.1 No such user' : undefined),

@@ -126,7 +126,7 @@ t.test('an owner creates and repairs a webhook on the dashboard', async (t) => {
   shows(t, await owner.get(at()), /No webhooks yet/)
 })
 
-t.test('a domain’s webhook works again after the domain is removed and added', async (t) => {
+t.test('a domain’s webhook works after it is added again', async (t) => {
   const { team, endpoint, receiver } = await begin(t)
   await cli.json(['webhook', 'set', team.id, endpoint.id, '--domain', 'EXAMPLE.com'])
   await startWorker(t, service)
@@ -160,7 +160,7 @@ t.test('the sandbox shows received webhooks and whether they are genuine', async
   t.equal((await fetch(`${here}/webhooks`, { method: 'POST', body: 'no JSON' })).status, 400)
 })
 
-t.test('erasing a contact deletes their waiting webhooks; past ones expire by age', async (t) => {
+t.test('erasing a contact deletes waiting webhooks', async (t) => {
   const { team, endpoint, show } = await begin(t)
   const contact = await storeContact(service, team.id, 'eve@example.org')
   await service.call('POST', '/v1/contacts/eve@example.org/unsubscribe', { key: team.key, body: {} })

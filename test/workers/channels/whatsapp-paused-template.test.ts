@@ -50,7 +50,7 @@ t.test('a message waits for its paused template without using attempts', async (
   await until('it is sent', async () => (await row(id)).provider_message_id !== null)
 })
 
-t.test('a message whose template is disabled or rejected fails without an attempt', async (t) => {
+t.test('a message of a disabled template fails unattempted', async (t) => {
   for (const status of ['disabled', 'rejected']) {
     const { template, one, cloud, work, row } = await begin(t)
     const id = await one()
@@ -64,7 +64,7 @@ t.test('a message whose template is disabled or rejected fails without an attemp
   }
 })
 
-t.test('a changed category applies; an announced one and a quality are stored', async (t) => {
+t.test('applies a changed category, and stores an announced one', async (t) => {
   const definition = aTemplate()
   const { team, template, work } = await begin(t, { definition })
   const receiver = await startReceiver(t)

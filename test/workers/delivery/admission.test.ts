@@ -58,7 +58,7 @@ t.test('a responsive sender gets more after half is sent', async (t) => {
   t.equal(await room(), undefined)
 })
 
-t.test('only a sender that uses all its capacity may have more', async (t) => {
+t.test('only a sender at full capacity may have more', async (t) => {
   const { admission, pass, room } = await begin(t, null)
   await room()
   await pass(7)
@@ -86,7 +86,7 @@ t.test('an unknown or slow sender gets little in flight', async (t) => {
   t.equal(await hangs.room(), 1, 'it is not unknown because nothing of it is in flight')
 })
 
-t.test('a paused sender has no capacity, a probed one capacity for one', async (t) => {
+t.test('a paused sender has capacity 0, a probed one 1', async (t) => {
   const { database, pass, room } = await begin(t, 0.01)
   await pass(8)
   const { key } = sender

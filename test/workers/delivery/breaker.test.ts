@@ -48,7 +48,7 @@ t.test('a send signals its result: accepted, too fast, unreachable, rejected', a
   for (const kind of ['refused', 'deferred', 'unknown'] as const) t.equal(note(outcome(kind)), null)
 })
 
-t.test('a probe rejected or deferred for itself makes way for the next', async (t) => {
+t.test('a probe rejected for itself makes way for another', async (t) => {
   const { breaker } = begin(t)
   const note = (...kinds: AttemptOutcome['kind'][]) =>
     breaker.note(
@@ -79,7 +79,7 @@ t.test('three consecutive policy rejections blame the set-up', async (t) => {
   t.strictSame([note('policy'), note('policy')], [null, null])
 })
 
-t.test('a policy rejection of our set-up pauses a sender without acceptances at once', async (t) => {
+t.test('a policy rejection pauses senders without acceptances at once', async (t) => {
   const { breaker } = begin(t)
   const denied = [{ ...outcome('policy'), trouble: 'setup' as const }]
   t.equal(breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 })?.kind, 'setup')
@@ -110,7 +110,7 @@ t.test('a failure halts messages released before it, not later ones', async (t) 
   t.notOk(breaker.isHalted(performance.now()))
 })
 
-t.test('a sender is proven by a timely acceptance while none is late', async (t) => {
+t.test('a timely acceptance proves a sender while none is late', async (t) => {
   const { breaker, later } = begin(t)
   t.notOk(breaker.isProven())
   breaker.note(taken, { message: 'a', began_at: NOW, seconds: SLOW_SEND_S })

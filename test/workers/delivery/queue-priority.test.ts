@@ -45,7 +45,7 @@ t.test('waiting ends after a moment without anyone waiting', async (t) => {
   t.equal(yielding.claimable(), Number.POSITIVE_INFINITY)
 })
 
-t.test('one is claimed per eight others, batched by half a second', async (t) => {
+t.test('claims one per eight others, every half second', async (t) => {
   const { after } = begin()
   t.equal(after(400, 160), 0, 'too early')
   t.equal(after(100, 0), 20, 'for all that have begun since')
@@ -86,7 +86,7 @@ for (const [first, gives] of [
   ['deliver-whatsapp', true],
   ['deliver-broadcast', false],
 ] as const)
-  t.test(`webhooks ${gives ? '' : 'do not '}yield to what ${first} has waiting`, async (t) => {
+  t.test(`webhooks ${gives ? '' : 'do not '}yield to ${first}`, async (t) => {
     const slots = openSlots({ concurrency: 4, webhooks: { concurrency: 4 } } as WorkerDeps)
     const most = () => slots['deliver-webhook'].yielding.claimable()
     t.equal(most(), Number.POSITIVE_INFINITY)

@@ -105,7 +105,7 @@ const allSent = async ({ database }: Service, ids: readonly string[]): Promise<b
     select status from emails where id = any(${sql.array([...ids], 'uuid')}) and status <> 'sent'`)
   ).length === 0
 
-t.test('a paused sender loses no attempt, and the others’ messages flow', async (t) => {
+t.test('a paused sender uses no attempt, and others send', async (t) => {
   const seen: string[] = []
   const { service, post, start } = await begin(t, { onRcpt: (to) => void seen.push(to) })
   const { database } = service
@@ -132,7 +132,7 @@ t.test('a paused sender loses no attempt, and the others’ messages flow', asyn
   await until('its own go out too', () => allSent(service, [...waiting, ...grouped]))
 })
 
-t.test('a failing sender is paused and probed while the others send', async (t) => {
+t.test('pauses and probes a failing sender while others send', async (t) => {
   let refusing = true
   const { service, post, start } = await begin(t, {
     onRcpt: (to) => (refusing && to.includes('broken') ? '554 5.7.1 Not from you' : undefined),

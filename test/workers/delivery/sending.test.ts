@@ -19,7 +19,7 @@ type Answer = readonly AttemptOutcome[]
 const NOW = new Date('2026-03-01T12:00:00.000Z')
 const sender: Sender = { key: 'webhook:one', ceiling: 10 }
 
-t.test('a send starts after its reservation, however late the process’s clock', async (t) => {
+t.test('a send starts after its reservation by any clock', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openDatabase(url, { size: 2 })
   t.teardown(() => database.end())

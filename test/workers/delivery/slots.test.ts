@@ -50,7 +50,7 @@ t.test('a queue never exceeds its share; the rest is for others', async (t) => {
   await endAll()
 })
 
-t.test('large messages get half of the slots and don’t count in the turn', async (t) => {
+t.test('large messages get half of the slots', async (t) => {
   const slots = createSlots(8)
   const [single, bulk] = [slots.share(), slots.share({ most: 0.5 })]
   const { begin, count, end, endAll, settle } = work()
@@ -68,7 +68,7 @@ t.test('large messages get half of the slots and don’t count in the turn', asy
   await endAll()
 })
 
-t.test('a free slot goes to the queue with the fewest busy slots', async (t) => {
+t.test('a free slot goes to the least busy queue', async (t) => {
   const slots = createSlots(8)
   const [one, other] = [slots.share(), slots.share()]
   const { begin, count, end, endAll, settle } = work()
@@ -119,7 +119,7 @@ t.test('a sender that returns a slot can use another', async (t) => {
   await endAll()
 })
 
-t.test('slow work releases slots to others, up to the number of slots', async (t) => {
+t.test('slow work releases slots, up to their number', async (t) => {
   const share = createSlots(2, 1).share()
   const { begin, count, end, endAll, settle } = work()
   const late = () => new Promise((resolve) => setTimeout(resolve, 20))

@@ -18,7 +18,7 @@ import { sesEvent, sesReport } from '../../support/ses-events.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-t.test('a bounce, a delivery and a complaint reach row, timeline and contact', async (t) => {
+t.test('bounces, deliveries and complaints reach rows and contacts', async (t) => {
   const { service, team, first, about, status } = await beginReports(t)
   await startWorker(t, service)
   t.equal(await post(service, status(first, DELIVERED)), 200)
@@ -66,7 +66,7 @@ t.test('a report concerns the sole recipient, whatever name it has', async (t) =
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'complained' })
 })
 
-t.test('a non-report bounce is read, or parked and shown in the timeline', async (t) => {
+t.test('reads non-report bounces, or parks and shows them', async (t) => {
   const { service, team, ids, about } = await beginReports(t, 2)
   await startWorker(t, service)
   const [first = '', second = ''] = ids
@@ -116,7 +116,7 @@ t.test('another team’s contact with the same address is unchanged', async (t) 
   t.match(await contactState(service, other, 'ana@example.org'), { status: 'subscribed', suppression: null })
 })
 
-t.test('an unreadable report is parked with the reason and delays no other', async (t) => {
+t.test('parks an unreadable report, which delays no other', async (t) => {
   const { service, ids, status } = await beginReports(t, 20)
   const good = ids.map((id) => status(id, DELIVERED))
   const bad = [
@@ -136,7 +136,7 @@ t.test('an unreadable report is parked with the reason and delays no other', asy
   t.same(await jobsIn(service, 'ingest-report'), [])
 })
 
-t.test('an out-of-office reply to a return address is processed without effect', async (t) => {
+t.test('an out-of-office reply has no effect', async (t) => {
   const { service, first, about } = await beginReports(t)
   const away = `To: <${about(first).mail_from}>\r\nSubject: Out of office\r\n\r\nI am away\r\n`
   t.equal(await post(service, Buffer.from(away)), 200)

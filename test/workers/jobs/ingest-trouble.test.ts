@@ -120,7 +120,7 @@ t.test('a report without its row is retried, then parked', async (t) => {
   t.match(await storedReports(service), [{ state: 'done', reason: null }])
 })
 
-t.test('a report with only the provider’s id waits until that is stored', async (t) => {
+t.test('a report waits until the provider’s id is stored', async (t) => {
   const { service, first } = await beginReports(t)
   const open = { timestamp: '2026-03-01T13:00:00.000Z' }
   await storeAll(service, [sesReport(sesEvent('Open', { open }, { tags: {}, messageId: 'p-1' })).body], 'ses')

@@ -94,7 +94,7 @@ async function report(
   )
 }
 
-t.test('a template update dated in the future doesn’t override later ones', async (t) => {
+t.test('a future-dated template update doesn’t override later ones', async (t) => {
   const { service, team_id: team } = await world(t)
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team, definition)
@@ -131,7 +131,7 @@ t.test('a template with changed components or category is listed again', async (
   t.match(await templateOf(service, id), { status: 'approved' })
 })
 
-t.test('a status without our ids, of an unknown message, ends at once', async (t) => {
+t.test('a status of an unknown message ends at once', async (t) => {
   const { service, call } = await world(t)
   await startWorker(t, service)
   const status = { id: 'wamid.foreign', status: 'read', recipient_id: '15555550101', timestamp: '1790000000' }

@@ -42,7 +42,7 @@ const queuesWith = async ({ database }: Service, id: string): Promise<string[]> 
   return rows.map(({ name }) => name)
 }
 
-t.test('a message with a job in a newer version’s queue gets no second one', async (t) => {
+t.test('a newer version’s job prevents a second one', async (t) => {
   const { service, cli, database, team } = await world(t)
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
   t.teardown(() => queue.stop(1_000))

@@ -25,7 +25,7 @@ t.test('a post’s token is deleted once it is valid nowhere', async (t) => {
   }
 })
 
-t.test('reports are deleted after 30 days, also parked ones; pending ones stay', async (t) => {
+t.test('deletes finished and parked reports after 30 days', async (t) => {
   const service = await startService(t)
   const { database, deps } = service
   const day = 86_400_000

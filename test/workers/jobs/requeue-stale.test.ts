@@ -60,7 +60,7 @@ const later = (ms: number): Date => new Date(Date.now() + ms)
 const gaveUps = async (service: Service, id: string) =>
   (await eventsOf(service, id)).filter(({ kind }) => kind === 'gave_up')
 
-t.test('an email without its job gets one and requeued_at; others are unchanged', async (t) => {
+t.test('an email without a job gets one and requeued_at', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const [lost, kept] = [await sendEmail(service, team), await sendEmail(service, team)]
   await loseJobs(service, [lost])
@@ -77,7 +77,7 @@ t.test('an email without its job gets one and requeued_at; others are unchanged'
   t.equal((await jobsIn(service, 'deliver-email')).length, 2)
 })
 
-t.test('a thousand older waiting emails don’t hide one without a job', async (t) => {
+t.test('finds an email without a job behind a thousand', async (t) => {
   const { service, sweep, team } = await begin(t)
   for (let batch = 0; batch < 10; batch++) {
     const emails = Array.from({ length: 100 }, () => anEmail())
@@ -160,7 +160,7 @@ t.test('a report without its job gets a new one', async (t) => {
   t.equal((await jobsIn(service, 'ingest-report')).length, 2)
 })
 
-t.test('a dead letter is reported once, and again after a requeue', async (t) => {
+t.test('reports a dead letter once, again after a requeue', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const id = await sendEmail(service, team)
   await kill(service, 'deliver-email')
@@ -181,7 +181,7 @@ t.test('a dead letter is reported once, and again after a requeue', async (t) =>
   t.equal((await gaveUps(service, id)).length, 2)
 })
 
-t.test('a failed email stays failed after its dead letter is deleted', async (t) => {
+t.test('an email stays failed without its dead letter', async (t) => {
   const { service, sweep, team } = await begin(t)
   const { id: template_id } = await makeTemplate(service, team.id)
   const sent = await service.call('POST', '/v1/whatsapp/messages', {
@@ -230,7 +230,7 @@ t.test('an email past its deadline bounces with the last response', async (t) =>
   )
 })
 
-t.test('a pause of its queue, team or sender doesn’t count towards the 24 h', async (t) => {
+t.test("pauses don't count towards the 24 h", async (t) => {
   const { service, team } = await begin(t)
   const { database } = service
   const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
@@ -261,7 +261,7 @@ t.test('a pause of its queue, team or sender doesn’t count towards the 24 h', 
   await until('it bounces', async () => (await emailStatus(service, id)) === 'bounced')
 })
 
-t.test('a suspended team’s queued emails wait until the sweep after its resume', async (t) => {
+t.test('a suspended team’s emails wait for resume and sweep', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const sink = await startSmtpSink(t)
   const other = await makeTeam(service)

@@ -40,7 +40,7 @@ const linesOf = async (action: string) =>
   (await auditEntries(database, { team: team.id, limit: 50 })).filter((line) => line.action === action)
 const jobNow = async () => (await latestBackgroundJobs(database, team.id, 1))[0]
 
-t.test('a large action shows its progress and a worker completes it in one audit line', async (t) => {
+t.test('a large action shows progress, and is audited once', async (t) => {
   const pressed = await press('delete', 'many', 1_101)
   const job = await jobNow()
   t.equal(pressed.location, `/teams/${team.id}/background-jobs/${job?.id}`)
@@ -60,7 +60,7 @@ t.test('a large action shows its progress and a worker completes it in one audit
   t.equal(lines.length, 1)
 })
 
-t.test('a job of a dead worker resumes where it was after the sweep', async (t) => {
+t.test("a dead worker's job resumes after the sweep", async (t) => {
   await press('requeue', 'swept', 1_001)
   const id = (await jobNow())?.id ?? ''
   const died = continueBackgroundJob(deps, id, async () => {
@@ -79,7 +79,7 @@ t.test('a job of a dead worker resumes where it was after the sweep', async (t) 
   t.match(await linesOf('email.requeue'), [{ subject: '1001 emails' }])
 })
 
-t.test('a job whose stored input has an unknown form is left to newer workers', async (t) => {
+t.test('jobs with unknown input are left to newer workers', async (t) => {
   await press('delete', 'newer', 501)
   const before = await jobNow()
   await database.query(sql.unsafe`
@@ -91,7 +91,7 @@ t.test('a job whose stored input has an unknown form is left to newer workers', 
   await database.query(sql.unsafe`delete from background_jobs where id = ${before?.id ?? ''}`)
 })
 
-t.test('workers erase a contact without naming them in the job or the audit log', async (t) => {
+t.test('an erasure names its contact in no job or log', async (t) => {
   const address = 'eve.erased@example.org'
   const { call } = service
   t.equal((await call('POST', '/v1/contacts', { key: team.key, body: { email: address } })).status, 201)

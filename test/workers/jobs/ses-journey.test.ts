@@ -56,7 +56,7 @@ async function begin(t: Test, onSend: (call: SesCall) => SesFault | undefined = 
   return { service, team, report, post, statusOf, sent, api }
 }
 
-t.test('SES reports move an email from sent to delivered, opened and clicked', async (t) => {
+t.test('SES reports move an email from sent to clicked', async (t) => {
   const { service, team, report, post, statusOf, sent } = await begin(t)
   const id = await post()
   const call = await sent(id)
@@ -129,7 +129,7 @@ t.test('files go through SES byte for byte, inline ones included', async (t) => 
     t.ok(Buffer.from(content as ArrayBuffer).equals(filename === 'logo.png' ? logo : bytes), filename ?? '')
 })
 
-t.test('a message too large for SES bounces and spares the contact', async (t) => {
+t.test('an oversized SES message bounces and spares the contact', async (t) => {
   const { service, team, post, statusOf } = await begin(t, () => ({ status: 413, type: '' }))
   const contact = { email: 'someone@example.org' }
   await service.call('POST', '/v1/contacts', { key: team.key, body: contact })
@@ -139,7 +139,7 @@ t.test('a message too large for SES bounces and spares the contact', async (t) =
   t.equal(body.status, 'subscribed')
 })
 
-t.test('a send with a lost response isn’t repeated after SES reports it', async (t) => {
+t.test('a lost response isn’t repeated after SES reports it', async (t) => {
   const { service, team, report, post, statusOf, sent, api } = await begin(t, () => 'drop')
   const id = await post()
   const call = await sent(id)
@@ -156,7 +156,7 @@ t.test('a send with a lost response isn’t repeated after SES reports it', asyn
   t.equal(api.calls.length, 1)
 })
 
-t.test('SES signs by itself, so an undecryptable key of ours delays nothing', async (t) => {
+t.test('SES signs, so our undecryptable key delays nothing', async (t) => {
   const { service, sent } = await begin(t)
   const secrets = createSecrets('another secret key altogether')
   const other = await makeTeam({ ...service, deps: { ...service.deps, secrets } }, { domain: 'example.net' })
@@ -165,7 +165,7 @@ t.test('SES signs by itself, so an undecryptable key of ours delays nothing', as
   await sent(id)
 })
 
-t.test('email of a removed domain waits until the domain is verified again', async (t) => {
+t.test("a removed domain's email waits until it is verified", async (t) => {
   const { service, database, team } = await world(t)
   const send = async (key: string): Promise<string> =>
     (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id

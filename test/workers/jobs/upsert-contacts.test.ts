@@ -36,7 +36,7 @@ async function count({ database }: Service, rows: 'open' | 'all' | 'jobs'): Prom
   return n
 }
 
-t.test('without workers, 503 with Retry-After loses nothing and can be repeated', async (t) => {
+t.test('without workers, a 503 loses nothing and is repeatable', async (t) => {
   const service = await startService(t, { upsertWait: 300 })
   const team = await teamWithRoom(service, 2)
   const contacts = [
@@ -248,38 +248,35 @@ async function rightIds(
   return refused
 }
 
-t.test(
-  '20 concurrent bulks of 1,000 overlapping contacts, by two API and two worker processes',
-  async (t) => {
-    const service = await startService(t)
-    const [roomy, small] = [await teamWithRoom(service, 100_000), await teamWithRoom(service, 1_500)]
-    const env = { DATABASE_URL: service.url, SMTP_URL: NO_RELAY.smtp_url }
-    const [one, two] = await Promise.all([
-      startApi(t, service.url),
-      startApi(t, service.url),
-      startProcess(t, 'workers/main.ts', env),
-      startProcess(t, 'workers/main.ts', env),
-    ])
-    const calls = await Promise.all(
-      Array.from({ length: 20 }, async (_, round) => {
-        const team = round % 2 ? small : roomy
-        const sent = shuffled((round % 5) * 250, 1_000, round)
-        const call = () => bulk(round % 4 < 2 ? one : two, team, sent)
-        let reply = await call()
-        // On a busy machine a call may time out. Its client repeats it.
-        while (reply.status === 503) reply = await call()
-        return { team, sent, reply }
-      }),
-    )
-    const of = (team: TestTeam) => calls.filter((each) => each.team === team)
-    t.equal(await rightIds(t, service, roomy, of(roomy)), 0)
-    t.ok((await rightIds(t, service, small, of(small))) > 0, 'what did not fit carries quota_exceeded')
-    t.strictSame([await contactsUsed(service, roomy), await contactsStored(service, roomy)], [2_000, 2_000])
-    t.strictSame([await contactsUsed(service, small), await contactsStored(service, small)], [1_500, 1_500])
-    // A server process reports its stats a second after its last transaction.
-    await sleep(1_500)
-    const { deadlocks } = await service.database.one(sql.type(object({ deadlocks: number().defined() }))`
+t.test('20 concurrent bulks of overlapping contacts, by four processes', async (t) => {
+  const service = await startService(t)
+  const [roomy, small] = [await teamWithRoom(service, 100_000), await teamWithRoom(service, 1_500)]
+  const env = { DATABASE_URL: service.url, SMTP_URL: NO_RELAY.smtp_url }
+  const [one, two] = await Promise.all([
+    startApi(t, service.url),
+    startApi(t, service.url),
+    startProcess(t, 'workers/main.ts', env),
+    startProcess(t, 'workers/main.ts', env),
+  ])
+  const calls = await Promise.all(
+    Array.from({ length: 20 }, async (_, round) => {
+      const team = round % 2 ? small : roomy
+      const sent = shuffled((round % 5) * 250, 1_000, round)
+      const call = () => bulk(round % 4 < 2 ? one : two, team, sent)
+      let reply = await call()
+      // On a busy machine a call may time out. Its client repeats it.
+      while (reply.status === 503) reply = await call()
+      return { team, sent, reply }
+    }),
+  )
+  const of = (team: TestTeam) => calls.filter((each) => each.team === team)
+  t.equal(await rightIds(t, service, roomy, of(roomy)), 0)
+  t.ok((await rightIds(t, service, small, of(small))) > 0, 'what did not fit carries quota_exceeded')
+  t.strictSame([await contactsUsed(service, roomy), await contactsStored(service, roomy)], [2_000, 2_000])
+  t.strictSame([await contactsUsed(service, small), await contactsStored(service, small)], [1_500, 1_500])
+  // A server process reports its stats a second after its last transaction.
+  await sleep(1_500)
+  const { deadlocks } = await service.database.one(sql.type(object({ deadlocks: number().defined() }))`
     select deadlocks from pg_stat_database where datname = current_database()`)
-    t.equal(deadlocks, 0)
-  },
-)
+  t.equal(deadlocks, 0)
+})

@@ -54,7 +54,7 @@ const wishes = (value: 'stop' | 'resume', ago = 0): Json => ({
 const outs = async (team: string) =>
   (await optOutsOfTeam(service.database, team)).map(({ to, by }) => `${to} ${by}`)
 
-t.test('texts, buttons, preferences and failures opt out of the team’s marketing', async (t) => {
+t.test('texts, buttons, preferences and failures opt out', async (t) => {
   const { team, one, cloud, work, row } = await begin(t, { definition: marketing })
   await work()
   const sent = await one()
@@ -119,7 +119,7 @@ t.test('an opt-out stops no message of another category', async (t) => {
   await until('it is sent', () => cloud.messages().length === 1)
 })
 
-t.test('an opt-out that is stored after a message was read still stops it', async (t) => {
+t.test('an opt-out stops a message already read', async (t) => {
   const { team, one, cloud } = await begin(t, { definition: marketing })
   const message_id = await one()
   const { database, deps } = service
@@ -218,7 +218,7 @@ t.test('an opt-out counts for both forms of a number', async (t) => {
   await until('it has failed', async () => (await row(id)).status === 'failed')
 })
 
-t.test('a start word or an opt-in ends the opt-out of an erased number', async (t) => {
+t.test("a start word ends an erased number's opt-out", async (t) => {
   const { team, one, cloud, row, work } = await begin(t, { definition: marketing })
   await work()
   let ago = 0

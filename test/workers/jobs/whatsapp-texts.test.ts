@@ -106,7 +106,7 @@ async function begin(t: Parameters<typeof world>[0]) {
   return { service, team, team_id, key, call, post, lines, ignored, storeWhole, settled }
 }
 
-t.test('the hook reduces a post before it is stored, and keeps its statuses', async (t) => {
+t.test('the hook reduces posts, and keeps their statuses', async (t) => {
   const { service, team_id, key, call, post, lines, ignored, settled } = await begin(t)
   const { id } = await makeTemplate(service, team_id)
   const sent = await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(id) })
@@ -170,7 +170,7 @@ t.test('a worker reduces the complete posts of 0.1.0 web processes', async (t) =
   t.strictSame(left.map(({ state }) => state).sort(), ['done', 'parked'])
 })
 
-t.test('stored texts are deleted once, and again after the last 0.1.0 process', async (t) => {
+t.test('deletes stored texts, again after the last 0.1.0 process', async (t) => {
   const { service, storeWhole } = await begin(t)
   const { database, deps } = service
   const whole = postWith({ contacts, messages: MESSAGES })

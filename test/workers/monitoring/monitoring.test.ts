@@ -29,7 +29,7 @@ t.test('the dashboard shows every metric', async (t) => {
   t.equal(figures.filter((name) => !text.includes(name)).join(), '')
 })
 
-t.test('the runbook has an entry for each alert, which links to it', async (t) => {
+t.test('each alert has and links its runbook entry', async (t) => {
   const [rules, runbook] = await Promise.all(
     ['alerts.yml', 'RUNBOOK.md'].map((file) => readFile(join(FOLDER, file), 'utf8')),
   )

@@ -33,7 +33,7 @@ async function start(t: Test, smtp_url?: string) {
 const shows = ({ call }: Service, line: string): Promise<void> =>
   until(line, async () => (await call('GET', '/metrics', { key: METRICS_TOKEN })).body.includes(`${line}\n`))
 
-t.test('a delivered email changes attempts, sends and jobs; a report its outcome', async (t) => {
+t.test('counts attempts, sends and jobs of a delivered email', async (t) => {
   const sink = await startSmtpSink(t)
   const { service, team, send, figures } = await start(t, sink.url)
   const id = await send()

@@ -11,7 +11,7 @@ import t from '../../../support/tap.ts'
 const after = (changes: Partial<Parameters<typeof rampToday>[0]> = {}, factor = 2) =>
   rampToday({ limit: 500, used: 500, bounced: 0, complained: 0, is_today: false, factor, ...changes }).limit
 
-t.test('raises the limit after half was used with few bounces and complaints', async (t) => {
+t.test('raises a half-used limit after few bounces and complaints', async (t) => {
   t.equal(after(), 1_000)
   t.equal(after({}, 1.5), 750)
   t.equal(after({ used: 250 }), 1_000)

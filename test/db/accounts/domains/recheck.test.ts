@@ -81,7 +81,7 @@ const wishOf = (types: readonly string[], domain: string | null) => ({
   ...{ url: 'https://hooks.example.com/', name: domain ?? 'all', types: [...types], domain },
 })
 
-t.test('notifies owners after two nights without the record, and keeps sending', async (t) => {
+t.test('notifies owners after two missing nights, and keeps sending', async (t) => {
   const {
     service,
     database,

@@ -50,7 +50,7 @@ t.test('skips or waits for locked accounts as requested', async (t) => {
   t.match(both.get(free), { plan: 'pro' })
 })
 
-t.test("the planner expects one subscription per team, so that JIT isn't used", async (t) => {
+t.test('the planner expects one subscription, so that JIT stays off', async (t) => {
   const teams = await Promise.all(Array.from({ length: 20 }, () => store.team('free')))
   const { nodes } = await touched(store.database, (tx) => lockAccounts(tx, teams, 'skip'))
   t.ok(nodes.some((node) => node['Function Name'] === 'subscription_now'))

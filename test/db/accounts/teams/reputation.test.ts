@@ -12,7 +12,7 @@ t.test("doesn't judge teams with few emails", async (t) => {
   t.equal(judged(0, 0, 0, { ...LIMITS, least_emails: 1 }), null)
 })
 
-t.test('pauses bulk email above a limit, and warns above a lower one', async (t) => {
+t.test('warns above a limit, and pauses above a higher one', async (t) => {
   t.equal(judged(1_000, 50, 0), null, '5 % is not over 5 %')
   t.equal(judged(1_000, 51, 0), 'warning')
   t.equal(judged(1_000, 100, 0), 'warning', '10 % is not over 10 %')

@@ -135,7 +135,7 @@ t.test('records topics that were left, chosen and offered', async (t) => {
   t.strictSame(offered, [a, b, c], 'those that it has or has left')
 })
 
-t.test('an unsubscribe link also works for an address without a contact', async (t) => {
+t.test('an unsubscribe link works without a contact', async (t) => {
   for (const [wishes, status, topics] of [
     [[null], 'unsubscribed', [a, b]],
     [[[a]], 'subscribed', [b]],
@@ -147,7 +147,7 @@ t.test('an unsubscribe link also works for an address without a contact', async 
   }
 })
 
-t.test('an unsubscribe link applies to a contact that is being created', async (t) => {
+t.test('an unsubscribe link applies to a contact being created', async (t) => {
   const email = newAddress()
   const commit = await hold(t, database, (tx) =>
     createContact({ tx, now: new Date(), actor: null, secrets }, team, { email }),

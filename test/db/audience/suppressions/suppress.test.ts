@@ -97,7 +97,7 @@ t.test('a suppression stores its cause', async (t) => {
   })
 })
 
-t.test('five soft bounces in a row suppress, and a delivery resets the count', async (t) => {
+t.test('five soft bounces suppress, and a delivery resets them', async (t) => {
   const { email, happen, softBounces, shown, state } = await begin()
   await softBounces(4)
   t.same(await state(), FREE)
@@ -127,7 +127,7 @@ t.test('soft bounces of an address without a contact count too', async (t) => {
   t.equal(await cause(), undefined)
 })
 
-t.test("a delivery doesn't end a suppression by a bounce or complaint", async (t) => {
+t.test('a delivery ends no suppression by bounce or complaint', async (t) => {
   for (const effect of ['hard', 'complaint'] as const) {
     const { email, happen, softBounces, state } = await begin()
     await softBounces(5)
@@ -137,7 +137,7 @@ t.test("a delivery doesn't end a suppression by a bounce or complaint", async (t
   }
 })
 
-t.test('an email without a bounce for 24 h counts as a delivery', async (t) => {
+t.test('an email without a bounce for 24 h is delivered', async (t) => {
   const { email, happen, softBounces, state } = await begin()
   await softBounces(4)
   const undisputed = await email()

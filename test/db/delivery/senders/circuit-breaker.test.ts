@@ -82,7 +82,7 @@ t.test('a failure opens the circuit, an older one changes nothing', async (t) =>
   t.strictSame(await timeline(), ['10 paused down', '15 paused refused'], 'each word once')
 })
 
-t.test('a sender that keeps requesting a second is probed less often', async (t) => {
+t.test('probes a sender that keeps requesting a second less often', async (t) => {
   const { say, stored } = aSender()
   const pauses: (number | null)[] = []
   for (const now of [100, 200, 300, 400, 500, 600]) {
@@ -119,7 +119,7 @@ t.test('records the first failure after a pause with the same reason, once', asy
   t.strictSame(await timeline(), ['0 paused words', '6 paused words'])
 })
 
-t.test('"too fast" halves the rate, or pauses for the requested time', async (t) => {
+t.test('"too fast" halves the rate, or pauses on request', async (t) => {
   const { say, stored, timeline } = aSender()
   t.strictSame(await say(0, ['slow', -1, 'fast']), ['slowed fast 0'])
   t.match(await stored(), { rate: 5, until: null, troubles: 0 })
@@ -239,7 +239,7 @@ t.test('each of several senders has its own changes', async (t) => {
   t.strictSame([await one.timeline(), await other.timeline()], [['0 paused refused'], ['0 paused down']])
 })
 
-t.test('returns the state of a sender, and failing senders by prefix', async (t) => {
+t.test("returns a sender's state, and failing senders by prefix", async (t) => {
   await stopClock(database, at(0))
   const untroubled = { now: at(0), wait_seconds: 0, probing: false, accepted_at: null, deferring: false }
   t.strictSame(await stateOfSender(database, 'smtp:never'), untroubled)
@@ -261,7 +261,7 @@ t.test('returns the state of a sender, and failing senders by prefix', async (t)
   })
 })
 
-t.test('six deferrals to three domains slow the sender until one is accepted', async (t) => {
+t.test('six deferrals to three domains slow the sender down', async (t) => {
   const sender = { key: 'smtp:deferring', ceiling: 10 }
   const deferral = (message: number, key = '451 4.7.1 try again', domain = `d${message % 3}.example`) => ({
     kind: 'deferred' as const,

@@ -37,7 +37,7 @@ t.test('a sender that was never slowed has its maximum rate', async (t) => {
   t.match(paceAt(row, 2, after(60), 0.1), { tokens: 1 }, 'one at least, or none would ever go')
 })
 
-t.test('a slowed sender recovers by a tenth of its ceiling per minute', async (t) => {
+t.test('a slowed sender recovers a tenth per minute', async (t) => {
   const slow = { ...row, rate: 10, slowed_at: START.toISOString() }
   const [rates, since] = [[], []] as [number[], (string | undefined)[]]
   for (const seconds of [-60, 0, 59, 60, 150, 179, 180, 1_000]) {
@@ -86,7 +86,7 @@ t.test('a pause without a reason gets a default text', async (t) => {
   })
 })
 
-t.test('after a failure, one send probes for up to 30 seconds', async (t) => {
+t.test('one send probes a failed sender for 30 seconds', async (t) => {
   const troubled = { ...pace, troubles: 1, pause_reason: 'logged out' }
   t.equal(PROBE_SECONDS, 30)
   const { pace: left, reservation } = reserve(troubled, [1, 1], 5, START)
@@ -122,7 +122,7 @@ t.test('rejections within a second of a halving count once', async (t) => {
   t.notOk(slowed(slow, after(9), after(8)).isNews, 'it was slow already')
 })
 
-t.test('records a pause once per reason, and a longer one stays', async (t) => {
+t.test('records pauses once per reason, and the longest stays', async (t) => {
   const pause = (from: Pace, seconds: number, reason = 'words', now = START) =>
     paused(from, now, { seconds, reason })
   const first = pause(pace, 10)

@@ -30,7 +30,7 @@ const paused = async () =>
 const sender = async (key: string): Promise<void> =>
   void (await reserveOne(database, { key, ceiling: 10 }, [1], 1))
 
-t.test('a pause starts at the time of its cause, and the longest stays', async (t) => {
+t.test('a pause starts at its cause, the longest stays', async (t) => {
   for (const key of ['a', 'b']) await sender(key)
   const results = await apply(pause('a', -100), pause('a', -10), pause('b', -10, 60), pause('nobody', -10))
   t.equal(results.map(({ kind }) => kind).join(), 'applied,applied,applied,ignored')
@@ -56,7 +56,7 @@ t.test('records each pause once, and another reason again', async (t) => {
   t.strictSame(await timeline(), ['2026-03-01T11:59:50.000Z paused unpaid', first])
 })
 
-t.test('a report of a pause that has already ended pauses nothing', async (t) => {
+t.test('a report of an ended pause pauses nothing', async (t) => {
   await sender('c')
   t.match(await apply(pause('c', -300), pause('c', -86_400, 3_600)), [
     { kind: 'ignored', reason: 'the pause that it reports has ended' },

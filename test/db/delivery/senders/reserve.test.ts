@@ -25,7 +25,7 @@ const pace = (changes: Partial<Pace> = {}): Pace => ({
   ...changes,
 })
 
-t.test('the first send goes immediately, others a tenth of a second apart', async (t) => {
+t.test('sends the first at once, others 0.1 s apart', async (t) => {
   const { reservation } = reserve(pace(), [1, 1, 1, 1], 5, START)
   t.strictSame(
     reservation.delays.map((delay) => Math.round(delay * 1_000)),
@@ -142,7 +142,7 @@ t.test('an on-demand sender has no row until it is slowed', async (t) => {
   t.equal(await reserved(900), 5_000)
 })
 
-t.test('a sender with a fixed rate has it from the first send', async (t) => {
+t.test('a fixed rate applies from the first send', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 4 })
   await stopClock(database, START)

@@ -10,7 +10,7 @@ import { openPool } from '../../../support/pool.ts'
 import t from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
 
-t.test("a slow query doesn't put the process behind the database's time", async (t) => {
+t.test("a slow query doesn't delay the process's clock", async (t) => {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 3 })
   const { clock, end } = await watchDatabase(

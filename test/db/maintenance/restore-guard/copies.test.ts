@@ -85,7 +85,7 @@ async function broadcastsOf(url: string) {
 /** In this time, a worker would have sent everything several times, in milliseconds. */
 const LONG = 4_000
 
-t.test('a worker on a restored copy sends nothing until it is resumed', async (t) => {
+t.test('a restored copy sends nothing until it is resumed', async (t) => {
   const cloud = await startCloud(t)
   const sink = await startSmtpSink(t)
   const url = await copyDatabase(t, seeded.url)
@@ -126,7 +126,7 @@ t.test('a worker on a restored copy sends nothing until it is resumed', async (t
   t.equal(arrived()[1], 1)
 })
 
-t.test('a copy is paused even if only web runs, or nothing', async (t) => {
+t.test('a copy is paused even without workers', async (t) => {
   const url = await copyDatabase(t, seeded.url)
   t.strictSame(await restoredQueues(url), DELIVERIES, 'no process has run here')
   const api = await startApi(t, url)

@@ -47,7 +47,7 @@ async function startRestorable(t: Test) {
   }
 }
 
-t.test('a restore to a point in time under a running process sends nothing', async (t) => {
+t.test('a point-in-time restore under a running process sends nothing', async (t) => {
   const server = await startRestorable(t)
   const { url } = server
   const cli = adminCli({ DATABASE_URL: url })

@@ -59,6 +59,6 @@ t.test("a late process doesn't pause a resumed copy again", async (t) => {
   t.equal(judged({ found: false, at: LATER }), 'unknown', 'its mark may have been forgotten meanwhile')
 })
 
-t.test('another server or database is a copy, even with all heartbeats', async (t) => {
+t.test('another server is a copy, even with all heartbeats', async (t) => {
   t.equal(judged({ is_home: false, is_same_place: false }), 'copy')
 })

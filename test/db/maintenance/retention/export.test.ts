@@ -229,7 +229,7 @@ t.test("an unknown address or another team's is contact_not_found", async (t) =>
   })
 })
 
-t.test("owners can export on the contact's page, with an audit entry", async (t) => {
+t.test("an owner's export on the contact's page is audited", async (t) => {
   const { service, team, cli, database } = await start(t)
   const printed = await cli.json(['contact', 'export', team.id, ANA])
   const owner = await signedIn(service, { team: team.id, role: 'owner' })

@@ -215,7 +215,7 @@ t.test('deletes daily stats in batches', async (t) => {
   t.match(await purge({ figures: 400 }), { figures: 0 })
 })
 
-t.test('skips a locked row, and deletes it in the next round', async (t) => {
+t.test('deletes a locked row in the next round', async (t) => {
   const { store, teamId, purge } = await start(t)
   const id = await delivered(store, teamId, 100)
   const commit = await hold(t, store.database, (tx) =>

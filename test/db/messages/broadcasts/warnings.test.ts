@@ -39,7 +39,7 @@ t.test('warns about a return path of another organization', async (t) => {
   t.strictSame(await warnings('bounces.example.net', POLICY), [])
 })
 
-t.test('test teams and DNS that does not respond give no warning', async (t) => {
+t.test('test teams and DNS outages give no warning', async (t) => {
   const { warnings } = await begin(t, { test: true })
   t.strictSame(await warnings('bounces.example.net'), [])
   const { database, row } = await begin(t)

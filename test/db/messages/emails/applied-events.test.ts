@@ -46,7 +46,7 @@ const reported = (ref: ReportedEmail['ref'], changes: Partial<ReportedEmail> = {
 const apply = (...events: ReportedEmail[]) =>
   service.database.transaction((tx) => applyReportedEmails(tx, events, NOW))
 
-t.test('each event has its own result, and its recipient must be on the row', async (t) => {
+t.test('each event has a result for a known recipient', async (t) => {
   const team = await storeTeam(service)
   const [one = '', two = ''] = await storeEmails(service, team, [
     ['Ana <Ana@Example.org>'],
@@ -72,7 +72,7 @@ t.test('each event has its own result, and its recipient must be on the row', as
   t.same(await recipientsOf(two), [null], 'or nobody, of several')
 })
 
-t.test('mail only changes the contact of an email with one recipient', async (t) => {
+t.test('mail only changes the contact of a sole recipient', async (t) => {
   for (const [to, by_mail, status] of [
     [['ana@example.org'], true, 'bounced'],
     [['ana@example.org', 'ben@example.org'], true, 'subscribed'],
@@ -169,7 +169,7 @@ t.test("an attempt doesn't restore erased recipients", async (t) => {
   }
 })
 
-t.test('a report ends retries after a lost response, in either order', async (t) => {
+t.test('a report ends retries after a lost response', async (t) => {
   const team = await storeTeam(service)
   const to = ['ana@example.org', 'ben@example.org', 'cleo@example.org']
   const [before = '', after = ''] = await storeEmails(service, team, [to, to])
@@ -210,7 +210,7 @@ t.test('a report ends retries after a lost response, in either order', async (t)
     )
 })
 
-t.test('a report ends retries for all accepted together in a lost response', async (t) => {
+t.test('a report ends retries for recipients accepted together', async (t) => {
   const team = await storeTeam(service)
   const [ana, ben, cleo] = ['ana@example.org', 'ben@example.org', 'cleo@example.org'] as const
   const kindOf = { u: 'unknown', d: 'deferred', r: 'bounced', s: 'sent' } as const
@@ -313,7 +313,7 @@ t.test('a report about one recipient leaves the others pending', async (t) => {
   t.equal(await dueOf(sole), 0)
 })
 
-t.test("an attempt doesn't retry a recipient that a report has decided", async (t) => {
+t.test("attempts don't retry recipients decided by a report", async (t) => {
   const team = await storeTeam(service)
   const [ana, ben, eve] = ['ana@example.org', 'ben@example.org', 'eve@example.org'] as const
   const seen = { provider_message_id: null, pending_recipients: null }

@@ -6,7 +6,7 @@ import t from '../../../support/tap.ts'
 
 const to = ['dup@x.test', 'DUP@X.test', 'Dup <dup@x.test>', 'Bob <bob@bücher.test>', 'bob@xn--bcher-kva.test']
 
-t.test('two spellings of one address are one recipient, in the first spelling', (t) => {
+t.test('two spellings are one recipient, in the first spelling', (t) => {
   t.same(named({ to_emails: to, first_cc: null, first_bcc: null }).to, [
     'dup@x.test',
     'Bob <bob@bücher.test>',
@@ -24,7 +24,7 @@ t.test('two spellings of one address are one recipient, in the first spelling', 
   t.end()
 })
 
-t.test('each recipient is in the envelope once, by its bare address', (t) => {
+t.test('the envelope has each bare address once', (t) => {
   const row = { to_emails: to, pending_recipients: null } as unknown as Parameters<typeof recipientsOf>[0]
   t.same(recipientsOf(row), ['dup@x.test', 'bob@bücher.test'])
   t.same(recipientsOf({ ...row, pending_recipients: ['bob@bücher.test'] }), ['bob@bücher.test'])
@@ -45,7 +45,7 @@ t.test('leaves out erased recipients unless all are erased', (t) => {
   t.end()
 })
 
-t.test('everyone is those of to, cc and bcc, in this order', (t) => {
+t.test('everyone is to, cc, then bcc', (t) => {
   t.strictSame(everyone({ to_emails: ['a'], cc_emails: ['b'], bcc_emails: ['c'] }), ['a', 'b', 'c'])
   t.strictSame(everyone({ to_emails: ['a'] }), ['a'])
   t.end()

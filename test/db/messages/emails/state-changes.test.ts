@@ -59,7 +59,7 @@ t.test('a report decides its recipient until the email is accepted', (t) => {
   t.end()
 })
 
-t.test('a recipient whose response was lost is not retried after a report', (t) => {
+t.test("lost responses aren't retried after a report", (t) => {
   const pending = (...events: StoredEvent[]) =>
     pendingAfter({ pending_recipients: ['b', 'c'] }, 'unchanged', ...events)
   const lost = [at('unknown', 'b', '1'), at('unknown', 'c', '1')]
@@ -108,7 +108,7 @@ t.test('an email to only suppressed recipients bounces unsent', (t) => {
   t.end()
 })
 
-t.test('what is stored already stays', (t) => {
+t.test('stored values stay', (t) => {
   const change: EmailChange = { ...DEFERRED, provider_message_id: 'new', size_kb: 5, pending: 'none left' }
   const old: StoredState = { ...QUEUED, provider_message_id: 'old', size_kb: 3, hard_bounced: true }
   t.match(stateAfter(QUEUED, change, []), { provider_message_id: 'new', size_kb: 5, hard_bounced: false })
@@ -136,7 +136,7 @@ t.test('counts an email when it is sent, bounces and is complained about', (t) =
   t.end()
 })
 
-t.test('counts one hard bounce of an email, and another after a requeue', (t) => {
+t.test('counts one hard bounce per email and requeue', (t) => {
   const change: EmailChange = { ...DEFERRED, status: 'bounced', pending: 'none left', hard_bounced: true }
   const isHard = (state: Partial<StoredState>) => {
     const before = { ...QUEUED, ...state }

@@ -100,7 +100,7 @@ t.test('shows Retry-After as the reason, and lists such servers separately', asy
   await until('it is taken', async () => (await message()).status === 'delivered')
 })
 
-t.test('requeues waiting webhooks by a filter, and failed ones with --force', async (t) => {
+t.test('requeues waiting webhooks, and failed ones with --force', async (t) => {
   const { team, receiver, endpoint } = await begin(t)
   const other = await begin(t)
   const ids = await storeEmails(rows, team.id, [['a@example.org'], ['b@example.org']])

@@ -7,7 +7,7 @@ import t from '../../../support/tap.ts'
 const secrets = createSecrets('a secret key for tests, thirty-two characters or more')
 const owner = { team_id: 'a', id: 'b' }
 
-t.test('secrets use the format of Standard Webhooks and belong to one endpoint', async (t) => {
+t.test('secrets follow Standard Webhooks and belong to one endpoint', async (t) => {
   const { shown, sealed } = makeSecret(secrets, owner)
   t.match(shown, /^whsec_[A-Za-z0-9+/]{43}=$/)
   t.equal(`whsec_${openSecret(secrets, owner, sealed).toString('base64')}`, shown)

@@ -115,7 +115,7 @@ t.test("a report with the provider's ID proves acceptance", async (t) => {
   t.equal((await stateOf(id))?.provider_message_id, `wamid.${id}`, 'what was stored first stays')
 })
 
-t.test("finds the row by the provider's ID, and ignores unknown ones", async (t) => {
+t.test("finds rows by the provider's ID, ignoring unknown ones", async (t) => {
   const [id = ''] = await messages(1)
   await apply([reported(id, 'sent')])
   const results = await apply([
@@ -131,7 +131,7 @@ t.test("finds the row by the provider's ID, and ignores unknown ones", async (t)
   t.strictSame(await database.transaction((tx) => applyWhatsappEvents(tx, [])), [])
 })
 
-t.test("locks a batch in ID order, so that batches can't deadlock", async (t) => {
+t.test("locks batches in ID order, so they can't deadlock", async (t) => {
   const [one = '', two = ''] = (await messages(2)).sort()
   const lock = (tx: Tx) => lockMessages(tx, [{ team_id: team.id, message_id: one }])
   const commit = await hold(t, database, lock)
@@ -144,7 +144,7 @@ t.test("locks a batch in ID order, so that batches can't deadlock", async (t) =>
   t.equal((await applied).map(({ kind }) => kind).join(), 'applied,applied')
 })
 
-t.test('the earliest report sets the acceptance time, the first ID counts', async (t) => {
+t.test('the earliest report sets the acceptance time', async (t) => {
   const [id = '', unnamed = ''] = await messages(2)
   const at = (seconds: number, provider_message_id: string | null = null) => ({
     ...{ occurred_at: new Date(1_750_000_000_000 + seconds * 1_000), event_key: `at ${seconds}` },
@@ -295,7 +295,7 @@ t.test('a status of another number changes nothing', async (t) => {
   t.match(await stateOf(id), { status: 'sent' })
 })
 
-t.test('the pricing of the last status that has one is kept', async (t) => {
+t.test('keeps the pricing of the last priced status', async (t) => {
   const [id = ''] = await messages(1)
   const pricing = (category: string) => ({ category, type: 'regular', billable: true })
   const at = (seconds: number) => ({ occurred_at: new Date(1_750_000_000_000 + seconds * 1_000) })

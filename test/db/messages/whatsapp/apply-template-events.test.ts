@@ -27,7 +27,7 @@ for (const { id } of [team, other, apprentice]) ids.push((await makeTemplate(ser
 const APPLIED = { kind: 'applied' }
 const NOBODYS = { kind: 'ignored', reason: 'no team has this template' }
 
-t.test('the latest event sets the state in each live team, in any order', async (t) => {
+t.test("the latest event sets each live team's state", async (t) => {
   const states = async () =>
     (await Promise.all(ids.map(async (id) => (await templateOf(service, id)).status))).join()
   const begun = Math.floor(Date.now() / 1_000)
@@ -57,7 +57,7 @@ t.test('the latest event sets the state in each live team, in any order', async 
   t.equal(await states(), 'disabled,disabled,approved', 'of one second the most restrictive counts')
 })
 
-t.test('a changed template is synced in each live team that has it', async (t) => {
+t.test('a changed template is synced in its live teams', async (t) => {
   const change = (name: string, language: string) => ({
     ...{ name, language, account_id: null, number: null },
     occurred_at: new Date(),

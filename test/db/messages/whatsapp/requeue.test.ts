@@ -31,7 +31,7 @@ async function send(count: number): Promise<string[]> {
   return reply.body.data.map(({ id }: { id: string }) => id)
 }
 
-t.test('requeues a message without a job, but not an accepted one', async (t) => {
+t.test('requeues jobless messages, except accepted ones', async (t) => {
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
   t.teardown(() => queue.stop(1_000))
   const { database, log } = service.deps

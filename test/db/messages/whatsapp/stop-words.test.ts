@@ -3,7 +3,7 @@ import { cutPost } from '../../../../db/messages/whatsapp/cut-post.ts'
 import { findKeyword, parseStopWords, stopWordsSetting } from '../../../../db/messages/whatsapp/stop-words.ts'
 import t from '../../../support/tap.ts'
 
-t.test('stop and start keywords match only complete texts, in any case', async (t) => {
+t.test('keywords only match complete texts, in any case', async (t) => {
   const words = 'STOP UNSUBSCRIBE ARRET ARRÊT STOPP BAJA PARAR SAIR ABMELDEN AFMELDEN DISISCRIVIMI'.split(' ')
   for (const word of words) {
     for (const text of [word, word.toLowerCase(), `\u00a0 ${word}\u2003\n`, word.normalize('NFD')])

@@ -15,7 +15,7 @@ const shape = (...components: unknown[]) => toShape({ name: 'a', language: 'en',
 const parametersProblem = (slots: readonly string[], values: Readonly<Record<string, string>>) =>
   problemOf(slots, null, values)
 
-t.test('variables are header text, body 1…n and the dynamic URL button', async (t) => {
+t.test('variables are in header, body and dynamic URL', async (t) => {
   t.match(
     shape(
       buttons(reply, url('https://a.b/{{1}}')),

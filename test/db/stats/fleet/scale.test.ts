@@ -60,7 +60,7 @@ t.test('adds workers by lateness beyond five seconds, at least one', async (t) =
   t.strictSame([5, 5.1, 7, 7.2, 60].map(asked), [1, 11, 14, 15, 20])
 })
 
-t.test('scales up for a late queue that one of two workers serves', async (t) => {
+t.test('scales up for a late queue of one worker', async (t) => {
   const two = [process('worker', 0, relay), { ...process('worker'), queues: ['ingest-report'] }]
   t.match(computeScale([late], two, []).workers, { latency_seconds: 20, ready: 500 })
 })

@@ -2,7 +2,7 @@
 import { isMachine } from '../../../../workers/providers/mail/machines.ts'
 import t from '../../../support/tap.ts'
 
-t.test('Apple’s proxy and scanners are machines, browsers and mail programs are not', async (t) => {
+t.test("Apple’s proxy and scanners are machines, browsers aren't", async (t) => {
   for (const agent of [
     'Mozilla/5.0',
     ' Mozilla/5.0 ',

@@ -241,7 +241,7 @@ t.test('line ends are normalised before the signature', async (t) => {
   t.match(verifyDkim(message.raw, public_key), { body_matches: true, signature_matches: true })
 })
 
-t.test('the DKIM signature covers the important headers, also both List-Unsubscribe ones', async (t) => {
+t.test('the DKIM signature covers the important headers', async (t) => {
   const { deliver } = await start(t)
   const headers = {
     'list-unsubscribe': '<https://x.test/u>',
@@ -258,7 +258,7 @@ t.test('the DKIM signature covers the important headers, also both List-Unsubscr
   t.notOk(verifyDkim(Buffer.concat([message.raw, Buffer.from('x')]), public_key).body_matches)
 })
 
-t.test('an email whose DKIM key can’t sign waits instead of going unsigned', async (t) => {
+t.test('an email waits if its DKIM key can’t sign', async (t) => {
   const sink = await startSmtpSink(t)
   const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
   t.teardown(() => provider.close())
@@ -283,7 +283,7 @@ t.test('an ASCII subject is sent unencoded, quotation marks included', async (t)
   }
 })
 
-t.test('a body without text still gives every DKIM verifier something to hash', async (t) => {
+t.test('a body without text gives DKIM verifiers a hash', async (t) => {
   const { deliver } = await start(t)
   for (const html of ['', ' ', '\n\n', '\t \r\n']) {
     const message = await deliver({ html, text: '', dkim })

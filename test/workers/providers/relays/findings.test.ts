@@ -25,7 +25,7 @@ function tableOf(t: Test, { find }: RelayPage, cases: readonly Case[]): void {
   }
 }
 
-t.test('Mailgun: a failure is judged by severity, lists, status and reason', async (t) => {
+t.test('Mailgun: severity, lists, status and reason classify a failure', async (t) => {
   const status = (fields: object) => ({ 'delivery-status': fields })
   const permanent = (fields: object, reason = 'bounce') => ({
     ...{ event: 'failed', severity: 'permanent', reason },
@@ -126,7 +126,7 @@ t.test('SendGrid: bounces by status, drops by reason, machine opens apart', asyn
       })
 })
 
-t.test('Postmark: each bounce type has its meaning, with the server’s message or Postmark’s', async (t) => {
+t.test('Postmark: each bounce type has its meaning and message', async (t) => {
   const bounce = (Type: string, fields = {}) => ({ RecordType: 'Bounce', Type, ...fields })
   const changed = (SuppressionReason: string) => ({
     ...{ RecordType: 'SubscriptionChange', SuppressSending: true, SuppressionReason },
@@ -171,7 +171,7 @@ t.test('Postmark: each bounce type has its meaning, with the server’s message 
   ])
 })
 
-t.test('Brevo: each event has its meaning, and its own lists spare the contact', async (t) => {
+t.test('Brevo: each event has its meaning, lists spare contacts', async (t) => {
   const of = (event: string, reason?: string) => ({ event, ...(reason !== undefined && { reason }) })
   tableOf(t, BREVO, [
     [of('hard_bounce', '550 5.1.1 a'), ['bounced', 'hard', '550 5.1.1 a']],
@@ -223,7 +223,7 @@ t.test('each relay has its name, which its events carry', async (t) => {
   )
 })
 
-t.test('each relay’s email and recipient are read from their own place only', async (t) => {
+t.test('reads each relay’s email and recipient from their place', async (t) => {
   for (const [page, event] of DELIVERIES) {
     t.match(
       await read(page, event),
@@ -246,7 +246,7 @@ t.test('each relay’s email and recipient are read from their own place only', 
   t.equal(textAt(Object.create({ event: 'delivered' }), ['event']), '', 'an inherited key is none')
 })
 
-t.test('a Message-ID of our form replaces the reference, bare or in brackets', async (t) => {
+t.test('our Message-ID replaces the reference, bare or in brackets', async (t) => {
   const id = `${REF.id}@example.com`
   const found = async (page: RelayPage, event: object) => (await read(page, event)).map(({ ref }) => ref)
   const sent = (given: string) => ({ event: 'delivered', email: 'ana@x.test', 'smtp-id': given })
@@ -263,7 +263,7 @@ t.test('a Message-ID of our form replaces the reference, bare or in brackets', a
   t.strictSame(await found(POSTMARK, postmark), [], 'its own id looks like one of ours')
 })
 
-t.test('times are seconds, milliseconds or dates, and full seconds count to their end', async (t) => {
+t.test('times are seconds, milliseconds or dates', async (t) => {
   const at = async (page: RelayPage, name: string, value: unknown) => {
     const [, event] = DELIVERIES.find(([each]) => each === page) ?? []
     return (await read(page, { ...event, [name]: value })).map(({ occurred_at }) => occurred_at.toISOString())
@@ -319,7 +319,7 @@ t.test('only a repeat has the same key', async (t) => {
   t.equal(await once(BREVO, { ...brevo, id: 1 }, { ...brevo, id: 1, more: 1 }), 2, 'its id is its webhook’s')
 })
 
-t.test('the recipient is bare, and a missing or overlong one is an error', async (t) => {
+t.test('a missing or overlong recipient is an error', async (t) => {
   const about = (email: string) => read(SENDGRID, { event: 'delivered', heliograph: reference, email })
   for (const [given, recipient] of [
     ['Ana <Ana@x.test>', 'Ana@x.test'],

@@ -54,7 +54,7 @@ const HARD: Record<Relay, (words: string) => Record<string, unknown>> = {
   brevo: (words) => ({ event: 'hard_bounce', reason: words }),
 }
 
-t.test('a hard bounce suppresses; size, content, policy and a full mailbox don’t', async (t) => {
+t.test('a hard bounce suppresses; size, content and policy don’t', async (t) => {
   for (const relay of RELAYS) {
     const effectOf = async (words: string) =>
       (await read(relay, eventAbout(relay, HARD[relay](words), about)))[0]
@@ -67,7 +67,7 @@ t.test('a hard bounce suppresses; size, content, policy and a full mailbox don�
   }
 })
 
-t.test('without the reference the Message-ID matches the email, except for Postmark’s own', async (t) => {
+t.test('without the reference, the Message-ID matches, except for Postmark', async (t) => {
   const id = `${REF.id}@example.com`
   const events: [Relay, Record<string, unknown>][] = [
     ['mailgun', { event: 'complained', recipient: 'a@b.test', message: { headers: { 'message-id': id } } }],

@@ -25,7 +25,7 @@ const start = async (t: Test, script: SesScript = {}, options: Partial<SesOption
 
 const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]
 
-t.test('a message is sent raw to this attempt’s recipients, tagged with our ids', async (t) => {
+t.test('sends messages raw to this attempt’s recipients, tagged', async (t) => {
   const { api, provider } = await start(t, {}, { configuration_set: 'main' })
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const email = outgoingEmail({
@@ -53,7 +53,7 @@ t.test('a message is sent raw to this attempt’s recipients, tagged with our id
   t.equal(parsed.headers.find(({ key }) => key.startsWith('x-n'))?.value.trim(), 'v'.repeat(995))
 })
 
-t.test('an email is the same message at each attempt except for its boundary', async (t) => {
+t.test('each attempt sends the same message except its boundary', async (t) => {
   const { api, provider } = await start(t)
   const email = outgoingEmail()
   await provider.send(email)
@@ -137,7 +137,7 @@ t.test('a large message gets more time for its size', async (t) => {
   t.equal(only(await provider.send(outgoingEmail({ files: [file] })))?.kind, 'accepted')
 })
 
-t.test('a response has a size limit, and an accepted message stays accepted', async (t) => {
+t.test('a response has a size limit, and accepted stays accepted', async (t) => {
   await startSesApi(t)
   for (const [status, kind] of [
     [200, 'accepted'],

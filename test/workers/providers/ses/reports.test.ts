@@ -22,7 +22,7 @@ const read = async (...given: Parameters<typeof sesReport>): Promise<ReportedEma
 const summary = ({ kind, effect, recipient, detail }: ReportedEmail) => [kind, effect, recipient, detail]
 const at = (time: string): Date => new Date(`2026-03-01T${time}.000Z`)
 
-t.test('every event is matched to its row by the tags sent with it', async (t) => {
+t.test('tags match every event to its row', async (t) => {
   const [event] = await read(sesEvent('Send', { send: {} }))
   t.match(event, {
     channel: 'email',
@@ -33,7 +33,7 @@ t.test('every event is matched to its row by the tags sent with it', async (t) =
   t.strictSame(event && summary(event), ['sent', 'none', null, ''])
 })
 
-t.test('without our tags, or with others of those names, SES’s id matches', async (t) => {
+t.test('without our tags, SES’s id matches', async (t) => {
   const own = { provider_message_id: SES_ID }
   const others: Record<string, unknown>[] = [
     {},
@@ -208,7 +208,7 @@ t.test('opens, clicks and delays are separate events, redeliveries are not', asy
   }
 })
 
-t.test('both forms of the same bounce, complaint and delivery share one key', async (t) => {
+t.test('both forms of an event share one key', async (t) => {
   const parts: [string, Record<string, unknown>][] = [
     ['Bounce', bounce('Permanent', 'General')],
     ['Complaint', complaint('abuse')],
@@ -233,7 +233,7 @@ t.test('a rejection by SES after acceptance spares the contact', async (t) => {
   ])
 })
 
-t.test('a change of SES’s lists and a topic’s test message are ignored', async (t) => {
+t.test('ignores list changes and a topic’s test message', async (t) => {
   t.strictSame(await read(sesEvent('Subscription', { subscription: { contactList: 'x' } })), [])
   t.strictSame(await read('Successfully validated SNS topic for Amazon SES event publishing.'), [])
 })
@@ -270,7 +270,7 @@ t.test('an unreadable report is a descriptive error', async (t) => {
   await t.rejects(readSesReport({ ...bare, body: Buffer.from([0xff]) }), { message: /is not JSON/ })
 })
 
-t.test('missing parts of a report are empty, and its time is the email’s', async (t) => {
+t.test('missing parts are empty, the time is the email’s', async (t) => {
   const opened = await read(sesEvent('Open', {}))
   t.strictSame(opened.map(summary), [['opened', 'none', null, '']])
   const agent = await read(sesEvent('Open', { open: { userAgent: 'A browser' } }))
@@ -304,7 +304,7 @@ t.test('a key depends on the recipient but not its case', async (t) => {
   t.match(await keyOf('ana@example.com'), /^ses:delivery:[\w-]{43}$/)
 })
 
-t.test('an error names whether the notification or its content is broken', async (t) => {
+t.test('an error names the broken notification or content', async (t) => {
   const { body, ...rest } = sesReport(sesEvent('Send', {}))
   const envelope = JSON.parse(body.toString())
   const as = (changes: object) =>

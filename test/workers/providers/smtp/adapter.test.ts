@@ -41,7 +41,7 @@ t.test('each recipient has the outcome of its own reply', async (t) => {
   }
 })
 
-t.test('a rejection at RCPT suppresses only for a reply about the address', async (t) => {
+t.test('only RCPT rejections about the address suppress', async (t) => {
   let reply = ''
   const { provider } = await start(t, { onRcpt: () => reply })
   const cases: [words: string, effect: 'hard' | 'soft' | 'none'][] = [
@@ -68,7 +68,7 @@ t.test('a rejection at RCPT suppresses only for a reply about the address', asyn
   }
 })
 
-t.test('a relay’s rejection of access, login, sender or identity rejects no message', async (t) => {
+t.test('a relay’s rejection of access or login rejects no message', async (t) => {
   const policy = (blames: string) => ({ kind: 'policy', blames })
   const setup = { kind: 'sender', trouble: 'setup' }
   const cases: [reply: string, expected: object][] = [
@@ -131,7 +131,7 @@ t.test('a rejected DATA command rejects the message', async (t) => {
   }
 })
 
-t.test('throttling and too many connections slow the sender at every stage', async (t) => {
+t.test('throttling slows the sender at every stage', async (t) => {
   const throttled = '454 Throttling failure: Maximum sending rate exceeded.'
   const full = '421 4.7.0 Too many concurrent SMTP connections'
   const scripts: [SmtpScript, string][] = [
@@ -197,7 +197,7 @@ t.test('the envelope has domains in punycode, outcomes the given address', async
   ])
 })
 
-t.test('a response is stored short, on one line, without control characters', async (t) => {
+t.test('stores responses short, printable and on one line', async (t) => {
   const words = `550-5.1.1 one\0two\u0007\r\n550 5.1.1 \u001b[31m${'long '.repeat(300)}`
   const { url } = await startSmtpScript(t, (step) => (step === 'rcpt' ? words : undefined))
   const outcome = only(await provide(t, { url }).send(outgoingEmail()))

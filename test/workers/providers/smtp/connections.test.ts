@@ -10,7 +10,7 @@ import { startSmtpScript } from '../../../support/smtp-script.ts'
 import { type SinkOptions, startSmtpSink } from '../../../support/smtp-sink.ts'
 import t from '../../../support/tap.ts'
 
-t.test('a check signs in, sends nothing and names the problem without the password', async (t) => {
+t.test('a check signs in, sends nothing and hides the password', async (t) => {
   const { sink, provider } = await start(t)
   t.equal(await provider.check(), null)
   t.strictSame(sink.messages(), [])
@@ -44,7 +44,7 @@ t.test('a failing login defers everything and shows no password', async (t) => {
   }
 })
 
-t.test('the URL’s login is sent, over TLS if the server offers it', async (t) => {
+t.test('sends the URL’s login, over TLS if offered', async (t) => {
   const server = {
     disabledCommands: [],
     authOptional: false,

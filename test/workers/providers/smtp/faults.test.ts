@@ -166,7 +166,7 @@ t.test('an unreachable server is a sender failure, not the message’s', async (
   }
 })
 
-t.test('a greeting that rejects the session is a sender failure, whatever its code', async (t) => {
+t.test('a rejecting greeting is a sender failure', async (t) => {
   for (const [banner, trouble] of [
     ['554 5.3.2 no service here', 'setup'],
     ['450 later', 'connection'],

@@ -123,7 +123,7 @@ t.test('an error without a reply is judged by its stage', async (t) => {
     t.match(early({ command: 'CONN', responseCode }), { kind: 'sender', trouble })
 })
 
-t.test('deferrals that may be about the sender share a key across recipients', async (t) => {
+t.test('deferrals that may be about the sender share a key', async (t) => {
   const keyOf = (reply: string) => (atRcpt(reply) as { key?: string } | undefined)?.key
   t.equal(keyOf('451 4.7.1 Try again later, a@b.cc'), '451 4.7.1 try again later,')
   t.equal(keyOf('450 4.7.0 <a@b.cc>: Greylisted for now'), keyOf('450 4.7.0 <d@e.ff>: Greylisted for now'))

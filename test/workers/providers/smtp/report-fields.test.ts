@@ -10,7 +10,7 @@ import t from '../../../support/tap.ts'
 
 const groupsOf = (text: string, most = 2) => fieldGroups(text, most).map((group) => Object.fromEntries(group))
 
-t.test('empty lines separate groups, and a folded line continues its field', async (t) => {
+t.test('empty lines separate groups, folded lines continue fields', async (t) => {
   t.strictSame(groupsOf('A: 1\r\n  and\t\n \t more \r\nno field\r\nB : 2\na: 3\n \nC:\n'), [
     { a: ['1 and more', '3'], b: ['2'] },
     { c: [''] },
@@ -39,7 +39,7 @@ t.test('an address is read without its type, brackets and comment', async (t) =>
   t.equal(addressOf('a'.repeat(300))?.length, 254)
 })
 
-t.test('the original recipient counts, decoded unless the final one has the same spelling', async (t) => {
+t.test('the original recipient counts, decoded if necessary', async (t) => {
   t.equal(recipientOf('', 'rfc822;x@y.zz'), 'x@y.zz')
   t.equal(recipientOf('rfc822;a+3Db@c.dd', 'rfc822;x@y.zz'), 'a=b@c.dd')
   t.equal(recipientOf('rfc822;a+2Bb@c.dd', ''), 'a+b@c.dd')
@@ -48,7 +48,7 @@ t.test('the original recipient counts, decoded unless the final one has the same
   t.equal(recipientOf('rfc822;a+2B', ''), 'a+2B', 'what is no address is not decoded')
 })
 
-t.test('the first plausible date counts, up to the end of its second', async (t) => {
+t.test('uses the first plausible date, rounded up', async (t) => {
   const latest = new Date('2026-03-01T12:00:00Z')
   const of = (...dates: string[]) => timeOf(dates, latest).toISOString()
   t.equal(of('tomorrow', 'Sun, 01 Feb 2026 00:00:00 +0000 (UTC)'), '2026-02-01T00:00:00.999Z')

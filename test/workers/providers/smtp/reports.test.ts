@@ -59,7 +59,7 @@ t.test('a return address is valid and finds its row', async (t) => {
   t.equal(returnPath(secrets, ref, `${'a.'.repeat(100)}example.com`), null, 'too long for a domain of 211')
 })
 
-t.test('a forged return address, or one of another key, is ignored', async (t) => {
+t.test('ignores return addresses that are forged or of another key', async (t) => {
   const other = createSecrets('another secret key for tests, thirty-two characters')
   t.equal(findReturnPath(other, mail_from), null)
   for (let index = 2; index < 64; index++) {
@@ -229,7 +229,7 @@ t.test('an implausible date becomes the report’s time', async (t) => {
   }
 })
 
-t.test("a complaint needs no recipient, and not-spam and auth-failure don't count", async (t) => {
+t.test("a complaint needs no recipient, not-spam doesn't count", async (t) => {
   const about = { mail_from, recipient: 'ana@example.org', raw, at }
   const complaint = {
     channel: 'email',
@@ -264,7 +264,7 @@ t.test("a complaint needs no recipient, and not-spam and auth-failure don't coun
   t.same(await readBytes(feedbackReport(about, 'auth-failure')), [])
 })
 
-t.test('our address counts anywhere in the report, and nothing counts without it', async (t) => {
+t.test('only reports with our address count', async (t) => {
   const plain = report('x@example.com', GONE)
   await t.rejects(readBytes(plain), /no signed reference to one of our emails/)
   for (const name of ['Delivered-To', 'X-Original-To', 'Envelope-To'])
@@ -274,7 +274,7 @@ t.test('our address counts anywhere in the report, and nothing counts without it
   await t.rejects(readBytes(report(forged, GONE)), /no signed reference to one of our emails/)
 })
 
-t.test('our address counts in the returned header, not in the returned body', async (t) => {
+t.test('our address counts in returned headers, not bodies', async (t) => {
   const returning = (...returned: (readonly [string, string])[]) =>
     readBytes(report('x@example.com', GONE, undefined, returned))
   const header = `Return-Path: <${mail_from}>\n`
@@ -309,7 +309,7 @@ t.test('manual and automatic replies to our address are ignored', async (t) => {
   t.same(await readBytes(`${away}Content-Type: text/plain; name="multipart/report"\r\n\r\nNo.\r\n`), [])
 })
 
-t.test('a bounce in another form is only read from a mail server', async (t) => {
+t.test('only mail servers may send bounces in other forms', async (t) => {
   const mail = (head: string, text: string, to = mail_from) =>
     readBytes(
       `Return-Path: <>\r\nDelivered-To: ${to}\r\nFrom: MAILER-DAEMON@mx.example\r\n${head}\r\n${text}`,
@@ -338,7 +338,7 @@ t.test('a bounce in another form is only read from a mail server', async (t) => 
   t.same(await readBytes(`Return-Path: <bo@example.net>\r\n${mixed}`), [], 'a person forwards its parts')
 })
 
-t.test('a complaint at fbl@ is matched by any signed reference, in any format', async (t) => {
+t.test('any signed reference matches a complaint at fbl@', async (t) => {
   const reference = mail_from.split('@', 1)[0] ?? ''
   const token = unsubscribeToken(secrets, { ...ref, person: 'ana@example.org' })
   const at = (to: string, message: string, head = '') =>
@@ -367,7 +367,7 @@ t.test('a complaint at fbl@ is matched by any signed reference, in any format', 
   t.match(bounce, [{ kind: 'bounced', effect: 'hard', ref }])
 })
 
-t.test('a non-report or an unknown form is rejected with the reason', async (t) => {
+t.test('rejects non-reports and unknown forms with the reason', async (t) => {
   const cases: [Buffer | string, RegExp][] = [
     ['', /neither a delivery status/],
     ['\0\0\0', /neither a delivery status/],
@@ -409,7 +409,7 @@ t.test('a non-report or an unknown form is rejected with the reason', async (t) 
   await t.rejects(readBytes(nested.join('')), /nesting/)
 })
 
-t.test('a report is read up to 20,000 lines and half a mebibyte', async (t) => {
+t.test('reads reports up to 20,000 lines, half a mebibyte', async (t) => {
   for (const [lines, length, isRead] of [
     [19_900, 1, true],
     [20_100, 1, false],

@@ -38,14 +38,14 @@ async function send(
   return { bytes: Buffer.concat(taken), writes: taken.length, most, before }
 }
 
-t.test('a large message is written completely over many event loop turns', async (t) => {
+t.test('writes a large message over many event loop turns', async (t) => {
   const file = Array.from({ length: 8 }, (_, index) => Buffer.alloc(358_800, index))
   const { bytes, most } = await send(['head\r\n\r\n', ...file, '\r\ntail\r\n'])
   t.ok(bytes.equals(Buffer.concat([Buffer.from('head\r\n\r\n'), ...file, Buffer.from('\r\ntail\r\n.\r\n')])))
   t.ok(most <= 128 * 1024, `${most} bytes in one turn`)
 })
 
-t.test('beyond a megabyte there is time between slices, not only a turn', async (t) => {
+t.test('beyond a megabyte, slices have pauses between them', async (t) => {
   const slices = 100
   let ticks = 0
   const ticking = setInterval(() => {
@@ -63,12 +63,12 @@ t.test('a small message and its final dot are one write', async (t) => {
   t.equal(before, 0, 'it counts as sent before that')
 })
 
-t.test('a message counts as sent before its final dot is written', async (t) => {
+t.test('a message counts as sent before its final dot', async (t) => {
   const { bytes, before } = await send(['head\r\n\r\n', Buffer.alloc(200_000, 'A'), '\r\ntail\r\n'])
   t.equal(bytes.length - before, '\r\ntail\r\n.\r\n'.length)
 })
 
-t.test('dots at the start of lines are escaped as nodemailer escapes them', async (t) => {
+t.test('escapes leading dots as nodemailer does', async (t) => {
   const texts = [
     '.',
     '.\r\n.\r\n..\r\n.a',
@@ -96,7 +96,7 @@ t.test('a message whose connection has failed never counts as sent', async (t) =
   t.notOk(isLast)
 })
 
-t.test('the last slice of a message to a stalled server never counts as sent', async (t) => {
+t.test("a stalled server's last slice never counts as sent", async (t) => {
   let isLast = false
   const message = Buffer.alloc(64 * 1024, 'A')
   const stream = inSlices([message], () => {

@@ -42,7 +42,7 @@ async function begin(t: Test, host: string) {
   return { came, asked, port, post }
 }
 
-t.test('the vetted address is requested under the URL’s name, in TLS and Host', async (t) => {
+t.test('requests the vetted address under the URL’s name', async (t) => {
   const { came, asked, port, post } = await begin(t, 'hooks.example.test')
   t.match(await post('hooks.example.test'), { status: 200, response: 'thanks' })
   t.strictSame(came, [{ sni: 'hooks.example.test', host: `hooks.example.test:${port}` }])
@@ -75,7 +75,7 @@ async function beginPlain(t: Test, answer: RequestListener) {
   return { name, post, opened: () => opened }
 }
 
-t.test('a connection is reused, but never after its name’s addresses change', async (t) => {
+t.test('reuses a connection unless its name’s addresses change', async (t) => {
   const { name, post, opened } = await beginPlain(t, (_request, response) => void response.end('thanks'))
   for (let each = 0; each < 3; each++) t.match(await post(), { status: 200, response: 'thanks' })
   t.equal(opened(), 1)

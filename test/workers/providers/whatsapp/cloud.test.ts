@@ -22,7 +22,7 @@ async function outcomeOf(t: Test, answer: CloudAnswer, options = {}) {
   return outcome
 }
 
-t.test('requests match the API field by field: header, body and URL button', async (t) => {
+t.test('requests match the API: header, body, URL button', async (t) => {
   const { delivery, messages } = await startCloud(t)
   const message = outgoingWhatsapp({
     to: '+33612345678',
@@ -74,7 +74,7 @@ t.test('an accepted message brings the provider’s id', async (t) => {
   t.strictSame(outcome, { ...accepted, provider_message_id: messages()[0]?.id })
 })
 
-t.test('an accepted message returns the recipient’s id if it differs from the number', async (t) => {
+t.test('returns the recipient’s id if unlike the number', async (t) => {
   const taken = (wa_id: unknown) => ({
     contacts: [{ input: '+5511987654321', wa_id }],
     messages: [{ id: 'w' }],
@@ -93,7 +93,7 @@ t.test('an accepted message returns the recipient’s id if it differs from the 
   }
 })
 
-t.test('a 2xx is accepted with any body: broken, cut off, without an id', async (t) => {
+t.test('accepts a 2xx with any body', async (t) => {
   const bodies: unknown[] = ['', '{', '<html>', 'null', '[]', {}, { messages: [] }, { messages: [{ id: 5 }] }]
   const hostile = [
     { messages: [{ id: '' }] },
@@ -141,7 +141,7 @@ t.test('a template error is rejected and blames the template', async (t) => {
   t.match(await judged(132016), { kind: 'refused', template: { status: 'disabled' } })
 })
 
-t.test('a subcode counts only for its own code, and Retry-After not for a 500', async (t) => {
+t.test('subcodes count for their code only, Retry-After not for 500', async (t) => {
   const judged = (code: number, subcode = 0) => judgeError({ code, subcode, words: 'words' })
   t.strictSame(judged(131026, 33), { kind: 'refused', detail: 'words' })
   t.strictSame(judged(132000), { kind: 'refused', detail: 'words', template: { status: null } })
@@ -166,7 +166,7 @@ t.test('temporary errors and unknown codes are retried', async (t) => {
   }
 })
 
-t.test('an unknown code with a 4xx is final at the third attempt', async (t) => {
+t.test('an unknown 4xx code is final at attempt three', async (t) => {
   const at = async (deferrals: number, status: number) => {
     const body = cloudError(999_999, 'Words')
     const { delivery } = await startCloud(t, { script: { onMessage: () => ({ status, body }) } })
@@ -179,7 +179,7 @@ t.test('an unknown code with a 4xx is final at the third attempt', async (t) => 
   for (const status of [401, 403, 429]) t.match(await at(9, status), { kind: 'sender' }, String(status))
 })
 
-t.test('too many messages to one recipient only delay that message, by at least 6 s', async (t) => {
+t.test('too many messages to a recipient delay only that message', async (t) => {
   const outcome = await outcomeOf(t, { status: 400, body: cloudError(131056, 'No') })
   t.strictSame(outcome, { kind: 'deferred', code: '131056', detail: '131056 (#131056) No', wait_seconds: 6 })
 })
@@ -218,7 +218,7 @@ t.test('Retry-After pauses the number for that long, within limits', async (t) =
     t.notOk('wait_seconds' in (await asked(429, odd)), odd)
 })
 
-t.test('spam and account errors pause the number and lose no message', async (t) => {
+t.test('spam and account errors pause the number', async (t) => {
   const judged = (code: number) => outcomeOf(t, { status: 500, body: cloudError(code, 'Words') })
   t.match(await judged(131048), { kind: 'sender', trouble: 'setup', wait_seconds: 3_600 })
   const account = [0, 3, 10, 33, 190, 200, 250, 299, 368, 131031, 131037, 131042, 131045, 133010]
@@ -253,7 +253,7 @@ t.test('a request that can’t be written is not sent', async (t) => {
   t.match(await provider.send(outgoingWhatsapp({ number })), { kind: 'sender', detail: /ERR_INVALID_CHAR/ })
 })
 
-t.test('the outcome is unknown if any connection may have sent something', async (t) => {
+t.test('the outcome is unknown if something may have been sent', async (t) => {
   const fault = (...codes: string[]) =>
     new AggregateError(codes.map((code) => Object.assign(new Error('x'), { code })))
   const kindOf = (error: Error) => judgeFailure(error, (words) => words).kind
@@ -261,7 +261,7 @@ t.test('the outcome is unknown if any connection may have sent something', async
   t.equal(kindOf(fault('ECONNREFUSED', 'ECONNRESET')), 'unknown')
 })
 
-t.test('a connection that is not open in time is safe to retry', async (t) => {
+t.test('an unopened connection is safe to retry', async (t) => {
   const url = `https://127.0.0.1:${await portOf(t, createServer())}`
   const provider = createWhatsappProvider({ url, connect_ms: 200 })
   t.match(await provider.send(outgoingWhatsapp()), { kind: 'sender', trouble: 'connection' })

@@ -25,7 +25,7 @@ const status = (changes: Record<string, unknown> = {}) => ({
   ...changes,
 })
 
-t.test('a status becomes an event of our message by our own ids', async (t) => {
+t.test("a status becomes our message's event by our ids", async (t) => {
   t.strictSame(await read(statusWebhook('1', [status()])), [
     {
       channel: 'whatsapp',
@@ -40,7 +40,7 @@ t.test('a status becomes an event of our message by our own ids', async (t) => {
   ])
 })
 
-t.test('without our ids the provider’s match; without either it is left out', async (t) => {
+t.test('without our ids the provider’s match', async (t) => {
   for (const data of [undefined, null, '', 'x', `${TEAM}`, `${TEAM}:${MESSAGE}:x`, 5, { a: 1 }]) {
     const [event] = await read(statusWebhook('1', [status({ biz_opaque_callback_data: data })]))
     t.match(event, { ref: { provider_message_id: 'wamid.HBgL' } }, JSON.stringify(data))
@@ -76,7 +76,7 @@ t.test('a failure keeps code and details', async (t) => {
   })
 })
 
-t.test('a failure has the same effect on template and number as a response', async (t) => {
+t.test('a failure affects template and number like a response', async (t) => {
   const failed = async (...codes: unknown[]) => {
     const errors = codes.map((code) => ({ code, title: 'Words' }))
     return read(statusWebhook('100', [status({ status: 'failed', errors })]))
@@ -131,7 +131,7 @@ const CODES = {
   'the template': { message: 'fails', number: null, codes: [132000, 132001, 132007, 132068, 132069, 132016] },
 } as const
 
-t.test('a code has the same effect in a response and in a webhook', async (t) => {
+t.test('codes have the same effect in responses and webhooks', async (t) => {
   let code: number | string = 0
   const { delivery } = await startCloud(t, {
     script: { onMessage: () => ({ status: 400, body: cloudError(code as number, 'Words') }) },
@@ -161,7 +161,7 @@ function numberAfter(outcome: WhatsappOutcome): string | null {
   return outcome.trouble === 'slow' ? 'slows' : 'pauses'
 }
 
-t.test('many statuses in many changes and entries of one body are all read', async (t) => {
+t.test('reads all statuses of one body', async (t) => {
   const statuses = ['sent', 'delivered', 'read', 'failed', 'played', 'deleted', 'SENT', 5].map((word) =>
     status({ status: word }),
   )
@@ -176,7 +176,7 @@ t.test('many statuses in many changes and entries of one body are all read', asy
   t.equal(events.length, 8)
 })
 
-t.test('an unreadable entry delays no other, and an invalid time is the receipt’s', async (t) => {
+t.test('an unreadable entry delays no other', async (t) => {
   const odd = [null, 5, 'x', [], status({ status: null }), status({ timestamp: 'never' })]
   const events = await read(statusWebhook('1', [...(odd as never[]), status({ status: 'read' })]))
   t.match(events, [{ occurred_at: RECEIVED.toISOString() }, { status: 'read' }])
@@ -232,14 +232,14 @@ t.test('a template’s new state is read in our terms', async (t) => {
   t.same(await read(update(5 as never)), [])
 })
 
-t.test('a lock that names its own end leaves the template usable', async (t) => {
+t.test('a lock naming its end leaves the template usable', async (t) => {
   t.match(await read(update('LOCKED', 'UNPAUSE')), [{ status: 'approved' }])
   for (const title of ['FIRST_PAUSE', 'SECOND_PAUSE', 'RATE_LIMITING_PAUSE', ''])
     t.match(await read(update('LOCKED', title)), [{ status: 'disabled' }], title)
   t.match(await read(update('DISABLED', 'UNPAUSE')), [{ status: 'disabled' }])
 })
 
-t.test('a template with changed components or category is to be listed again', async (t) => {
+t.test('a changed template is to be listed again', async (t) => {
   for (const field of ['message_template_components_update', 'template_category_update'])
     t.strictSame(await read(news(field, {})), [
       {
