@@ -120,7 +120,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/admin/main.ts': 'main',
   'db/dev/place.ts': 'unprivilegedAccount',
   'db/dev/postgres.ts': 'startPostgres acquireName',
-  'db/dev/used.ts': 'demoFile storePort',
+  'db/dev/used.ts': 'demoFile storePort storeGraphApi',
   'db/maintenance/restore-guard/restore-guard.ts': 'judgeDatabase',
   'db/migrate.ts': 'migrate',
   'db/process/log.ts': 'logOptions',

@@ -74,7 +74,8 @@ const TAKEN = /is in use by another program/
 
 /** Starts it and waits for its last line. Retries with other ports if one of these is in use. */
 async function ready(env: Record<string, string> = {}, attempts = 3): Promise<Started> {
-  const service = npmStart({ PORT: port(), SANDBOX_SMTP_PORT: port(), SANDBOX_HTTP_PORT: port(), ...env })
+  const sandbox = { SANDBOX_SMTP_PORT: port(), SANDBOX_HTTP_PORT: port(), SANDBOX_WHATSAPP_PORT: port() }
+  const service = npmStart({ PORT: port(), ...sandbox, ...env })
   const isUp = (): boolean => /^ready$/m.test(service.said())
   let over = false
   void service.ended.then(() => {
@@ -91,7 +92,11 @@ type Sent = { team_id: string; id: string; status: string }
 type Pasted<B> = { status: number; body: B }
 
 /** Sends the printed requests. @returns their responses. */
-async function paste({ said }: Started): Promise<[email: Pasted<Sent>, whatsapp: Pasted<{ data: Sent[] }>]> {
+async function paste({
+  said,
+}: Started): Promise<
+  [email: Pasted<Sent>, whatsapp: Pasted<{ data: Sent[] }>, own: Pasted<{ data: Sent[] }>]
+> {
   const requests = [...said().matchAll(/^curl -s (\S+) \\\n((?: {2}-H '[^']+' \\\n)+) {2}-d '([^']+)'$/gm)]
   const answers = await Promise.all(
     requests.map(async ([, url = '', headers = '', body = '']) => {
@@ -134,12 +139,12 @@ const inbox = port()
 t.test('the printed requests are delivered, and the CLI shows it', async (t) => {
   service = await ready({ SANDBOX_HTTP_PORT: inbox })
   t.equal(service.said().trimEnd().split('\n').at(-1), 'ready')
-  const [email, whatsapp] = await paste(service)
+  const [email, whatsapp, own] = await paste(service)
   t.match(email, {
     status: 201,
     body: { status: 'queued', from_address: 'Heliograph Demo <hello@demo.test>' },
   })
-  t.match(whatsapp, { status: 201, body: { data: [{ status: 'queued' }] } })
+  for (const each of [whatsapp, own]) t.match(each, { status: 201, body: { data: [{ status: 'queued' }] } })
   sent = email.body
   const { team_id, id } = sent
   const [message] = whatsapp.body.data
@@ -152,8 +157,17 @@ t.test('the printed requests are delivered, and the CLI shows it', async (t) => 
   await rows.connect()
   const has = async (text: string): Promise<boolean> => (await rows.query(text)).rows.length > 0
   await until('the email is delivered', () => has(`select from emails where status = 'delivered'`))
-  await until('the message is read', () => has(`select from whatsapp_messages where status = 'read'`))
+  const isRead = (number: string) => () =>
+    has(`select from whatsapp_messages where status = 'read' and phone_number_id is ${number}`)
+  await until('the message is read', isRead('null'))
+  await until(
+    'that of the other team too, from its own number',
+    isRead("not distinct from '100000000000004'"),
+  )
   await rows.end()
+  t.match(await admin('number', 'check', 'acme'), {
+    ...{ display_phone_number: '+1 555-555-0108', subscribed: false, missing: [/--subscribe/] },
+  })
   t.equal(await status('email', id), 'delivered')
   t.equal(await status('whatsapp', message.id), 'read')
   const shown = await admin<Sent>('email', 'show', team_id, id)

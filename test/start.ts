@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readApiSettings } from '../api/config.ts'
 import { acquireName, type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
-import { demoFile, storePort } from '../db/dev/used.ts'
+import { demoFile, storeGraphApi, storePort } from '../db/dev/used.ts'
 import { migrate } from '../db/migrate.ts'
 import { readToolSettings } from '../db/process/config.ts'
 import { LOOPBACK } from '../db/process/public-address.ts'
@@ -296,6 +296,7 @@ async function start(running: Running): Promise<void> {
   for (const file of ['test/sandbox/main.ts', 'api/main.ts', 'workers/main.ts'])
     await startProcess(running, file, env)
   storePort(DATA, ports.api)
+  storeGraphApi(DATA, env.WHATSAPP_API_URL ?? '')
   const login = await demoLink(databaseUrl, demo, url)
   greet(demo, url, {
     ...{ inbox: `http://localhost:${ports.inbox}`, login },

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Actor, By } from '../accounts/audit/record.ts'
-import { readPort, wasUsed } from '../dev/used.ts'
+import { readGraphApi, readPort, wasUsed } from '../dev/used.ts'
 import { RequestError } from '../errors.ts'
 import type { Wanted } from '../maintenance/background-jobs/background-jobs.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
@@ -115,7 +115,8 @@ export function createAdmin() {
     dnsServer: settings.DNS_SERVER,
     /** RETURN_PATH_DOMAIN, as in the workers. Null if it isn't set. */
     returnDomain: toReturnDomain(settings),
-    graphApi: graphApiUrl(settings),
+    /** Meta's Graph API with its version. For a database of `npm start`, its sandbox by default. */
+    graphApi: () => graphApiUrl(settings, wasUsed(DATA, settings.DATABASE_URL) ? readGraphApi(DATA) : null),
     /** The plan of new teams, if the setting names one. */
     defaultPlan: settings.DEFAULT_PLAN,
     publicUrl: settings.PUBLIC_URL,

@@ -43,7 +43,7 @@ const readFurther = async ({ appSecretFile: file, messagesPerSecond: messages_pe
 const toolsOf = async ({ admin }: Noun): Promise<NumberTools> => ({
   run: admin.transaction,
   secrets: await admin.secrets(),
-  url: admin.graphApi,
+  url: admin.graphApi(),
   site: admin.publicUrl ?? null,
 })
 

@@ -1,6 +1,7 @@
 /**
- * Stores what `npm start` of this checkout used in `.data`: its port, and the databases, as files about their demo
- * teams. The CLI checks this before it encrypts, because `.data/secret-key` only belongs to these databases.
+ * Stores what `npm start` of this checkout used in `.data`: its port, the URL of Meta's API, and the databases, as
+ * files about their demo teams. The CLI checks this before it encrypts, because `.data/secret-key` only belongs to
+ * these databases.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -29,15 +30,28 @@ function embeddedUrl(data: string): string | undefined {
 }
 
 const PORT_FILE = 'port'
+const GRAPH_API_FILE = 'graph-api'
 
-export const storePort = (data: string, port: number): void =>
-  writeFileSync(join(data, PORT_FILE), `${port}\n`)
+const store = (data: string, file: string, value: string): void =>
+  writeFileSync(join(data, file), `${value}\n`)
 
-/** Returns the last stored port, or null. */
-export function readPort(data: string): number | null {
+/** Returns a stored value, or null. */
+function read(data: string, file: string): string | null {
   try {
-    return Number.parseInt(readFileSync(join(data, PORT_FILE), 'utf8'), 10) || null
+    return readFileSync(join(data, file), 'utf8').trim() || null
   } catch {
     return null
   }
 }
+
+export const storePort = (data: string, port: number): void => store(data, PORT_FILE, String(port))
+
+/** Returns the last stored port, or null. */
+export const readPort = (data: string): number | null =>
+  Number.parseInt(read(data, PORT_FILE) ?? '', 10) || null
+
+/** @param url the sandbox's, unless another one was set. */
+export const storeGraphApi = (data: string, url: string): void => store(data, GRAPH_API_FILE, url)
+
+/** Returns the last stored URL of Meta's API, or null. */
+export const readGraphApi = (data: string): string | null => read(data, GRAPH_API_FILE)

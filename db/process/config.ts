@@ -257,9 +257,13 @@ export const graphApiSettings = {
     .default(GRAPH_VERSION),
 }
 
-/** Returns the URL of the Graph API, with the version. */
-export function graphApiUrl(given: { WHATSAPP_API_URL: string; WHATSAPP_API_VERSION: string }): string {
-  const base = given.WHATSAPP_API_URL.replace(/\/$/, '')
+/** Returns the URL of the Graph API, with the version. @param fallback the default, if not Meta's. */
+export function graphApiUrl(
+  given: { WHATSAPP_API_URL: string; WHATSAPP_API_VERSION: string },
+  fallback: string | null = null,
+): string {
+  const isDefault = given.WHATSAPP_API_URL === GRAPH_API
+  const base = ((isDefault ? fallback : null) ?? given.WHATSAPP_API_URL).replace(/\/$/, '')
   return /\/v\d+\.\d+$/.test(base) ? base : `${base}/${given.WHATSAPP_API_VERSION}`
 }
 

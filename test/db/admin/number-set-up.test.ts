@@ -81,6 +81,8 @@ t.test('number add --subscribe subscribes our app, whichever others are subscrib
   await cli.json(['number', 'remove', 'acme'])
   t.match(await add('acme', '901', '--subscribe'), { subscribed: true, missing: EMPTY })
   t.equal(given.subscriptions, 1)
+  const unknown = await begin(t, { subscribed: true, app_id: undefined as never })
+  t.match(await unknown.add('acme', '901'), { subscribed: false }, 'Meta doesn’t name our app')
 })
 
 t.test("a number's hook verifies posts with the app secret of a file", async (t) => {

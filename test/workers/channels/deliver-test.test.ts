@@ -273,3 +273,18 @@ t.test('mixing test emails and live providers does not compile', async (t) => {
   const asJob: Payload<'deliver-test'> = { team_id: '', email_id: '' }
   t.ok([toProvider, toSimulator, toCloud, asJob])
 })
+
+t.test('asking Meta without the credentials of a number does not compile', async (t) => {
+  const unnumbered = (provider: WhatsappProvider, message: Omit<OutgoingWhatsapp, 'number'>) =>
+    // @ts-expect-error a message without its number
+    provider.send(message)
+  const unknown = (provider: WhatsappProvider, message: OutgoingWhatsapp) =>
+    // @ts-expect-error a message of no number
+    provider.send({ ...message, number: null })
+  const untrusted = (provider: WhatsappProvider, message: OutgoingWhatsapp) =>
+    // @ts-expect-error a number without its token
+    provider.send({ ...message, number: { phone_number_id: '1' } })
+  // @ts-expect-error an account without a token
+  const unlisted = (provider: WhatsappProvider) => provider.listTemplates({ account_id: '1' })
+  t.ok([unnumbered, unknown, untrusted, unlisted])
+})

@@ -170,13 +170,14 @@ t.test('a number that hangs or is rejected delays no other', async (t) => {
 
 t.test('sends nothing from removed numbers or with undecryptable tokens', async (t) => {
   const { cloud, work } = await begin(t)
-  const [removed, sealed] = [await sender(), await sender()]
+  const [removed, sealed, other] = [await sender(), await sender(), await sender()]
   const [gone = ''] = await removed.send()
   const [kept = ''] = await sealed.send()
   await giveNumber(service, removed.team.id, null)
   await database.query(sql.unsafe`delete from whatsapp_numbers where name = ${removed.name}`)
   await database.query(sql.unsafe`
-    update whatsapp_numbers set access_token = (select access_token from whatsapp_numbers where name = 'n1')
+    update whatsapp_numbers set access_token = (
+      select access_token from whatsapp_numbers where name = ${other.name})
     where name = ${sealed.name}`)
   await work()
   const shown = async (team: string, id: string) =>
