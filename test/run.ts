@@ -10,11 +10,11 @@ import { constants, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { startPostgres } from '../db/dev/postgres.ts'
 import { stopServer } from '../db/dev/process.ts'
-import { createTemplate, dropDatabases, hurryLogins, type TestServer } from './support/database.ts'
+import { createTemplate, dropDatabases, hurryLogins, socketOf, type TestServer } from './support/database.ts'
 import { givenServerFault } from './support/given-server.ts'
 import { keepTimes, quickFiles, testFiles } from './support/order.ts'
 import { MODULES, type Printer, program, ROOT, testEnvironment } from './support/program.ts'
-import { quickParent, SETTINGS } from './support/quick-server.ts'
+import { quickParent, RUN_SETTINGS } from './support/quick-server.ts'
 import { runFiles } from './support/runners.ts'
 import { type Counts, tapReport } from './support/tap-report.ts'
 import { startUsage } from './support/usage.ts'
@@ -71,7 +71,8 @@ async function givenFault(): Promise<string | null> {
 /** Opens the migrated server for the tests: the one in DATABASE_URL, or our own. */
 async function openServer(run: Run): Promise<TestServer> {
   const given = process.env.DATABASE_URL
-  const server = { url: given || (await ownServer(run)), prefix: run.prefix }
+  const url = given || (await ownServer(run))
+  const server = { url, prefix: run.prefix, ...(given ? {} : await socketOf(url)) }
   if (given) run.cleanups.push(() => dropDatabases(server))
   // Loaded here, so that an error in the code under test is reported like any other.
   const { migrate } = await import('../db/migrate.ts')
@@ -81,7 +82,7 @@ async function openServer(run: Run): Promise<TestServer> {
 
 async function ownServer({ quick, cleanups }: Run): Promise<string> {
   const directory = join(quick, 'postgres')
-  const postgres = await startPostgres({ directory, settings: SETTINGS })
+  const postgres = await startPostgres({ directory, settings: RUN_SETTINGS })
   cleanups.push(async () => {
     await postgres.stop()
     if (postgres.home !== directory) await rm(postgres.home, { recursive: true, force: true })

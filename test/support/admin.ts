@@ -4,11 +4,13 @@
  */
 import { type ChildProcess, type ExecFileException, execFile, fork } from 'node:child_process'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { HostAnswer, HostCall } from './admin-host.ts'
 import { bareEnvironment, SECRET_KEY } from './environment.ts'
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'db', 'admin', 'main.ts')
 const HOST = join(import.meta.dirname, 'admin-host.ts')
+const SOCKET = pathToFileURL(join(import.meta.dirname, 'database-socket.ts')).href
 
 export type Call = HostAnswer
 type CallOptions = { env?: Record<string, string>; input?: string | Buffer }
@@ -40,7 +42,12 @@ let host: ChildProcess | undefined
 let current: PromiseWithResolvers<Call> | undefined
 
 function startHost(): ChildProcess {
-  const child = fork(HOST, { execArgv: [], env: bareEnvironment(), serialization: 'advanced' })
+  const { TEST_DATABASE_SOCKET = '' } = process.env
+  const child = fork(HOST, {
+    execArgv: ['--import', SOCKET],
+    env: { ...bareEnvironment(), TEST_DATABASE_SOCKET },
+    serialization: 'advanced',
+  })
   child.on('message', (answer: HostAnswer) => current?.resolve(answer))
   child.once('exit', (code) => current?.reject(new Error(`the process of the CLI ended with ${code}`)))
   return child

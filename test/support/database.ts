@@ -3,16 +3,24 @@
  * so several runs can share a server and each drops only its own.
  */
 import { randomBytes } from 'node:crypto'
+import { access, constants } from 'node:fs/promises'
 import { Client, Pool } from 'pg'
+import { kept } from '../../db/dev/process.ts'
 import { type Canary, canary } from './canary.ts'
 
-/** The server of the tests' databases: the URL of an admin connection, and the prefix of this run's names. */
-export type TestServer = { url: string; prefix: string }
+/**
+ * The server of the tests' databases: the URL of an admin connection, the prefix of this run's names, and the
+ * socket file of our own server (database-socket.ts).
+ */
+export type TestServer = { url: string; prefix: string; socket?: string }
 
 const NAME = 'heliograph tests'
 
-/** The line of pg_hba.conf. */
-const LOGINS = 'host all all 127.0.0.1/32 password'
+/** The lines of pg_hba.conf. */
+const LOGINS = ['host all all 127.0.0.1/32 password', 'local all all password']
+
+/** The longest path of a socket file in Linux, in bytes. */
+const LONGEST_SOCKET = 107
 
 // PostgreSQL's object_in_use. Something still uses the template, for example autovacuum.
 const IN_USE = '55006'
@@ -47,16 +55,26 @@ async function execute(url: string, statements: readonly string[]): Promise<void
 /**
  * Makes logins cheap, because tests log in thousands of times. One message with the plain password replaces
  * SCRAM's four, and one round of hashing replaces 4,096 (RFC 7677 §4). Only for the run's own server, and
- * only on 127.0.0.1.
+ * only from this machine.
  */
 export async function hurryLogins(url: string): Promise<void> {
   const { password } = new URL(url)
   await execute(url, [
     'set scram_iterations = 1',
     `alter role current_user password '${password}'`,
-    `do $$ begin execute format('copy (select %L) to %L', '${LOGINS}', current_setting('hba_file')); end $$`,
+    `do $$ begin execute format('copy (select unnest(%L::text[])) to %L', '{${LOGINS.join()}}', current_setting('hba_file')); end $$`,
     'select pg_reload_conf()',
   ])
+}
+
+/** Returns the socket file of our own server, unless its path is too long or this user can't use it. */
+export async function socketOf(url: string): Promise<{ socket?: string }> {
+  const { rows } = await poolOf(url).query<{ path: string }>(
+    `select format('%s/.s.PGSQL.%s', current_setting('data_directory'), current_setting('port')) as path`,
+  )
+  const { path } = rows[0] as { path: string }
+  const isUsable = await access(path, constants.W_OK).then(...kept)
+  return isUsable && Buffer.byteLength(path) <= LONGEST_SOCKET ? { socket: path } : {}
 }
 
 /**

@@ -7,9 +7,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Client } from 'pg'
 import { runningPostgres, startPostgres } from '../../db/dev/postgres.ts'
-import { createTemplate, hurryLogins, type TestServer } from './database.ts'
+import { createTemplate, hurryLogins, socketOf, type TestServer } from './database.ts'
 import { ROOT } from './program.ts'
-import { SETTINGS } from './quick-server.ts'
+import { RUN_SETTINGS } from './quick-server.ts'
 
 /** Files that define the template. */
 const SCHEMA = [
@@ -50,7 +50,7 @@ async function prepare(url: string, isOurs: boolean): Promise<TestServer> {
       const { migrate } = await import('../../db/migrate.ts')
       await createTemplate({ url, prefix }, migrate)
     }
-    return { url, prefix }
+    return { url, prefix, ...(process.env.DATABASE_URL ? {} : await socketOf(url)) }
   } finally {
     await client.end()
   }
@@ -66,7 +66,7 @@ export async function openServer(parent: string): Promise<Opened> {
   const directory = join(parent, keptName)
   const found = process.env.DATABASE_URL || (await runningPostgres(directory).catch(() => null))
   if (found) return { server: await prepare(found, false), close: async () => {} }
-  const postgres = await startPostgres({ directory, settings: SETTINGS })
+  const postgres = await startPostgres({ directory, settings: RUN_SETTINGS })
   await hurryLogins(postgres.url)
   return { server: await prepare(postgres.url, true), close: postgres.stop }
 }

@@ -9,6 +9,8 @@ import type { TestServer } from './database.ts'
 export const ROOT = join(import.meta.dirname, '../..')
 export const MODULES = join(ROOT, 'node_modules')
 const KILL_AFTER_MS = 10_000
+/** Modules that each test process loads first. */
+const PRELOADS = ['without-hooks.ts', 'database-socket.ts']
 /** Debian's folders of nginx and pgbouncer. They are in PATH only for root. */
 const SYSTEM_PROGRAMS = ['/usr/local/sbin', '/usr/sbin']
 
@@ -19,11 +21,12 @@ export type Printer = (text: string) => void
  * @param cache the folder for compiled modules, shared by tens of processes.
  */
 export function testEnvironment(server: TestServer | null, cache: string): Record<string, string> {
-  const withoutHooks = `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`
+  const preloads = PRELOADS.map((file) => `--import=${pathToFileURL(join(ROOT, 'test/support', file))}`)
   return {
     ...(server && { DATABASE_URL: server.url, TEST_DATABASE_PREFIX: server.prefix }),
+    ...(server?.socket && { TEST_DATABASE_SOCKET: server.socket }),
     NODE_COMPILE_CACHE: cache,
-    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${withoutHooks}`,
+    NODE_OPTIONS: [process.env.NODE_OPTIONS ?? '', ...preloads].join(' '),
   }
 }
 

@@ -16,6 +16,9 @@ export const SETTINGS = {
   max_connections: '400',
 }
 
+/** Also for the embedded server of a run. Its socket file is in its data directory. */
+export const RUN_SETTINGS = { ...SETTINGS, unix_socket_directories: '.', file_copy_method: 'clone' }
+
 /**
  * Returns the folder with the fastest file creation. Tests create hundreds of databases with 700 files each.
  * On ext4, each new file scans all inodes deleted within the last minute.
