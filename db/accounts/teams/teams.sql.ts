@@ -227,13 +227,6 @@ export const isSuspended = (teamId: FragmentSqlToken): FragmentSqlToken => sql.f
 export const isSending = ({ test }: { test: boolean }): FragmentSqlToken =>
   sql.fragment`s.suspended_at is null and s.test = ${test}`
 
-/** True if the team of a message isn't suspended, and is a test team or not, as requested. */
-export const maySend = (
-  teamId: FragmentSqlToken,
-  { test }: { test: boolean },
-): FragmentSqlToken => sql.fragment`
-  exists (select from teams s where s.id = ${teamId} and ${isSending({ test })})`
-
 /** True if the team of a message was resumed since a time. Its job may have been deleted before. */
 export const wasResumedSince = (
   teamId: FragmentSqlToken,

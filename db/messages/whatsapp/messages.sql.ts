@@ -1,7 +1,7 @@
 /** Rows of WhatsApp requests and messages, and the queries over them. Their events are in events.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
-import { maySend } from '../../accounts/teams/teams.sql.ts'
+import { isSending } from '../../accounts/teams/teams.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
@@ -220,8 +220,8 @@ const defaultAccount = sql.fragment`(select account_id from whatsapp_numbers whe
 
 /**
  * Reads messages that the provider hasn't accepted and whose team can send, with their current template. Each is
- * looked up by its key. With a small templates table that was never analyzed, the planner scanned all messages of the
- * team (30 of 20,000 took half a second).
+ * looked up by its key. With tables that were never analyzed, the planner scanned all messages of the team (30 of
+ * 20,000 took half a second), or read each message once per team.
  * @param columns further columns of `m` and of the number `n`.
  * @param number the condition on the number.
  */
@@ -241,6 +241,8 @@ const outgoing = (
       cross join lateral (
         select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r
       cross join lateral (
+        select from teams s where s.id = m.team_id and ${isSending({ test })} offset 0) team
+      cross join lateral (
         select * from whatsapp_templates where team_id = m.team_id and id = r.template_id offset 0) t
       left join whatsapp_numbers n on n.phone_number_id = m.phone_number_id and n.name <> 'default'
       cross join lateral (
@@ -248,8 +250,7 @@ const outgoing = (
           count(*) filter (where kind = 'unknown') as unknowns, min(occurred_at) as tried_since
         from whatsapp_events
         where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
-          and occurred_at >= coalesce(m.tries_from, m.created_at)) past
-    where ${maySend(sql.fragment`m.team_id`, { test })}`
+          and occurred_at >= coalesce(m.tries_from, m.created_at)) past`
 
 /**
  * Reads waiting messages of the default number.

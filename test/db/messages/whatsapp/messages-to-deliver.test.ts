@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { messagesToDeliver } from '../../../../db/messages/whatsapp/messages.sql.ts'
 import { tuplesRead } from '../../../support/rows.ts'
-import { startService } from '../../../support/service.ts'
+import { makeTeam, startService } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { aMessage, makeTemplate, numbers, rowsOf, whatsappClient } from '../../../support/whatsapp.ts'
 
@@ -19,6 +19,17 @@ t.test("reads a batch by key, without the team's other messages", async (t) => {
     t.equal((await messagesToDeliver(tx, refs)).length, 3)
   })
   t.equal(read, 3)
+})
+
+t.test('reads each message once, however many teams there are', async (t) => {
+  for (let count = 0; count < 40; count += 1) await makeTeam(service)
+  const { team, key, template } = await sender()
+  await send(key, aMessage(template.id, { to: numbers(20) }))
+  const refs = (await rowsOf(service, team.id)).map(({ id }) => ({ team_id: team.id, message_id: id }))
+  const read = await tuplesRead(service, 'whatsapp_messages', async (tx) => {
+    t.equal((await messagesToDeliver(tx, refs)).length, 20)
+  })
+  t.equal(read, 20)
 })
 
 t.test('the default number gets no message of another number', async (t) => {

@@ -67,6 +67,13 @@ cross join lateral (
     and id = m.request_id offset 0
 ) r
 cross join lateral (
+  select
+  from teams s
+  where s.id = m.team_id
+    and s.suspended_at is null
+    and s.test = $4 offset 0
+) team
+cross join lateral (
   select *
   from whatsapp_templates
   where team_id = m.team_id
@@ -83,13 +90,6 @@ cross join lateral (
     and kind in ('deferred', 'unknown')
     and occurred_at >= coalesce(m.tries_from, m.created_at)
 ) past
-where exists (
-  select
-  from teams s
-  where s.id = m.team_id
-    and s.suspended_at is null
-    and s.test = $4
-)
 
 -- messagesOfRequest
 select id, recipient, case when (m.was_sent and m.status = 'queued') then 'sent' else m.status end as status,
@@ -127,6 +127,13 @@ cross join lateral (
     and id = m.request_id offset 0
 ) r
 cross join lateral (
+  select
+  from teams s
+  where s.id = m.team_id
+    and s.suspended_at is null
+    and s.test = $4 offset 0
+) team
+cross join lateral (
   select *
   from whatsapp_templates
   where team_id = m.team_id
@@ -143,13 +150,6 @@ cross join lateral (
     and kind in ('deferred', 'unknown')
     and occurred_at >= coalesce(m.tries_from, m.created_at)
 ) past
-where exists (
-  select
-  from teams s
-  where s.id = m.team_id
-    and s.suspended_at is null
-    and s.test = $4
-)
 
 -- requestsByKeys
 select r.team_id, r.idempotency_key, r.id as request_id, m.id as first_id
