@@ -133,7 +133,7 @@ async function apply(client: Client, migration: Migration, { log, lockWait, trie
 }
 
 /** Returns the numbers of the applied migrations. @throws Error if the database has other migrations. */
-async function appliedOf(client: Client, files: readonly Migration[]): Promise<Set<number>> {
+async function readApplied(client: Client, files: readonly Migration[]): Promise<Set<number>> {
   await client.query(
     'create table if not exists schema_migrations (number integer primary key, file text not null, applied_at timestamptz not null default now(), digest text)',
   )
@@ -147,7 +147,7 @@ async function appliedOf(client: Client, files: readonly Migration[]): Promise<S
 
 async function applyFiles(client: Client, holder: Client, options: Options): Promise<void> {
   const files = await migrationFiles(options.directory)
-  const done = await appliedOf(client, files)
+  const done = await readApplied(client, files)
   for (const migration of files.filter(({ number }) => !done.has(number))) {
     // Fails if the connection, and with it the lock, was lost.
     await holder.query('select 1')

@@ -70,7 +70,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   logSettings(settings, log)
   const metrics = createMetrics()
   const texts = createPlainTexts()
-  const figures = createWorkerStats(metrics, concurrency)
+  const stats = createWorkerStats(metrics, concurrency)
   const work = await startWork(jobs, {
     database,
     queue,
@@ -88,7 +88,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,
     pauses: createQueuePauses(database),
-    figures,
+    stats,
     readers: createReaders({ secrets, settings }),
     retention: toRetention(settings),
     ...emailRules(settings),
@@ -98,7 +98,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const hints = onWake(listenUrl, jobs, (job) => queue.wake(job))
   const member = joinFleet(
     { database, metrics, log },
-    { kind: 'worker', limit: size, role: { queues: jobs, ...figures.role } },
+    { kind: 'worker', limit: size, role: { queues: jobs, ...stats.role } },
   )
   const health = await openHealth({ database, diskFault }, settings)
   const stop = async (): Promise<void> => {

@@ -6,7 +6,7 @@ import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
 import { CODES } from '../../db/errors.ts'
 import { OPERATORS } from '../../db/messages/broadcasts/operators.ts'
 import { BROADCAST_STATES } from '../../db/messages/broadcasts/state.ts'
-import { BROADCAST_FIGURES, type Figure } from '../../db/stats/daily/broadcasts.sql.ts'
+import { BROADCAST_STATS, type BroadcastStat } from '../../db/stats/daily/broadcasts.sql.ts'
 import { EXAMPLE_ID } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { count, list, map, orNull, record, said, text, time, uuid } from './parts.ts'
@@ -153,7 +153,7 @@ const CONDITION = record(
   ['value'],
 )
 
-const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
+const STAT_WORDS: Readonly<Partial<Record<BroadcastStat, string>>> = {
   made: 'Emails created for contacts.',
   skipped: 'Contacts that were skipped.',
 }
@@ -161,9 +161,9 @@ const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
 export const STATS_SCHEMA = said(
   record(
     Object.fromEntries(
-      BROADCAST_FIGURES.map((figure) => [
+      BROADCAST_STATS.map((figure) => [
         figure,
-        said(count, FIGURE_WORDS[figure] ?? `Emails that are currently ${figure}.`, 0),
+        said(count, STAT_WORDS[figure] ?? `Emails that are currently ${figure}.`, 0),
       ]),
     ),
   ),

@@ -54,7 +54,7 @@ function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
 }
 
 /** Returns the last port of `npm start` for a database that it has used, or its usual port. */
-function portOf({ DATABASE_URL }: ToolSettings): number {
+function findPort({ DATABASE_URL }: ToolSettings): number {
   return (wasUsed(DATA, DATABASE_URL) ? readPort(DATA) : null) ?? USUAL_PORT
 }
 
@@ -121,7 +121,7 @@ export function createAdmin() {
     defaultPlan: settings.DEFAULT_PLAN,
     publicUrl: settings.PUBLIC_URL,
     /** The address for users on this machine: the public address, or the local port. */
-    site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT || portOf(settings)}`,
+    site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT || findPort(settings)}`,
     /** Private networks that webhooks may reach. Default: this machine, for a database of `npm start`. */
     webhookNetworks: () =>
       networksOf(commaList(settings.WEBHOOK_ALLOW ?? (wasUsed(DATA, settings.DATABASE_URL) ? LOOPBACK : ''))),

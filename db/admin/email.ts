@@ -61,7 +61,7 @@ type RequeueOptions = FilterOptions & { force?: boolean }
 const requeueFilter = ({ force = false, ...options }: RequeueOptions) =>
   ({ ...filterOf(options), whose: 'all', force }) as const
 
-const depsOf = async (admin: Admin) => ({
+const openDeps = async (admin: Admin) => ({
   tx: await admin.database(),
   versions: createVersions(),
   secrets: await admin.secrets(),
@@ -76,7 +76,7 @@ async function writeAttachment(
   admin: Admin,
   { team, id, n, out }: { team: string; id: string; n: number; out: string },
 ) {
-  const { attachments = [] } = await showEmail(await depsOf(admin), team, id)
+  const { attachments = [] } = await showEmail(await openDeps(admin), team, id)
   const file = attachments[n]
   if (!file) throw new RequestError('not_found', fill(TEXTS.noAttachment, { n }))
   const { filename, content_type, size, sha256 } = file
@@ -93,7 +93,7 @@ async function writeAttachment(
 /** Searches in parts, each far below the statement timeout. */
 async function find(admin: Admin, filter: EmailFilter, limit: number): Promise<readonly ListedEmail[]> {
   const wanted = { ...filter, whose: 'all' as const, since: EVER, now: await admin.now() }
-  return (await searchEmails(await depsOf(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).rows
+  return (await searchEmails(await openDeps(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).rows
 }
 
 export const verbs: Verbs = (noun) => {
@@ -117,7 +117,7 @@ export const verbs: Verbs = (noun) => {
   )
 
   verb('show TEAM ID', 'Show an email, its events, and what it is waiting for').action(
-    answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)),
+    answer(async (team: string, id: string) => showEmail(await openDeps(admin), team, id)),
   )
 
   verb('file TEAM ID N', 'Save an attachment of an email to a file', {

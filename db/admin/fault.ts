@@ -20,7 +20,7 @@ const oneLine = (text: string): string => {
 }
 
 /** The innermost message, from the driver or the server. */
-function reasonOf(error: unknown, url: string | undefined): string {
+function findReason(error: unknown, url: string | undefined): string {
   const said = [...causes(error)]
     .map((fault) => fault.message || String(fault.code ?? ''))
     .filter((text) => text !== '')
@@ -28,32 +28,32 @@ function reasonOf(error: unknown, url: string | undefined): string {
 }
 
 /** Returns the first server of the URL, or null without a URL. */
-const serverOf = (url: string | undefined): DatabaseAddress['hosts'][0] | null =>
+const firstServer = (url: string | undefined): DatabaseAddress['hosts'][0] | null =>
   url ? readDatabaseUrl(url).hosts[0] : null
 
 /** Removes the password from a message of the server. */
 function withoutPassword(text: string, url: string | undefined): string {
-  const password = serverOf(url)?.password
+  const password = firstServer(url)?.password
   if (typeof password !== 'string' || password === '') return text
   return text.replaceAll(encodeURIComponent(password), '***').replaceAll(password, '***')
 }
 
-function placeOf(url: string | undefined): string {
-  const server = serverOf(url)
+function describePlace(url: string | undefined): string {
+  const server = firstServer(url)
   return server ? ` at ${server.host ?? 'localhost'}:${server.port ?? 5432}` : ''
 }
 
 async function databaseFault(error: unknown, url: string | undefined): Promise<string | null> {
   if ([...causes(error)].some(({ code }) => NOT_MIGRATED.has(String(code)))) {
-    return `The database${placeOf(url)} has not been migrated. Run \`node db/migrate.ts\`.`
+    return `The database${describePlace(url)} has not been migrated. Run \`node db/migrate.ts\`.`
   }
   const { databaseRejection, isDatabaseUnavailable, isTooSlow } = await import('../postgres/pool.ts')
-  const refused = databaseRejection(error, placeOf(url))
+  const refused = databaseRejection(error, describePlace(url))
   if (refused !== null) return withoutPassword(refused, url)
   if (isTooSlow(error)) return TOO_SLOW
   if (!isDatabaseUnavailable(error)) return null
   const hint = 'Start it with `npm start`, or set DATABASE_URL.'
-  return `Could not reach the database${placeOf(url)}: ${reasonOf(error, url)}. ${hint}`
+  return `Could not reach the database${describePlace(url)}: ${findReason(error, url)}. ${hint}`
 }
 
 /** Returns the line to print on stderr. @param url the database that was used. */
@@ -62,5 +62,5 @@ export async function formatFailure(error: unknown, url: string | undefined): Pr
     return oneLine(error.code === 'commander.help' ? NO_VERB : error.message.replace(/^error: /, ''))
   }
   if (error instanceof RequestError || error instanceof SettingsFault) return oneLine(error.message)
-  return oneLine((await databaseFault(error, url)) ?? `Unexpected error: ${reasonOf(error, url)}`)
+  return oneLine((await databaseFault(error, url)) ?? `Unexpected error: ${findReason(error, url)}`)
 }

@@ -40,7 +40,7 @@ const readFurther = async ({ appSecretFile: file, messagesPerSecond: messages_pe
   messages_per_second,
 })
 
-const toolsOf = async ({ admin }: Noun): Promise<NumberTools> => ({
+const openTools = async ({ admin }: Noun): Promise<NumberTools> => ({
   run: admin.transaction,
   secrets: await admin.secrets(),
   url: admin.graphApi(),
@@ -58,7 +58,7 @@ export const verbs: Verbs = (noun) => {
       answer(async (name: string, { phoneNumberId, accountId, subscribe = false, ...further }: Added) => {
         const ids = { name, phone_number_id: phoneNumberId, account_id: accountId }
         const given = { ...ids, token: await readToken(), ...(await readFurther(further)) }
-        return addNumber(await toolsOf(noun), given, { subscribe })
+        return addNumber(await openTools(noun), given, { subscribe })
       }),
     )
 
@@ -73,7 +73,7 @@ export const verbs: Verbs = (noun) => {
     .action(
       answer(async (name: string, { token = false, ...further }: Set) => {
         const change = { ...(token ? { token: await readToken() } : {}), ...(await readFurther(further)) }
-        return setNumber(await toolsOf(noun), name, change)
+        return setNumber(await openTools(noun), name, change)
       }),
     )
 
@@ -84,7 +84,7 @@ export const verbs: Verbs = (noun) => {
     .action(
       answer(
         async (name: string, { subscribe = false }: { subscribe?: boolean }) => {
-          const { accepted: is, ...shown } = await checkNumber(await toolsOf(noun), name, { subscribe })
+          const { accepted: is, ...shown } = await checkNumber(await openTools(noun), name, { subscribe })
           accepted = is
           return shown
         },

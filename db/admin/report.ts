@@ -22,7 +22,7 @@ type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 /**
  * Returns the state that the flags select, if any. @throws RequestError bad_request if they contradict each other.
  */
-function stateOf({ parked = false, state }: ListOptions): ReportState | undefined {
+function toState({ parked = false, state }: ListOptions): ReportState | undefined {
   if (!parked) return state
   if (state === undefined || state === 'parked') return 'parked'
   throw new RequestError('bad_request', fill(TEXTS.parkedAndState, { state }))
@@ -44,7 +44,7 @@ const forMany = (verb: Command): Command =>
     .option('--before <time>', 'only reports received before this time', instant)
 
 /** Returns the ID of a single report, or a filter. @throws RequestError bad_request if nothing is selected. */
-function whichOf(
+function toSelection(
   ids: readonly string[] = [],
   { parked = false, ...filter }: ManyOptions,
 ): string | ParkedFilter {
@@ -71,7 +71,7 @@ export const verbs: Verbs = ({ verb, look, admin }) => {
     .option('--limit <n>', ...atMost(1_000))
     .action(
       answer(async (options: ListOptions) => {
-        const state = stateOf(options)
+        const state = toState(options)
         return reportsByState(await admin.database(), { state, limit: options.limit })
       }),
     )
@@ -80,7 +80,7 @@ export const verbs: Verbs = ({ verb, look, admin }) => {
 
   forMany(verb('replay', 'Ingest reports again, after the cause of the failure is fixed')).action(
     answer(async (ids: string[] | undefined, options: ManyOptions): Promise<object> => {
-      const which = whichOf(ids, options)
+      const which = toSelection(ids, options)
       const queue = await admin.queue()
       return admin.transaction<object>((by) =>
         typeof which === 'string' ? replayReport(by, queue, which) : replayParked(by, queue, which),
@@ -93,7 +93,7 @@ export const verbs: Verbs = ({ verb, look, admin }) => {
     .action(
       answer(
         async (ids: string[] | undefined, { dryRun = false, ...options }: DropOptions): Promise<object> => {
-          const which = whichOf(ids, options)
+          const which = toSelection(ids, options)
           if (dryRun) return droppable(await admin.database(), which)
           return admin.transaction<object>((by) =>
             typeof which === 'string' ? dropReport(by, which) : dropParked(by, which),

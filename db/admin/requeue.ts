@@ -84,7 +84,7 @@ type Requeueing = { team: string; options: Options }
 type Of = { channel: Deliverable; filter: RequeueFilter | undefined }
 
 /** The filter as the audit log shows it. */
-const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): string =>
+const describeFilter = ({ status, since, force, dryRun: _, ...others }: Options): string =>
   [
     ...(status === undefined ? [] : [`status: ${status}`]),
     ...(since === undefined ? [] : [`since: ${since.toISOString()}`]),
@@ -112,7 +112,7 @@ async function requeueById(
       named: true,
     })
     if (found.length === 0) throw await requeueError(tx, channel, ref)
-    const how = { force, words: wordsOf({ ...options, force: false }) }
+    const how = { force, words: describeFilter({ ...options, force: false }) }
     if (!dryRun) await requeueOne({ ...by, queue }, channel, ref, how)
     return { now, paused: await pausesOf(tx, channel, { team_id: team }) }
   })
@@ -163,7 +163,7 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
       filter && Object.keys(others).length > 0
         ? filter.job(options, { between, at, seen, picked })
         : { kind: `${channel.name}.requeue` as const, given: picked }
-    const given = { ...job.given, words: wordsOf(options) }
+    const given = { ...job.given, words: describeFilter(options) }
     const wanted = { kind: job.kind, team_id: team, given, total: found.length } as UnstartedJob
     await admin.runBackgroundJob(wanted, secrets)
   }

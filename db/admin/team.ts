@@ -35,19 +35,19 @@ const orPlan =
 
 const own = (figure: number | 'plan'): number | null => (figure === 'plan' ? null : figure)
 
-function periodOf({ periodStart: start, periodEnd: end }: PlanOptions) {
+function toPeriod({ periodStart: start, periodEnd: end }: PlanOptions) {
   if (start && end) return { start, end }
   if (!start && !end) return undefined
   throw new RequestError('bad_request', TEXTS.periodNeedsBoth)
 }
 
 /** The changed limits. Absent ones don't change. @throws RequestError bad_request if nothing is given. */
-function changeOf(options: PlanOptions) {
+function toChange(options: PlanOptions) {
   if (Object.keys(options).length === 0) {
     throw new RequestError('bad_request', TEXTS.noChange)
   }
   const { plan, rate: sends, storage } = options
-  const period = periodOf(options)
+  const period = toPeriod(options)
   const limits: Partial<Record<LimitColumn, number | null>> = {}
   for (const { name, limit } of QUOTAS) {
     const given = options[name]
@@ -92,7 +92,7 @@ Limits you leave out don’t change, unless the plan changes. Then the limits of
     )
     .action(
       answer(async (id: string, options: PlanOptions) => {
-        const wanted = changeOf(options)
+        const wanted = toChange(options)
         return admin.transaction((by) => subscribeTeam(by, id, wanted))
       }),
     )

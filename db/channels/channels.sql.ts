@@ -47,7 +47,7 @@ export const TEST_SENDERS = 'test:'
 export const BULK = ':bulk'
 
 /** Returns the channel of a sender key, by the name or the email provider at its start. */
-const deliveryOf = (key: string): Deliverable => {
+const findDelivery = (key: string): Deliverable => {
   if (key.startsWith(WEBHOOK_SENDERS)) return WEBHOOK
   if (key.startsWith(TEST_SENDERS))
     return key === `${TEST_SENDERS}${TEST_WHATSAPP.name}` ? TEST_WHATSAPP : TEST_EMAIL
@@ -64,12 +64,12 @@ export const deliveryOfSender = (
   number: string | null,
 ): { channel: Deliverable; group: string | null } =>
   number === null || number === 'default'
-    ? { channel: deliveryOf(key), group: null }
+    ? { channel: findDelivery(key), group: null }
     : { channel: NUMBER_WHATSAPP, group: key }
 
 /** True if a delivery uses the sender with this key. */
 export function sendsFor({ job }: Deliverable, key: string): boolean {
-  const found = deliveryOf(key)
+  const found = findDelivery(key)
   return (
     found.job === job || (found === WHATSAPP && (job === PARTS_WHATSAPP.job || job === NUMBER_WHATSAPP.job))
   )

@@ -7,9 +7,9 @@ import { row } from '../postgres/rows.ts'
 import { gaveUp } from './requeue.sql.ts'
 
 /** Timeline entries that explain why a message hasn't been sent. */
-export const REFUSALS = ['deferred', 'unknown', 'gave_up', 'held'] as const
+export const DELAY_EVENTS = ['deferred', 'unknown', 'gave_up', 'held'] as const
 /** Entries about the message itself. `held` is about our own configuration, and for operators only. */
-const OWN_REFUSALS = REFUSALS.filter((kind) => kind !== 'held')
+const OWN_DELAY_EVENTS = DELAY_EVENTS.filter((kind) => kind !== 'held')
 
 const longWaitRow = row({
   waiting: number(),
@@ -29,7 +29,7 @@ const isMeantToWait = ({ broadcast, events, message, bulk_pause, ramp }: Channel
       and not exists (
         select from ${events} v
         where v.team_id = m.team_id and v.${message} = m.id
-          and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array(REFUSALS, 'text')})))))`
+          and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array(DELAY_EVENTS, 'text')})))))`
 
 /**
  * Counts a team's messages that have waited since `before` although they shouldn't, how many have failed, and the
@@ -42,7 +42,7 @@ export async function longWaits(
   { channel, before, most, operator }: { channel: Channel; before: Date; most: number; operator: boolean },
 ) {
   const { rows, events, message, customers } = channel
-  const kinds = operator ? REFUSALS : OWN_REFUSALS
+  const kinds = operator ? DELAY_EVENTS : OWN_DELAY_EVENTS
   return tx.one(sql.type(longWaitRow)`
     select count(*) as waiting, count(*) filter (where ${gaveUp(channel)}) as given_up,
       mode() within group (order by refusal.detail) as reason

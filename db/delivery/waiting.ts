@@ -11,7 +11,7 @@ import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import type { DeliveryState } from './requeue.sql.ts'
 import { pausedSenders, recipientPauses, type SenderPause } from './senders/senders.sql.ts'
-import { REFUSALS } from './waiting.sql.ts'
+import { DELAY_EVENTS } from './waiting.sql.ts'
 
 /**
  * - `not_taken_yet`: due, and no worker has claimed it.
@@ -86,7 +86,7 @@ export async function waitingOf(
     ...stateOf(job, state, now),
     attempts: new Set(since.filter(({ kind }) => TRIES.has(kind)).map((event) => event.occurred_at)).size,
     last_response:
-      events.findLast(({ kind }) => REFUSALS.some((refusal) => refusal === kind))?.detail ?? null,
+      events.findLast(({ kind }) => DELAY_EVENTS.some((refusal) => refusal === kind))?.detail ?? null,
     team_suspended: state.suspended,
     queue_paused: pause !== undefined,
     queue_pause_reason: pause?.reason ?? null,

@@ -8,7 +8,7 @@ import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import { keysOf } from '../validation/keys.ts'
 import { type ApplyOptions, applyReportedEmails } from './emails/apply-events.ts'
-import { applySenderBlames } from './emails/sender-reports.ts'
+import { applySenderReports } from './emails/sender-reports.ts'
 import { followWhatsappReports, WHATSAPP_APPLIERS } from './whatsapp/apply-reports.ts'
 
 /** Applies events of one kind. @returns a result for each. */
@@ -24,7 +24,7 @@ const APPLIERS = {
   email: applyReportedEmails,
   ...WHATSAPP_APPLIERS,
   sender: applyReportedPauses,
-  sender_blame: applySenderBlames,
+  sender_report: applySenderReports,
 } as const satisfies Record<string, Applier<never>>
 
 /** Enqueue follow-up jobs in the same transaction. */

@@ -51,7 +51,7 @@ const noMessage = ({ channel: { noun } }: Messages, id?: string): RequestError =
   )
 
 /** Returns the stored message. @throws RequestError not_found, domain_not_allowed */
-async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = null }: Named) {
+async function findRef(tx: Tx, messages: Messages, { team_id, id: given, domain = null }: Named) {
   const id = given.toLowerCase()
   if (!isUuid(id)) throw noMessage(messages)
   if (domain === null || !messages.senderOf) return { team_id, id }
@@ -73,7 +73,7 @@ async function lockWaiting(tx: Tx, messages: Messages, ref: DeliveryRef) {
 export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: string }> {
   const { tx } = by
   const messages = MESSAGES[named.channel]
-  const ref = await refOf(tx, messages, named)
+  const ref = await findRef(tx, messages, named)
   const { team_id, id } = ref
   const account = await lockAccount(tx, team_id)
   await lockWaiting(tx, messages, ref)
@@ -99,7 +99,7 @@ async function move(by: Caller, named: Named, scheduled_at: string, account?: Ac
   const problem = momentFault(scheduled_at, now)
   if (problem !== null) throw new RequestError('bad_request', { field: 'scheduled_at', problem })
   const messages = MESSAGES[named.channel]
-  const ref = await refOf(tx, messages, named)
+  const ref = await findRef(tx, messages, named)
   const stored = await lockWaiting(tx, messages, ref)
   const { team_id, id } = ref
   if (account) await takeToken(tx, team_id, account)

@@ -32,20 +32,20 @@ const KNOWN = [
   ...['gssencmode', 'keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count'],
 ]
 
-const lettersOf = (name: string): string => name.toLowerCase().replace(/[^a-z]/g, '')
+const keepLetters = (name: string): string => name.toLowerCase().replace(/[^a-z]/g, '')
 
 /** @throws Error for an unknown option. Text that may be part of a password isn't repeated. */
 function checkOptions(query: string, params: URLSearchParams): void {
   const unknown = [...params.keys()].find((name) => !KNOWN.includes(name))
   if (unknown === undefined) return
   if (query.includes('@') || !/^\w{1,40}$/.test(unknown)) throw new Error(NO_URL)
-  const meant = KNOWN.find((name) => lettersOf(name) === lettersOf(unknown))
+  const meant = KNOWN.find((name) => keepLetters(name) === keepLetters(unknown))
   const known = meant ? `did you mean ${meant}?` : `known are ${KNOWN.join(', ')}`
   throw new Error(`has an unknown option ${unknown}: ${known}`)
 }
 
 /** Returns the URL's sslmode. By default, TLS is off, or fully verified if a root certificate is named. */
-function sslModeOf(params: URLSearchParams): SslMode {
+function readSslMode(params: URLSearchParams): SslMode {
   const ssl = params.get('ssl')
   const words: Record<string, SslMode> = {
     true: 'verify-full',
@@ -63,7 +63,7 @@ function sslModeOf(params: URLSearchParams): SslMode {
 /**
  * Returns the TLS options as libpq defines them. Without a root certificate, `require` encrypts without verification.
  */
-function tlsOf(mode: SslMode, files: ConnectionOptions): false | ConnectionOptions {
+function toTls(mode: SslMode, files: ConnectionOptions): false | ConnectionOptions {
   if (mode === 'disable') return false
   if (mode === 'verify-full') return files
   const anyName = { ...files, checkServerIdentity: () => undefined }
@@ -85,7 +85,7 @@ function driverConfig(url: string): ReturnType<typeof parse> {
 }
 
 /** Returns the servers of a URL, which may be several in `?host=a,b&port=1,2`. */
-function serversOf({ host, port }: ReturnType<typeof parse>): { host?: string; port?: number }[] {
+function readServers({ host, port }: ReturnType<typeof parse>): { host?: string; port?: number }[] {
   const ports = (port ?? '').split(',')
   return (host ?? '').split(',').map((name, index) => {
     const own = Number(ports[index] ?? ports[0])
@@ -108,7 +108,7 @@ export function readDatabaseUrl(url: string): DatabaseAddress {
     throw new Error(
       'selects a standby with target_session_attrs. It must lead to a server that accepts writes',
     )
-  const mode = sslModeOf(params)
+  const mode = readSslMode(params)
   if (params.get('sslrootcert') === 'system') params.delete('sslrootcert')
   const bound = ['prefer', 'require'].includes(params.get('channel_binding') ?? '')
   for (const name of OURS) params.delete(name)
@@ -122,8 +122,8 @@ export function readDatabaseUrl(url: string): DatabaseAddress {
       ...Object.fromEntries(named.filter(([, value]) => value)),
       ...(bound ? { enableChannelBinding: true } : {}),
     }
-    const tls = tlsOf(mode, typeof ssl === 'object' ? (ssl as ConnectionOptions) : {})
-    return serversOf(config).map((server) => ({ ...login, ...server, ssl: tls }))
+    const tls = toTls(mode, typeof ssl === 'object' ? (ssl as ConnectionOptions) : {})
+    return readServers(config).map((server) => ({ ...login, ...server, ssl: tls }))
   })
   return { hosts: hosts as [ClientConfig, ...ClientConfig[]], lenient: mode === 'allow' || mode === 'prefer' }
 }

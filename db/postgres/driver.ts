@@ -42,7 +42,7 @@ const ARRAYS = new Map<number, Parser>([
   [1185, rfc3339],
 ])
 
-function parserOf(type: number): Parser {
+function findParser(type: number): Parser {
   const parser = PARSERS.get(type)
   if (parser) return parser
   const item = ARRAYS.get(type)
@@ -51,7 +51,7 @@ function parserOf(type: number): Parser {
   return (text) => texts(text).map((value) => (value === null ? null : item(value)))
 }
 
-const types = { getTypeParser: parserOf } as unknown as pg.CustomTypesConfig
+const types = { getTypeParser: findParser } as unknown as pg.CustomTypesConfig
 
 /** Converts errors of a lost connection to slonik's own, so that it drops the connection. */
 function toldToSlonik(error: unknown): unknown {
@@ -110,7 +110,7 @@ async function run(client: pg.Client, { text, values, name }: Statement) {
  * Returns how a connection runs its statements. Behind a pooler unnamed, because the next backend lacks the prepared
  * statement.
  */
-function runnerOf(client: pg.Client, pooled: boolean, limits: Limits) {
+function createRunner(client: pg.Client, pooled: boolean, limits: Limits) {
   const send = (statement: Statement) => run(client, statement)
   if (!pooled) return joining(client, { send, read: toResult })
   return ({ text, values }: Statement) => send({ text: text === BEGIN ? beginWithin(limits) : text, values })
@@ -134,7 +134,7 @@ export const createDriver = (url: string, limits: Limits): DriverFactory =>
         const onError = (error: unknown) => clientEventEmitter.emit('error', toldToSlonik(error) as Error)
         client.on('error', onError)
         client.on('notice', ({ message = '' }) => clientEventEmitter.emit('notice', { message }))
-        const runNext = runnerOf(client, pooled, limits)
+        const runNext = createRunner(client, pooled, limits)
         return {
           connect: async () => {
             await client.connect()

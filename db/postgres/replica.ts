@@ -50,7 +50,7 @@ type Log = { warn(what: object, words: string): void; info(what: object, words: 
 type Options = { primary: Database; log: Log; options: Parameters<typeof openDatabase>[1] }
 
 /** Returns why the standby can't be used, or null. @throws ElsewhereError */
-async function faultOf(standby: Database, primary: Database): Promise<string | null> {
+async function findFault(standby: Database, primary: Database): Promise<string | null> {
   const [there, here] = await Promise.all([readReplayPosition(standby), readReplayPosition(primary)])
   if (there.system !== here.system || there.database !== here.database)
     throw new ElsewhereError('it is not a replica of the database in DATABASE_URL')
@@ -80,7 +80,7 @@ export async function createReplica(url: string, { primary, log, options }: Opti
     const opened = standby ?? (await openDatabase(url, options))
     standby = opened
     if (hasEnded) await opened.end()
-    else note(await faultOf(opened, primary))
+    else note(await findFault(opened, primary))
   }
   const lookOnce = (): Promise<void> => {
     looking ??= look()

@@ -139,7 +139,7 @@ function limitBytes(asked: ClientRequest, socket: Socket, most: number): void {
   let left = most
   let before = 0
   let tail = ''
-  const faultOf = (piece: Buffer): string | null => {
+  const findFault = (piece: Buffer): string | null => {
     left -= Math.max(piece.length, PIECE_COST)
     if (left < 0) return `the response is larger than ${Math.floor(most / 1024)} KiB`
     if (answer !== null) return null
@@ -149,7 +149,7 @@ function limitBytes(asked: ClientRequest, socket: Socket, most: number): void {
     return before > MAX_BEFORE ? `more than ${MAX_BEFORE} informational responses` : null
   }
   const take = (piece: Buffer): boolean => {
-    const fault = faultOf(piece)
+    const fault = findFault(piece)
     if (fault === null) return push(socket, piece)
     const cut = answer ?? asked
     cut.destroy(new AnswerTooLarge(fault))

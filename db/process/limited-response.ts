@@ -95,24 +95,24 @@ export async function ask(
   try {
     const response = await answered
     stop = (reason) => void response.destroy(reason)
-    return await answerOf(response, bytes)
+    return await readAnswer(response, bytes)
   } finally {
     clearTimeout(late)
     signal?.removeEventListener('abort', cut)
   }
 }
 
-async function answerOf(response: IncomingMessage, most: number): Promise<BoundedAnswer> {
+async function readAnswer(response: IncomingMessage, most: number): Promise<BoundedAnswer> {
   const { statusCode: status = 0, headers } = response
   const head = { status, ok: status >= 200 && status <= 299, headers }
   try {
-    return { ...head, body: await bodyOf(response, most), fault: '' }
+    return { ...head, body: await readBody(response, most), fault: '' }
   } catch (error) {
     return { ...head, body: null, fault: error instanceof Error ? error.message : String(error) }
   }
 }
 
-async function bodyOf(response: IncomingMessage, most: number): Promise<Buffer> {
+async function readBody(response: IncomingMessage, most: number): Promise<Buffer> {
   if ((response.headers['content-encoding'] ?? 'identity') === 'identity') return readWithin(response, most)
   response.destroy()
   throw new Error('the response is compressed, although the request forbids it')

@@ -7,7 +7,7 @@
  * A metric with buckets (in seconds) is a histogram. Rename it if its buckets change. `optional` labels can be
  * absent.
  */
-type Figure = {
+type Metric = {
   help: string
   labels: readonly string[]
   optional?: readonly string[]
@@ -18,7 +18,7 @@ const CALLS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30] as const
 const DELIVERIES = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600] as const
 const WAITS = [0.1, 0.5, 1, 3, 10, 30, 60, 300, 1_800, 7_200, 86_400] as const
 
-export const FIGURES = {
+export const METRICS = {
   heliograph_http_request_seconds: {
     help: 'HTTP requests by status and duration.',
     labels: ['method', 'route', 'status'],
@@ -63,22 +63,24 @@ export const FIGURES = {
   },
   heliograph_jobs_total: { help: 'Jobs that a worker has processed, by outcome.', labels: ['queue', 'end'] },
   heliograph_cpu_seconds_total: { help: 'CPU time used.', labels: ['process'] },
-} as const satisfies Record<string, Figure>
+} as const satisfies Record<string, Metric>
 
-type Figures = typeof FIGURES
-type FigureName = keyof Figures
-type OptionalLabel<F extends FigureName> = Figures[F] extends {
+type MetricTypes = typeof METRICS
+type MetricName = keyof MetricTypes
+type OptionalLabel<F extends MetricName> = MetricTypes[F] extends {
   optional: readonly (infer Name extends string)[]
 }
   ? Name
   : never
-type Labels<F extends FigureName> = Record<Figures[F]['labels'][number], string | number> &
+type Labels<F extends MetricName> = Record<MetricTypes[F]['labels'][number], string | number> &
   Partial<Record<OptionalLabel<F>, string>>
-type HistogramName = { [F in FigureName]: Figures[F] extends { buckets: unknown } ? F : never }[FigureName]
-type CounterName = Exclude<FigureName, HistogramName>
+type HistogramName = {
+  [F in MetricName]: MetricTypes[F] extends { buckets: unknown } ? F : never
+}[MetricName]
+type CounterName = Exclude<MetricName, HistogramName>
 
 /** The sums that were added for one set of labels. `values` has the format of the table `counters`. */
-export type Addition = { figure: FigureName; labels: string; values: number[] }
+export type Addition = { figure: MetricName; labels: string; values: number[] }
 
 export type Metrics = {
   count<F extends CounterName>(figure: F, labels: Labels<F>, by?: number): void
@@ -93,7 +95,7 @@ const escaped = (value: string | number): string =>
   String(value).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 
 const labelText = (
-  { labels: names, optional = [] }: Figure,
+  { labels: names, optional = [] }: Metric,
   labels: Readonly<Record<string, string | number>>,
 ): string =>
   [...names, ...optional.filter((name) => name in labels)]
@@ -103,7 +105,7 @@ const labelText = (
 export function createMetrics(): Metrics {
   let additions = new Map<string, Addition>()
 
-  const valuesOf = (figure: FigureName, labels: string, length: number): number[] => {
+  const findValues = (figure: MetricName, labels: string, length: number): number[] => {
     const key = `${figure} ${labels}`
     const known = additions.get(key)
     if (known) return known.values
@@ -118,11 +120,11 @@ export function createMetrics(): Metrics {
   return {
     count(figure, labels, by = 1) {
       if (by === 0) return
-      add(valuesOf(figure, labelText(FIGURES[figure], labels), 1), 0, by)
+      add(findValues(figure, labelText(METRICS[figure], labels), 1), 0, by)
     },
     observe(figure, labels, seconds) {
-      const { buckets } = FIGURES[figure]
-      const values = valuesOf(figure, labelText(FIGURES[figure], labels), buckets.length + 2)
+      const { buckets } = METRICS[figure]
+      const values = findValues(figure, labelText(METRICS[figure], labels), buckets.length + 2)
       buckets.forEach((bound, at) => {
         if (seconds <= bound) add(values, at, 1)
       })
@@ -136,7 +138,7 @@ export function createMetrics(): Metrics {
     },
     putBack(back) {
       for (const { figure, labels, values } of back) {
-        const own = valuesOf(figure, labels, values.length)
+        const own = findValues(figure, labels, values.length)
         values.forEach((value, at) => {
           add(own, at, value)
         })

@@ -55,7 +55,7 @@ function isPublicAddress(address: string): boolean {
 }
 
 /** Returns a URL's host as an address, or null if it is a name. */
-function literalOf(hostname: string): string | null {
+function parseLiteral(hostname: string): string | null {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1')
   return isIP(bare) === 0 ? null : bare
 }
@@ -69,7 +69,7 @@ export function urlFault(text: string, allowed: readonly Network[]): string | nu
   const { protocol, username, password, hostname } = new URL(text)
   if (protocol !== 'https:' && protocol !== 'http:') return 'must start with https://'
   if (username !== '' || password !== '') return 'must not contain a user name or a password'
-  const literal = literalOf(hostname)
+  const literal = parseLiteral(hostname)
   const isAllowed = literal === null ? mayBeAllowed(hostname, allowed) : isWithin(literal, allowed)
   const isPublic = literal === null ? !isLocalName(hostname) : isPublicAddress(literal)
   if (!isPublic && !isAllowed) return 'must lead to a public address'
@@ -101,7 +101,7 @@ export async function vettedAddresses(
   { hostname, protocol }: URL,
   { resolve, allowed }: { resolve: Resolve; allowed: readonly Network[] },
 ): Promise<readonly string[]> {
-  const literal = literalOf(hostname)
+  const literal = parseLiteral(hostname)
   const addresses = literal === null ? await resolve(hostname) : [literal]
   const passes = (address: string) =>
     isIP(address) !== 0 && (isWithin(address, allowed) || (protocol === 'https:' && isPublicAddress(address)))

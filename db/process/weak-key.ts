@@ -19,10 +19,10 @@ function withoutRuns(text: string): string {
 }
 
 /** Returns the rest of a key without these terms, runs and repetitions. */
-const coreOf = (key: string): string =>
+const stripKey = (key: string): string =>
   withoutRuns(key.slice(0, LONGEST_READ).toLowerCase().replace(WORDS, '')).replace(/(.+?)\1+/g, '$1')
 
 export function isWeakKey(key: string): boolean {
-  const core = coreOf(key)
+  const core = stripKey(key)
   return core.length < LEAST_LEFT || new Set(core).size < LEAST_DIFFERENT
 }

@@ -53,7 +53,7 @@ const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): str
   payloads.map((payload) => jobId(job, payload))
 
 /** @param places none if the queue has no order. */
-const jobsOf = <J extends JobName>(
+const toJobs = <J extends JobName>(
   name: J,
   payloads: readonly Payload<J>[],
   places: readonly number[],
@@ -68,7 +68,7 @@ export function createProducer(wake?: Waker, lines = createLines()): Producer {
   const enqueue: Producer['enqueue'] = async (tx, job, payloads) => {
     if (payloads.length === 0) return 0
     const places = await positionsOfReturning(lines, tx, job, payloads)
-    const count = await insertJobs(tx, jobsOf(job, payloads, places))
+    const count = await insertJobs(tx, toJobs(job, payloads, places))
     if (wake && count > 0) onCommit(tx, () => wake(job))
     return count
   }
@@ -80,7 +80,7 @@ export function createProducer(wake?: Waker, lines = createLines()): Producer {
         if (wake) onCommit(tx, () => wake(job))
       }
       return insertingJobs(
-        asRelation(placed.flatMap(({ job, payloads, places }) => jobsOf(job, payloads, places))),
+        asRelation(placed.flatMap(({ job, payloads, places }) => toJobs(job, payloads, places))),
       )
     },
     reached: (tx, job, group) => lines[job].reached(tx, group),

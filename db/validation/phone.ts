@@ -8,7 +8,7 @@ export type Phone = { e164: string; country: string | null }
 const require = createRequire(import.meta.url)
 
 /** Loads libphonenumber (4 MB) with the first number, because most processes never see one. */
-function countryOf(e164: string): string | null {
+function findCountry(e164: string): string | null {
   const { parsePhoneNumberFromString }: typeof PhoneNumbers = require('libphonenumber-js/min')
   return parsePhoneNumberFromString(e164)?.country ?? null
 }
@@ -20,5 +20,5 @@ function countryOf(e164: string): string | null {
 export function normalisePhone(text: string): Phone | null {
   const e164 = text.replace(/[ \-.()/]/g, '')
   if (!/^\+[1-9]\d{7,14}$/.test(e164)) return null
-  return { e164, country: countryOf(e164) }
+  return { e164, country: findCountry(e164) }
 }

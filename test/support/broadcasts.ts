@@ -7,7 +7,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import type { Database } from '../../db/postgres/pool.ts'
-import { type Figure, figuresOf } from '../../db/stats/daily/broadcasts.sql.ts'
+import { type BroadcastStat, findStats } from '../../db/stats/daily/broadcasts.sql.ts'
 import type { Service, TestTeam } from './service.ts'
 import { anItem } from './stored-emails.ts'
 
@@ -22,7 +22,7 @@ export type TestBroadcast = {
   become(state: string): Promise<void>
   figures(): Promise<Record<string, number>>
   /** Adds to the stored stats. */
-  moved(figures: Partial<Record<Exclude<Figure, 'made'>, number>>): Promise<void>
+  moved(figures: Partial<Record<Exclude<BroadcastStat, 'made'>, number>>): Promise<void>
   /** Makes its fan-out job due now. Every contact has already been processed. */
   walk(): Promise<void>
   /** True if no one has claimed the job of an email. */
@@ -103,7 +103,7 @@ export async function aBroadcast(
     walk: () => walkIn(database, id, '0'),
     figures: async () =>
       Object.fromEntries(
-        (await figuresOf(database, teamId, [id]))
+        (await findStats(database, teamId, [id]))
           .filter(({ count }) => count !== 0)
           .map(({ figure, count }) => [figure, count]),
       ),

@@ -14,7 +14,7 @@ import { type End, JOBS, type JobName } from '../../db/queue/jobs.ts'
 import type { QueuePauses } from '../../db/queue/pauses.ts'
 import { isSurelyValid } from '../../db/validation/valid.ts'
 import { storableWords } from '../../db/validation/words.ts'
-import type { Figures } from '../monitoring/stats.ts'
+import type { WorkerStats } from '../monitoring/stats.ts'
 import { oneByOne, splitIntoPortions } from './poison-jobs.ts'
 import { retryWhileUnavailable } from './retry-while-unavailable.ts'
 
@@ -24,7 +24,7 @@ export type Batch<J extends JobName> = {
   settle(tx: Tx, ends: Ends<J>): Promise<void>
 }
 
-export type BatchDeps = { database: Database; pauses: QueuePauses; figures?: Figures; log: Log }
+export type BatchDeps = { database: Database; pauses: QueuePauses; stats?: WorkerStats; log: Log }
 
 /** Processes one batch and settles its jobs in the transactions of its work. `D` is the type of its dependencies. */
 export type Handler<J extends JobName, D extends BatchDeps = BatchDeps> = (
@@ -115,7 +115,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
     )
   }
   claims.release(jobs)
-  for (const { end } of [...ends.values(), ...left.values()]) deps.figures?.ended(job, end)
+  for (const { end } of [...ends.values(), ...left.values()]) deps.stats?.ended(job, end)
   const count = (...kinds: End['end'][]) =>
     [...ends, ...left].filter(([, { end }]) => kinds.includes(end)).length
   log.info(

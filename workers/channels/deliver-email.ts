@@ -100,7 +100,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
           const check = checks?.get(job.data.email_id) ?? (checks ? 'gone' : 'go')
           if (!row || check === 'gone') return []
           const way = { compose, provider, deps, suppressed: suppressed.get(row.id) ?? NOBODY_SUPPRESSED }
-          const outgoing = outgoingOf(row, {
+          const outgoing = toOutgoing(row, {
             ...way,
             sender,
             own_wait_seconds: bulk.waitOf(row) ?? room(row),
@@ -148,7 +148,7 @@ function waitForRoom(
     attachments === null || hasRoom({ team_id, bufferedCopies }, attachments) ? 0 : ROOM_WAIT_S
 }
 
-function outgoingOf<T extends boolean>(
+function toOutgoing<T extends boolean>(
   row: OutgoingRow<T>,
   { sender, own_wait_seconds, ...way }: Way<T> & { sender: Sender; own_wait_seconds: number },
 ): Outgoing<EmailAttempt> {

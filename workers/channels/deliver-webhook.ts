@@ -67,7 +67,7 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
       return new Map(
         jobs.flatMap((job) => {
           const row = rows.get(job.data.message_id)
-          return row ? [[job, outgoingOf(row, { ...deps, keysOf, connections })]] : []
+          return row ? [[job, toOutgoing(row, { ...deps, keysOf, connections })]] : []
         }),
       )
     },
@@ -93,7 +93,7 @@ async function outdated(tx: Tx, attempts: readonly Attempt[]): Promise<ReadonlyS
   return new Set(failed.filter(({ row }) => !current.has(row.id)))
 }
 
-function outgoingOf(
+function toOutgoing(
   row: OutgoingWebhook,
   { keysOf, clock, webhooks, connections }: WebhookDeps & { keysOf: KeysOf; connections: Connections },
 ): Outgoing<Attempt> {
@@ -163,11 +163,11 @@ function openedKeys(row: OutgoingWebhook, secrets: Secrets): KeyObject[] | null 
 
 const isTaken = ({ status }: WebhookAnswer): boolean => status !== null && status >= 200 && status <= 299
 
-const saidOf = ({ status, response }: WebhookAnswer): string =>
+const summarize = ({ status, response }: WebhookAnswer): string =>
   status === null ? response : `answered ${status}`
 
 function webhookOutcome(answer: WebhookAnswer): AttemptOutcome {
-  const detail = saidOf(answer)
+  const detail = summarize(answer)
   if (isTaken(answer)) return { kind: 'accepted', detail }
   if (answer.status === GONE_STATUS) return { kind: 'refused', detail }
   if (answer.wait_seconds === null) return { kind: 'deferred', detail }
@@ -213,8 +213,8 @@ async function record(
   { log, queue }: Pick<WebhookDeps, 'log' | 'queue'>,
 ): Promise<void> {
   const endpoints = await storeRound(tx, {
-    news: newsOf(delivered),
-    attempts: delivered.map(attemptOf),
+    news: toResults(delivered),
+    attempts: delivered.map(toAttempt),
     ended: delivered.flatMap(endedBy),
   })
   for (const { team_id, id, failing_since, enabled } of endpoints) {
@@ -237,7 +237,7 @@ function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string |
     : null
 }
 
-function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): WebhookAttempt {
+function toAttempt({ answer: { row, answer }, at }: Delivered<Attempt>): WebhookAttempt {
   const { team_id, endpoint_id, id: message_id } = row
   return {
     ...{ team_id, endpoint_id, message_id, at },
@@ -249,7 +249,7 @@ function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): Webhook
   }
 }
 
-function newsOf(delivered: readonly Delivered<Attempt>[]): EndpointResult[] {
+function toResults(delivered: readonly Delivered<Attempt>[]): EndpointResult[] {
   const latest = (times: Date[]) => times.sort((one, other) => other.getTime() - one.getTime())[0] ?? null
   return [...Map.groupBy(delivered, ({ answer: { row } }) => row.endpoint_id)].flatMap(([id, own]) => {
     const team_id = own[0]?.answer.row.team_id

@@ -146,7 +146,7 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
           const { row, sender } = each
           const rest = rests.get(`${sender.key} ${row.recipient}`) ?? 0
           const tried_since = since.get(row.message_id) ?? null
-          return [[job, outgoingOf(each, { ...asks, tried_since, rest })]]
+          return [[job, toOutgoing(each, { ...asks, tried_since, rest })]]
         }),
       )
     },
@@ -184,7 +184,7 @@ const ofTemplate = ({
 const templateWait = ({ template_status: status, own_template }: OutgoingWhatsappRow): number =>
   own_template && status === 'paused' ? MAX_RECIPIENT_PAUSE_S : 0
 
-function outgoingOf<T extends boolean>(
+function toOutgoing<T extends boolean>(
   { row, sender, wait_seconds = 0, given_up, send }: Sendable<T>,
   { outcomeOf, isOptedOut, tried_since, rest }: Asks<T> & { tried_since: string | null; rest: number },
 ): Outgoing<WhatsappAttempt> {
@@ -233,11 +233,11 @@ const draft = <T extends boolean>(row: OutgoingWhatsappRow<T>): Draft<T> => ({
 
 /** Stores rows and events of attempts, template states that they reveal, and the pauses of their recipients. */
 async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], log: Log): Promise<void> {
-  await applyWhatsappEvents(tx, delivered.flatMap(eventsOf))
-  const findings = findingsOf(delivered)
+  await applyWhatsappEvents(tx, delivered.flatMap(toEvents))
+  const findings = toFindings(delivered)
   const newest = new Date(Math.max(...delivered.map(({ at }) => at.getTime())))
   if (findings.length > 0) await recordFindings(tx, findings, newest)
-  const pauses = delivered.flatMap(pausesOf)
+  const pauses = delivered.flatMap(toPauses)
   if (pauses.length > 0) await pauseRecipients(tx, pauses)
   for (const { template_id, status, fault } of findings) {
     log.warn({ template_id, status, fault: impersonal(fault) }, 'provider rejected a template')
@@ -247,7 +247,7 @@ async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], 
 const isOfPausedTemplate = (outcome: WhatsappOutcome): boolean =>
   outcome.kind === 'deferred' && outcome.template?.status === 'paused'
 
-function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>): AppliedEvent[] {
+function toEvents({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>): AppliedEvent[] {
   const kind = isOfPausedTemplate(outcome) ? 'held' : EVENT_OF[outcome.kind]
   if (kind === null) return []
   const { team_id, message_id } = row
@@ -267,7 +267,7 @@ function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>):
   ]
 }
 
-function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateFinding[] {
+function toFindings(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateFinding[] {
   const findings = new Map<string, TemplateFinding>()
   for (const { row, outcome } of delivered.map(({ answer }) => answer)) {
     if ((outcome.kind !== 'refused' && outcome.kind !== 'deferred') || !outcome.template) continue
@@ -280,7 +280,7 @@ function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateF
 }
 
 /** Pauses a recipient that the provider deferred for as long as its message waits. */
-function pausesOf({
+function toPauses({
   answer: { row, sender, outcome },
   end,
   at,

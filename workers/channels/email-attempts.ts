@@ -36,10 +36,10 @@ export async function recordAttempts(
   delivered: readonly Delivered<EmailAttempt>[],
   sentCountsMs?: number,
 ): Promise<void> {
-  const eventful = delivered.filter((each) => eventsOf(each).length > 0)
+  const eventful = delivered.filter((each) => toEvents(each).length > 0)
   const newest = new Date(Math.max(...eventful.map(({ at }) => at.getTime())))
-  const attempts = eventful.map(({ answer }) => recordOf(answer))
-  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts, { sentCountsMs })
+  const attempts = eventful.map(({ answer }) => toRecord(answer))
+  await applyEmailEvents(tx, eventful.flatMap(toEvents), newest, attempts, { sentCountsMs })
   const late = eventful.flatMap(({ answer: { row, delivery } }) =>
     row.dated_at !== null && ![...delivery.outcomes.values()].every(isDecided)
       ? [{ team_id: row.team_id, id: row.id, dated_at: row.dated_at }]
@@ -66,7 +66,7 @@ const leftOut = ({ answer: { row, suppressed }, at }: Delivered<EmailAttempt>): 
     ...{ kind: 'suppressed', recipient, occurred_at: at, detail },
   }))
 
-function eventsOf(delivered: Delivered<EmailAttempt>): EmailEvent[] {
+function toEvents(delivered: Delivered<EmailAttempt>): EmailEvent[] {
   const {
     answer: { row, delivery },
     at,
@@ -98,7 +98,7 @@ const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind ==
  * It also does so if the response was lost for only some recipients, so that a report about these doesn't end the
  * email for the others.
  */
-function recordOf({ row, html, delivery, suppressed }: EmailAttempt): AttemptRecord {
+function toRecord({ row, html, delivery, suppressed }: EmailAttempt): AttemptRecord {
   const outcomes = [...delivery.outcomes]
   const pending = outcomes.flatMap(([to, outcome]) => (isDecided(outcome) ? [] : [to]))
   const unknown = outcomes.filter(([, { kind }]) => kind === 'unknown').length

@@ -39,7 +39,7 @@ export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): strin
 /**
  * Returns the List-Unsubscribe link of broadcasts and of `list_unsubscribe`, unless the client set its own header.
  */
-function unsubscribeLinkOf(
+function findUnsubscribeLink(
   { headers, variables, broadcast_id }: EmailRow,
   version: CompiledVersion | undefined,
 ): string | null {
@@ -51,7 +51,7 @@ function unsubscribeLinkOf(
 /**
  * Returns the Date header: the accepted or scheduled time, or the first claim if that was more than an hour later.
  */
-const dateOf = ({ created_at, scheduled_at, dated_at }: EmailRow & Pick<OutgoingRow, 'dated_at'>): Date =>
+const chooseDate = ({ created_at, scheduled_at, dated_at }: EmailRow & Pick<OutgoingRow, 'dated_at'>): Date =>
   new Date(dated_at ?? Math.max(Date.parse(created_at), Date.parse(scheduled_at ?? created_at)))
 
 function returnPaths(
@@ -97,9 +97,9 @@ export function renderEmail<T extends boolean>(
     text,
     reply_to: row.reply_to,
     headers: row.headers,
-    list_unsubscribe: unsubscribeLinkOf(row, version),
+    list_unsubscribe: findUnsubscribeLink(row, version),
     deferrals: row.deferrals,
-    date: dateOf(row),
+    date: chooseDate(row),
     dkim,
     ed25519,
     files,

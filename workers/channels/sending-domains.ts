@@ -43,14 +43,14 @@ function parsedKey(secrets: Secrets, domain: StoredDomain, sealed: Buffer): KeyO
 
 function open(secrets: Secrets, domain: StoredDomain): SendingDomain | Error {
   const { name, dkim_selector, dkim_private_key, ed25519_selector, ed25519_private_key, return_path } = domain
-  const keyOf = (selector: string, sealed: Buffer): DkimKey => ({
+  const toKey = (selector: string, sealed: Buffer): DkimKey => ({
     ...{ domain: name, selector },
     private_key: parsedKey(secrets, domain, sealed),
   })
   try {
     return {
-      dkim: keyOf(dkim_selector, dkim_private_key),
-      ed25519: ed25519_selector && ed25519_private_key ? keyOf(ed25519_selector, ed25519_private_key) : null,
+      dkim: toKey(dkim_selector, dkim_private_key),
+      ed25519: ed25519_selector && ed25519_private_key ? toKey(ed25519_selector, ed25519_private_key) : null,
       return_path,
     }
   } catch {

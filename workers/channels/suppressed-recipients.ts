@@ -29,7 +29,7 @@ const isChecked = ({ broadcast_id, internal, suppression, suppress_transactional
 const isInternational = (recipient: string): boolean => /[^\x20-\x7e]/.test(recipient)
 
 /** Returns the suppressions of a row's recipients, by identity. An erased recipient's has no date. */
-async function detailsOf(row: Row, { database, secrets }: SuppressionDeps): Promise<Map<string, string>> {
+async function findDetails(row: Row, { database, secrets }: SuppressionDeps): Promise<Map<string, string>> {
   const stops = row.suppress_transactional
   const recipients = recipientsOf(row)
   const stored = (row.suppressed ?? []).filter((one) => stopsTransactional(stops, one))
@@ -52,7 +52,7 @@ export async function suppressedRecipients(
   })
   const found = new Map<string, Suppressed>()
   for (const row of rows.filter(isChecked)) {
-    const details = await detailsOf(row, deps)
+    const details = await findDetails(row, deps)
     const own = recipientsOf(row).flatMap((to): [string, string][] => {
       if (deps.simulated_recipients && isMagic(to)) return isSuppressedByName(to) ? [[to, simulated]] : []
       const detail = details.get(recipientIdentity(to))

@@ -23,13 +23,13 @@ export function contentOf(row: Row): Content {
   const filled = (slot: string): string => parameters[slot] ?? ''
   const named = (slot: string): NamedValue => ({ name: parts.names[slot] ?? null, value: filled(slot) })
   return {
-    header: parts.header && headerOf(parts.header.kind, { filled, named }),
+    header: parts.header && fillHeader(parts.header.kind, { filled, named }),
     body: slots.filter((slot) => slot.startsWith('body:')).map(named),
     buttons: parts.buttons.map(({ slot, place, kind }) => ({ kind, place, ...named(slot) })),
   }
 }
 
-function headerOf(
+function fillHeader(
   kind: NonNullable<TemplateParts['header']>['kind'],
   { filled, named }: { filled: (slot: string) => string; named: (slot: string) => NamedValue },
 ): OutgoingHeader {

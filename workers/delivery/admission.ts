@@ -50,13 +50,13 @@ const MAX_HOLD_S = { one: 5, many: 60 }
 
 export function createAdmission<J extends DeliveryJob, A>(
   { channel: { job }, senders, horizon = DEFAULT_HORIZON_S }: DeliveryChannel<J, A>,
-  { database, figures }: Pick<DeliveryDeps, 'database' | 'figures'>,
+  { database, stats }: Pick<DeliveryDeps, 'database' | 'stats'>,
   { breakers, clock }: { breakers: Breakers; clock: ServiceClock },
 ): Admission<J, A> {
   const [inFlight, full] = [createInFlightBySender(breakers), createFull()]
 
   async function admitOne(sender: Sender, room: number): Promise<ClaimLimits> {
-    figures?.sendsThrough(job, sender.key)
+    stats?.sendsThrough(job, sender.key)
     const state = await clock.setBy(stateOfSender(database, sender.key), ({ now }) => now)
     breakers.of(sender).see(state)
     if (state.wait_seconds > 0) return { limit: 0, except: [] }
@@ -136,11 +136,11 @@ function createInFlightBySender(breakers: Breakers) {
   /** The capacity at the last claim, and the senders that used all of it and may have more. */
   let rooms = new Map<string, number>()
   const missed = new Set<string>()
-  const mostOf = (sender: Sender): number => {
+  const limitFor = (sender: Sender): number => {
     const breaker = breakers.of(sender)
     return breaker.ahead() * (breaker.isProven() ? (sender.at_once ?? 1) : 1)
   }
-  const roomOf = ({ sender, count }: Known): number => Math.max(0, mostOf(sender) - count)
+  const capacityFor = ({ sender, count }: Known): number => Math.max(0, limitFor(sender) - count)
   const evictIdle = (): void => {
     if (known.size <= MAX_REMEMBERED) return
     const [idle] = [...known].find(([, { count }]) => count === 0) ?? []
@@ -150,8 +150,8 @@ function createInFlightBySender(breakers: Breakers) {
     /** Returns the capacity of each sender where it differs from that of an unknown one. */
     rooms(): Map<string, number> {
       for (const [key, { sender, count }] of known)
-        if (count === 0 && mostOf(sender) >= IN_FLIGHT_PER_SEND.unknown) known.delete(key)
-      rooms = new Map([...known].map(([key, each]) => [key, roomOf(each)]))
+        if (count === 0 && limitFor(sender) >= IN_FLIGHT_PER_SEND.unknown) known.delete(key)
+      rooms = new Map([...known].map(([key, each]) => [key, capacityFor(each)]))
       for (const [key, room] of rooms) if (room === 0) missed.add(key)
       return new Map(rooms)
     },
@@ -164,7 +164,7 @@ function createInFlightBySender(breakers: Breakers) {
           continue
         }
         const one = known.get(key) ?? { sender, count: 0 }
-        const some = own.slice(0, roomOf(one))
+        const some = own.slice(0, capacityFor(one))
         known.set(key, { sender, count: one.count + some.length })
         taken.push(...some)
         over.push(...own.slice(some.length))
@@ -180,9 +180,9 @@ function createInFlightBySender(breakers: Breakers) {
       if (!one) return false
       const count = one.count - 1
       known.delete(sender.key)
-      if (count > 0 || mostOf(sender) < IN_FLIGHT_PER_SEND.unknown) known.set(sender.key, { sender, count })
+      if (count > 0 || limitFor(sender) < IN_FLIGHT_PER_SEND.unknown) known.set(sender.key, { sender, count })
       evictIdle()
-      return count <= mostOf(sender) / 2 && missed.delete(sender.key)
+      return count <= limitFor(sender) / 2 && missed.delete(sender.key)
     },
   }
 }

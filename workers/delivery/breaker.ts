@@ -63,7 +63,7 @@ const latest = (one: Date | null, other: Date | null): Date | null =>
 /** `strikes` counts consecutive policy rejections. `isNew` is true until something of the sender's is accepted. */
 type Suspicion = { strikes: number; isNew: boolean }
 
-function deferralOf(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
+function findDeferral(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
   const found = outcomes.find(({ kind, key }) => kind === 'deferred' && key !== undefined)
   if (found?.key === undefined) return null
   const { key, detail: words } = found
@@ -71,7 +71,7 @@ function deferralOf(outcomes: readonly AttemptOutcome[], message: string): Defer
   return { key, words, message, domains: [...new Set(domains)] }
 }
 
-function troubleOf(
+function findTrouble(
   outcomes: readonly AttemptOutcome[],
   began_at: Date,
   { strikes, isNew }: Suspicion,
@@ -100,7 +100,7 @@ function createDeferralWatch() {
       deferred = false
     },
     deferred(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
-      const found = deferralOf(outcomes, message)
+      const found = findDeferral(outcomes, message)
       deferred ||= found !== null
       return found
     },
@@ -145,7 +145,7 @@ export function createBreaker(): Breaker {
       }
       if (outcomes.some(({ kind }) => kind === 'policy')) strikes += 1
       const isNew = acceptedAt === null && (state?.accepted_at ?? null) === null
-      const trouble = troubleOf(outcomes, began_at, { strikes, isNew })
+      const trouble = findTrouble(outcomes, began_at, { strikes, isNew })
       if (trouble !== null) haltedAt = performance.now()
       if (trouble === null && state?.probing && isOfItself(outcomes)) return { kind: 'answered', began_at }
       const deferral = trouble === null ? row.deferred(outcomes, message) : null

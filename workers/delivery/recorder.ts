@@ -90,12 +90,12 @@ function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: Send
   return [...senders.values()]
 }
 
-const expiredOf = <J extends DeliveryJob, A>({ expired }: Recording<J, A>): Expired[] =>
+const toExpired = <J extends DeliveryJob, A>({ expired }: Recording<J, A>): Expired[] =>
   expired?.outgoing.expires_at
     ? [{ ...expired.outgoing.ref, expires_at: expired.outgoing.expires_at, at: expired.at }]
     : []
 
-async function outdatedOf<J extends DeliveryJob, A>(
+async function findOutdated<J extends DeliveryJob, A>(
   tx: Tx,
   recordings: readonly Recording<J, A>[],
   { outdated }: DeliveryChannel<J, A>,
@@ -132,7 +132,7 @@ async function store<J extends DeliveryJob, A>(
   { delivery, claims }: { delivery: DeliveryChannel<J, A>; claims: Claims<J> },
 ): Promise<Change[]> {
   await limitWaits(tx, RECORD_WAITS_MS)
-  const outdated = await outdatedOf(tx, recordings, delivery)
+  const outdated = await findOutdated(tx, recordings, delivery)
   const ends = await endsNow(tx, recordings, outdated, delivery)
   const sent = recordings.flatMap((each) =>
     each.sent && !outdated.has(each) ? [{ ...each.sent, end: each.end }] : [],
@@ -143,7 +143,7 @@ async function store<J extends DeliveryJob, A>(
     end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],
   )
   await storeEvents(tx, delivery.channel, given_up)
-  await failExpired(tx, delivery.channel, recordings.flatMap(expiredOf))
+  await failExpired(tx, delivery.channel, recordings.flatMap(toExpired))
   await claims.settle(tx, ends)
   // Last in its transaction: sends wait for the senders' rows.
   const signals = signalsBySender(sent)

@@ -40,7 +40,7 @@ export function endUnsent<J extends DeliveryJob, A>(
   end: End,
 ): void {
   for (const job of jobs) {
-    deps.figures?.ended(delivery.channel.job, end.end)
+    deps.stats?.ended(delivery.channel.job, end.end)
     buffer.add({ job, end })
   }
 }
@@ -120,7 +120,7 @@ function expired<J extends DeliveryJob, A>(
   { delivery, deps, clock }: Parts<J, A>,
   { job, outgoing }: Message<J, A>,
 ): Recording<J, A> {
-  deps.figures?.ended(delivery.channel.job, 'completed')
+  deps.stats?.ended(delivery.channel.job, 'completed')
   return { job, end: { end: 'completed' }, expired: { outgoing, at: clock.now() } }
 }
 
@@ -129,7 +129,7 @@ function settled<J extends DeliveryJob, A>(
   { job, outgoing }: Message<J, A>,
   answer: A,
 ): Recording<J, A> {
-  deps.figures?.ended(delivery.channel.job, 'completed')
+  deps.stats?.ended(delivery.channel.job, 'completed')
   return { job, end: { end: 'completed' }, sent: { outgoing, answer, at: clock.now(), signal: null } }
 }
 
@@ -138,7 +138,7 @@ function givenUp<J extends DeliveryJob, A>(
   { job, outgoing }: Message<J, A>,
   reason: string,
 ): Recording<J, A> {
-  deps.figures?.ended(delivery.channel.job, 'given_up')
+  deps.stats?.ended(delivery.channel.job, 'given_up')
   return { job, end: { end: 'given_up', reason }, given_up: { outgoing, at: clock.now() } }
 }
 
@@ -167,8 +167,8 @@ async function send<J extends DeliveryJob, A>(
     spread: Math.random(),
   }
   const end = delivery.verdict?.(answer, history, context) ?? nextStep(outcomes, history, context)
-  deps.figures?.ended(delivery.channel.job, end.end)
-  deps.figures?.tried({
+  deps.stats?.ended(delivery.channel.job, end.end)
+  deps.stats?.tried({
     job: delivery.channel.job,
     sender: sender.key,
     outcomes: outcomes.map(({ kind }) => kind),

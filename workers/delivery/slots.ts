@@ -94,7 +94,7 @@ function count(queue: Queue, { is_large }: Applicant, change: 1 | -1): void {
 }
 
 /** Returns the busy slots that count towards a queue's turn. */
-const loadOf = ({ busy, large }: Queue): number => busy - large
+const countedSlots = ({ busy, large }: Queue): number => busy - large
 
 /** Records a start. If it had to wait, its queue is short of slots. */
 function noteBegun(queue: Queue, { applicant, late }: Waiting): void {
@@ -133,7 +133,7 @@ function createTurns(limit: number): Turns {
     while (busy < limit) {
       const [queue] = queues
         .filter((each) => !tried.has(each) && each.waiting.size > 0 && each.busy < each.size)
-        .sort((one, other) => loadOf(one) - loadOf(other))
+        .sort((one, other) => countedSlots(one) - countedSlots(other))
       if (!queue) return
       const next = firstOf(queue)
       if (next) begin(queue, next)
@@ -200,12 +200,12 @@ export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slot
       const counts = { busy: 0, large: 0, begun: 0, starved_at: Number.NEGATIVE_INFINITY }
       const queue: Queue = { size, waiting: new Set(), closed: false, ...counts }
       turns.open(queue)
-      return shareOf(queue, createYielding(prior), (applicant, wait) => enter(queue, applicant, wait))
+      return openShare(queue, createYielding(prior), (applicant, wait) => enter(queue, applicant, wait))
     },
   }
 }
 
-function shareOf(
+function openShare(
   queue: Queue,
   yielding: Yielding,
   enter: (applicant: Applicant, patience: number) => Promise<(() => void) | null>,

@@ -20,7 +20,7 @@ const MAX_AHEAD = { emails: 2_000, seconds: 10 }
 const RECHECK_S = 1
 const MAX_SNOOZE_S = 86_400
 
-async function aheadOf({ bulk }: WorkerDeps): Promise<number> {
+async function limitAhead({ bulk }: WorkerDeps): Promise<number> {
   const rate = bulk ? (await bulk.sender()).ceiling : 0
   return Number.isFinite(rate)
     ? Math.max(MAX_AHEAD.emails, Math.ceil(rate * MAX_AHEAD.seconds))
@@ -41,7 +41,7 @@ async function expand(
   deps: WorkerDeps,
 ): Promise<void> {
   const { database, queue, versions, secrets, brakes, ramp, simulated_recipients } = deps
-  const ahead = await aheadOf(deps)
+  const ahead = await limitAhead(deps)
   const isNamed = (address: string, test: boolean) =>
     (test || simulated_recipients) && isSuppressedByName(address)
   const until = performance.now() + EXPAND_TURN_MS

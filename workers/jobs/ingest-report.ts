@@ -111,7 +111,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     const unkept = verdicts.flatMap(({ id, state }) => (state === 'deleted' ? [id] : []))
     if (unkept.length > 0) await deleteReports(tx, unkept)
     await followEvents({ tx, queue: deps.queue }, [...results.values()])
-    await settle(tx, endsOf(jobs, [...verdicts, ...newer.map(leaving)]))
+    await settle(tx, toEnds(jobs, [...verdicts, ...newer.map(leaving)]))
     return { results, verdicts }
   })
   await forward(
@@ -121,11 +121,11 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     deps,
   )
   logPauses(results, deps)
-  deps.figures?.applied(results)
+  deps.stats?.applied(results)
   for (const [at, { report }] of parsed.entries()) {
     const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
-    const outcome = outcomeOf(verdicts[at], parsed[at], results)
-    if (outcome !== null) deps.figures?.reported(report.provider, outcome, age)
+    const outcome = toOutcome(verdicts[at], parsed[at], results)
+    if (outcome !== null) deps.stats?.reported(report.provider, outcome, age)
   }
 }
 
@@ -150,7 +150,7 @@ const isKnown = (report: PendingReport, { readers }: WorkerDeps): report is Know
 
 const leaving = ({ id }: PendingReport): Verdict => ({ id, state: 'waiting', wait: LEFT_TO_NEWER.seconds })
 
-function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
+function toEnds(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
   const byId = new Map(verdicts.map((verdict) => [verdict.id, verdict]))
   return new Map(
     jobs.map((job): [IngestJob, End] => {
@@ -174,7 +174,7 @@ function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: Wo
 /** Reads reports in chunks, so that a batch of large ones is never in memory at once. */
 async function readAll(reports: readonly KnownReport[], deps: WorkerDeps): Promise<ParsedReport[]> {
   const parsed: ParsedReport[] = []
-  for (const chunk of chunksOf(reports)) {
+  for (const chunk of toChunks(reports)) {
     const large = chunk.flatMap(({ id, body }) => (body === null ? [id] : []))
     const bodies = large.length === 0 ? null : await reportBodies(deps.database, large)
     for (const report of chunk)
@@ -183,7 +183,7 @@ async function readAll(reports: readonly KnownReport[], deps: WorkerDeps): Promi
   return parsed
 }
 
-function chunksOf(reports: readonly KnownReport[]): KnownReport[][] {
+function toChunks(reports: readonly KnownReport[]): KnownReport[][] {
   const chunks: KnownReport[][] = []
   let room = 0
   for (const report of reports) {
@@ -203,7 +203,7 @@ async function readOne(
   deps: WorkerDeps,
 ): Promise<ParsedReport> {
   const read = deps.readers[report.provider]
-  const kept = body && keptOf(report, body)
+  const kept = body && reduceReport(report, body)
   let forwarded: OperatorMail | null = null
   try {
     if (!body) throw new Error('its content has been deleted')
@@ -224,7 +224,7 @@ async function readOne(
 }
 
 /** Returns the part of a report's bytes to keep (see `ParsedReport`). A web process of 0.1.0 stores more. */
-function keptOf({ provider }: KnownReport, body: Buffer): Buffer | null | undefined {
+function reduceReport({ provider }: KnownReport, body: Buffer): Buffer | null | undefined {
   const cut = REPORT_CUTS[provider]
   if (!cut) return undefined
   const left = cut(body)
@@ -256,7 +256,7 @@ function assertStorable(event: ReportedEvent): void {
 }
 
 /** Returns the teams whose messages the events are about. Empty unless all are known. */
-function teamsOf(
+function findTeams(
   events: readonly ReportedEvent[],
   results: ReadonlyMap<ReportedEvent, EventResult>,
 ): string[] {
@@ -279,7 +279,7 @@ function reportVerdict(
 ): Verdict {
   const { id } = report
   if (uneventful?.kept === false) return { id, state: 'deleted' }
-  const team_ids = teamsOf(events, results)
+  const team_ids = findTeams(events, results)
   if (fault !== null) return { id, state: 'parked', reason: fault, team_ids }
   const own = events.map((event) => results.get(event))
   if (own.some((result) => result?.kind === 'unknown')) {
@@ -295,7 +295,7 @@ function reportVerdict(
 }
 
 /** Returns the metric's outcome of a processed report. Null while it waits for its message. */
-function outcomeOf(
+function toOutcome(
   verdict: Verdict | undefined,
   parsed: ParsedReport | undefined,
   results: ReadonlyMap<ReportedEvent, EventResult>,

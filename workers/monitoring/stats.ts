@@ -21,7 +21,7 @@ type Try = {
   at: Date
 }
 
-export type Figures = {
+export type WorkerStats = {
   sendsThrough(job: DeliveryJob, sender: string): void
   tried(one: Try): void
   ended(job: JobName, end: End['end'], count?: number): void
@@ -31,17 +31,17 @@ export type Figures = {
   role: Pick<ProcessRole, 'senders' | 'completed' | 'busy'>
 }
 
-const channelOf = (job: DeliveryJob): string => job.replace('deliver-', '')
+const toChannel = (job: DeliveryJob): string => job.replace('deliver-', '')
 
 /** Returns the kind of a reported event in its channel's vocabulary. */
-function kindOf(event: ReportedEvent): string {
+function toKind(event: ReportedEvent): string {
   if (event.channel === 'email') return event.kind
   if (event.channel === 'sender') return 'paused'
   return 'status' in event ? event.status : 'changed'
 }
 
 /** @param concurrency how many provider calls the worker may have at once. */
-export function createWorkerStats(metrics: Metrics, concurrency: number): Figures {
+export function createWorkerStats(metrics: Metrics, concurrency: number): WorkerStats {
   const senders = new Map<DeliveryJob, string>()
   const completed = new Map<JobName, number>()
   let calling = 0
@@ -50,7 +50,7 @@ export function createWorkerStats(metrics: Metrics, concurrency: number): Figure
   return {
     sendsThrough: (job, sender) => void senders.set(job, sender),
     tried({ job, sender, outcomes, seconds, since, at }) {
-      const channel = channelOf(job)
+      const channel = toChannel(job)
       // The kind only. The rest of a sender's key may name a host.
       const [provider = ''] = sender.split(':')
       calling += seconds
@@ -76,7 +76,7 @@ export function createWorkerStats(metrics: Metrics, concurrency: number): Figure
         if (result.kind === 'ignored' && event.channel === 'whatsapp')
           metrics.count('heliograph_whatsapp_ignored_total', { kind: 'status' })
         if (result.kind !== 'applied') continue
-        metrics.count('heliograph_report_events_total', { channel: event.channel, kind: kindOf(event) })
+        metrics.count('heliograph_report_events_total', { channel: event.channel, kind: toKind(event) })
       }
     },
     role: {

@@ -1,7 +1,7 @@
 /** Renders counts per day or hour as a stacked bar chart and as a table. Pure. */
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import type { FigureRow, HourRow } from '../../../db/stats/daily/stats.sql.ts'
+import type { HourRow, StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { number, text } from './cell.ts'
 import type { BarTone, Section, Switch } from './section.ts'
 import { toLocalTime } from './zone.ts'
@@ -64,12 +64,7 @@ const dayShort = (day: string): string =>
   new Date(day).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 /** Returns the counts of each day of a period, including days without messages. */
-export function daysOf(
-  channel: Channel,
-  figures: readonly FigureRow[],
-  since: Date,
-  days: number,
-): ChartData {
+export function daysOf(channel: Channel, figures: readonly StatRow[], since: Date, days: number): ChartData {
   const layers = layersOf(channel)
   const spans = Array.from({ length: days }, (_, index) => {
     const day = new Date(since.getTime() + index * DAY).toISOString().slice(0, 10)

@@ -2,7 +2,7 @@
  * Builds four tiles that compare the last days with the days before and with the limits of mailbox providers.
  * Pure.
  */
-import type { FigureRow } from '../../../db/stats/daily/stats.sql.ts'
+import type { StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import type { Tile } from './section.ts'
 import {
   ALARMING_SHARE,
@@ -18,7 +18,7 @@ import {
 
 const DAY = 86_400_000
 
-function sumsFrom(figures: readonly FigureRow[], from: Date, days: number): RateCounts {
+function sumsFrom(figures: readonly StatRow[], from: Date, days: number): RateCounts {
   const first = from.toISOString().slice(0, 10)
   const after = new Date(from.getTime() + days * DAY).toISOString().slice(0, 10)
   return toRateCounts(figures.filter(({ day }) => day >= first && day < after))
@@ -40,11 +40,7 @@ type DayRange = { today: Date; days: number }
  * @param today the last day of the period.
  * @param emails the URL of the list of emails, with a query.
  */
-export function periodTiles(
-  figures: readonly FigureRow[],
-  { today, days }: DayRange,
-  emails: string,
-): Tile[] {
+export function periodTiles(figures: readonly StatRow[], { today, days }: DayRange, emails: string): Tile[] {
   const start = new Date(today.getTime() - (days - 1) * DAY)
   const now = sumsFrom(figures, start, days)
   const before = sumsFrom(figures, new Date(start.getTime() - days * DAY), days)

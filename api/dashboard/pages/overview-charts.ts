@@ -7,7 +7,7 @@ import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
-import { type FigureRow, hoursSince } from '../../../db/stats/daily/stats.sql.ts'
+import { hoursSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { keysOf } from '../../../db/validation/keys.ts'
 import { headed } from '../components/cell.ts'
 import { daysOf, figureSections, hoursOf } from '../components/chart.ts'
@@ -30,7 +30,7 @@ const RANGE_NAMES = keysOf(RANGES)
 /** Returns the plural name of a channel's messages, capitalized. */
 export const many = ({ noun }: Channel): string => headed(`${noun}s`)
 
-type ChannelStats = ReadonlyMap<Channel, readonly FigureRow[]>
+type ChannelStats = ReadonlyMap<Channel, readonly StatRow[]>
 
 /**
  * Reads the channel and period from the URL. The default is the emails of the last 30 days.

@@ -15,7 +15,7 @@ import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
-import { type FigureRow, figuresSince } from '../../../db/stats/daily/stats.sql.ts'
+import { figuresSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
 import { byteWords, dayWords, duration, plural, type Tone, time } from '../components/cell.ts'
 import type { Actions, Alert, Section } from '../components/section.ts'
@@ -47,7 +47,7 @@ const LONG_WAIT_MS = 5 * 60_000
 const MAX_COUNTED = 1_000
 
 /** Returns alerts if too many emails bounced or were reported as spam. */
-function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
+function shareAlerts(figures: readonly StatRow[], emails: string): Alert[] {
   const sums = toRateCounts(figures)
   const alert = (status: Share, words: string): Alert | false =>
     toneOf(sums, status) === 'bad' && {
@@ -148,11 +148,7 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person, team }: 
 }
 
 /** Returns all alerts. Those that need manual action come first. */
-async function alertsOf(
-  request: TeamRequest,
-  deps: PageDeps,
-  figures: readonly FigureRow[],
-): Promise<Alert[]> {
+async function alertsOf(request: TeamRequest, deps: PageDeps, figures: readonly StatRow[]): Promise<Alert[]> {
   const { team, now } = request
   const { database } = deps
   const senders = await listSenders(database)
@@ -238,7 +234,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const shown = await showTeam(deps.database, team.id)
   // Twice the days, for the comparison with the period before.
   const since = dayBefore(now, 2 * CHART_DAYS - 1)
-  const figures = new Map<Channel, readonly FigureRow[]>()
+  const figures = new Map<Channel, readonly StatRow[]>()
   for (const channel of CHANNELS)
     figures.set(channel, await figuresSince(deps.database, team.id, channel, since))
   const first = dayBefore(now, CHART_DAYS - 1)

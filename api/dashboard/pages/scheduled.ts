@@ -7,7 +7,7 @@ import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { scheduledOfTeam } from '../../../db/delivery/schedule.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { cancelScheduled, moveScheduled } from '../../../db/messages/scheduled.ts'
-import type { FigureRow } from '../../../db/stats/daily/stats.sql.ts'
+import type { StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { isMoment } from '../../../db/validation/moments.ts'
 import { ageOf, type Cell, status } from '../components/cell.ts'
 import type { Form, Section } from '../components/section.ts'
@@ -31,7 +31,7 @@ export const statusFilter = <W extends string>(
 /** Maximum count of a team's scheduled messages. */
 const MAX_COUNTED = 100_000
 
-type StatusCount = Pick<FigureRow, 'status' | 'count'>
+type StatusCount = Pick<StatRow, 'status' | 'count'>
 
 /** Splits the count of queued messages into queued and scheduled ones. */
 export async function scheduledApart(

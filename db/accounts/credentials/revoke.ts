@@ -23,18 +23,18 @@ export async function endKey(by: By, teamId: string, id: string): Promise<KeyRow
 
 type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: boolean | undefined }
 
-function identityOf(user: string): string {
+function parseIdentity(user: string): string {
   const parsed = parseAddress(user)
   if (parsed) return parsed.identity
   throw invalidField('user', fill(TEXTS.notAddress, { given: JSON.stringify(user) }))
 }
 
 /** Returns the selected sessions. @throws RequestError bad_request unless exactly one field is set. */
-function choiceOf({ id, user, all = false }: RevokeWish): Parameters<typeof revokeSessions>[2] {
+function toChoice({ id, user, all = false }: RevokeWish): Parameters<typeof revokeSessions>[2] {
   const given = [id !== undefined, user !== undefined, all].filter((set) => set).length
   if (given !== 1) throw new RequestError('bad_request', TEXTS.whichSession)
   if (id !== undefined) return { id }
-  return user === undefined ? 'all' : { identity: identityOf(user) }
+  return user === undefined ? 'all' : { identity: parseIdentity(user) }
 }
 
 /**
@@ -43,7 +43,7 @@ function choiceOf({ id, user, all = false }: RevokeWish): Parameters<typeof revo
  * valid session.
  */
 export async function endSessions(by: By, teamId: string, wish: RevokeWish): Promise<readonly SessionRow[]> {
-  const choice = choiceOf(wish)
+  const choice = toChoice(wish)
   await requireTeam(by.tx, teamId)
   const { id, user } = wish
   const ended = await revokeSessions(by.tx, teamId, choice, by.now)

@@ -20,7 +20,7 @@ type Dmarc = {
 const LONG_NAME_LABELS = 8
 
 /** Returns the domain, then its parents up to the top-level domain. */
-function walkOf(name: string): string[] {
+function listParents(name: string): string[] {
   const labels = name.split('.')
   const first = labels.length < LONG_NAME_LABELS ? 1 : labels.length - (LONG_NAME_LABELS - 1)
   return [name, ...labels.slice(first).map((_, at) => labels.slice(first + at).join('.'))]
@@ -39,7 +39,7 @@ const below = (name: string, parent: string): string =>
     .slice(-(parent.split('.').length + 1))
     .join('.')
 
-function organizationOf(name: string, found: readonly Policy[]): string {
+function findOrganization(name: string, found: readonly Policy[]): string {
   // The search stops at the first psd=y or psd=n, so that only the last record can have one.
   const last = found.at(-1)
   if (last === undefined) return name
@@ -50,7 +50,7 @@ function organizationOf(name: string, found: readonly Policy[]): string {
 export async function findDmarc(name: string, lookupTxt: TxtLookup): Promise<Dmarc> {
   const found: Policy[] = []
   let published: string[] = []
-  for (const domain of walkOf(name)) {
+  for (const domain of listParents(name)) {
     const records = (await lookupTxt(`_dmarc.${domain}`)).filter(hasVersion('DMARC1'))
     if (domain === name) published = records
     const [text] = records
@@ -60,7 +60,7 @@ export async function findDmarc(name: string, lookupTxt: TxtLookup): Promise<Dma
     found.push({ domain, text, psd })
     if (psd === 'y' || psd === 'n') break
   }
-  const organization = organizationOf(name, found)
+  const organization = findOrganization(name, found)
   const at = (domain: string) => found.find((policy) => policy.domain === domain)
   return { organization, policy: at(name) ?? at(organization) ?? null, published }
 }

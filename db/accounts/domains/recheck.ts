@@ -21,7 +21,7 @@ const DAY_APART = 23 * 3_600_000
 type RecheckDeps = { database: Database; lookupTxt: TxtLookup; queue: Pick<Producer, 'enqueue'> }
 
 /** Checks a domain's key in DNS. Null if DNS doesn't respond. */
-async function keyOf(domain: VerifiedDomain, lookupTxt: TxtLookup): Promise<RecordCheck | null> {
+async function lookUpKey(domain: VerifiedDomain, lookupTxt: TxtLookup): Promise<RecordCheck | null> {
   try {
     return await checkKey(dkimRecord(domain), domain.dkim_public_key, lookupTxt)
   } catch (error) {
@@ -35,7 +35,7 @@ const isMissed = (key: RecordCheck | null | undefined): key is Missed => key != 
 
 type Failing = Awaited<ReturnType<typeof recordRechecks>>[number]
 
-const happeningOf = (
+const toEvent = (
   { team_id, id, name, missing_since }: Failing,
   { state, ...record }: Missed,
   occurred_at: Date,
@@ -51,7 +51,7 @@ async function recheckBatch({ database, lookupTxt, queue }: RecheckDeps) {
   const before = new Date(now.getTime() - DAY_APART)
   const domains = await domainsToRecheck(database, before, RECHECK_BATCH)
   if (domains.length === 0) return { checked: 0, failing: 0 }
-  const keys = await Promise.all(domains.map((domain) => keyOf(domain, lookupTxt)))
+  const keys = await Promise.all(domains.map((domain) => lookUpKey(domain, lookupTxt)))
   const rechecks = domains.map(({ team_id, id, dkim_selector }, index): Recheck => {
     const key = keys[index]
     return { team_id, id, dkim_selector, found: key ? key.state === 'found' : null }
@@ -61,7 +61,7 @@ async function recheckBatch({ database, lookupTxt, queue }: RecheckDeps) {
     const failing = await recordRechecks(tx, rechecks, { now, certain: before })
     const domainEvents = failing.flatMap((domain) => {
       const key = keyById.get(domain.id)
-      return domain.has_listeners && isMissed(key) ? [happeningOf(domain, key, now)] : []
+      return domain.has_listeners && isMissed(key) ? [toEvent(domain, key, now)] : []
     })
     await publish(tx, domainEvents)
     const notices = failing.map(({ team_id, id }) => ({ team_id, domain_id: id, notice_id: idNow() }))

@@ -29,7 +29,7 @@ import { deleteSessionMemberships } from './sessions.sql.ts'
 import { INVITATION_LENGTH_MS, makeLink } from './sign-in.ts'
 
 /** @throws RequestError bad_request. */
-function addressOf(email: string) {
+function parseMember(email: string) {
   const parsed = parseAddress(email)
   if (parsed) return parsed
   throw invalidField('email', fill(TEXTS.notAddress, { given: JSON.stringify(email) }))
@@ -59,7 +59,7 @@ async function changeRole(by: By, teamId: string, member: MemberRow, role: Role)
 /** @throws RequestError bad_request for a current member, not_found for the team. */
 async function makeMember(by: By, teamId: string, { email, role }: Wish): Promise<Member> {
   const { tx, now } = by
-  const { address, identity } = addressOf(email)
+  const { address, identity } = parseMember(email)
   await requireTeam(tx, teamId)
   const person = await upsertPerson(tx, { id: idNow(), email: address, identity, operator: false }, now)
   const member = { user_id: person.id, email: address, role }
@@ -72,13 +72,13 @@ async function makeMember(by: By, teamId: string, { email, role }: Wish): Promis
 
 /** Adds a member, or changes a member's role. @throws RequestError bad_request, not_found for the team. */
 export async function addMember(by: By, teamId: string, wish: Wish): Promise<Member> {
-  const member = await lockMember(by.tx, teamId, addressOf(wish.email).identity)
+  const member = await lockMember(by.tx, teamId, parseMember(wish.email).identity)
   return member ? changeRole(by, teamId, member, wish.role) : makeMember(by, teamId, wish)
 }
 
 /** Locks the member with this address. @throws RequestError not_found. */
 async function requireMember({ tx }: At, teamId: string, email: string): Promise<MemberRow> {
-  const { identity } = addressOf(email)
+  const { identity } = parseMember(email)
   await requireTeam(tx, teamId)
   const member = await lockMember(tx, teamId, identity)
   if (member) return member
@@ -109,7 +109,7 @@ type Login = {
 
 /** Returns the user who signs in. @throws RequestError if no user has this address. */
 async function personToLogIn(by: By, { email, team, role, operator }: Login): Promise<PersonRow> {
-  const { address, identity } = addressOf(email)
+  const { address, identity } = parseMember(email)
   if (role !== null && team === null) throw new RequestError('bad_request', TEXTS.roleWithoutTeam)
   const known = await personByIdentity(by.tx, identity)
   if (team === null && !operator && !(known && (await belongs(by.tx, known)))) {

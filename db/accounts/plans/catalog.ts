@@ -46,7 +46,7 @@ const lines = () => {
   const line = string().typeError('must be a string').defined()
   return array(line).typeError('must be an array of strings').required(REQUIRED)
 }
-const tiersOf = <T extends AnyObject>(tier: ObjectSchema<T>) => {
+const tierSchema = <T extends AnyObject>(tier: ObjectSchema<T>) => {
   const strict = tier.typeError('must be an object').noUnknown('has an unknown field: ${unknown}')
   return array(strict.required(REQUIRED)).typeError('must be an array')
 }
@@ -74,14 +74,14 @@ const planSchema = object({
   storage_gb: figure().optional(),
   send_rate_per_second: wholeNumber(1, LARGEST_RATE).optional(),
   overage_per_1000_cents: figure().optional(),
-  tiers: tiersOf(
+  tiers: tierSchema(
     object({
       emails: figure().required(REQUIRED),
       monthly_cents: figure().required(REQUIRED),
       annual_cents: figure().optional(),
     }),
   ).optional(),
-  contacts_tiers: tiersOf(
+  contacts_tiers: tierSchema(
     object({ contacts: figure().required(REQUIRED), monthly_cents: figure().required(REQUIRED) }),
   ).optional(),
 })

@@ -17,7 +17,7 @@ export function calendarMonth(now: Date): Period {
  * period counts.
  */
 export function rolledPeriod(period: Period, now: Date): Period {
-  const months = monthsOf(period)
+  const months = countMonths(period)
   return months === null ? rolledByLength(period, now) : rolledByMonths(period, months, now)
 }
 
@@ -31,18 +31,18 @@ function rolledByLength({ start, end }: Period, now: Date): Period {
 function rolledByMonths(period: Period, months: number, now: Date): Period {
   const { start, end } = period
   const day = Math.max(start.getUTCDate(), end.getUTCDate())
-  const startOf = (count: number): Date => inMonth(start, count * months, day)
+  const startAfter = (count: number): Date => inMonth(start, count * months, day)
   // The month of `now` may start before the day of the period.
   let passed = Math.max(0, Math.floor(monthsBetween(start, now) / months))
-  if (passed > 0 && startOf(passed) > now) passed -= 1
-  return { start: startOf(passed), end: startOf(passed + 1) }
+  if (passed > 0 && startAfter(passed) > now) passed -= 1
+  return { start: startAfter(passed), end: startAfter(passed + 1) }
 }
 
 /**
  * Returns the number of calendar months in a period, or null if it isn't an integer. A shorter month ends earlier,
  * but the next one doesn't.
  */
-function monthsOf({ start, end }: Period): number | null {
+function countMonths({ start, end }: Period): number | null {
   const months = monthsBetween(start, end)
   const day = Math.max(start.getUTCDate(), end.getUTCDate())
   const fits =

@@ -16,7 +16,7 @@ import { byQuota, byUse, isPeriodic, type QuotaName, USED } from '../plans/quota
 import { TEXTS } from '../texts.ts'
 import {
   type AccountRow,
-  type AllowanceFigures,
+  type AllowanceValues,
   lockAccountRow,
   lockFreeAccountRows,
   type OwnNumber,
@@ -116,7 +116,7 @@ export async function lockAccounts(tx: Tx, teamIds: readonly string[], lock: 'wa
   return accounts
 }
 
-const figuresOf = (account: Account): AllowanceFigures => ({
+const toAllowance = (account: Account): AllowanceValues => ({
   period_start: account.period.start.toISOString(),
   period_end: account.period.end.toISOString(),
   ...byUse(({ name }) => account.used[name]),
@@ -134,7 +134,7 @@ const figuresOf = (account: Account): AllowanceFigures => ({
 
 /** Stores a locked account. */
 export const saveAccount = (tx: Tx, teamId: string, account: Account) =>
-  saveAllowance(tx, teamId, figuresOf(account))
+  saveAllowance(tx, teamId, toAllowance(account))
 
 /** Refunds deleted messages of this period to a locked account. */
 export async function refundQuota(
@@ -155,7 +155,7 @@ export async function refundQuota(
 
 /** The part of a statement that saves locked accounts, to store charges and rows in one round trip. */
 export const buildCharges = (accounts: ReadonlyMap<string, Account>) =>
-  savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, figuresOf(account)])))
+  savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, toAllowance(account)])))
 
 export const buildCharge = (teamId: string, account: Account) => buildCharges(new Map([[teamId, account]]))
 
@@ -175,7 +175,7 @@ export function storageError({ limits, used }: Account, added: number): RequestE
 export const firstAllowance = (
   plan: Pick<PlanRow, 'kind' | 'send_rate_per_second'>,
   now: Date,
-): AllowanceFigures => {
+): AllowanceValues => {
   const period = calendarMonth(now)
   return {
     period_start: period.start.toISOString(),

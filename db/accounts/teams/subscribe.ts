@@ -31,7 +31,7 @@ const LARGEST_STORAGE = 1_000_000
 const SMALLEST_RATE = 0.2
 
 const LIMITS = QUOTAS.map(({ limit }) => limit)
-const FIGURES = [...LIMITS, 'send_rate_per_second', 'storage_gb'] as const
+const OVERRIDES = [...LIMITS, 'send_rate_per_second', 'storage_gb'] as const
 
 /** A number is the team's own limit, null the plan's. An absent plan or limit doesn't change. */
 export type SubscriptionChange = Partial<OverridesRow> & { plan?: string | undefined; period?: Period }
@@ -57,7 +57,7 @@ function subscriptionProblem(change: SubscriptionChange, now: Date): string | nu
 /** Returns the team's own limits after a change. A new plan resets them. */
 function overridesAfter(before: OverridesRow, change: SubscriptionChange, samePlan: boolean): OverridesRow {
   const kept: OverridesRow = { ...before }
-  for (const figure of FIGURES) {
+  for (const figure of OVERRIDES) {
     const given = change[figure]
     if (given !== undefined) kept[figure] = given
     else if (!samePlan) kept[figure] = null
@@ -66,9 +66,9 @@ function overridesAfter(before: OverridesRow, change: SubscriptionChange, samePl
 }
 
 /** Describes a change for the audit log. */
-const figuresOf = ({ period, ...change }: SubscriptionChange): string =>
+const describeChange = ({ period, ...change }: SubscriptionChange): string =>
   [
-    ...FIGURES.flatMap((name) => (change[name] === undefined ? [] : [`${name} ${change[name] ?? 'plan'}`])),
+    ...OVERRIDES.flatMap((name) => (change[name] === undefined ? [] : [`${name} ${change[name] ?? 'plan'}`])),
     ...(period ? [`period ${period.start.toISOString()} to ${period.end.toISOString()}`] : []),
   ].join(', ')
 
@@ -96,7 +96,7 @@ export async function subscribeTeam(by: Caller, teamId: string, change: Subscrip
   const tokens = Math.min(before.bucket.tokens, computeBurst(after.limits.rate))
   const account = { ...after, used, bucket: { ...before.bucket, tokens } }
   await saveAccount(tx, teamId, account)
-  const detail = figuresOf(change)
+  const detail = describeChange(change)
   await record(by, { team_id: teamId, action: 'team.plan', subject: plan, detail })
   const suppresses = await readSuppressTransactional(tx, teamId)
   return teamView(team, account, overrides, suppresses, await readBulkPause(tx, teamId))

@@ -60,7 +60,7 @@ export const accountRow = row({
 export type AccountRow = InferType<typeof accountRow>
 
 /** The columns of an allowance row and their types. */
-const FIGURES = {
+const ALLOWANCE_COLUMNS = {
   period_start: 'timestamptz',
   period_end: 'timestamptz',
   ...byUse(() => 'int4' as const),
@@ -76,10 +76,10 @@ const FIGURES = {
   whatsapp_parts_batch_place: 'int8',
 } as const
 
-export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
+export type AllowanceValues = Record<keyof typeof ALLOWANCE_COLUMNS, number | string>
 
-const figureColumns = keysOf(FIGURES)
-const figureNames = columnsOf(figureColumns)
+const allowanceColumns = keysOf(ALLOWANCE_COLUMNS)
+const figureNames = columnsOf(allowanceColumns)
 
 /** The limit of a paid plan without its own: the first tier of emails, the catalog's first contact limit. */
 const FIRST: Partial<Record<QuotaName, FragmentSqlToken>> = {
@@ -107,7 +107,7 @@ export const accountColumns = sql.fragment`
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   coalesce(s.storage_gb, p.storage_gb) as storage_gb,
   s.period_start as subscription_start, s.period_end as subscription_end,
-  ${columnsOf(figureColumns, 'a')}, service_time() as now`
+  ${columnsOf(allowanceColumns, 'a')}, service_time() as now`
 
 export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
@@ -146,21 +146,21 @@ export const readAccountRow = (tx: Tx, teamId: string) =>
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
 
 /** Returns the statement that writes locked allowance rows. It can run separately or as part of another. */
-export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFigures>): FragmentSqlToken {
-  const items = [...figuresByTeam].map(([team_id, figures]) => ({ team_id, ...figures }))
+export function savingAllowances(valuesByTeam: ReadonlyMap<string, AllowanceValues>): FragmentSqlToken {
+  const items = [...valuesByTeam].map(([team_id, values]) => ({ team_id, ...values }))
   return sql.fragment`
-    update allowances a set (${figureNames}) = (select ${columnsOf(figureColumns, 'f')})
-    from ${rowsOf('f', { team_id: 'uuid', ...FIGURES }, items)}
+    update allowances a set (${figureNames}) = (select ${columnsOf(allowanceColumns, 'f')})
+    from ${rowsOf('f', { team_id: 'uuid', ...ALLOWANCE_COLUMNS }, items)}
     where a.team_id = f.team_id`
 }
 
-export const saveAllowance = (tx: Tx, teamId: string, figures: AllowanceFigures) =>
-  tx.query(sql.prepared('save_allowance', object())`${savingAllowances(new Map([[teamId, figures]]))}`)
+export const saveAllowance = (tx: Tx, teamId: string, values: AllowanceValues) =>
+  tx.query(sql.prepared('save_allowance', object())`${savingAllowances(new Map([[teamId, values]]))}`)
 
 export async function insertTeam(
   tx: Tx,
   team: { id: string; name: string; plan: string; test: boolean },
-  figures: AllowanceFigures,
+  values: AllowanceValues,
   now: Date,
 ): Promise<void> {
   await tx.query(sql.unsafe`
@@ -169,7 +169,7 @@ export async function insertTeam(
   await tx.query(sql.unsafe`insert into subscriptions (team_id, plan_key) values (${team.id}, ${team.plan})`)
   await tx.query(sql.unsafe`
     insert into allowances (team_id, period_start, period_end, bucket_tokens, refilled_at)
-    values (${team.id}, ${figures.period_start}, ${figures.period_end}, ${figures.bucket_tokens}, ${figures.refilled_at})`)
+    values (${team.id}, ${values.period_start}, ${values.period_end}, ${values.bucket_tokens}, ${values.refilled_at})`)
 }
 
 export const teamById = (tx: Tx, id: string) =>

@@ -29,7 +29,7 @@ export async function requireTeam(tx: Tx, id: string): Promise<TeamRow> {
   throw new RequestError('not_found', fill(TEXTS.noTeam, { id }))
 }
 
-const leftOf = (limit: number | null, used: number): number | null =>
+const remaining = (limit: number | null, used: number): number | null =>
   limit === null ? null : left(limit, used)
 
 export function teamView(
@@ -60,8 +60,8 @@ export function teamView(
     },
     used,
     left: {
-      ...byQuota(({ name }) => leftOf(limits[name], used[name])),
-      storage: leftOf(limits.storage, used.storage),
+      ...byQuota(({ name }) => remaining(limits[name], used[name])),
+      storage: remaining(limits.storage, used.storage),
     },
     bucket: { tokens: Math.floor(bucket.tokens * 1_000) / 1_000, capacity: computeBurst(limits.rate) },
     period: { start: period.start.toISOString(), end: period.end.toISOString() },

@@ -25,7 +25,7 @@ export const erasureHash = (secrets: Pick<Secrets, 'sign'>, teamId: string, iden
   secrets.sign('erasure', hashed(teamId, identity), 32)
 
 /** Returns the stored states of these addresses, by identity. */
-async function keptOf(
+async function readKept(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'>,
   teamId: string,
@@ -63,7 +63,7 @@ export async function initialStates(
   teamId: string,
   identities: readonly string[],
 ): Promise<ReadonlyMap<string, InitialState>> {
-  const kept = await keptOf(tx, secrets, teamId, identities)
+  const kept = await readKept(tx, secrets, teamId, identities)
   return new Map(
     [...kept].map(([identity, { status, left_topic_ids }]) => [
       identity,
@@ -79,7 +79,7 @@ export async function erasedSuppressions(
   teamId: string,
   identities: readonly string[],
 ): Promise<ReadonlyMap<string, Cause>> {
-  const kept = await keptOf(tx, secrets, teamId, identities)
+  const kept = await readKept(tx, secrets, teamId, identities)
   return new Map(
     [...kept].flatMap(([identity, { suppression, cause }]) => {
       if (suppression === null) return []
@@ -107,7 +107,7 @@ export async function clearOptOuts(
   identity: string,
   { chosen = [] }: { chosen?: readonly string[] } = {},
 ): Promise<void> {
-  const kept = (await keptOf(at.tx, at.secrets, teamId, [identity])).get(identity)
+  const kept = (await readKept(at.tx, at.secrets, teamId, [identity])).get(identity)
   if (!kept) return
   const left_topic_ids = kept.left_topic_ids.filter((topic) => !chosen.includes(topic))
   const { suppression, cause } = kept
@@ -125,7 +125,7 @@ export async function endErasedSuppressions(
   teamId: string,
   identities: readonly string[],
 ): Promise<string[]> {
-  const kept = await keptOf(at.tx, at.secrets, teamId, identities)
+  const kept = await readKept(at.tx, at.secrets, teamId, identities)
   const ended = [...kept].filter(([, { suppression }]) => suppression !== null)
   for (const [identity, { status, left_topic_ids }] of ended) {
     const wish = status === 'unsubscribed' ? status : 'subscribed'

@@ -53,7 +53,9 @@ export function readItems(body: string): (ContactItem | RequestError)[] {
 }
 
 /** Returns the properties for each contact of a call: those of the last item that has any, or null. */
-function mapsOf(items: readonly (ContactItem | RequestError)[]): Map<string, NonNullable<Properties> | null> {
+function collectProperties(
+  items: readonly (ContactItem | RequestError)[],
+): Map<string, NonNullable<Properties> | null> {
   const maps = new Map<string, NonNullable<Properties> | null>()
   for (const item of items) {
     if (item instanceof RequestError) continue
@@ -163,7 +165,7 @@ export async function tryUpsert(
   const { limits, used } = toAccount(row)
   const judged = await withoutLosses(at, teamId, given)
   const items = merge ? await merged(at, teamId, judged, false) : judged
-  const maps = mapsOf(items)
+  const maps = collectProperties(items)
   const existing = await statusesOf(at.tx, teamId, [...maps.keys()])
   const room = { room: left(limits.contacts, used.contacts), full: contactsReached(limits.contacts) }
   const { outcomes, fresh } = decide(items, existing, maps, room)
@@ -194,7 +196,7 @@ export async function upsertContacts(
   const account = await lockAccount(tx, teamId)
   const judged = await withoutLosses({ tx, now, secrets }, teamId, given)
   const items = merge ? await merged({ tx }, teamId, judged, true) : judged
-  const maps = mapsOf(items)
+  const maps = collectProperties(items)
   const existing = await writeContacts(tx, teamId, maps, now)
   const { limits, used } = account
   const room = left(limits.contacts, used.contacts)

@@ -36,7 +36,7 @@ const MAX_COLUMNS = 200
 const SEPARATORS = [',', ';', '\t'] as const
 
 /** Returns the most frequent separator in the first line, outside of quotes. */
-function separatorOf(source: string): string {
+function findSeparator(source: string): string {
   const counts = new Map<string, number>(SEPARATORS.map((separator) => [separator, 0]))
   let quoted = false
   for (const character of source) {
@@ -60,7 +60,7 @@ function separatorLine(bytes: Buffer): { separator: string; length: number } | n
 }
 
 /** Returns how many bytes and lines precede the header, and the separator if the file names it. */
-function beginningOf(bytes: Buffer) {
+function readBeginning(bytes: Buffer) {
   const line = separatorLine(bytes)
   if (line) return { at: line.length, line: 1, separator: line.separator }
   return { at: bytes.indexOf(BYTE_ORDER_MARK) === 0 ? BYTE_ORDER_MARK.length : 0, line: 0 }
@@ -71,7 +71,7 @@ const recordAfter = (line: number): string =>
   line === 0 ? TEXTS.firstLine : fill(TEXTS.recordAfterLine, { line })
 
 /** The JSON of all properties in our own export is longer than any cell of another file. */
-const longestCellOf = (header: readonly string[]): number =>
+const limitCells = (header: readonly string[]): number =>
   isExport(header) ? LONGEST_RECORD : LONGEST_QUOTED_CELL
 
 /** The position of the reader in bytes and lines, and the number of line breaks in cells so far. */
@@ -109,14 +109,14 @@ type Reading = { bytes: Buffer; separator: string; isLast: boolean; header: read
 
 /** Reads up to `most` records. Without `header`, the first one is the header. @param line the line before them. */
 function recordsIn({ header, ...bytes }: Reading, most: number, line: number) {
-  const part = { ...bytes, longestCell: longestCellOf(header ?? []) }
+  const part = { ...bytes, longestCell: limitCells(header ?? []) }
   const read: Read = { at: 0, line: 0, breaks: 0 }
   const rows: CsvRecord[] = []
   while (rows.length < most) {
     const found = nextRecord(part, read, line)
     if (found === null) break
     const record = contentOf(part, found)
-    if (header === null && rows.length === 0) part.longestCell = longestCellOf(record.cells)
+    if (header === null && rows.length === 0) part.longestCell = limitCells(record.cells)
     rows.push(record)
   }
   return { rows, ...read }
@@ -124,8 +124,8 @@ function recordsIn({ header, ...bytes }: Reading, most: number, line: number) {
 
 /** Counts a file's records without its header, up to `most`. */
 export function countRecords(file: Buffer, header: readonly string[], most: number): number {
-  const { at, line, separator = separatorOf(file.toString()) } = beginningOf(file)
-  const part = { bytes: file.subarray(at), separator, isLast: true, longestCell: longestCellOf(header) }
+  const { at, line, separator = findSeparator(file.toString()) } = readBeginning(file)
+  const part = { bytes: file.subarray(at), separator, isLast: true, longestCell: limitCells(header) }
   const read: Read = { at: 0, line: 0, breaks: 0 }
   let count = -1
   while (count < most && nextRecord(part, read, line) !== null) count += 1
@@ -196,13 +196,13 @@ export async function readSlice(
   place: CsvPlace | null,
   most = LONGEST_RECORD,
 ): Promise<{ table: CsvTable; place: CsvPlace | null; separator: string }> {
-  const first = place === null ? beginningOf(await readBytes(0, SEPARATOR_LINE_BYTES)) : null
+  const first = place === null ? readBeginning(await readBytes(0, SEPARATOR_LINE_BYTES)) : null
   const { at, line, breaks } = place ?? { at: 0, line: 0, breaks: 0, ...first }
   let separator = place?.separator ?? first?.separator
   for (let length = SLICE_BYTES; ; length *= 2) {
     const bytes = await readBytes(at, length)
     const isLast = bytes.length < length
-    separator ??= separatorOf(bytes.toString())
+    separator ??= findSeparator(bytes.toString())
     const known = place?.header ?? null
     const wanted = known === null ? most + 1 : most
     const { rows, ...read } = recordsIn({ bytes, separator, isLast, header: known }, wanted, line)

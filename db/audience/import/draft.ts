@@ -48,7 +48,7 @@ type ImportUpload = { name: string; source: string; encoding: string; purpose: P
 /** The first records of a file. `whole` is true if the file has no others. */
 type FirstPart = { table: CsvTable; separator: string; whole: boolean }
 
-async function firstPartOf(read: ReadBytes): Promise<FirstPart> {
+async function readFirstPart(read: ReadBytes): Promise<FirstPart> {
   const { table, separator, place } = await readSlice(read, null, SLICE_RECORDS)
   return { table, separator, whole: place === null }
 }
@@ -95,7 +95,7 @@ export async function storeDraft(
   if (fault) throw new RequestError('bad_request', fill(TEXTS.badFile, { problem: fault.problem }))
   const bytes = Buffer.from(source)
   const read: ReadBytes = async (at, length) => bytes.subarray(at, at + length)
-  const { table } = await firstPartOf(read)
+  const { table } = await readFirstPart(read)
   const records = countRecords(bytes, table.header, MAX_RECORDS + 1)
   checkTotal(records, true)
   if ((await countDrafts(tx, teamId)) >= MAX_DRAFTS)
@@ -115,7 +115,7 @@ export async function showDraft(tx: Tx, teamId: string, id: string): Promise<Dra
   const row = await importById(tx, teamId, id)
   if (!row?.draft) throw noDraft()
   const bytes = await importLength(tx, teamId, id)
-  return { ...row, ...(await firstPartOf(importBytes(tx, teamId, id))), bytes }
+  return { ...row, ...(await readFirstPart(importBytes(tx, teamId, id))), bytes }
 }
 
 /** Changes the mapping of a draft. @throws RequestError bad_request for an invalid mapping, not_found. */

@@ -122,10 +122,10 @@ const NO = ['', 'no', 'n', 'false', '0', 'off', 'unsubscribed']
 
 type Cells = readonly (readonly [Becomes, string])[]
 
-const cellOf = (cells: Cells, to: Becomes['to']): string =>
+const readCell = (cells: Cells, to: Becomes['to']): string =>
   cells.find(([column]) => column.to === to)?.[1] ?? ''
 
-function topicsOf(cells: Cells): { topic_ids: string[]; fault?: Fault } {
+function readTopics(cells: Cells): { topic_ids: string[]; fault?: Fault } {
   const topic_ids: string[] = []
   for (const [at, [column, value]] of cells.entries()) {
     if (column.to !== 'topic' || NO.includes(value.toLowerCase())) continue
@@ -137,9 +137,9 @@ function topicsOf(cells: Cells): { topic_ids: string[]; fault?: Fault } {
 }
 
 /** Returns the suppression of a record. Understands other services' names for bounces and complaints. */
-function suppressionOf(cells: Cells, { as, detail }: ByHand): Extra {
-  const status = cellOf(cells, 'status')
-  const words = cellOf(cells, 'reason').slice(0, 500).toWellFormed() || detail
+function readSuppression(cells: Cells, { as, detail }: ByHand): Extra {
+  const status = readCell(cells, 'status')
+  const words = readCell(cells, 'reason').slice(0, 500).toWellFormed() || detail
   if (status === '') return { suppress: { as, detail: words } }
   if (/complain|spam/i.test(status)) return { suppress: { as: 'complained', detail: words } }
   if (/bounce/i.test(status)) return { suppress: { as: 'bounced', detail: words } }
@@ -154,7 +154,7 @@ const lostBy = ({ cells, fault }: CsvRecord): Fault | null =>
  * Returns a fault for cells beyond the columns. They usually come from an unquoted separator, so no cell can be
  * trusted.
  */
-function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
+function checkSurplus({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
   const surplus = cells.slice(columns.length)
   if (surplus.every((cell) => cell === '')) return null
   const words = fill(TEXTS.surplusCells, { cells: cells.length, columns: columns.length })
@@ -177,9 +177,9 @@ function refusalIn(
   return { saysNo }
 }
 
-function extraOf(cells: Cells, mapping: Mapping): Extra | null {
-  if (mapping.suppress) return suppressionOf(cells, mapping.suppress)
-  const { topic_ids, fault } = topicsOf(cells)
+function readExtra(cells: Cells, mapping: Mapping): Extra | null {
+  if (mapping.suppress) return readSuppression(cells, mapping.suppress)
+  const { topic_ids, fault } = readTopics(cells)
   const refusal = refusalIn(cells, mapping)
   const wrong = fault ?? refusal.fault
   if (wrong !== undefined) return { fault: wrong }
@@ -191,7 +191,7 @@ function extraOf(cells: Cells, mapping: Mapping): Extra | null {
  * Collects a contact's properties, or undefined if no column is mapped to them. Invalid JSON stays text, so that its
  * validation fails.
  */
-function propertiesOf(cells: Cells): unknown {
+function collectProperties(cells: Cells): unknown {
   const isOne = ([{ to }]: Cells[number]): boolean => to === 'property' || to === 'properties'
   if (!cells.some(isOne)) return undefined
   const named = Object.fromEntries(
@@ -199,7 +199,7 @@ function propertiesOf(cells: Cells): unknown {
       column.to === 'property' && value !== '' ? [[column.name, value]] : [],
     ),
   )
-  const cell = cellOf(cells, 'properties') || '{}'
+  const cell = readCell(cells, 'properties') || '{}'
   const map = jsonOf(cell)
   if (map === undefined) return cell
   return isObject(map) ? { ...map, ...named } : map
@@ -241,13 +241,13 @@ export function faultOf({ columns }: Mapping, item: GivenItem, { message, fields
 /** Turns a record into an item of a bulk upsert, and its other data. */
 export function recordOf(mapping: Mapping, record: CsvRecord): { item: GivenItem; extra: Extra | null } {
   const cells = mapping.columns.map((column, at) => [column, record.cells[at] ?? ''] as const)
-  const status = mapping.suppress ? '' : cellOf(cells, 'status')
-  const properties = propertiesOf(cells)
+  const status = mapping.suppress ? '' : readCell(cells, 'status')
+  const properties = collectProperties(cells)
   const item = {
-    email: cellOf(cells, 'email'),
+    email: readCell(cells, 'email'),
     ...(properties === undefined ? {} : { properties }),
     ...(status === '' ? {} : { status }),
   }
-  const fault = lostBy(record) ?? surplusOf(record, mapping)
-  return { item, extra: fault ? { fault } : extraOf(cells, mapping) }
+  const fault = lostBy(record) ?? checkSurplus(record, mapping)
+  return { item, extra: fault ? { fault } : readExtra(cells, mapping) }
 }

@@ -117,7 +117,7 @@ export function recordAt(part: Part, start: number, name: () => string): RecordA
   }
 }
 
-function textOf(bytes: Buffer, [from, to]: readonly [number, number]): string {
+function readText(bytes: Buffer, [from, to]: readonly [number, number]): string {
   const isQuoted = bytes[from] === QUOTE
   const text = isQuoted ? bytes.toString('utf8', from + 1, to - 1) : bytes.toString('utf8', from, to)
   return (isQuoted ? text.replaceAll('""', '"') : text).trim()
@@ -125,6 +125,6 @@ function textOf(bytes: Buffer, [from, to]: readonly [number, number]): string {
 
 /** Returns a record's cells. Those of a record with a fault are split at each separator. */
 export function readCells({ bytes, separator }: Part, { start, end, cells, fault }: RecordAt): string[] {
-  if (fault === null) return cells.map((cell) => textOf(bytes, cell))
+  if (fault === null) return cells.map((cell) => readText(bytes, cell))
   return bytes.toString('utf8', start, end).split(separator, MAX_CELLS)
 }

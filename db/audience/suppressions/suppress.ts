@@ -48,7 +48,7 @@ export type AddressFor = (event: Touched) => TouchedAddress | undefined
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 
 /** Returns the address of an event, or undefined if the event has no effect on an address. */
-function refOf({ team_id, recipient, effect = 'none' }: Pick<Touched, 'team_id' | 'recipient' | 'effect'>) {
+function toRef({ team_id, recipient, effect = 'none' }: Pick<Touched, 'team_id' | 'recipient' | 'effect'>) {
   if (effect === 'none' || recipient === null) return undefined
   const parsed = parseAddress(recipient)
   return parsed ? { team_id, identity: parsed.identity, email: parsed.address } : undefined
@@ -77,19 +77,19 @@ export async function lockTouchedAddresses(
 ): Promise<AddressFor> {
   const wanted = new Map(
     events.flatMap((event) => {
-      const ref = refOf(event)
+      const ref = toRef(event)
       return ref ? [[keyOf(ref), ref] as const] : []
     }),
   )
   if (wanted.size === 0) return () => undefined
   const touched = await lockTouched(tx, [...wanted.values()], now)
-  const soft = events.flatMap((event) => (event.effect === 'soft' ? (refOf(event) ?? []) : []))
+  const soft = events.flatMap((event) => (event.effect === 'soft' ? (toRef(event) ?? []) : []))
   // For contacts, their lock is sufficient.
   const others = soft.filter((ref) => !touched.find((one) => keyOf(one) === keyOf(ref))?.contact)
   if (others.length > 0) await lockSoftCounts(tx, others)
   const byKey = new Map(touched.map((one) => [keyOf(one), one]))
   return (event) => {
-    const ref = refOf(event)
+    const ref = toRef(event)
     return ref && byKey.get(keyOf(ref))
   }
 }
@@ -231,7 +231,7 @@ export async function release(
   const addresses = new Map((await liftAddresses(tx, refs, lifted)).map((row) => [keyOf(row), row]))
   const contacts = new Map((await releaseContacts(tx, refs, { now, lifted })).map((row) => [keyOf(row), row]))
   const released = new Map([...addresses, ...contacts])
-  const others = await contactIdsOf(
+  const others = await readContactIds(
     tx,
     [...addresses.values()].filter((row) => !contacts.has(keyOf(row))),
   )
@@ -248,7 +248,7 @@ export async function release(
 }
 
 /** Returns the contacts of addresses whose contact row has no suppression. */
-async function contactIdsOf(tx: Tx, refs: readonly IdentityRef[]): Promise<Map<string, string>> {
+async function readContactIds(tx: Tx, refs: readonly IdentityRef[]): Promise<Map<string, string>> {
   if (refs.length === 0) return new Map()
   return new Map((await lockContacts(tx, refs)).map((row) => [keyOf(row), row.contact_id]))
 }
@@ -267,17 +267,17 @@ async function judge(
   const addresses = [...undecided.keys()]
   const rule = softRule(now, sentCountsMs)
   const facts = new Map((await softFacts(tx, addresses, rule)).map((row) => [keyOf(row), row]))
-  const verdictOf = (address: TouchedAddress) => {
+  const judgeAddress = (address: TouchedAddress) => {
     const known = facts.get(keyOf(address))
     return known ? judgeSoftBounces(known) : 'keep'
   }
   const wanted = [...undecided].flatMap(([address, event]) =>
-    event !== null && verdictOf(address) === 'suppress'
+    event !== null && judgeAddress(address) === 'suppress'
       ? [{ address, suppression: suppressionFor('soft_bounces', event) }]
       : [],
   )
   if (wanted.length > 0) await suppress(tx, wanted, now)
-  const over = addresses.filter((address) => verdictOf(address) === 'release')
+  const over = addresses.filter((address) => judgeAddress(address) === 'release')
   return (await release(tx, over, { now, lifted: null, detail: 'delivered' })).size
 }
 

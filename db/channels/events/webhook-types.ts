@@ -28,14 +28,14 @@ export type WebhookType = (typeof WEBHOOK_TYPES)[number]
 export const ALL_TYPES = '*'
 export const TEST_TYPE = 'webhook.test'
 
-const factsOf = (subject: string): Facts | undefined => CHANNEL_FACTS.find(({ name }) => name === subject)
+const findFacts = (subject: string): Facts | undefined => CHANNEL_FACTS.find(({ name }) => name === subject)
 
 /** Returns the webhook type of a domain event, or null if webhooks don't include it. */
 export function toWebhookType({ subject, kind }: DomainEvent): WebhookType | null {
-  const name = subject === 'other' ? kind : `${subject}.${factsOf(subject)?.webhook_names[kind] ?? kind}`
+  const name = subject === 'other' ? kind : `${subject}.${findFacts(subject)?.webhook_names[kind] ?? kind}`
   return WEBHOOK_TYPES.find((type) => type === name) ?? null
 }
 
 /** Returns the rank of an event. Receivers keep the highest, whatever the order of arrival. */
 export const rankOf = ({ subject, kind }: { subject: string; kind: string }): number =>
-  Math.max(0, factsOf(subject)?.ladder.indexOf(kind) ?? 0)
+  Math.max(0, findFacts(subject)?.ladder.indexOf(kind) ?? 0)

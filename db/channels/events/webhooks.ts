@@ -36,20 +36,20 @@ type Draft = {
 
 type Typed = { domainEvent: DomainEvent; type: WebhookType }
 
-const bodyOf = (type: string, at: Date, data: object): string =>
+const writeBody = (type: string, at: Date, data: object): string =>
   JSON.stringify({ type, timestamp: at.toISOString(), data })
 
 const domainOf = (from: string): string | null => parseMailbox(from)?.domain ?? null
 
-const detailOf = ({ detail }: DomainEvent): string => [...detail].slice(0, LONGEST_DETAIL).join('')
+const shortenDetail = ({ detail }: DomainEvent): string => [...detail].slice(0, LONGEST_DETAIL).join('')
 
-const draftOf = ({ domainEvent, type }: Typed, domain: string | null, data: object): Draft => ({
+const toDraft = ({ domainEvent, type }: Typed, domain: string | null, data: object): Draft => ({
   team_id: domainEvent.team_id,
   event_id: idNow(),
   type,
   subject_id: domainEvent.id,
   domain,
-  body: bodyOf(type, domainEvent.occurred_at, data),
+  body: writeBody(type, domainEvent.occurred_at, data),
 })
 
 /** Stores a message for each matching endpoint. */
@@ -97,8 +97,8 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
     const recipient = 'recipient' in domainEvent ? domainEvent.recipient : null
     const about = { from, ...addressedTo(row), recipient, subject, tags, template_id, idempotency_key }
     const data = { email_id: row.id, broadcast_id, ...about }
-    const standing = { requeued_at, rank: rankOf(domainEvent), detail: detailOf(domainEvent) }
-    return [draftOf(each, domainOf(from), { ...data, ...standing })]
+    const standing = { requeued_at, rank: rankOf(domainEvent), detail: shortenDetail(domainEvent) }
+    return [toDraft(each, domainOf(from), { ...data, ...standing })]
   })
 }
 
@@ -112,7 +112,7 @@ async function draftsAbout<R extends { id: string }>(
   return typed.flatMap((each) => {
     const { domainEvent } = each
     const row = rows.get(domainEvent.id ?? '')
-    return row ? [draftOf(each, null, { ...say(row, domainEvent), detail: detailOf(domainEvent) })] : []
+    return row ? [toDraft(each, null, { ...say(row, domainEvent), detail: shortenDetail(domainEvent) })] : []
   })
 }
 
@@ -131,8 +131,8 @@ async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
     const row = id === null ? { id, email: about?.email, status: null, suppression: null } : rows.get(id)
     if (!row) return []
     const { id: contact_id, ...facts } = row
-    const data = { contact_id, ...facts, topic_ids, ...about, detail: detailOf(domainEvent) }
-    return [draftOf(each, null, data)]
+    const data = { contact_id, ...facts, topic_ids, ...about, detail: shortenDetail(domainEvent) }
+    return [toDraft(each, null, data)]
   })
 }
 
@@ -149,8 +149,8 @@ async function broadcastsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> 
   return typed.flatMap(({ domainEvent, type }) => {
     if (domainEvent.subject !== 'broadcast') return []
     const { id: broadcast_id, about } = domainEvent
-    const data = { broadcast_id, ...about, detail: detailOf(domainEvent) }
-    return [draftOf({ domainEvent, type }, domainOf(about.from), data)]
+    const data = { broadcast_id, ...about, detail: shortenDetail(domainEvent) }
+    return [toDraft({ domainEvent, type }, domainOf(about.from), data)]
   })
 }
 
@@ -158,20 +158,20 @@ async function domainsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   return typed.flatMap(({ domainEvent, type }) => {
     if (domainEvent.subject !== 'domain') return []
     const { id: domain_id, about } = domainEvent
-    const data = { domain_id, ...about, detail: detailOf(domainEvent) }
-    return [draftOf({ domainEvent, type }, about.name, data)]
+    const data = { domain_id, ...about, detail: shortenDetail(domainEvent) }
+    return [toDraft({ domainEvent, type }, about.name, data)]
   })
 }
 
 async function teamsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   return typed.flatMap(({ domainEvent, type }) =>
-    domainEvent.subject === 'team' ? [draftOf({ domainEvent, type }, null, domainEvent.about)] : [],
+    domainEvent.subject === 'team' ? [toDraft({ domainEvent, type }, null, domainEvent.about)] : [],
   )
 }
 
 async function othersOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   return typed.flatMap(({ domainEvent, type }) =>
-    domainEvent.subject === 'other' ? [draftOf({ domainEvent, type }, null, domainEvent.about)] : [],
+    domainEvent.subject === 'other' ? [toDraft({ domainEvent, type }, null, domainEvent.about)] : [],
   )
 }
 
@@ -218,7 +218,7 @@ export async function storeTestWebhook(tx: Tx, teamId: string, endpointId: strin
     {
       ...{ team_id: teamId, id: idNow(), endpoint_id: endpointId, event_id, type: TEST_TYPE },
       subject_id: null,
-      body: bodyOf(TEST_TYPE, now, data),
+      body: writeBody(TEST_TYPE, now, data),
       enabled: true,
     },
   ])

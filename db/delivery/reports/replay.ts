@@ -35,7 +35,7 @@ export async function readReport(by: By, id: string): Promise<ReportRow & { body
   return shown
 }
 
-function entryOf(action: string, { ids, provider, reason, before }: ParkedFilter): AuditEntry {
+function toEntry(action: string, { ids, provider, reason, before }: ParkedFilter): AuditEntry {
   const filters = { provider, reason, before: before?.toISOString() }
   const detail = Object.entries(filters).flatMap(([name, value]) =>
     value === undefined ? [] : `${name}: ${value}`,
@@ -76,13 +76,13 @@ export async function replayParked(by: By, queue: Pick<Producer, 'reenqueue'>, f
   const ids = await reopenReports(tx, filter, new Date(now.getTime() + UNMATCHED_TRIES_MS))
   const payloads = ids.map((report_id) => ({ report_id }))
   await queue.reenqueue(tx, 'ingest-report', payloads)
-  await record(by, entryOf('report.replay', filter))
+  await record(by, toEntry('report.replay', filter))
   return { replayed: ids.length }
 }
 
 /** Does the same as `dropReport` for all matching parked reports. */
 export async function dropParked(by: By, filter: ParkedFilter): Promise<{ dropped: number }> {
   const dropped = await deleteParkedReports(by.tx, filter)
-  await record(by, entryOf('report.drop', filter))
+  await record(by, toEntry('report.drop', filter))
   return { dropped }
 }

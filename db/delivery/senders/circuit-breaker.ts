@@ -53,7 +53,7 @@ export type SenderSignal =
 
 type Trouble = keyof typeof PAUSES
 
-const stepOf = (kind: Trouble, troubles: number): number => {
+const pauseStep = (kind: Trouble, troubles: number): number => {
   const steps = PAUSES[kind]
   return steps[Math.min(Math.max(troubles, 1), steps.length) - 1] ?? 1
 }
@@ -63,7 +63,7 @@ const stepOf = (kind: Trouble, troubles: number): number => {
  * requests. If it keeps requesting a second, it is still probed less and less often.
  */
 export const pauseAfter = (kind: Trouble, troubles: number, named?: number): number =>
-  named === undefined ? stepOf(kind, troubles) : Math.max(named, stepOf('setup', troubles))
+  named === undefined ? pauseStep(kind, troubles) : Math.max(named, pauseStep('setup', troubles))
 
 /** A change of a sender, for logs and metrics. `news` is for its timeline. */
 export type Change = {
@@ -76,7 +76,7 @@ export type Change = {
 
 type Changed = { pace: Pace; changes: Omit<Change, 'sender'>[]; news: Omit<SenderEvent, 'sender'>[] }
 
-const newestOf = <K extends SenderSignal['kind']>(signals: readonly SenderSignal[], kind: K) =>
+const findNewest = <K extends SenderSignal['kind']>(signals: readonly SenderSignal[], kind: K) =>
   signals
     .filter((signal): signal is Extract<SenderSignal, { kind: K }> => signal.kind === kind)
     .sort((one, other) => other.began_at.getTime() - one.began_at.getTime())[0]
@@ -105,16 +105,16 @@ export async function applySignals(
 function afterSignals(pace: Pace, now: Date, signals: readonly SenderSignal[]): Changed {
   let state: Changed = { pace, changes: [], news: [] }
   // Before the other outcomes, whose pauses it must not end.
-  const answered = newestOf(signals, 'answered')
+  const answered = findNewest(signals, 'answered')
   if (answered) state = endProbe(state, answered.began_at)
   state = afterRow(state, now, signals)
-  const slow = newestOf(signals, 'slow')
+  const slow = findNewest(signals, 'slow')
   if (slow) state = slowDown({ ...state, pace: { ...state.pace, deferrals: null } }, now, slow)
   for (const kind of ['setup', 'connection'] as const) {
-    const refusal = newestOf(signals, kind)
+    const refusal = findNewest(signals, kind)
     if (refusal) state = trip(state, now, { ...refusal, kind })
   }
-  const accepted = newestOf(signals, 'accepted')
+  const accepted = findNewest(signals, 'accepted')
   return accepted ? recover(state, now, accepted.began_at) : state
 }
 

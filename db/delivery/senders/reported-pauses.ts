@@ -12,19 +12,25 @@ import { extendPauses } from './senders.sql.ts'
 /** Pauses the sender for `seconds` from `occurred_at`. */
 type ReportedPause = { sender: string; seconds: number; reason: string; occurred_at: Date }
 
-const beginOf = ({ occurred_at }: ReportedPause, now: Date): Date => (occurred_at < now ? occurred_at : now)
-const endOf = (pause: ReportedPause, now: Date): Date =>
-  new Date(beginOf(pause, now).getTime() + pause.seconds * 1_000)
+const pauseStart = ({ occurred_at }: ReportedPause, now: Date): Date =>
+  occurred_at < now ? occurred_at : now
+const pauseEnd = (pause: ReportedPause, now: Date): Date =>
+  new Date(pauseStart(pause, now).getTime() + pause.seconds * 1_000)
 
 /** Applies pauses in one statement, and writes the timelines in another. @returns a result for each. */
 export async function applyReportedPauses(tx: Tx, pauses: readonly ReportedPause[]): Promise<EventResult[]> {
   const now = await serviceTime(tx)
   const longest = new Map<string, { key: string; until: Date; reason: string; begin: Date }>()
   for (const pause of pauses) {
-    const until = endOf(pause, now)
+    const until = pauseEnd(pause, now)
     const known = longest.get(pause.sender)
     if (until <= now || (known && known.until >= until)) continue
-    longest.set(pause.sender, { key: pause.sender, until, reason: pause.reason, begin: beginOf(pause, now) })
+    longest.set(pause.sender, {
+      key: pause.sender,
+      until,
+      reason: pause.reason,
+      begin: pauseStart(pause, now),
+    })
   }
   const found = longest.size > 0 ? await extendPauses(tx, [...longest.values()], now) : []
   const events = found.flatMap(({ key, is_news }) => {
@@ -35,7 +41,7 @@ export async function applyReportedPauses(tx: Tx, pauses: readonly ReportedPause
   if (events.length > 0) await insertSenderEvents(tx, events)
   const there = new Set(found.map(({ key }) => key))
   return pauses.map((pause) => {
-    if (endOf(pause, now) <= now) return ignored('the pause that it reports has ended')
+    if (pauseEnd(pause, now) <= now) return ignored('the pause that it reports has ended')
     return there.has(pause.sender) ? APPLIED : ignored('nothing is sent through the sender that it names')
   })
 }

@@ -52,7 +52,7 @@ type Events = Awaited<ReturnType<typeof eventsToShow>>
 type Webhooks = Awaited<ReturnType<typeof webhooksToShow>>
 
 /** The stored content of an email to this address only. */
-function contentOf({ attachments, status, subject, html, text, template_version_id, ...row }: ExportedRow) {
+function toContent({ attachments, status, subject, html, text, template_version_id, ...row }: ExportedRow) {
   const { variables, headers, reply_to, tags, idempotency_key } = row
   return {
     ...{ status, subject, html, text, template_version_id, variables, headers },
@@ -70,7 +70,7 @@ const shownWebhooks = (all: Webhooks, { identity }: ErasedPerson) =>
     return { ...message, type: own ? type : null }
   })
 
-const webhooksOf = (all: Webhooks, id: string, person: ErasedPerson) =>
+const selectWebhooks = (all: Webhooks, id: string, person: ErasedPerson) =>
   shownWebhooks(
     all.filter(({ subject_id }) => subject_id === id),
     person,
@@ -95,14 +95,14 @@ function shownEmail(
   return {
     ...{ id, created_at, ...shownTimes(row), from, broadcast_id, template_id },
     ...placesOf(row, person),
-    ...(sole && !internal ? contentOf(row) : {}),
+    ...(sole && !internal ? toContent(row) : {}),
     events: events
       .filter(({ email_id, names }) => email_id === id && (sole || names))
       .map(({ kind, occurred_at, detail, recipient }) => ({
         ...{ kind, occurred_at, detail: withoutOthers(detail, person) },
         recipient: recipient === null || isPerson(recipient, identity) ? recipient : null,
       })),
-    webhooks: webhooksOf(webhooks, id, person),
+    webhooks: selectWebhooks(webhooks, id, person),
   }
 }
 
@@ -134,7 +134,7 @@ async function* tests({ tx, person }: Finding) {
     for (const row of await emailsToShow(tx, teamId, ids)) {
       const { id, created_at, subject, template_version_id, variables } = row
       const shown = { id, created_at, subject, template_version_id, variables }
-      yield { ...shown, webhooks: webhooksOf(webhooks, id, person) }
+      yield { ...shown, webhooks: selectWebhooks(webhooks, id, person) }
     }
     after = ids.at(-1) ?? after
     if (ids.length < EXPORT_BATCH) return
@@ -181,7 +181,7 @@ const LISTS = Object.entries<(at: Finding) => AsyncGenerator<object>>({
 })
 
 /** Returns the contact with its left topics, suppression and webhooks, or null. */
-async function contactOf({ tx, person }: Finding) {
+async function readContact({ tx, person }: Finding) {
   const { teamId, identity } = person
   if (!(await contactByIdentity(tx, teamId, identity))) return null
   const { suppression_cause: cause, ...contact } = await showContact(tx, teamId, identity)
@@ -191,7 +191,7 @@ async function contactOf({ tx, person }: Finding) {
     ...contact,
     suppression_cause: cause && { ...cause, detail: withoutOthers(cause.detail, person) },
     left_topic_ids: held?.left_topic_ids ?? [],
-    webhooks: webhooksOf(webhooks, contact.id, person),
+    webhooks: selectWebhooks(webhooks, contact.id, person),
   }
 }
 
@@ -206,7 +206,7 @@ async function noteExport({ database, now, actor, secrets }: Exporting, { teamId
 export async function exportPerson(at: Exporting, teamId: string, identity: string) {
   const finding = { tx: at.database, person: personOf(teamId, identity) }
   await requireTeam(at.database, teamId)
-  const contact = await contactOf(finding)
+  const contact = await readContact(finding)
   const lists: [string, object[]][] = []
   for (const [name, list] of LISTS) lists.push([name, await Array.fromAsync(list(finding))])
   if (contact === null && lists.every(([, items]) => items.length === 0)) throw noContact()
@@ -221,7 +221,7 @@ export async function exportContact(
   identity: string,
 ): Promise<AsyncGenerator<string>> {
   const finding = { tx: at.database, person: personOf(teamId, identity) }
-  const contact = await contactOf(finding)
+  const contact = await readContact(finding)
   if (contact === null) throw noContact()
   await noteExport(at, finding.person)
   const head = JSON.stringify({ email: identity, exported_at: at.now.toISOString(), contact })

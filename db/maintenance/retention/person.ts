@@ -16,7 +16,7 @@ export type ErasedPerson = {
 }
 
 /** Returns the spellings of an identity: with its domain in ASCII form, or in letters. */
-function spellingsOf(identity: string): string[] {
+function listSpellings(identity: string): string[] {
   const at = identity.lastIndexOf('@')
   const inLetters = `${identity.slice(0, at + 1)}${domainToUnicode(identity.slice(at + 1))}`
   return [...new Set([identity, inLetters])]
@@ -39,7 +39,7 @@ const wholeAddress = (spellings: readonly string[]): string =>
 
 /** @param identity of an email address. */
 export function personOf(teamId: string, identity: string): ErasedPerson {
-  const spellings = spellingsOf(identity)
+  const spellings = listSpellings(identity)
   const bytesPattern = wholeAddress(spellings.map(escapedBytes))
   return { teamId, identity, spellings, pattern: wholeAddress(spellings), bytesPattern }
 }

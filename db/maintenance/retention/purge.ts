@@ -65,7 +65,7 @@ const SECOND_LOOK = 7 * DAY
 const TEAMS_BATCH = 1_000
 
 /** Runs `work` for each item in sequence. @returns the sum of the results. */
-async function sumOf<T>(items: readonly T[], work: (item: T) => Promise<number>): Promise<number> {
+async function sumEach<T>(items: readonly T[], work: (item: T) => Promise<number>): Promise<number> {
   let total = 0
   for (const item of items) total += await work(item)
   return total
@@ -166,19 +166,19 @@ async function emptyBodies(database: Database, until: Date): Promise<number> {
   if (from === null) return 0
   const emails = await emptyAllEmails(database, from, until)
   const span = { from: firstIdAt(from), before: firstIdAt(until), until }
-  const requests = await sumOf(CHANNELS.filter(sharesRequests), (channel) =>
+  const requests = await sumEach(CHANNELS.filter(sharesRequests), (channel) =>
     inTeams(database, requestsOf(channel), span, (team, batch) =>
       emptyRequests(database, team, channel, batch),
     ),
   )
-  const scheduled = await sumOf(CHANNELS, (channel) => emptyScheduled(database, channel, { from, until }))
+  const scheduled = await sumEach(CHANNELS, (channel) => emptyScheduled(database, channel, { from, until }))
   await recordEmptied(database, until)
   return emails + requests + scheduled
 }
 
 async function deleteOld(database: Database, until: Date): Promise<number> {
   const span = allBefore(until)
-  const total = await sumOf(CHANNELS, (channel) =>
+  const total = await sumEach(CHANNELS, (channel) =>
     inTeams(database, messagesOf(channel), span, (team, batch) =>
       sharesRequests(channel)
         ? deleteMessages(database, team, channel, batch)
@@ -194,7 +194,7 @@ async function deleteOld(database: Database, until: Date): Promise<number> {
 }
 
 const deleteOldEvents = (database: Database, until: Date): Promise<number> =>
-  sumOf(CHANNELS, (channel) =>
+  sumEach(CHANNELS, (channel) =>
     inTeams(database, eventsOf(channel), allBefore(until), (team, batch) =>
       deleteEvents(database, team, channel, batch),
     ),
@@ -207,7 +207,7 @@ const WEBHOOK_DAYS = [
 ] as const
 
 const deleteOldWebhooks = (database: Database, now: Date): Promise<number> =>
-  sumOf(WEBHOOK_DAYS, ([status, days]) =>
+  sumEach(WEBHOOK_DAYS, ([status, days]) =>
     inTeams(database, messagesOf(WEBHOOK), allBefore(before(now, days)), (team, batch) =>
       deleteWebhooks(database, team, status, batch),
     ),
@@ -218,7 +218,7 @@ async function deleteOldSenderEvents(database: Database, until: Date): Promise<n
   return inBatches((batch) => deleteSenderEvents(database, batch), allBefore(until))
 }
 
-async function deleteOldFigures(database: Database, until: Date): Promise<number> {
+async function deleteOldStats(database: Database, until: Date): Promise<number> {
   for (let total = 0; ; await sleep(BATCH_PAUSE_MS)) {
     const deleted = await deleteDailyStats(database, until, PURGE_BATCH)
     total += deleted
@@ -241,6 +241,6 @@ export async function purgeMessages(
     senders: await round(senders, deleteOldSenderEvents),
     webhooks: await deleteOldWebhooks(database, now),
     files: await collectFiles(database, files, now),
-    figures: await round(figures, deleteOldFigures),
+    figures: await round(figures, deleteOldStats),
   }
 }

@@ -42,7 +42,7 @@ export async function checkBeforeSend(
     emails.flatMap(({ team_id, id, reason }) => (reason === null ? [] : [{ team_id, email_id: id }])),
   )
   const checks = new Map<string, SendCheck>(
-    emails.map((email) => [email.id, checkOf(email, unanswered.has(email.id))]),
+    emails.map((email) => [email.id, toCheck(email, unanswered.has(email.id))]),
   )
   const among = (check: SendCheck) => emails.filter(({ id }) => checks.get(id) === check)
   await withdraw(database, among('gone'))
@@ -56,7 +56,7 @@ export async function checkBeforeSend(
 const mayHaveArrived = (reason: string): string =>
   `an attempt had no response, so it may have arrived and isn't repeated: ${reason}`
 
-function checkOf({ reason, state }: EmailState, isUnanswered: boolean): SendCheck {
+function toCheck({ reason, state }: EmailState, isUnanswered: boolean): SendCheck {
   if (reason !== null) return isUnanswered ? { given_up: mayHaveArrived(reason) } : 'gone'
   return state === 'paused' ? { wait_seconds: PAUSED_WAIT, until_resumed: true } : 'go'
 }

@@ -140,10 +140,10 @@ export async function createBroadcast(
 const notADraft = ({ state }: BroadcastRow, act: string): RequestError =>
   new RequestError('invalid_state', fill(TEXTS.notDraft, { state, action: act }))
 
-const instantOf = (send_at: string | null): number | null => (send_at === null ? null : Date.parse(send_at))
+const toInstant = (send_at: string | null): number | null => (send_at === null ? null : Date.parse(send_at))
 
 const saysAlready = (row: BroadcastRow, { send_at = row.send_at, ...fields }: GivenFields): boolean =>
-  isDeepStrictEqual({ ...row, ...fields }, row) && instantOf(send_at) === instantOf(row.send_at)
+  isDeepStrictEqual({ ...row, ...fields }, row) && toInstant(send_at) === toInstant(row.send_at)
 
 /**
  * Changes the fields of a draft. Writes nothing if they are the same.

@@ -87,7 +87,7 @@ export async function expandStep(deps: WalkDeps, teamId: string, id: string): Pr
   const brake = await checkAutoPause(tx, row, deps.brakes)
   if (brake !== null) return pause(deps, row, brake, now)
   if (row.walked_at !== null) return finish(tx, row, now)
-  const ahead = aheadOf(row, deps)
+  const ahead = limitAhead(row, deps)
   const room = ahead - (await countWaitingEmails(tx, row, ahead))
   const isNamed = (address: string) => deps.isSuppressedByName?.(address, is_test) ?? false
   return room <= 0
@@ -99,7 +99,7 @@ export async function expandStep(deps: WalkDeps, teamId: string, id: string): Pr
  * Returns how many emails can wait. With a rate limit, those of one minute, because each waiting email is checked
  * again.
  */
-const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number =>
+const limitAhead = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number =>
   rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST_AHEAD, rate_per_minute))
 
 /** Pauses the broadcast until it is resumed manually, and notifies the team's owners. */
@@ -193,7 +193,7 @@ async function expand(
   if (refused === 'domain') return pause(deps, row, 'from_domain_not_verified', now)
   const skips = met.flatMap(({ member, made }) => {
     const detail = typeof made === 'string' ? made : refused.get(member.id)
-    return detail === undefined ? [] : [skipOf(row, member, detail)]
+    return detail === undefined ? [] : [toSkip(row, member, detail)]
   })
   await insertSkips(tx, skips, now)
   const cursor = isCut ? (met.at(-1)?.member.id ?? row.cursor) : next.cursor
@@ -201,7 +201,7 @@ async function expand(
   return isCut ? pause(deps, row, 'quota_exceeded', now) : { kind: 'moved' }
 }
 
-const skipOf = ({ team_id, id }: BroadcastRow, member: Member, detail: string): Skip => ({
+const toSkip = ({ team_id, id }: BroadcastRow, member: Member, detail: string): Skip => ({
   team_id,
   broadcast_id: id,
   contact_id: member.id,

@@ -202,7 +202,7 @@ const present = (fields: Record<string, unknown>): GivenFields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
 /** @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order. */
-function fieldsOf(body: Change): GivenFields {
+function toFields(body: Change): GivenFields {
   const from_address = body.from === undefined ? undefined : formatMailbox(fromOf(body.from))
   const headers = body.headers === undefined ? undefined : ownHeaders(body.headers)
   return present({
@@ -225,12 +225,12 @@ function fieldsOf(body: Change): GivenFields {
 }
 
 /** A change of a draft. @throws RequestError bad_request, invalid_from, invalid_headers, invalid_reply_to. */
-export const readChange = (value: unknown): GivenFields => fieldsOf(parse(changeSchema, value))
+export const readChange = (value: unknown): GivenFields => toFields(parse(changeSchema, value))
 
 export type NewBroadcast = { fields: GivenFields; idempotency_key: string | null }
 
 /** @throws RequestError bad_request, invalid_from, invalid_headers, invalid_reply_to. */
 export function readNew(value: unknown): NewBroadcast {
   const body = parse(newSchema, value)
-  return { fields: fieldsOf(body), idempotency_key: body.idempotency_key ?? null }
+  return { fields: toFields(body), idempotency_key: body.idempotency_key ?? null }
 }

@@ -32,12 +32,12 @@ export function toMailing(row: BroadcastRow, slots: readonly string[]): Mailing 
   const from = parseMailbox(row.from_address)
   if (!from) throw new Error(`broadcast ${row.id} has an invalid from address`)
   const { template_id, reply_to, tags } = row
-  const item = { from, template_id, headers: headersOf(row, from), reply_to, tags }
+  const item = { from, template_id, headers: buildHeaders(row, from), reply_to, tags }
   const subject = compileTemplate(row.subject)
   return { row, slots: [...new Set([...slots, ...subject.slots])], subject, item }
 }
 
-function headersOf(
+function buildHeaders(
   { headers, team_id, id, topic_ids }: BroadcastRow,
   { domain }: Mailbox,
 ): Record<string, string> {

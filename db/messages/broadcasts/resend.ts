@@ -8,7 +8,7 @@ import type { Caller } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { figuresOf } from '../../stats/daily/broadcasts.sql.ts'
+import { findStats } from '../../stats/daily/broadcasts.sql.ts'
 import { TEXTS } from '../texts.ts'
 import { blocked, findEmailBlockers } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
@@ -34,8 +34,8 @@ export async function sendToUnreached(
   if (!ENDED.some((state) => state === row.state) || row.template_version_id === null)
     throw refused(fill(TEXTS.notEnded, { state: row.state }))
   assertSameDraft(row, seen)
-  const figures = await figuresOf(tx, row.team_id, [row.id])
-  const figure = (name: string) => figures.find((each) => each.figure === name)?.count ?? 0
+  const stats = await findStats(tx, row.team_id, [row.id])
+  const figure = (name: string) => stats.find((each) => each.figure === name)?.count ?? 0
   if ((await emailsOf(tx, row)) !== figure('made')) throw refused(TEXTS.emailsDeleted)
   const rest = await unreachedSize(tx, row)
   assertSameAudience(rest, seen)

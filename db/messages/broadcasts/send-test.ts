@@ -23,7 +23,7 @@ import { addressed, toMailing } from './mailing.ts'
 type Deps = Caller & Omit<AcceptDeps, 'links'> & { secrets: Secrets; publicUrl: string | null }
 
 /** Returns the contact whose properties a test shows. @throws RequestError contact_not_found. */
-async function personOf(tx: Tx, teamId: string, email: string) {
+async function findPerson(tx: Tx, teamId: string, email: string) {
   const contact = await contactByIdentity(tx, teamId, contactIdentity(email))
   if (!contact) throw noContact()
   return contact
@@ -49,7 +49,7 @@ export async function sendTest(
   const nobody = { team_id: row.team_id, broadcast_id: row.id, person: '' }
   const token = broadcastToken(secrets, nobody)
   const link = unsubscribeUrl(base, token)
-  const person = contact === undefined ? null : await personOf(tx, row.team_id, contact)
+  const person = contact === undefined ? null : await findPerson(tx, row.team_id, contact)
   const shown = toMailing(row, slots)
   const names = Object.fromEntries(shown.slots.map((slot) => [slot, `{{${slot}}}`]))
   const mailing = person ? shown : { ...shown, row: { ...row, variables: { ...names, ...row.variables } } }

@@ -1,11 +1,11 @@
 /** A broadcast as the API and the CLI show it: its fields, state and stats. */
 
 import type { Tx } from '../../postgres/pool.ts'
-import { BROADCAST_FIGURES, type Figure, figuresOf } from '../../stats/daily/broadcasts.sql.ts'
+import { BROADCAST_STATS, type BroadcastStat, findStats } from '../../stats/daily/broadcasts.sql.ts'
 import { fromKeys } from '../../validation/keys.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
-const viewOf = (row: BroadcastRow, stats: Record<Figure, number>) => ({
+const viewOf = (row: BroadcastRow, stats: Record<BroadcastStat, number>) => ({
   id: row.id,
   team_id: row.team_id,
   name: row.name,
@@ -34,13 +34,13 @@ const viewOf = (row: BroadcastRow, stats: Record<Figure, number>) => ({
 
 export type BroadcastView = ReturnType<typeof viewOf>
 
-const NONE = fromKeys(BROADCAST_FIGURES, () => 0)
+const NONE = fromKeys(BROADCAST_STATS, () => 0)
 
 export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
   const [first] = rows
   if (!first) return []
   const ids = rows.map(({ id }) => id)
-  const moved = await figuresOf(tx, first.team_id, ids)
+  const moved = await findStats(tx, first.team_id, ids)
   return rows.map((row) => {
     const stats = { ...NONE }
     for (const { broadcast_id, figure, count } of moved) if (broadcast_id === row.id) stats[figure] = count

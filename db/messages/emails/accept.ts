@@ -77,7 +77,7 @@ const OF_A_NOTICE = { 'Auto-Submitted': 'auto-generated' }
 
 const refused = (refusal: RequestError): EmailOutcome => ({ kind: 'refused', refusal })
 
-function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: TeamBatch): NewEmail {
+function toRow(item: EmailItem, sender: EmailSender, { references, account, nextId }: TeamBatch): NewEmail {
   const template = item.template_id === null ? undefined : references.templates.get(item.template_id)
   const html = template ? null : (item.html ?? '')
   const { team_id } = sender
@@ -109,7 +109,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     reply_to: item.reply_to,
     http_request_id: sender.http_request_id ?? null,
     pending_recipients: null,
-    attachments: rowFilesOf(item),
+    attachments: toRowFiles(item),
     internal: sender.internal ?? false,
     person: item.person ?? null,
     batch: sender.batch ?? false,
@@ -118,11 +118,11 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
 }
 
 /** Returns an item's attachments, with the location of their contents. */
-const filesOf = ({ attachments = [] }: EmailItem): Exclude<ItemFile, { missing: string }>[] =>
+const toFiles = ({ attachments = [] }: EmailItem): Exclude<ItemFile, { missing: string }>[] =>
   attachments.flatMap((file) => ('missing' in file ? [] : [file]))
 
-function rowFilesOf(item: EmailItem): EmailFile[] | null {
-  const files = filesOf(item).map(({ loaded: _loaded, ...file }) => file)
+function toRowFiles(item: EmailItem): EmailFile[] | null {
+  const files = toFiles(item).map(({ loaded: _loaded, ...file }) => file)
   return files.length === 0 ? null : files
 }
 
@@ -151,7 +151,7 @@ async function openTeamBatches(
   // A batch may contain one file a hundred times.
   const contents = new Map(
     calls.flatMap(({ sender: { team_id }, items }) =>
-      items.flatMap(filesOf).map(({ sha256 }) => [`${team_id}/${sha256}`, { team_id, sha256 }]),
+      items.flatMap(toFiles).map(({ sha256 }) => [`${team_id}/${sha256}`, { team_id, sha256 }]),
     ),
   )
   for (const { team_id, sha256 } of contents.size === 0 ? [] : await readyFiles(tx, [...contents.values()]))
@@ -159,7 +159,7 @@ async function openTeamBatches(
   return batches
 }
 
-function replayOf(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): EmailOutcome | null {
+function findReplay(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): EmailOutcome | null {
   const original = findOriginal(item, stored)
   if (!original) return null
   if (sender.domain !== null && sender.domain !== original.domain)
@@ -168,7 +168,7 @@ function replayOf(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): 
 }
 
 /** Returns the items that would create rows, each new key once. @param refusals the error of each item, if any. */
-function wantedOf(items: readonly EmailItem[], refusals: readonly (RequestError | null)[], batch: TeamBatch) {
+function newItems(items: readonly EmailItem[], refusals: readonly (RequestError | null)[], batch: TeamBatch) {
   const taken = new Set<string>()
   return items.filter(({ idempotency_key: key }, index) => {
     if (refusals[index] || (key !== null && (taken.has(key) || batch.stored.has(key)))) return false
@@ -178,13 +178,13 @@ function wantedOf(items: readonly EmailItem[], refusals: readonly (RequestError 
 }
 
 function bytesAdded(items: readonly EmailItem[], { ready }: TeamBatch): number {
-  const added = new Map(items.flatMap(filesOf).map(({ sha256, size }) => [sha256, size]))
+  const added = new Map(items.flatMap(toFiles).map(({ sha256, size }) => [sha256, size]))
   return [...added].reduce((sum, [sha256, size]) => sum + (ready.has(sha256) ? 0 : size), 0)
 }
 
 /** Adds the contents that the team doesn't have, and charges for them. */
 function takeFiles(item: EmailItem, team_id: string, { account, ready, newFiles }: TeamBatch): void {
-  for (const { sha256, size, loaded } of filesOf(item)) {
+  for (const { sha256, size, loaded } of toFiles(item)) {
     if (ready.has(sha256)) continue
     // It existed a moment ago, so its row has been deleted since.
     if (loaded === null) throw new Unavailable('conflict', TEXTS.attachmentDeleted, 1)
@@ -204,7 +204,7 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
   }
   account.used.emails += 1
   takeFiles(item, sender.team_id, batch)
-  const row = rowOf(item, sender, batch)
+  const row = toRow(item, sender, batch)
   if (item.idempotency_key !== null)
     batch.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
   return { kind: 'stored', row, limit_state: toLimitState(account) }
@@ -216,12 +216,12 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
  */
 function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | RequestError {
   const refusals = items.map((item) =>
-    replayOf(item, sender, batch)
+    findReplay(item, sender, batch)
       ? null
       : (timeError(item, batch.account.now) ?? referenceError(item, sender, batch.references)),
   )
   const { limits, used } = batch.account
-  const wanted = wantedOf(items, refusals, batch)
+  const wanted = newItems(items, refusals, batch)
   if (wanted.length > left(limits.emails, used.emails)) {
     return new LimitReached(
       batch.account,
@@ -233,16 +233,16 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
   if (storageFull) return new LimitReached(batch.account, storageFull.code, storageFull.message)
   return items.map((item, index) => {
     const refusal = refusals[index]
-    return replayOf(item, sender, batch) ?? (refusal ? refused(refusal) : store(item, sender, batch))
+    return findReplay(item, sender, batch) ?? (refusal ? refused(refusal) : store(item, sender, batch))
   })
 }
 
 /** Returns the lane of a call (DECISIONS: Lanes). */
-const lineOf = ({ broadcast_id, batch }: EmailSender): (typeof EMAIL_FACTS.lines)[number] =>
+const laneFor = ({ broadcast_id, batch }: EmailSender): (typeof EMAIL_FACTS.lines)[number] =>
   broadcast_id !== undefined ? 'broadcast' : batch ? 'email_batch' : 'email'
 
 /** Adds `large` to the job of a large email. The simulator doesn't need it. */
-const saidOf = (job: SharedJob, { attachments }: NewEmail) => ({
+const toPayload = (job: SharedJob, { attachments }: NewEmail) => ({
   ...(job !== 'deliver-test' && isLarge(attachments) ? { large: true } : {}),
 })
 
@@ -277,10 +277,10 @@ export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCa
       if (outcomes instanceof RequestError) return outcomes
       const { team_id, sender } = call
       const rows = outcomes.flatMap((one) => (one.kind === 'stored' ? [one.row] : []))
-      return { outcomes, made: rows.map((row) => ({ team_id, line: lineOf(sender), messages: [row] })) }
+      return { outcomes, made: rows.map((row) => ({ team_id, line: laneFor(sender), messages: [row] })) }
     },
     commit: async (made) => {
-      const parts = await chargesAndJobs(deps, made, batches, saidOf)
+      const parts = await chargesAndJobs(deps, made, batches, toPayload)
       const newFiles = [...batches.values()].flatMap((batch) => batch.newFiles)
       const rows = made.flatMap(({ messages }) => messages)
       await insert(deps.tx, rows, { ...parts, newFiles, last: deps.last ?? false })

@@ -93,7 +93,7 @@ export async function applyEmailEvents(
   const placed: AppliedEvent[] = []
   for (const event of events) {
     const own = recipients.get(keyOf(event))
-    const recipient = own && recipientOf(event, own)
+    const recipient = own && findRecipient(event, own)
     if (!own) results.push(UNKNOWN)
     else if (recipient === undefined) results.push(ignored(FOREIGN_RECIPIENT))
     else {
@@ -114,7 +114,7 @@ export async function applyEmailEvents(
       results[index] = { kind: 'applied', team_id: event.team_id, repeated: true }
   }
   const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
-  const changes = changesOf([...news], left, recipients)
+  const changes = toChanges([...news], left, recipients)
   if (changes.length > 0) await changeEmails(tx, changes, rows)
   await applyContactEffects(tx, addressFor, [...news], now, sentCountsMs)
   await unsubscribeReported({ tx, now, secrets }, leavers([...news], addressFor))
@@ -142,7 +142,7 @@ function effectOn(event: AppliedEvent, own: ReadonlyMap<string, string>): Contac
  * names none of several. Mail with a signed reference is about the only recipient, whatever it names. A complaint is
  * about the email, even if it hides the recipient (RFC 6590).
  */
-function recipientOf(
+function findRecipient(
   { recipient, by_mail, kind }: AppliedEvent,
   own: ReadonlyMap<string, string>,
 ): string | null | undefined {
@@ -164,7 +164,7 @@ function stillThere(
 /** The recipients of a row by identity, by the row's key. */
 type Recipients = ReadonlyMap<string, ReadonlyMap<string, string>>
 
-function changesOf(
+function toChanges(
   events: readonly AppliedEvent[],
   attempts: readonly AttemptRecord[],
   recipients: Recipients,

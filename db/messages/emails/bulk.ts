@@ -192,7 +192,7 @@ export async function matchingEmails(
 }
 
 /** Returns a team's matching emails that no provider has accepted, read in batches. */
-async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {
+async function readWaiting(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {
   const ids: string[] = []
   for (let before: string | undefined; ; ) {
     const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING_BATCH })
@@ -220,7 +220,7 @@ export async function emailsToRequeue(
 ): Promise<readonly string[]> {
   const criteria = toCriteria(filter)
   if (filter.recipient !== undefined || filter.id !== undefined) return idsToRequeue(tx, teamId, criteria)
-  if (!force) return waitingOf(tx, teamId, criteria)
+  if (!force) return readWaiting(tx, teamId, criteria)
   const time = searchRange(filter, { since: new Date(0), now: await serviceTime(tx) })
   const ids: string[] = []
   for (const part of stretches(time, Number.POSITIVE_INFINITY))

@@ -17,7 +17,7 @@ export type ReportEnvelope = {
 const MAX_HEADER_BYTES = 256 * 1024
 
 /** The header section of raw mail, unfolded. */
-function headOf(mail: Buffer): string {
+function readHead(mail: Buffer): string {
   const text = mail.subarray(0, MAX_HEADER_BYTES).toString('latin1')
   const end = /\r?\n\r?\n/.exec(text)?.index
   return text.slice(0, end).replace(/\r?\n[ \t]+/g, ' ')
@@ -50,7 +50,7 @@ const fromAddress = (value: string): string => {
 }
 
 export function readEnvelope(mail: Buffer): ReportEnvelope {
-  const head = headOf(mail)
+  const head = readHead(mail)
   const first = (...names: readonly string[]) =>
     names.map((name) => headerIn(head, name)).find((value) => value !== null && value !== '') ?? ''
   const recipient = bareAddress(first('delivered-to', 'x-original-to', 'to'))
@@ -74,7 +74,7 @@ export const serviceAddress = ({ to }: ReportEnvelope): ServiceAddress | null =>
 export function operatorSubject(mail: Buffer): string | null {
   const service = serviceAddress(readEnvelope(mail))
   if (service !== 'postmaster' && service !== 'abuse') return null
-  return headerIn(headOf(mail), 'subject') ?? ''
+  return headerIn(readHead(mail), 'subject') ?? ''
 }
 
 const DAEMONS: readonly string[] = ['mailer-daemon', 'postmaster']

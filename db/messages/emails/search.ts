@@ -63,7 +63,7 @@ function recipientSpellings(given: string): string[] {
 }
 
 /** Splits a filter at spaces. @throws RequestError bad_request if it has too many terms. */
-function wordsOf(what: 'subject' | 'q', given: string | undefined): string[] | undefined {
+function splitWords(what: 'subject' | 'q', given: string | undefined): string[] | undefined {
   const words = given?.split(/\s+/).filter((word) => word !== '')
   if (words === undefined || words.length <= MAX_WORDS) return words
   throw invalidField(what, fill(TEXTS.tooManyWords, { most: MAX_WORDS }))
@@ -74,8 +74,8 @@ export function toCriteria({ recipient, subject, text, domain, ...rest }: EmailF
   return {
     ...rest,
     recipients: recipient === undefined ? undefined : recipientSpellings(recipient),
-    words: wordsOf('subject', subject),
-    text: wordsOf('q', text),
+    words: splitWords('subject', subject),
+    text: splitWords('q', text),
     domains: domain === undefined ? undefined : domainSpellings(domain),
   }
 }
@@ -94,7 +94,11 @@ async function rowsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage): Prom
   return rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
 }
 
-async function pageOf(deps: Deps, filter: EmailFilter, { before, limit }: EmailPage): Promise<ListedEmail[]> {
+async function readPage(
+  deps: Deps,
+  filter: EmailFilter,
+  { before, limit }: EmailPage,
+): Promise<ListedEmail[]> {
   const criteria = toCriteria(filter)
   if (filter.team_id !== undefined) await requireTeam(deps.tx, filter.team_id)
   const found: ListedEmail[] = []
@@ -149,14 +153,14 @@ export async function searchEmails(
   // No index has the emails of all teams in the order of a list.
   const ofAll = wanted.team_id === undefined && !isNamed(wanted)
   if (!ofAll && !needsScan(wanted))
-    return { rows: await pageOf(deps, wanted, { before, limit }), reached: null }
+    return { rows: await readPage(deps, wanted, { before, limit }), reached: null }
   const time = searchRange(wanted, { since, now })
   if (before !== undefined) time.last = Math.min(time.last, timeOfId(before) + 1)
   const rows: ListedEmail[] = []
   let end = new Date(time.last)
   for (const stretch of stretches(time, patience)) {
     const page = { before: rows.at(-1)?.id ?? before, limit: limit - rows.length }
-    rows.push(...(await pageOf(deps, { ...wanted, ...stretch }, page)))
+    rows.push(...(await readPage(deps, { ...wanted, ...stretch }, page)))
     end = stretch.from
     if (rows.length >= limit) break
   }

@@ -90,7 +90,7 @@ const MAX_LINKS = 100
 function relinker(secrets: Secrets, email: ShownEmail, person: string): (part: string) => string {
   const recipients = new Set(everyone(email).map(recipientIdentity))
   const links = new Map<string, string>()
-  function linkOf(token: string): string {
+  function toLink(token: string): string {
     if (links.size === MAX_LINKS)
       throw new RequestError('bad_request', fill(TEXTS.tooManyLinks, { most: MAX_LINKS }))
     for (const purpose of LINK_PURPOSES) {
@@ -102,7 +102,7 @@ function relinker(secrets: Secrets, email: ShownEmail, person: string): (part: s
   return (part) =>
     part.replace(LINK_TOKEN, (token) => {
       if (!namesTeam(token, email.team_id)) return token
-      const link = links.get(token) ?? linkOf(token)
+      const link = links.get(token) ?? toLink(token)
       links.set(token, link)
       return link
     })

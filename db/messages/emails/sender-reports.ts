@@ -11,7 +11,7 @@ import { type ReportedSender, senderReportRows } from './apply-events.sql.ts'
 import { bareRecipients } from './recipients.ts'
 
 /** `bulk`: the sender of broadcasts, if they have their own. */
-type SenderBlame = {
+type SenderReportEvent = {
   sender: { single: string; bulk: string }
   ref: { team_id: string; id: string }
   /** As the report names it. It only chooses among the email's recipients. */
@@ -20,10 +20,10 @@ type SenderBlame = {
   occurred_at: Date
 }
 
-const keyOf = ({ team_id, id }: SenderBlame['ref']): string => `${team_id}/${id}`.toLowerCase()
+const keyOf = ({ team_id, id }: SenderReportEvent['ref']): string => `${team_id}/${id}`.toLowerCase()
 
 /** Returns the domain of the recipient that a report is about, or null. */
-function domainOf({ recipient }: SenderBlame, { to_emails }: ReportedSender): string | null {
+function domainOf({ recipient }: SenderReportEvent, { to_emails }: ReportedSender): string | null {
   const own = bareRecipients(to_emails)
   const named = recipient === null ? undefined : own.get(recipientIdentity(recipient))
   const [only, ...others] = own.values()
@@ -32,20 +32,23 @@ function domainOf({ recipient }: SenderBlame, { to_emails }: ReportedSender): st
   return address.slice(address.lastIndexOf('@') + 1).toLowerCase()
 }
 
-export async function applySenderBlames(tx: Tx, blames: readonly SenderBlame[]): Promise<EventResult[]> {
+export async function applySenderReports(
+  tx: Tx,
+  events: readonly SenderReportEvent[],
+): Promise<EventResult[]> {
   const rows = await senderReportRows(
     tx,
-    blames.map(({ ref }) => ({ team_id: ref.team_id, email_id: ref.id })),
+    events.map(({ ref }) => ({ team_id: ref.team_id, email_id: ref.id })),
   )
   const known = new Map(rows.map((row) => [keyOf({ team_id: row.team_id, id: row.email_id }), row]))
-  const reports = blames.flatMap((blame): SenderReport[] => {
-    const row = known.get(keyOf(blame.ref))
-    const domain = row ? domainOf(blame, row) : null
+  const reports = events.flatMap((event): SenderReport[] => {
+    const row = known.get(keyOf(event.ref))
+    const domain = row ? domainOf(event, row) : null
     if (!row || domain === null) return []
-    const { occurred_at, sender, detail } = blame
+    const { occurred_at, sender, detail } = event
     const report = { domain, email_id: row.email_id, occurred_at, response: impersonal(detail) }
     return [{ ...report, sender: row.is_broadcast ? sender.bulk : sender.single }]
   })
   if (reports.length > 0) await storeSenderReports(tx, reports)
-  return blames.map(({ ref }) => (known.has(keyOf(ref)) ? APPLIED : UNKNOWN))
+  return events.map(({ ref }) => (known.has(keyOf(ref)) ? APPLIED : UNKNOWN))
 }

@@ -38,7 +38,7 @@ async function requireEmail(tx: Tx, teamId: string, id: string): Promise<EmailRo
   return row
 }
 
-const urlOf = (publicUrl: string | undefined, token: string | null): string | null =>
+const toUrl = (publicUrl: string | undefined, token: string | null): string | null =>
   publicUrl === undefined || token === null ? null : unsubscribeUrl(publicUrl, token)
 
 /** Returns an email, and the state for the actions on its page. @throws RequestError not_found. */
@@ -53,7 +53,7 @@ export async function emailWithState(deps: ShowDeps, teamId: string, id: string)
   const email = {
     ...view,
     /** Null without a token or the public URL. */
-    unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
+    unsubscribe_url: toUrl(deps.publicUrl, view.unsubscribe_token),
     /** The X-Request-Id of the call that sent it, if any. */
     http_request_id: row.http_request_id,
     // Only the recipient may see a sign-in link or a notice.

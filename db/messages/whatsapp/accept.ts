@@ -169,14 +169,14 @@ function buildAll(call: WhatsappCall, batch: TeamBatch) {
     const built = build(item, call, batch)
     made.push(built)
     if (key !== null) keys.set(key, storedKey(built))
-    return { kind: 'stored', first_id: firstOf(built), rows: sentRows(built) }
+    return { kind: 'stored', first_id: firstId(built), rows: sentRows(built) }
   })
   return { made, outcomes }
 }
 
-const storedKey = (built: Stored): StoredKey => ({ first_id: firstOf(built), request_id: built.request.id })
+const storedKey = (built: Stored): StoredKey => ({ first_id: firstId(built), request_id: built.request.id })
 
-function firstOf({ messages }: Stored): string {
+function firstId({ messages }: Stored): string {
   const [first] = messages
   if (!first) throw new Error('an item must have a recipient')
   return first.id

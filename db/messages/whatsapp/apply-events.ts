@@ -75,14 +75,14 @@ async function lift(tx: Tx, events: readonly AppliedEvent[], locked: Locked): Pr
   )
   await accept(tx, counted)
   await raise(tx, counted)
-  await changeOptOuts(tx, optOutsOf(counted, locked))
+  await changeOptOuts(tx, findOptOuts(counted, locked))
   const sent = earlier.filter(({ kind }) => kind === 'sent')
   if (sent.length > 0) await markSent(tx, sent)
   return events.map((event) => (locked.has(keyOf(event)) ? APPLIED : UNKNOWN))
 }
 
 /** Returns the opt-outs that failures report. */
-const optOutsOf = (events: readonly AppliedEvent[], locked: Locked) =>
+const findOptOuts = (events: readonly AppliedEvent[], locked: Locked) =>
   events.flatMap((event): OptOutChange[] => {
     const row = locked.get(keyOf(event))
     if (event.kind !== 'failed' || event.code !== OPTED_OUT_CODE || !row?.recipient.startsWith('+')) return []

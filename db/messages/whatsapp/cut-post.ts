@@ -129,7 +129,7 @@ function cutEach(given: unknown, cut: (entry: Json) => Json | null, ignore: (cou
   return left
 }
 
-const digitsOf = (value: unknown): string =>
+const keepDigits = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value).replace(/\D/g, '') : ''
 
 /** True if a change is about the hook's number, or about its account in general. */
@@ -141,12 +141,12 @@ function isWithin(
   if (!isObject(value)) return true
   if (field === 'messages' || field === 'user_preferences')
     return isObject(value.metadata) && value.metadata.phone_number_id === phone_number_id
-  const own = digitsOf(display_phone_number)
-  const named = [value.display_phone_number, value.phone_number].map(digitsOf)
+  const own = keepDigits(display_phone_number)
+  const named = [value.display_phone_number, value.phone_number].map(keepDigits)
   return account === account_id && named.every((digits) => digits === '' || digits === own)
 }
 
-const sizeOf = ({ value }: Json): number => {
+const countEntries = ({ value }: Json): number => {
   const lists = isObject(value) ? [value.statuses, value.messages, value.user_preferences] : []
   return Math.max(1, lists.flat().filter(isObject).length)
 }
@@ -197,7 +197,7 @@ export function cutPost(
     const changes = objects(each.changes)
       .filter((change) => {
         const within = scope === null || isWithin(change, scope, each.id)
-        if (!within) ignored.hook += sizeOf(change)
+        if (!within) ignored.hook += countEntries(change)
         return within
       })
       .map((change) => cutChange(change, { ignored, stopWords }))

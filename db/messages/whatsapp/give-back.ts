@@ -46,7 +46,7 @@ export async function returnToQueue(
     const row = rows.get(keyOf(failure))
     return row && !isRecording(failure, row, now) ? [{ ...counted(failure, row), row, index }] : []
   })
-  const waits = await waitsOf(tx, found, now)
+  const waits = await computeWaits(tx, found, now)
   const waitOf = (failure: LateFailure): Wait => waits.get(keyOf(failure)) ?? { seconds: 0, isOverdue: false }
   const isOver = (failure: LateFailure): boolean => failure.kind === 'deferred' && waitOf(failure).isOverdue
   const stored = await storeWhatsappEvents(
@@ -91,11 +91,11 @@ const isOfLatestAttempt = ({ row, provider_message_id }: Found): boolean =>
   (row.provider_message_id === null || row.provider_message_id === provider_message_id)
 
 /** Returns how long each deferred message waits, as after a response that defers it. */
-async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<string, Wait>> {
+async function computeWaits(tx: Tx, found: readonly Found[], now: Date): Promise<Map<string, Wait>> {
   const deferred = found.filter(({ kind }) => kind === 'deferred')
   if (deferred.length === 0) return new Map()
   const histories = await readDeferrals(tx, deferred)
-  const since = await sinceOf(tx, deferred, histories)
+  const since = await findSince(tx, deferred, histories)
   const named = new Map(deferred.map((failure) => [keyOf(failure), failure.wait_seconds]))
   return new Map(
     histories.map((history): [string, Wait] => {
@@ -108,7 +108,7 @@ async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<
 }
 
 /** Returns since when the messages are attempted, without pauses of their queues, numbers and templates. */
-async function sinceOf(
+async function findSince(
   tx: Tx,
   deferred: readonly Found[],
   histories: Awaited<ReturnType<typeof readDeferrals>>,

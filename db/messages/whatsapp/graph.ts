@@ -84,7 +84,7 @@ async function hasNumber(query: NumberQuery): Promise<boolean> {
 }
 
 /** Returns the ID of the token's app. Null if Meta doesn't include it. */
-async function appOf(query: NumberQuery): Promise<string | null> {
+async function readApp(query: NumberQuery): Promise<string | null> {
   try {
     const { data } = await request(query, 'debug_token', { input_token: query.token })
     return isObject(data) && data.app_id !== undefined ? String(data.app_id) : null
@@ -100,7 +100,7 @@ async function appOf(query: NumberQuery): Promise<string | null> {
  */
 async function isSubscribed(query: NumberQuery, subscribe: boolean): Promise<boolean> {
   const path = `${query.account_id}/subscribed_apps`
-  const app = await appOf(query)
+  const app = await readApp(query)
   if (app === null) return false
   const { data } = await request(query, path)
   const known = objects(data).some(
@@ -112,7 +112,7 @@ async function isSubscribed(query: NumberQuery, subscribe: boolean): Promise<boo
 }
 
 /** Returns Meta's callback URL, by the level at which it is set. */
-const webhookOf = (given: unknown): NumberState['webhook'] => {
+const parseWebhook = (given: unknown): NumberState['webhook'] => {
   if (!isObject(given)) return null
   const levels = ['phone_number', 'whatsapp_business_account', 'application']
   return Object.fromEntries(
@@ -140,6 +140,6 @@ export async function askNumber(
     quality: text(number.quality_rating),
     messaging_limit: text(number.whatsapp_business_manager_messaging_limit),
     subscribed: await isSubscribed(query, subscribe),
-    webhook: webhookOf(number.webhook_configuration),
+    webhook: parseWebhook(number.webhook_configuration),
   }
 }

@@ -121,7 +121,7 @@ function isOurHook(webhook: NumberState['webhook'], name: string, site: string |
 }
 
 /** Lists the remaining setup steps for the operator, in sentences. */
-function missingOf(
+function listMissing(
   { subscribed, webhook }: NumberState,
   { name, account_id, site }: { name: string; account_id: string; site: string | null },
 ): string[] {
@@ -162,7 +162,7 @@ export async function addNumber(
       now,
     )
     if (!stored) await assertFree(tx, given)
-    await storeCheck(tx, name, { said, missing: missingOf(said, { name, account_id, site }), now })
+    await storeCheck(tx, name, { said, missing: listMissing(said, { name, account_id, site }), now })
     await record(by, { team_id: null, action: 'number.add', subject: name, detail: phone_number_id })
     return requireNumber(tx, name)
   })
@@ -195,7 +195,8 @@ export async function setNumber(
     await requireNumber(tx, name)
     const sealed = { access_token: seal('access_token', token), app_secret: seal('app_secret', app_secret) }
     await updateNumber(tx, name, { ...sealed, messages_per_second })
-    if (said) await storeCheck(tx, name, { said, missing: missingOf(said, { name, account_id, site }), now })
+    if (said)
+      await storeCheck(tx, name, { said, missing: listMissing(said, { name, account_id, site }), now })
     const changed = Object.entries({
       token,
       'app secret': app_secret,
@@ -231,7 +232,7 @@ export async function checkNumber(
   let missing: string[] = []
   try {
     said = await askNumber({ url, token, phone_number_id, account_id }, { subscribe })
-    missing = missingOf(said, { name, account_id, site })
+    missing = listMissing(said, { name, account_id, site })
   } catch (error) {
     if (!(error instanceof TokenRejected)) throw error
     missing = [`Meta rejects the access token: ${error.message}. Give the number a new one.`]

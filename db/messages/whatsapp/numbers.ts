@@ -20,14 +20,14 @@ import { TEXTS } from './texts.ts'
 type Credential = 'access_token' | 'app_secret'
 
 /** A credential can only be decrypted for its own number and use. */
-const aboutOf = (name: string, credential: Credential): string => `${name}/${credential}`
+const nameCredential = (name: string, credential: Credential): string => `${name}/${credential}`
 
 export const sealCredential = (
   secrets: Secrets,
   name: string,
   credential: Credential,
   plain: Buffer,
-): Buffer => secrets.encrypt('whatsapp', plain, aboutOf(name, credential))
+): Buffer => secrets.encrypt('whatsapp', plain, nameCredential(name, credential))
 
 /** @throws Error if it wasn't encrypted for this number and use with a key that we know. */
 export const openCredential = (
@@ -35,7 +35,7 @@ export const openCredential = (
   name: string,
   credential: Credential,
   sealed: Buffer,
-): Buffer => secrets.decrypt('whatsapp', sealed, aboutOf(name, credential))
+): Buffer => secrets.decrypt('whatsapp', sealed, nameCredential(name, credential))
 
 /**
  * Encrypts the credentials of all numbers with SECRET_KEY. @returns the number of rows.

@@ -44,7 +44,7 @@ const HEADERS: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
 }
 
 /** @param parts null for a template that only 0.1.0 has read. */
-function checkOf(slot: string, parts: TemplateParts | null): Check {
+function findCheck(slot: string, parts: TemplateParts | null): Check {
   if (parts === null) return ANY
   const { header, body, buttons, one_time } = parts
   const button = buttons.find((each) => each.slot === slot)
@@ -87,7 +87,7 @@ export function parametersProblem(
       const unknown = JSON.stringify(name.slice(0, 64))
       return { field: 'parameters', problem: `has the unknown key ${unknown}: ${known}` }
     }
-    const { most, form } = checkOf(name, parts)
+    const { most, form } = findCheck(name, parts)
     const problem = valueProblem(value, most) ?? form?.(value) ?? null
     if (problem) return { field: `parameters[${JSON.stringify(name)}]`, problem }
   }

@@ -6,7 +6,7 @@ import { cutPost } from './cut-post.ts'
 type PurgeCursor = { after: string }
 
 /** Returns the part of a stored post to keep. Null means nothing, undefined means no change. */
-function keptOf(body: Buffer): Buffer | null | undefined {
+function reducePost(body: Buffer): Buffer | null | undefined {
   const cut = cutPost(body)
   if (cut === null) return body.length === 0 ? undefined : Buffer.alloc(0)
   return cut.body?.equals(body) ? undefined : cut.body
@@ -19,7 +19,7 @@ export async function purgeTexts(
 ): Promise<{ cursor: PurgeCursor | null; checked: number; changed: number }> {
   const stored = await storedAfter(tx, 'whatsapp', after)
   const rewritten = stored.flatMap(({ id, body: given }) => {
-    const body = given === null ? undefined : keptOf(given)
+    const body = given === null ? undefined : reducePost(given)
     return body === undefined ? [] : [{ id, body }]
   })
   await rewriteReports(tx, rewritten)

@@ -166,7 +166,7 @@ export async function syncFound(tx: Tx, teamId: string, sync_id: string): Promis
 }
 
 /** Waits for a requested sync. @throws RequestError unavailable */
-async function outcomeOf(database: Database, teamId: string, sync_id: string): Promise<SyncOutput> {
+async function awaitOutcomeOfSync(database: Database, teamId: string, sync_id: string): Promise<SyncOutput> {
   const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
   throw new RequestError('unavailable', fill(TEXTS.noWorkerSynced, { seconds: SYNC_TIMEOUT_MS / 1_000 }))
@@ -174,13 +174,13 @@ async function outcomeOf(database: Database, teamId: string, sync_id: string): P
 
 /** Waits for a sync, and returns the templates. Without one they haven't changed. @throws RequestError unavailable */
 export async function awaitSync(database: Database, teamId: string, sync_id: string | null) {
-  const missing = sync_id === null ? [] : (await outcomeOf(database, teamId, sync_id)).missing
+  const missing = sync_id === null ? [] : (await awaitOutcomeOfSync(database, teamId, sync_id)).missing
   return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing }
 }
 
 /** Waits for the list of available templates. @throws RequestError unavailable */
 export const awaitAvailable = async (database: Database, teamId: string, sync_id: string | null) =>
-  sync_id === null ? [] : ((await outcomeOf(database, teamId, sync_id)).available ?? [])
+  sync_id === null ? [] : ((await awaitOutcomeOfSync(database, teamId, sync_id)).available ?? [])
 
 /** Waits for the added template. @throws RequestError unavailable, not_found if the account has no such template */
 export async function awaitAdded(
@@ -188,7 +188,7 @@ export async function awaitAdded(
   teamId: string,
   { sync_id, ...wanted }: { sync_id: string | null; name: string; language: string },
 ): Promise<WhatsappTemplateView> {
-  const added = sync_id === null ? null : (await outcomeOf(database, teamId, sync_id)).added
+  const added = sync_id === null ? null : (await awaitOutcomeOfSync(database, teamId, sync_id)).added
   const row = (await whatsappTemplatesOfTeam(database, teamId)).find(({ id }) => id === added)
   if (row) return templateView(row)
   throw new RequestError('not_found', fill(TEXTS.notAvailable, wanted))

@@ -160,7 +160,7 @@ const PARTS: Readonly<Record<string, (component: Json, definition: Json) => Part
 }
 const ORDER = Object.keys(PARTS)
 
-function partsOf(definition: Json): Part[] {
+function parseParts(definition: Json): Part[] {
   const components: unknown[] = Array.isArray(definition.components) ? definition.components : []
   const types = components.map((component) => (isObject(component) ? word(component.type) : ''))
   const odd = types.find((type, index) => !ORDER.includes(type) || types.indexOf(type) !== index)
@@ -184,7 +184,7 @@ const NOTHING: TemplateParts = { header: null, body: null, buttons: [], names: {
 
 export function toShape(definition: Json): TemplateShape {
   try {
-    const found = partsOf(definition)
+    const found = parseParts(definition)
     const parts: TemplateParts = {
       header: found.find(({ header }) => header)?.header ?? null,
       body: found.find(({ body }) => body)?.body ?? null,

@@ -9,17 +9,17 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
 /** The stats of a broadcast: emails created, contacts skipped, and emails by status. */
-export const BROADCAST_FIGURES = ['made', 'skipped', ...EMAIL_LADDER] as const
-export type Figure = (typeof BROADCAST_FIGURES)[number]
+export const BROADCAST_STATS = ['made', 'skipped', ...EMAIL_LADDER] as const
+export type BroadcastStat = (typeof BROADCAST_STATS)[number]
 
-const COUNTED_FIGURES = BROADCAST_FIGURES.filter((figure) => figure !== 'made')
+const COUNTED_FIGURES = BROADCAST_STATS.filter((figure) => figure !== 'made')
 
 const figureRow = row({ broadcast_id: string(), figure: string().oneOf(COUNTED_FIGURES), count: number() })
 
-type FigureOf = { broadcast_id: string; figure: Figure; count: number }
+type StatOf = { broadcast_id: string; figure: BroadcastStat; count: number }
 
 /** Returns the stats of broadcasts. Zeros can be absent. */
-export async function figuresOf(tx: Tx, teamId: string, ids: readonly string[]): Promise<FigureOf[]> {
+export async function findStats(tx: Tx, teamId: string, ids: readonly string[]): Promise<StatOf[]> {
   const those = sql.array(ids, 'uuid')
   const counted = await tx.any(sql.prepared('figures_of_broadcasts', figureRow)`
     select broadcast_id, figure, sum(count)::integer as count from (

@@ -76,13 +76,13 @@ export const firstDay = (tx: Tx, teamId: string, { name: channel }: Channel) =>
       (select min((hour at time zone 'UTC')::date) from figure_deltas
         where team_id = ${teamId} and channel = ${channel}))::text as day`)
 
-const figureRow = row({ day: string(), status: string(), count: number() })
-export type FigureRow = InferType<typeof figureRow>
+const statRow = row({ day: string(), status: string(), count: number() })
+export type StatRow = InferType<typeof statRow>
 
 /** Returns a team's stats from this day on. */
 export async function figuresSince(tx: Tx, teamId: string, { name: channel }: Channel, since: Date) {
   const from = since.toISOString().slice(0, 10)
-  return tx.any(sql.type(figureRow)`
+  return tx.any(sql.type(statRow)`
     select day::text, status, sum(count) as count
     from (
       select channel, day, status, count from daily_figures where team_id = ${teamId}

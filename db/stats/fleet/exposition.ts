@@ -7,7 +7,7 @@ import { countBulkPaused } from '../../accounts/teams/reputation.sql.ts'
 import { percentOf } from '../../accounts/teams/reputation.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { NO_REPLICA, type Replica } from '../../postgres/replica.ts'
-import { FIGURES } from '../../process/metrics.ts'
+import { METRICS } from '../../process/metrics.ts'
 import { MAX_COUNTED, type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
 import { keysOf } from '../../validation/keys.ts'
@@ -26,7 +26,7 @@ import {
   senderStates,
 } from './fleet.sql.ts'
 import { SILENT_AFTER_S } from './fleet.ts'
-import { blamedSenders } from './sender-reports.sql.ts'
+import { misconfiguredSenders } from './sender-reports.sql.ts'
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -211,7 +211,7 @@ async function gaugeSamples(
     heliograph_team_complaint_percent: ranked(teams, 'complained'),
     heliograph_teams_bulk_paused: [['', await countBulkPaused(database)]],
     ...returnPathSamples(returnPath),
-    heliograph_misconfigured_senders: [['', (await blamedSenders(database)).length]],
+    heliograph_misconfigured_senders: [['', (await misconfiguredSenders(database)).length]],
     heliograph_reports: reports.map(({ state, reports: count }) => [`state="${state}"`, count]),
     heliograph_reports_oldest_seconds: reports.map(({ state, oldest_seconds }) => [
       `state="${state}"`,
@@ -244,8 +244,8 @@ function histogramLines(name: string, buckets: readonly number[], { labels, valu
 
 function counterLines(rows: readonly CounterRow[]): string[] {
   const byFigure: Map<string, Labelled[]> = Map.groupBy(rows, ({ figure }) => figure)
-  return keysOf(FIGURES).flatMap((name) => {
-    const figure = FIGURES[name]
+  return keysOf(METRICS).flatMap((name) => {
+    const figure = METRICS[name]
     const own = byFigure.get(name) ?? []
     if (!('buckets' in figure)) {
       const lines = own.map(({ labels, values }) => line(name, labels, values[0] ?? 0))

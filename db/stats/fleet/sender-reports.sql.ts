@@ -43,7 +43,7 @@ const blamedRow = row({ sender: string(), last_at: string(), response: string() 
 /**
  * Returns senders with such bounces of three emails to different domains within an hour, during the last 24 hours.
  */
-export const blamedSenders = (tx: Tx) =>
+export const misconfiguredSenders = (tx: Tx) =>
   tx.any(sql.type(blamedRow)`
     select sender, max(occurred_at) as last_at,
       (array_agg(response order by occurred_at desc))[1] as response

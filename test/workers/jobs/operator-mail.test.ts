@@ -1,7 +1,7 @@
 /** Forwarding of mail to postmaster@ and abuse@ to the operator. Real workers and SMTP, and two parsers. */
 import { simpleParser } from 'mailparser'
 import PostalMime from 'postal-mime'
-import { createWorkerStats, type Figures } from '../../../workers/monitoring/stats.ts'
+import { createWorkerStats, type WorkerStats } from '../../../workers/monitoring/stats.ts'
 import { makeTeam, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -17,11 +17,11 @@ async function begin(
   await makeTeam(service)
   const sink = await startSmtpSink(t)
   const outcomes: string[] = []
-  const figures: Figures = {
+  const stats: WorkerStats = {
     ...createWorkerStats(service.deps.metrics, 1),
     reported: (provider, outcome) => void outcomes.push(`${provider} ${outcome}`),
   }
-  await startWorker(t, service, { smtp_url: sink.url, notices, figures })
+  await startWorker(t, service, { smtp_url: sink.url, notices, stats })
   const post = async (to: string, text: string) =>
     service.call('POST', '/hooks/smtp', {
       headers: { Authorization: `Bearer ${SMTP_REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' },

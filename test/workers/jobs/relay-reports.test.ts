@@ -37,7 +37,7 @@ const sampleOf = (relay: Relay, is: string) => {
 async function begin(t: Test, relay: Relay) {
   const { service, team_id: team, key } = await world(t)
   listenTo(service, relay)
-  await startWorker(t, service, { figures: createWorkerStats(service.deps.metrics, 1) })
+  await startWorker(t, service, { stats: createWorkerStats(service.deps.metrics, 1) })
   let moment = Date.now() - 3_600_000
   const post = async (id: string, is: string, recipient: string) => {
     moment += 1_000

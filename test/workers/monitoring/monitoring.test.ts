@@ -3,14 +3,14 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FIGURES } from '../../../db/process/metrics.ts'
+import { METRICS } from '../../../db/process/metrics.ts'
 import { GAUGES } from '../../../db/stats/fleet/exposition.ts'
 import { programMissing, runProgram } from '../../support/programs.ts'
 import t from '../../support/tap.ts'
 
 const FOLDER = join(import.meta.dirname, '../../../workers/monitoring')
 const RULE_TESTS = ['alerts.test.yml', 'alerts-week.test.yml']
-const figures = [...Object.keys(FIGURES), ...Object.keys(GAUGES)]
+const figures = [...Object.keys(METRICS), ...Object.keys(GAUGES)]
 
 for (const file of ['alerts.yml', 'grafana-dashboard.json']) {
   t.test(`${file} uses only metrics that the service reports`, async (t) => {

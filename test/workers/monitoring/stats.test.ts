@@ -22,11 +22,11 @@ import { startWorker, until } from '../../support/worker.ts'
 
 async function start(t: Test, smtp_url?: string) {
   const { service, team } = await world(t)
-  const figures = createWorkerStats(service.deps.metrics, 20)
-  await startWorker(t, service, { figures, ...(smtp_url === undefined ? {} : { smtp_url }) })
+  const stats = createWorkerStats(service.deps.metrics, 20)
+  await startWorker(t, service, { stats, ...(smtp_url === undefined ? {} : { smtp_url }) })
   const send = async (): Promise<string> =>
     (await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })).body.id
-  return { service, team, send, figures }
+  return { service, team, send, stats }
 }
 
 /** Waits until the metrics contain this line. */
@@ -35,15 +35,15 @@ const shows = ({ call }: Service, line: string): Promise<void> =>
 
 t.test('counts attempts, sends and jobs of a delivered email', async (t) => {
   const sink = await startSmtpSink(t)
-  const { service, team, send, figures } = await start(t, sink.url)
+  const { service, team, send, stats } = await start(t, sink.url)
   const id = await send()
   const labels = 'channel="email",provider="smtp",outcome="accepted"'
   await shows(service, `heliograph_delivery_seconds_count{${labels}} 1`)
   await shows(service, 'heliograph_send_seconds_count{channel="email"} 1')
   await shows(service, 'heliograph_jobs_total{queue="deliver-email",end="completed"} 1')
   await shows(service, 'heliograph_queued_messages{channel="email",older_than_seconds="0"} 0')
-  t.ok(figures.role.senders?.()['deliver-email']?.startsWith('smtp:'))
-  t.ok((figures.role.busy?.() ?? 0) > 0)
+  t.ok(stats.role.senders?.()['deliver-email']?.startsWith('smtp:'))
+  t.ok((stats.role.busy?.() ?? 0) > 0)
 
   const row = await emailById(service.database, team.id, id)
   if (!row) throw new Error('the email is gone')

@@ -88,7 +88,7 @@ function textPart(
   content: string,
 ): [type: string, encoding: string, content: string] | null {
   if (content === '') return null
-  const encoding = encodingOf(content)
+  const encoding = chooseEncoding(content)
   return [
     `Content-Type: text/${type}; charset=utf-8`,
     `Content-Transfer-Encoding: ${encoding}`,
@@ -96,7 +96,7 @@ function textPart(
   ]
 }
 
-function encodingOf(content: string): '7bit' | 'quoted-printable' | 'base64' {
+function chooseEncoding(content: string): '7bit' | 'quoted-printable' | 'base64' {
   if (!isPlainText(content)) return isMostlyLatin(content) ? 'quoted-printable' : 'base64'
   if (!hasLongerLines(content, LINE_CHARACTERS)) return '7bit'
   return /[A-Za-z]/.test(content) ? 'quoted-printable' : 'base64'

@@ -2,7 +2,7 @@
 import { type Finding, failed, found, type RelayPage, seen, textAt, unsubscribed } from './read-event.ts'
 
 const REASON = ['reason']
-const reasonOf = (event: unknown): string => textAt(event, REASON)
+const readReason = (event: unknown): string => textAt(event, REASON)
 
 const complained = found('complained', 'complaint')
 const opened = (event: unknown): Finding => seen('opened', textAt(event, ['user_agent']), '')
@@ -14,8 +14,8 @@ const untouched = found('bounced', 'none', REASON)
 const FINDINGS = new Map<string, (event: unknown) => Finding>([
   ['delivered', found('delivered', 'delivered', REASON)],
   ['deferred', found('delayed', 'none', REASON)],
-  ['soft_bounce', (event) => failed(reasonOf(event), { reply: reasonOf(event) }, 'soft')],
-  ['hard_bounce', (event) => failed(reasonOf(event), { reply: reasonOf(event) })],
+  ['soft_bounce', (event) => failed(readReason(event), { reply: readReason(event) }, 'soft')],
+  ['hard_bounce', (event) => failed(readReason(event), { reply: readReason(event) })],
   ['invalid_email', found('bounced', 'hard', REASON)],
   ['blocked', untouched],
   ['error', untouched],

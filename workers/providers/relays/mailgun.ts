@@ -17,42 +17,42 @@ const BLOCKED = 'espblock'
 const statusAt = (event: unknown, ...names: readonly string[]): string =>
   textAt(event, ...names.map((name) => ['delivery-status', name]))
 
-const messageOf = (event: unknown): string => statusAt(event, 'message', 'description')
+const readMessage = (event: unknown): string => statusAt(event, 'message', 'description')
 
-const wordsOf = (event: unknown): string =>
-  [statusAt(event, 'code'), messageOf(event) || textAt(event, ['reason'])]
+const readResponse = (event: unknown): string =>
+  [statusAt(event, 'code'), readMessage(event) || textAt(event, ['reason'])]
     .filter((word) => word !== '')
     .join(' ')
 
 function failedForGood(event: unknown): Finding {
-  const [words, reason, code] = [wordsOf(event), textAt(event, ['reason']), statusAt(event, 'code')]
+  const [words, reason, code] = [readResponse(event), textAt(event, ['reason']), statusAt(event, 'code')]
   const list = [reason, code].find((name) => Object.hasOwn(LISTS, name))
   const listed = list === undefined ? undefined : LISTS[list]
   if (listed) return { ...listed, words }
   if (reason === BLOCKED) return { kind: 'bounced', effect: 'none', words }
   // It stopped after a while, which Mailgun also calls permanent.
   const most = reason === 'old' ? 'soft' : 'hard'
-  const reply = `${code} ${messageOf(event)}`.trim()
+  const reply = `${code} ${readMessage(event)}`.trim()
   return failed(words, { reply, status: statusAt(event, 'enhanced-code') }, most)
 }
 
 function failure(event: unknown): Finding | null {
   const severity = textAt(event, ['severity'])
-  if (severity === 'temporary') return { kind: 'delayed', effect: 'none', words: wordsOf(event) }
+  if (severity === 'temporary') return { kind: 'delayed', effect: 'none', words: readResponse(event) }
   return severity === 'permanent' ? failedForGood(event) : null
 }
 
-const agentOf = (event: unknown): string => textAt(event, ['client-info', 'user-agent'])
+const readAgent = (event: unknown): string => textAt(event, ['client-info', 'user-agent'])
 
 const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
-  ['delivered', (event) => ({ kind: 'delivered', effect: 'delivered', words: wordsOf(event) })],
+  ['delivered', (event) => ({ kind: 'delivered', effect: 'delivered', words: readResponse(event) })],
   ['failed', failure],
   // Rejected before any attempt, because of the message or the account's permissions.
   ['rejected', found('bounced', 'none', ['reject', 'reason'])],
   ['complained', found('complained', 'complaint')],
   ['unsubscribed', unsubscribed],
-  ['opened', (event) => seen('opened', agentOf(event), agentOf(event))],
-  ['clicked', (event) => seen('clicked', agentOf(event), textAt(event, ['url']))],
+  ['opened', (event) => seen('opened', readAgent(event), readAgent(event))],
+  ['clicked', (event) => seen('clicked', readAgent(event), textAt(event, ['url']))],
 ])
 
 export const MAILGUN: RelayPage = {

@@ -11,21 +11,26 @@ import {
   unsubscribed,
 } from './read-event.ts'
 
-const wordsOf = (event: unknown): string =>
+const readResponse = (event: unknown): string =>
   textAt(event, ['Details'], ['Description'], ['Type']).replace(/^smtp; */i, '')
 
 const complained = (event: unknown): Finding => ({
   kind: 'complained',
   effect: 'complaint',
-  words: wordsOf(event),
+  words: readResponse(event),
 })
-const dead = (event: unknown): Finding => ({ kind: 'bounced', effect: 'hard', words: wordsOf(event) })
-const untouched = (event: unknown): Finding => ({ kind: 'bounced', effect: 'none', words: wordsOf(event) })
-const softly = (event: unknown): Finding => failed(wordsOf(event), { reply: wordsOf(event) }, 'soft')
+const dead = (event: unknown): Finding => ({ kind: 'bounced', effect: 'hard', words: readResponse(event) })
+const untouched = (event: unknown): Finding => ({
+  kind: 'bounced',
+  effect: 'none',
+  words: readResponse(event),
+})
+const softly = (event: unknown): Finding =>
+  failed(readResponse(event), { reply: readResponse(event) }, 'soft')
 
 /** The meaning of the types. Others are not bounces. */
 const TYPES = new Map<string, (event: unknown) => Finding>([
-  ['HardBounce', (event) => failed(wordsOf(event), { reply: wordsOf(event) })],
+  ['HardBounce', (event) => failed(readResponse(event), { reply: readResponse(event) })],
   ['BadEmailAddress', dead],
   // Its own list of addresses that it no longer sends to.
   ['ManuallyDeactivated', dead],
@@ -38,8 +43,8 @@ const TYPES = new Map<string, (event: unknown) => Finding>([
   ['DMARCPolicy', untouched],
   ['SMTPApiError', untouched],
   ['TemplateRenderingFailed', untouched],
-  ['Transient', (event) => ({ kind: 'delayed', effect: 'none', words: wordsOf(event) })],
-  ['AutoResponder', (event) => ({ kind: 'auto_reply', effect: 'none', words: wordsOf(event) })],
+  ['Transient', (event) => ({ kind: 'delayed', effect: 'none', words: readResponse(event) })],
+  ['AutoResponder', (event) => ({ kind: 'auto_reply', effect: 'none', words: readResponse(event) })],
   ['SpamComplaint', complained],
   ['Unsubscribe', unsubscribed],
 ])
@@ -53,15 +58,15 @@ function subscriptionChanged(event: unknown): Finding | null {
   return { kind: 'unsubscribed', effect: 'unsubscribe', words }
 }
 
-const agentOf = (event: unknown): string => textAt(event, ['UserAgent'])
+const readAgent = (event: unknown): string => textAt(event, ['UserAgent'])
 
 const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
   ['Delivery', found('delivered', 'delivered', ['Details'])],
   ['Bounce', (event) => TYPES.get(textAt(event, ['Type']))?.(event) ?? null],
   ['SpamComplaint', complained],
   ['SubscriptionChange', subscriptionChanged],
-  ['Open', (event) => seen('opened', agentOf(event), agentOf(event))],
-  ['Click', (event) => seen('clicked', agentOf(event), textAt(event, ['OriginalLink']))],
+  ['Open', (event) => seen('opened', readAgent(event), readAgent(event))],
+  ['Click', (event) => seen('clicked', readAgent(event), textAt(event, ['OriginalLink']))],
 ])
 
 export const POSTMARK: RelayPage = {

@@ -95,14 +95,14 @@ export const createRelayReader =
   async ({ body, received_at }) => {
     const event = parsed(body)
     const found = page.find(event)
-    const ref = found && refOf(page, event, secrets)
+    const ref = found && findRef(page, event, secrets)
     if (!found || !ref) return []
     const { kind, effect, words } = found
     const recipient = bareAddress(textAt(event, ...page.recipient))
     const said = {
-      occurred_at: timeOf(textAt(event, ...page.time), received_at),
+      occurred_at: readTime(textAt(event, ...page.time), received_at),
       detail: storableWords(`${page.relay}: ${words || kind}`),
-      event_key: `${page.relay}:${kind}:${keyOf(page, event, { body, recipient })}`,
+      event_key: `${page.relay}:${kind}:${toKey(page, event, { body, recipient })}`,
     }
     return [
       { channel: 'email', ref, kind, effect, recipient, ...said, provider_message_id: null },
@@ -119,7 +119,7 @@ function parsed(body: Buffer): unknown {
 }
 
 /** Returns the email of our signed reference or of a Message-ID of our form. Null for someone else's email. */
-function refOf(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef | null {
+function findRef(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef | null {
   const signed = readReference(secrets, textAt(event, ...page.reference).trim())
   if (signed) return signed
   const id = textAt(event, ...page.message_id)
@@ -136,7 +136,7 @@ function bareAddress(text: string): string {
 }
 
 /** Whole seconds are read as their end, so that nothing seems to precede its cause. */
-function timeOf(text: string, received_at: Date): Date {
+function readTime(text: string, received_at: Date): Date {
   const number = Number(text)
   const ms = number < MAX_UNIX_SECONDS ? number * 1_000 + (Number.isInteger(number) ? 999 : 0) : number
   const time = new Date(text === '' || Number.isNaN(number) ? Date.parse(text) : ms)
@@ -144,7 +144,7 @@ function timeOf(text: string, received_at: Date): Date {
 }
 
 /** Identifies the event by the relay's ID and its time, or by its full content. */
-function keyOf(
+function toKey(
   page: RelayPage,
   event: unknown,
   { body, recipient }: { body: Buffer; recipient: string },

@@ -38,7 +38,7 @@ function dropped(event: unknown): Finding {
   return { ...(listed ?? { kind: 'bounced', effect: 'none' }), words: `dropped: ${reason}` }
 }
 
-const agentOf = (event: unknown): string => textAt(event, ['useragent'])
+const readAgent = (event: unknown): string => textAt(event, ['useragent'])
 
 const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
   ['delivered', found('delivered', 'delivered', ['response'])],
@@ -48,8 +48,8 @@ const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
   ['spamreport', found('complained', 'complaint')],
   ['unsubscribe', unsubscribed],
   ['group_unsubscribe', unsubscribed],
-  ['open', (event) => seen('opened', agentOf(event), agentOf(event), isSet(event, ['sg_machine_open']))],
-  ['click', (event) => seen('clicked', agentOf(event), textAt(event, ['url']))],
+  ['open', (event) => seen('opened', readAgent(event), readAgent(event), isSet(event, ['sg_machine_open']))],
+  ['click', (event) => seen('clicked', readAgent(event), textAt(event, ['url']))],
 ])
 
 export const SENDGRID: RelayPage = {

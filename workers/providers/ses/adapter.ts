@@ -105,7 +105,7 @@ async function attempt(
 ): Promise<{ id: string | null; outcome: Outcome }> {
   let begun = false
   try {
-    const { command, size } = await commandOf(email, to, configuration_set)
+    const { command, size } = await toCommand(email, to, configuration_set)
     begun = true
     await awaitCredentials(client, credentials_ms)
     const { MessageId } = await client.send(command, {
@@ -122,7 +122,7 @@ async function attempt(
   }
 }
 
-async function commandOf(
+async function toCommand(
   email: OutgoingEmail,
   to: string[],
   configuration_set: string | undefined,

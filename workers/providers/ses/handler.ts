@@ -33,7 +33,7 @@ export function createHandler(
     async handle(request: Signed, { abortSignal, requestTimeout = answer_ms }: Limits = {}) {
       const { method, headers, body } = request
       const bounds = { bytes: MAX_ANSWER_BYTES, ms: requestTimeout, connect_ms, signal: abortSignal }
-      const answer = await ask(urlOf(request), { method, headers, body, agent }, bounds)
+      const answer = await ask(toUrl(request), { method, headers, body, agent }, bounds)
       const { status: statusCode } = answer
       if (answer.body === null)
         throw Object.assign(new Error(answer.fault), {
@@ -47,7 +47,7 @@ export function createHandler(
   }
 }
 
-function urlOf({ protocol, hostname, port, path, query = {} }: Signed): URL {
+function toUrl({ protocol, hostname, port, path, query = {} }: Signed): URL {
   const url = new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}`)
   for (const [name, value] of Object.entries(query))
     for (const each of [value ?? ''].flat()) url.searchParams.append(name, each)

@@ -234,15 +234,15 @@ export const createSesReportReader =
     const type = event.eventType ?? event.notificationType ?? ''
     const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined
     if (!read) throw new Error(`unknown SES event: ${storableWords(type) || 'no type'}`)
-    const sent_at = timeOf(event.mail.timestamp, received_at)
+    const sent_at = readTime(event.mail.timestamp, received_at)
     return read(event).flatMap((finding): ReportedEvent[] => {
       const { kind, effect } = finding
       const recipient = finding.recipient === null ? null : bareAddress(finding.recipient)
-      const said = { occurred_at: timeOf(finding.at, sent_at), detail: storableWords(finding.detail) }
+      const said = { occurred_at: readTime(finding.at, sent_at), detail: storableWords(finding.detail) }
       const reported: ReportedEvent = {
-        ...{ channel: 'email', ref: refOf(event.mail), kind, effect, recipient },
+        ...{ channel: 'email', ref: findRef(event.mail), kind, effect, recipient },
         ...said,
-        event_key: keyOf(type, { event, finding, recipient }),
+        event_key: toKey(type, { event, finding, recipient }),
         provider_message_id: event.mail.messageId,
       }
       return finding.blames_sender && sender !== null ? [reported, pausedBy(sender, said)] : [reported]
@@ -263,18 +263,18 @@ function valid<T extends AnyObject>(schema: ObjectSchema<T>, text: string, what:
   }
 }
 
-function refOf({ messageId, tags }: SesEvent['mail']): ReportedRef {
-  const [team_id, id] = [tagOf(tags, 'team_id'), tagOf(tags, 'email_id')]
+function findRef({ messageId, tags }: SesEvent['mail']): ReportedRef {
+  const [team_id, id] = [readTag(tags, 'team_id'), readTag(tags, 'email_id')]
   return team_id !== null && id !== null ? { team_id, id } : { provider_message_id: messageId }
 }
 
-function tagOf(tags: Record<string, unknown> | null | undefined, name: string): string | null {
+function readTag(tags: Record<string, unknown> | null | undefined, name: string): string | null {
   const values = tags && Object.hasOwn(tags, name) ? tags[name] : undefined
   const value: unknown = Array.isArray(values) ? values[0] : undefined
   return typeof value === 'string' && isUuid(value) ? value.toLowerCase() : null
 }
 
-function timeOf(text: string | undefined, otherwise: Date): Date {
+function readTime(text: string | undefined, otherwise: Date): Date {
   const time = new Date(text ?? '')
   return Number.isNaN(time.getTime()) ? otherwise : time
 }
@@ -283,7 +283,7 @@ function timeOf(text: string | undefined, otherwise: Date): Date {
 const bareAddress = (address: string): string => parseMailbox(address)?.address ?? address
 
 /** Opens, clicks and delays have no id, so their content identifies them. */
-function keyOf(
+function toKey(
   type: string,
   { event, finding, recipient }: { event: SesEvent; finding: Finding; recipient: string | null },
 ): string {

@@ -44,14 +44,14 @@ export async function parseReportMail(body: Buffer): Promise<ReportMail> {
   const returned = email.attachments
     .filter(({ mimeType }) => RETURNED_TYPES.includes(mimeType))
     .slice(0, 4)
-    .map((part) => bytesOf(part).subarray(0, MAX_REPORT_BYTES).toString('latin1'))
+    .map((part) => toBytes(part).subarray(0, MAX_REPORT_BYTES).toString('latin1'))
   const text = email.text ?? withoutMarkup(email.html ?? '')
   return {
     envelope: readEnvelope(body),
     email,
     text: text.slice(0, MAX_TEXT_CHARACTERS),
-    status: partOf(email, STATUS_TYPES),
-    feedback: partOf(email, FEEDBACK_TYPES),
+    status: findPart(email, STATUS_TYPES),
+    feedback: findPart(email, FEEDBACK_TYPES),
     returned,
   }
 }
@@ -60,13 +60,13 @@ async function parse(body: Buffer): Promise<Email> {
   try {
     // Loaded with the first report (1 MB): most workers never read one.
     const { default: PostalMime } = await import('postal-mime')
-    return await PostalMime.parse(withoutAddressLists(beginningOf(body)), PARSER_OPTIONS)
+    return await PostalMime.parse(withoutAddressLists(readBeginning(body)), PARSER_OPTIONS)
   } catch (error) {
     throw new Error(`the message can't be parsed: ${error instanceof Error ? error.message : ''}`)
   }
 }
 
-function beginningOf(body: Buffer): Buffer {
+function readBeginning(body: Buffer): Buffer {
   const bytes = body.subarray(0, MAX_REPORT_BYTES)
   let end = 0
   for (let line = 0; line < MAX_LINES; line++) {
@@ -89,13 +89,13 @@ function withoutAddressLists(body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(renamed, 'latin1'), body.subarray(MAX_HEADER_BYTES)])
 }
 
-function partOf({ attachments }: Email, types: readonly string[]): string | null {
+function findPart({ attachments }: Email, types: readonly string[]): string | null {
   const part = attachments.find(({ mimeType }) => types.includes(mimeType))
-  return part ? bytesOf(part).toString('utf8') : null
+  return part ? toBytes(part).toString('utf8') : null
 }
 
 /** postal-mime's content is a string only on demand, and a byte array only for a calendar. */
-const bytesOf = ({ content }: Attachment): Buffer => Buffer.from(content as ArrayBuffer)
+const toBytes = ({ content }: Attachment): Buffer => Buffer.from(content as ArrayBuffer)
 
 const withoutMarkup = (html: string): string =>
   html.slice(0, 4 * MAX_TEXT_CHARACTERS).replace(/<[^<>]{0,2000}>/g, ' ')
@@ -109,14 +109,14 @@ export const dateOf = (mail: ReportMail): string => headerOf(mail, 'date')
 /** Returns the signed reference in the headers of the report, its feedback or the returned emails. */
 export function refOf(secrets: Secrets, mail: ReportMail): ReportedRef | null {
   const own = mail.email.headerLines.map(({ line }) => line).join('\n')
-  for (const text of [own, mail.feedback ?? '', ...mail.returned.map(headersOf)]) {
+  for (const text of [own, mail.feedback ?? '', ...mail.returned.map(readHeaders)]) {
     const ref = findReference(secrets, text)
     if (ref) return ref
   }
   return null
 }
 
-const headersOf = (message: string): string => {
+const readHeaders = (message: string): string => {
   const text = message.slice(0, MAX_HEADER_BYTES)
   return text.slice(0, /\r?\n\r?\n/.exec(text)?.index)
 }
@@ -127,7 +127,7 @@ const MAX_TOKENS = 50
 /** Like `refOf`, but searches everything in a complaint. The token of an unsubscribe link also counts. */
 export function refOfComplaint(secrets: Secrets, mail: ReportMail): ReportedRef | null {
   const own = mail.email.headerLines.map(({ line }) => line).join('\n')
-  const attached = mail.email.attachments.slice(0, 8).map((part) => bytesOf(part).toString('latin1'))
+  const attached = mail.email.attachments.slice(0, 8).map((part) => toBytes(part).toString('latin1'))
   const texts = [own, mail.feedback ?? '', ...mail.returned, mail.text, ...attached].map((text) =>
     text
       .slice(0, MAX_REPORT_BYTES)

@@ -147,7 +147,8 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
 }
 
 /** Returns the enhanced status code of a reply. '' without one. Cisco's gateways put a `#` before it. */
-const enhancedOf = (reply: string): string => /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
+const findEnhancedCode = (reply: string): string =>
+  /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
 
 /** 450 and 451, like 4.3.x and 4.7.x, may be about everything that we send. */
 const SENDER_CODES: ReadonlySet<number> = new Set([450, 451])
@@ -173,7 +174,7 @@ function judgeReply(
   describe: Describe,
 ): Outcome {
   const code = Number(reply.slice(0, 3))
-  const enhanced = enhancedOf(reply)
+  const enhanced = findEnhancedCode(reply)
   const detail = describe(reply)
   // 454 4.7.1 is a temporary "relay access denied", as in Debian's Postfix, perhaps only for this recipient's
   // domain.
@@ -187,7 +188,7 @@ function judgeReply(
   const { about, contact } = classifyFailure({ reply })
   if (about === 'message') return { kind: 'refused', detail, effect: 'none' }
   if (stage !== 'MAIL' && TOO_FAST.test(reply)) return { kind: 'sender', detail, trouble: 'slow' }
-  const blames = blameOf(reply, enhanced, { stage, about })
+  const blames = findBlame(reply, enhanced, { stage, about })
   if (blames !== null) return { kind: 'policy', detail, blames }
   // After DATA a reply is about all recipients, so it only proves an address dead if there is a single one.
   const isOfOne = stage === 'RCPT' || recipients === 1
@@ -195,7 +196,7 @@ function judgeReply(
 }
 
 /** Returns the subject to blame for a rejection if our configuration is in question, or null. */
-function blameOf(
+function findBlame(
   reply: string,
   enhanced: string,
   { stage, about }: { stage: Stage; about: FailureSubject },

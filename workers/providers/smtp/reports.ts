@@ -47,7 +47,7 @@ export function createSmtpReportReader(secrets: Secrets, senders: Senders | null
       return [
         { channel: 'email', ...own },
         ...(blames_sender && senders !== null && 'team_id' in ref
-          ? [{ channel: 'sender_blame', sender: senders, ref, recipient, detail, occurred_at } as const]
+          ? [{ channel: 'sender_report', sender: senders, ref, recipient, detail, occurred_at } as const]
           : []),
       ]
     })
@@ -106,7 +106,7 @@ function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawRepo
         .toLowerCase()
         .split(/[^a-z]/, 1)[0] ?? ''
     const recipient = recipientOf(field(group, 'original-recipient'), field(group, 'final-recipient'))
-    const reply = wordsOf(group)
+    const reply = readResponse(group)
     const status = failureCode(reply, field(group, 'status'))
     const occurred_at = timeOf([field(group, 'last-attempt-date'), dateOf(mail)], received_at)
     // A delay is reported repeatedly, any other result of a recipient once.
@@ -121,7 +121,7 @@ function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawRepo
   })
 }
 
-const wordsOf = (group: Fields): string =>
+const readResponse = (group: Fields): string =>
   field(group, 'diagnostic-code')
     .replace(/^[a-z0-9-]{1,20} *;/i, '')
     .trim()

@@ -17,7 +17,7 @@ const REST_MS = 1
  * @param onLast is called before the slice with the final dot is written.
  */
 export function inSlices(message: Pieces, onLast: () => void): Readable {
-  const slices = slicesOf(escaped(message))
+  const slices = toSlices(escaped(message))
   let given = 0
   const give = (stream: Readable, slice: Buffer): void => {
     if (stream.destroyed) return
@@ -42,7 +42,7 @@ export function inSlices(message: Pieces, onLast: () => void): Readable {
   })
 }
 
-const slicesOf = (pieces: Pieces): Buffer[] =>
+const toSlices = (pieces: Pieces): Buffer[] =>
   pieces.flatMap((piece) => {
     const whole = bytesOf(piece)
     const count = Math.ceil(whole.length / SLICE_BYTES)

@@ -31,7 +31,7 @@ function describeLimit(socket: Socket): Socket {
 }
 
 /** Wraps the socket in a JavaScript stream, so that its bytes pass through here. */
-function streamOf(socket: Socket): Duplex {
+function toStream(socket: Socket): Duplex {
   const stream = new Duplex({
     read: () => void socket.resume(),
     write: (chunk, _encoding, done) => void socket.write(chunk, done),
@@ -72,7 +72,7 @@ export const openSocket: NonNullable<SMTPTransportOptions['getSocket']> = (optio
       ...options.tls,
       // TLS would read past the socket by itself, so it reads through this stream.
       get socket() {
-        return streamOf(socket) as Socket
+        return toStream(socket) as Socket
       },
     }
     done(null, { connection: describeLimit(socket), tls })

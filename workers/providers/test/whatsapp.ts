@@ -14,20 +14,20 @@ import {
   whatsappReports,
 } from './whatsapp-magic-numbers.ts'
 
-const codeOf = (fault: keyof typeof FAULT_CODES): string => String(FAULT_CODES[fault])
+const toCode = (fault: keyof typeof FAULT_CODES): string => String(FAULT_CODES[fault])
 
-const FAILED = { detail: `${UNDELIVERABLE.details} (simulated)`, code: codeOf('undeliverable') }
+const FAILED = { detail: `${UNDELIVERABLE.details} (simulated)`, code: toCode('undeliverable') }
 
 /**
  * A provider's rate limit concerns the sender. Here it concerns the message, because all test teams share one sender.
  */
 const OUTCOMES = {
   undeliverable: { kind: 'refused', ...FAILED },
-  'too fast': { kind: 'deferred', detail: 'Rate limit hit (simulated)', code: codeOf('too fast') },
+  'too fast': { kind: 'deferred', detail: 'Rate limit hit (simulated)', code: toCode('too fast') },
   'too many to it': {
     kind: 'deferred',
     detail: 'Pair rate limit hit (simulated)',
-    code: codeOf('too many to it'),
+    code: toCode('too many to it'),
   },
 } as const satisfies Record<Exclude<ReturnType<typeof whatsappReply>, 'taken'>, WhatsappOutcome>
 

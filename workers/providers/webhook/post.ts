@@ -75,7 +75,7 @@ export async function postWebhook(
       },
     )
     const asks = status === 429 || status === 503
-    return end(status, text, asks ? waitOf(said) : null)
+    return end(status, text, asks ? readWait(said) : null)
   } catch (error) {
     if (error instanceof NotPublic) return end(null, error.message)
     if (error instanceof AnswerTooLarge) return end(null, error.message, FLOOD_WAIT_S)
@@ -125,7 +125,7 @@ function limitTry(cut: AbortSignal): Limit {
 }
 
 /** Returns Retry-After in seconds. Null without it. */
-function waitOf(headers: IncomingHttpHeaders): number | null {
+function readWait(headers: IncomingHttpHeaders): number | null {
   const seconds = secondsUntil(headers)
   return Number.isFinite(seconds) ? Math.min(MAX_WAIT_S, Math.max(1, Math.ceil(seconds))) : null
 }
@@ -164,7 +164,7 @@ async function exchange(
     throw asked.reusedSocket && error.code === 'ECONNRESET' ? new Stale() : error
   })
   const { statusCode: status = 0 } = answer
-  return { status, said: answer.headers, text: await beginningOf(answer) }
+  return { status, said: answer.headers, text: await readBeginning(answer) }
 }
 
 /** Returns a lookup that gives the vetted addresses for any name. */
@@ -178,7 +178,7 @@ const only =
   }
 
 /** Returns the first KiB of a response. No more than 64 KiB is read, and a longer response isn't awaited. */
-const beginningOf = (response: IncomingMessage): Promise<string> =>
+const readBeginning = (response: IncomingMessage): Promise<string> =>
   new Promise((resolve, reject) => {
     const kept: Uint8Array[] = []
     let size = 0

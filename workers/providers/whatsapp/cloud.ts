@@ -97,7 +97,7 @@ function judge(answer: BoundedAnswer, describe: Describe, message: OutgoingWhats
   // A response that isn't JSON, or couldn't be read, only has a status.
   const said = jsonOf(String(answer.body))
   if (answer.ok) return takenAs(said, message.to, describe)
-  const error = errorOf(said, describe)
+  const error = readError(said, describe)
   const judged = error && judgeError(error)
   if (error && !judged && isFinalUnknownCode(answer.status, message.deferrals))
     return { kind: 'refused', detail: error.words, code: String(error.code) }
@@ -114,27 +114,27 @@ function retryAfter({ headers }: BoundedAnswer): number | undefined {
 
 /** A 2xx means accepted, whatever the rest of the response is. A retry would send a second message. */
 function takenAs(answer: unknown, to: string, describe: Describe): WhatsappOutcome {
-  const { id, message_status } = firstOf(answer, 'messages')
-  const idOf = (given: unknown): string | null => {
+  const { id, message_status } = readFirst(answer, 'messages')
+  const readId = (given: unknown): string | null => {
     const known = storableId(given)
     return known && describe(known) === known ? known : null
   }
   const detail = typeof message_status === 'string' ? describe(message_status) : 'accepted'
-  const wa_id = idOf(firstOf(answer, 'contacts').wa_id)
+  const wa_id = readId(readFirst(answer, 'contacts').wa_id)
   return {
-    ...{ kind: 'accepted', detail, provider_message_id: idOf(id) },
+    ...{ kind: 'accepted', detail, provider_message_id: readId(id) },
     wa_id: wa_id === to.slice(1) ? null : wa_id,
   }
 }
 
-function firstOf(answer: unknown, list: string): Readonly<Record<string, unknown>> {
+function readFirst(answer: unknown, list: string): Readonly<Record<string, unknown>> {
   const items = isObject(answer) ? answer[list] : undefined
   const [first] = Array.isArray(items) ? (items as unknown[]) : []
   return isObject(first) ? first : {}
 }
 
 /** Returns the API's error. Its `error_data.details` is the most specific. */
-function errorOf(answer: unknown, describe: Describe): CloudError | null {
+function readError(answer: unknown, describe: Describe): CloudError | null {
   const error = isObject(answer) ? answer.error : undefined
   if (!isObject(error)) return null
   const code = codeOf(error.code)

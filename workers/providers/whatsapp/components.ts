@@ -4,14 +4,14 @@
  */
 import type { NamedValue, OutgoingHeader, OutgoingWhatsapp } from './provider.ts'
 
-const textOf = ({ name, value }: NamedValue) => ({
+const toText = ({ name, value }: NamedValue) => ({
   type: 'text',
   ...(name === null ? {} : { parameter_name: name }),
   text: value,
 })
 
 function headerParameter(header: OutgoingHeader) {
-  if (header.kind === 'text') return textOf(header.text)
+  if (header.kind === 'text') return toText(header.text)
   const { kind: type, ...given } = header
   if (!('url' in given)) return { type, location: given }
   const { url: link, file_name: filename } = given
@@ -25,12 +25,12 @@ export function toComponents({
 }: Pick<OutgoingWhatsapp, 'header' | 'body' | 'buttons'>) {
   return [
     ...(header === null ? [] : [{ type: 'header', parameters: [headerParameter(header)] }]),
-    ...(body.length > 0 ? [{ type: 'body', parameters: body.map(textOf) }] : []),
+    ...(body.length > 0 ? [{ type: 'body', parameters: body.map(toText) }] : []),
     ...buttons.map(({ kind, place, ...given }) => ({
       type: 'button',
       sub_type: kind === 'url' ? 'url' : 'copy_code',
       index: String(place),
-      parameters: [kind === 'url' ? textOf(given) : { type: 'coupon_code', coupon_code: given.value }],
+      parameters: [kind === 'url' ? toText(given) : { type: 'coupon_code', coupon_code: given.value }],
     })),
   ]
 }

@@ -29,7 +29,7 @@ type Options = {
 }
 
 /** Requests one page. @throws Error that names the problem. */
-async function answerOf(
+async function requestPage(
   { url, access_token, account_id }: Options,
   query: URLSearchParams,
   { limit, bytes }: { limit: AbortSignal; bytes: number },
@@ -50,7 +50,7 @@ async function answerOf(
 /** Returns one page, and the cursor of the next, null after the last. @throws Error with the API's message. */
 async function page(options: Options, after: string | null, bounds: { limit: AbortSignal; bytes: number }) {
   const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...(after === null ? {} : { after }) })
-  const { ok, status, body } = await answerOf(options, query, bounds)
+  const { ok, status, body } = await requestPage(options, query, bounds)
   const answer = jsonOf(body.toString())
   if (!ok || !isObject(answer)) {
     const error = isObject(answer) && isObject(answer.error) ? answer.error : {}
@@ -63,7 +63,7 @@ async function page(options: Options, after: string | null, bounds: { limit: Abo
 }
 
 /** Reads a template of the list unchanged. An unknown state isn't sendable. */
-function contentOf(item: unknown): TemplateContent[] {
+function readContent(item: unknown): TemplateContent[] {
   if (!isObject(item)) return []
   try {
     const content = readTemplate({ ...item, status: toTemplateState(item.status) ?? 'disabled' })
@@ -94,7 +94,7 @@ async function allPages(options: Options, limit: AbortSignal): Promise<TemplateC
     const most = Math.min(left, MAX_PAGE_BYTES)
     const { items, next, bytes } = await page(options, after, { limit, bytes: most })
     left -= bytes
-    contents.push(...items.flatMap(contentOf))
+    contents.push(...items.flatMap(readContent))
     if (next === null || next === after) return contents
     after = next
   }

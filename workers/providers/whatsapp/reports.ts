@@ -52,13 +52,13 @@ const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter
 const plain = (value: unknown): string | undefined => storableId(value) ?? undefined
 
 /** Reads Unix seconds, a number or a string. Returns `fallback` for any other value. */
-function timeOf(value: unknown, fallback: Date): Date {
+function readTime(value: unknown, fallback: Date): Date {
   const seconds = typeof value === 'string' || typeof value === 'number' ? Number(value) : Number.NaN
   return seconds > 0 && seconds < 32_503_680_000 ? new Date(seconds * 1_000) : fallback
 }
 
 /** Returns each error of a failure with its code and text, as Meta advises: code and details. */
-const faultsOf = (errors: unknown): CloudError[] =>
+const readFaults = (errors: unknown): CloudError[] =>
   objects(errors).map(({ code, title, message, error_data }) => {
     const details = isObject(error_data) ? error_data.details : undefined
     const said = [...new Set([message ?? title, details])].filter((text) => typeof text === 'string')
@@ -68,7 +68,7 @@ const faultsOf = (errors: unknown): CloudError[] =>
   })
 
 /** Returns our own ids if they came back, otherwise the provider's. Undefined with neither. */
-function refOf(data: unknown, id: string | undefined): ReportedRef | undefined {
+function findRef(data: unknown, id: string | undefined): ReportedRef | undefined {
   const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []
   if (team_id && own) return { team_id: team_id.toLowerCase(), id: own.toLowerCase() }
   return id === undefined ? undefined : { provider_message_id: id }
@@ -78,30 +78,30 @@ function refOf(data: unknown, id: string | undefined): ReportedRef | undefined {
 function statusEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
   const status = STATUSES.find((word) => word === given.status)
   const id = plain(given.id)
-  const ref = refOf(given.biz_opaque_callback_data, id)
+  const ref = findRef(given.biz_opaque_callback_data, id)
   if (!status || !ref) return []
-  const occurred_at = timeOf(given.timestamp, received_at)
-  const faults = status === 'failed' ? faultsOf(given.errors) : []
+  const occurred_at = readTime(given.timestamp, received_at)
+  const faults = status === 'failed' ? readFaults(given.errors) : []
   const template = templateFinding(faults)
   const coded = faults.find(({ code }) => !Number.isNaN(code))
-  const pricing = pricingOf(given.pricing)
+  const pricing = readPricing(given.pricing)
   const event: ReportedEvent = {
     ...{ channel: 'whatsapp', ref, occurred_at, provider_message_id: id ?? null, number: number ?? null },
-    ...(status === 'failed' ? failureOf(faults) : { status }),
+    ...(status === 'failed' ? readFailure(faults) : { status }),
     detail: storableWords(faults.map(({ words }) => words).join('; ')),
     event_key: `${id ?? occurred_at.toISOString()}:${status}`,
     ...(coded ? { code: String(coded.code) } : {}),
     ...(template ? { template } : {}),
     ...(pricing ? { pricing } : {}),
   }
-  return [event, ...(number === undefined ? [] : pausesOf(faults, number, occurred_at))]
+  return [event, ...(number === undefined ? [] : toPauses(faults, number, occurred_at))]
 }
 
 /**
  * Returns the effect of a reported failure on its message, by the same rules as for a response. With several errors
  * all must be temporary.
  */
-function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status' | 'wait_seconds'> {
+function readFailure(faults: readonly CloudError[]): Pick<ReportedStatus, 'status' | 'wait_seconds'> {
   const outcomes = faults.map(judgeError)
   const passes = outcomes.every((outcome) => outcome?.kind === 'sender' || outcome?.kind === 'deferred')
   if (!passes || outcomes.length === 0) return { status: 'failed' }
@@ -114,7 +114,7 @@ function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status'
   return { status: 'deferred', wait_seconds: waits.length === 0 ? undefined : Math.max(...waits) }
 }
 
-function pricingOf(given: unknown): Pricing | undefined {
+function readPricing(given: unknown): Pricing | undefined {
   if (!isObject(given)) return undefined
   const { category, type, billable } = given
   return {
@@ -137,7 +137,7 @@ const REPORTED_PAUSE_S = 300
 const TOO_FAST_PAUSE_S = 60
 
 /** Returns the pauses of the number that a failure causes. */
-const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
+const toPauses = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
   faults.map(judgeError).flatMap((outcome): ReportedEvent[] => {
     if (outcome?.kind !== 'sender') return []
     const usual = outcome.trouble === 'slow' ? TOO_FAST_PAUSE_S : REPORTED_PAUSE_S
@@ -151,7 +151,7 @@ const DIGITS = /^\d{8,15}$/
 function preferenceEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
   const from = plain(given.wa_id)
   if (!from || !DIGITS.test(from) || (given.value !== 'stop' && given.value !== 'resume')) return []
-  const occurred_at = timeOf(given.timestamp, received_at)
+  const occurred_at = readTime(given.timestamp, received_at)
   const said = { from, is_out: given.value === 'stop', by: 'user_preferences' as const, occurred_at }
   return [{ channel: 'whatsapp-opt-out', number: number ?? null, reply_to: null, ...said }]
 }
@@ -161,17 +161,17 @@ function messageEvents(given: Json, number: string | undefined, received_at: Dat
   const from = plain(given.from)
   const by: 'button' | 'text' = given.type === 'button' ? 'button' : 'text'
   if (!from || !DIGITS.test(from) || (given.keyword !== 'stop' && given.keyword !== 'start')) return []
-  const occurred_at = timeOf(given.timestamp, received_at)
+  const occurred_at = readTime(given.timestamp, received_at)
   const reply_to = (isObject(given.context) && plain(given.context.id)) || null
   const said = { from, is_out: given.keyword === 'stop', by, occurred_at }
   return [{ channel: 'whatsapp-opt-out', number: number ?? null, reply_to, ...said }]
 }
 
 /** Returns the members of an event as text, such as `event: RESTRICTION`, including those of nested objects. */
-const wordsOf = (given: Json): string[] =>
+const readMembers = (given: Json): string[] =>
   Object.entries(given).flatMap(([name, value]) => {
-    if (Array.isArray(value)) return objects(value).flatMap(wordsOf)
-    return isObject(value) ? wordsOf(value) : `${name}: ${String(value)}`
+    if (Array.isArray(value)) return objects(value).flatMap(readMembers)
+    return isObject(value) ? readMembers(value) : `${name}: ${String(value)}`
   })
 
 function accountEvents(
@@ -182,7 +182,7 @@ function accountEvents(
   const { display_phone_number, phone_number, ...others } = given
   const number = (plain(display_phone_number) ?? plain(phone_number) ?? '').replace(/\D/g, '')
   const limit = plain(given.max_daily_conversations_per_business) ?? plain(given.current_limit) ?? null
-  const detail = storableWords(wordsOf(others).join(', '))
+  const detail = storableWords(readMembers(others).join(', '))
   return [{ channel: 'whatsapp-account', account_id, ...at, number, detail, limit }]
 }
 
@@ -248,7 +248,7 @@ export const readWhatsappReport: ReportReader = async ({ body, received_at }: Ra
     objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
       if (!isObject(value)) return []
       const account_id = plain(entry.id)
-      const occurred_at = timeOf(entry.time, received_at)
+      const occurred_at = readTime(entry.time, received_at)
       if (TEMPLATE_FIELDS.includes(field)) {
         const from = { account_id: account_id ?? null, number: hook, occurred_at }
         return templateEvents(value, from, TEMPLATE_CHANGES.includes(field))

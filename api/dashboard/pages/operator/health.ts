@@ -12,7 +12,7 @@ import { latestOfKind } from '../../../../db/maintenance/background-jobs/backgro
 import { accountEvents } from '../../../../db/messages/whatsapp/account-events.sql.ts'
 import { allNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { blamedSenders } from '../../../../db/stats/fleet/sender-reports.sql.ts'
+import { misconfiguredSenders } from '../../../../db/stats/fleet/sender-reports.sql.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { text, time } from '../../components/cell.ts'
 import type { Check, Section } from '../../components/section.ts'
@@ -28,7 +28,7 @@ const MAX_REJECTED_SHOWN = 50
 
 /** Lists senders whose set-up caused bounces. */
 async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
-  const senders = await blamedSenders(tx)
+  const senders = await misconfiguredSenders(tx)
   if (senders.length === 0) return []
   return [
     tableOf(

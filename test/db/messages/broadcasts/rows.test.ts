@@ -13,7 +13,7 @@ import { insertSkips } from '../../../../db/messages/broadcasts/skips.sql.ts'
 import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { removeEmails } from '../../../../db/messages/emails/remove.ts'
-import { figuresOf } from '../../../../db/stats/daily/broadcasts.sql.ts'
+import { findStats } from '../../../../db/stats/daily/broadcasts.sql.ts'
 import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { anItem, openStore, type Store } from '../../../support/stored-emails.ts'
@@ -49,7 +49,7 @@ async function begin(t: Parameters<typeof openStore>[0]) {
     )
   const figures = async (broadcast = id) =>
     Object.fromEntries(
-      (await figuresOf(store.database, teamId, [broadcast]))
+      (await findStats(store.database, teamId, [broadcast]))
         .filter(({ count }) => count !== 0)
         .map(({ figure, count }) => [figure, count]),
     )

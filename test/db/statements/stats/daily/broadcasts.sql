@@ -1,4 +1,4 @@
--- figuresOf
+-- findStats
 select broadcast_id, figure, sum(count)::integer as count
 from (
   select broadcast_id, figure, count

@@ -1,4 +1,4 @@
--- blamedSenders
+-- misconfiguredSenders
 select sender, max(occurred_at) as last_at, (array_agg(response order by occurred_at desc))[1] as response
 from sender_reports s
 where occurred_at > (
