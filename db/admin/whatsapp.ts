@@ -25,17 +25,17 @@ export const verbs: Verbs = (noun) => {
 
   const number = { NUMBER: ['its number, such as +15551234567'] } as const
   noun
-    .verb('opt-outs TEAM', 'the recipients who opted out of a team’s marketing, the newest first')
+    .verb('opt-outs TEAM', 'List the recipients who opted out of a team’s marketing, newest first')
     .action(noun.ofTeam((database, team: string) => optOutsOfTeam(database, team)))
   noun
     .verb(
       'opt-out TEAM NUMBER',
-      'opt a recipient out of marketing: such messages fail, others are sent',
+      'Opt a recipient out of marketing. Only marketing messages then fail',
       number,
     )
     .action(noun.change(optOutManually))
   noun
-    .verb('opt-in TEAM NUMBER', 'end the opt-out of a recipient', number)
+    .verb('opt-in TEAM NUMBER', 'End the opt-out of a recipient', number)
     .action(noun.change(optInManually, 'secrets'))
 
   scheduledVerbs(noun, { channel: WHATSAPP.name, noun: 'a WhatsApp message' })

@@ -28,7 +28,7 @@ export const TEXTS = {
   noRecords: 'The file has no records after its first row.',
   tooManyRecords: 'The file must have at most {most} records.',
   noImport: 'This import no longer exists. Imports are deleted after a week.',
-  noReason: 'Enter why they are suppressed.',
+  noReason: 'Enter the reason for the suppression.',
   noEmailColumn: 'Choose the column that contains the email address.',
   targetTwice: 'Two columns are mapped to the {target}. Choose one.',
   surplusCells: 'The row has {cells} cells, but the first row names {columns} columns',
@@ -37,6 +37,6 @@ export const TEXTS = {
   alreadySuppressed: 'must be new to the list. {email} is already suppressed',
   reasonLength: 'must have 1 to {most} characters',
   notSuppressed: "This address isn't suppressed.",
-  suppressedSince: 'The contact has been suppressed for another cause since this page was opened.',
+  suppressedSince: 'The contact has been suppressed for another reason since this page was opened.',
   topicInUse: 'The topic is in use by {broadcasts}. Remove it there first.',
 } as const

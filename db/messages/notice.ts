@@ -71,7 +71,7 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   const since = (missing_since ?? '').slice(0, 10)
   return {
     subject: `The DKIM record of ${name} is missing`,
-    what: `The DKIM record ${dkimRecord(domain).name} of ${team} has been missing from DNS since ${since}, or contains another key.`,
+    what: `Since ${since}, the DKIM record ${dkimRecord(domain).name} of ${team} has been missing from DNS or has had another key.`,
     next: 'Email from this domain is still sent, but may be rejected or marked as spam. Publish the record again. Its value is on the domain’s page.',
     path: `domains/${name}`,
     link: 'Open the domain',
@@ -83,7 +83,7 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
  * @param found `paused`, or the text of the warning.
  */
 async function badReputation(tx: Tx, teamId: string, found: string, team: string): Promise<Stopped | null> {
-  const hint = 'Remove addresses that you did not collect yourself, and look at where complaints come from.'
+  const hint = 'Remove addresses that you did not collect yourself, and find out where complaints come from.'
   const at = { path: 'emails', link: 'Open the emails' }
   if (found !== 'paused')
     return {

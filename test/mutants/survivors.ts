@@ -275,7 +275,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     'no test yet': [
       'Regex: /^554 (?:Message rejected: (?:Email address is not verified|…d)|Access denied)/i → /^554 (?:Message rejected: (?:Email address is not verified|…d)|Access denied)/i in /^554 (?:Message rejected: (?:Email address is not verified|Sending (?:is )?paused)|Access denied)/i',
       'ArrayDeclaration: [] → ["Stryker was here"] in const refusals = error.command === \'MAIL FROM\' ? [] : attempt.refusals()',
-      "Regex: /^\\d{3}[ -]#?(\\d\\.\\d{1,3}\\.\\d{1,3})\\b/ → /^\\d{3}[ -]#?(\\d\\.\\d\\.\\d{1,3})\\b/ in const findEnhancedCode = (reply: string): string => /^\\d{3}[ -]#?(\\d\\.\\d{1,3}\\.\\d{1,3})\\b/.exec(reply)?.[1] ?? ''",
+      "Regex: /^\\d{3}[ -]#?(\\d\\.\\d{1,3}\\.\\d{1,3})\\b/ → /^\\d{3}[ -]#?(\\d\\.\\d\\.\\d{1,3})\\b/ in const toEnhanced = (reply: string): string => /^\\d{3}[ -]#?(\\d\\.\\d{1,3}\\.\\d{1,3})\\b/.exec(reply)?.[1] ?? ''",
     ],
     [`${SAME}what is no recipient was not found`]: [
       'ConditionalExpression: recipient !== undefined → true in if (recipient !== undefined && found.has(recipient)) {',

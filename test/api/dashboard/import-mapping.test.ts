@@ -308,7 +308,7 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
     'Address,Status,Detail\na@example.net,HardBounce,550 gone\nloud@example.net,SpamComplaint,\nb@example.net,,\nc@example.net,asleep,\n'
   const draft = await uploaded(file, at('suppressions', 'import'))
   const columns = { a: 'email', b: 'status', c: 'reason' }
-  shows(t, await editor.post(`${draft}/start`), /Enter why they are suppressed/)
+  shows(t, await editor.post(`${draft}/start`), /Enter the reason for the suppression/)
   shows(t, await editor.post(draft, mapping(columns, { as: 'complained', reason: '' })), /Reason must have/)
   await editor.post(draft, mapping(columns, { as: 'complained', reason: 'from the old service' }))
   const check = await editor.get(`${draft}/check`)

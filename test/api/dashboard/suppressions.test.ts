@@ -50,7 +50,7 @@ t.test("lifting a bounce doesn't lift a later complaint", async (t) => {
     confirmed: 'yes',
   })
   t.equal(refused.status, 409)
-  shows(t, refused, /The contact has been suppressed for another cause since this page was opened\./)
+  shows(t, refused, /The contact has been suppressed for another reason since this page was opened\./)
   shows(t, await viewer.get(page), /both@example\.org complained/)
   t.equal((await editor.press(page, `${page}/lift`, { reason: 'asked for it' })).status, 303)
   shows(t, await viewer.get(page), /both@example\.org subscribed/)

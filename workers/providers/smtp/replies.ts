@@ -147,8 +147,7 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
 }
 
 /** Returns the enhanced status code of a reply. '' without one. Cisco's gateways put a `#` before it. */
-const findEnhancedCode = (reply: string): string =>
-  /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
+const toEnhanced = (reply: string): string => /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
 
 /** 450 and 451, like 4.3.x and 4.7.x, may be about everything that we send. */
 const SENDER_CODES: ReadonlySet<number> = new Set([450, 451])
@@ -174,7 +173,7 @@ function judgeReply(
   describe: Describe,
 ): Outcome {
   const code = Number(reply.slice(0, 3))
-  const enhanced = findEnhancedCode(reply)
+  const enhanced = toEnhanced(reply)
   const detail = describe(reply)
   // 454 4.7.1 is a temporary "relay access denied", as in Debian's Postfix, perhaps only for this recipient's
   // domain.
