@@ -8,7 +8,7 @@ export const keysOf = <K extends string>(object: Readonly<Record<K, unknown>>): 
 export const entriesOf = <K extends string, V>(object: Readonly<Record<K, V>>): [K, V][] =>
   Object.entries(object) as [K, V][]
 
-/** True if a value is one of these. */
+/** True if the list contains a value. */
 export const isOneOf = <T>(values: readonly T[], value: unknown): value is T =>
   values.some((each) => each === value)
 

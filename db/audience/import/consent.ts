@@ -37,7 +37,7 @@ const TRUE = listed('yes y true t x on 1')
 /** Some exports use 2 for the "no" of a double opt-in. */
 const FALSE = listed('no n false f off 0 2')
 const A_TIME = /^\d{1,4}[-/.]\d{1,2}[-/.]\d/
-/** Not a date: `5.1.1 user unknown`, but not `5.10.2026`. */
+/** Matches `5.1.1 user unknown`, but not the date `5.10.2026`. */
 const FAILURE_CODE = /^[45]\.\d{1,3}\.\d{1,3}(?!\d)/
 
 /** True if the name is that of a consent column. */

@@ -87,7 +87,7 @@ export const teamsThatWrote = (
       order by id desc limit 1) m
     where not t.test`)
 
-/** True if a number is the default one, or may be: its ID is unknown, and no other number has this one. */
+/** True if a number is the default one, or may be because its ID is unknown and no other number has this one. */
 const isDefault = (number: string | null) => sql.fragment`coalesce(
     (select phone_number_id = ${number} from whatsapp_numbers where name = 'default'),
     not exists (select from whatsapp_numbers where phone_number_id = ${number}))`

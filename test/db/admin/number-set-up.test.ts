@@ -1,4 +1,4 @@
-/** The set-up of WhatsApp numbers: their callback, app secret and subscription, their teams, and their removal. */
+/** Tests the callback, app secret, subscription, teams and removal of WhatsApp numbers. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
@@ -105,7 +105,7 @@ t.test("a number's hook verifies posts with the app secret of a file", async (t)
   await cli.fault(['number', 'set', 'acme'])
 })
 
-t.test("a number that a scheduled message waits for can't be removed", async (t) => {
+t.test("can't remove a number with scheduled messages", async (t) => {
   const { cli, add } = await begin(t)
   await add('acme', '901')
   const team = await makeTeam(service)

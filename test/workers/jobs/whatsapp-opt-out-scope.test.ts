@@ -1,4 +1,4 @@
-/** The teams and recipients that an opt-out from marketing concerns. */
+/** Tests the teams and recipients of opt-outs from marketing. */
 import { sql } from 'slonik'
 import { number as numeric, object } from 'yup'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
@@ -87,7 +87,7 @@ t.test('an opted-out message counts towards the quota', async (t) => {
   await worker.stop()
 })
 
-t.test('a reply names a message only with the number that it was sent from', async (t) => {
+t.test('a reply only matches a message of the same number', async (t) => {
   const { team, one } = await begin(t)
   await makeNumber(service, { name: 'scope', phone_number_id: 'scope-1', account_id: 'scope', token: 'x' })
   await makeDefaultNumber(service, { phone_number_id: 'scope-0', account_id: null })
@@ -101,7 +101,7 @@ t.test('a reply names a message only with the number that it was sent from', asy
   t.equal(await outs(team.id), '+15555550133 text')
 })
 
-t.test('while the default number is unknown it is none of the others', async (t) => {
+t.test('an unknown default number differs from all others', async (t) => {
   const { team, one, row } = await begin(t)
   const own = await begin(t)
   await database.query(sql.unsafe`delete from whatsapp_numbers where name = 'default'`)

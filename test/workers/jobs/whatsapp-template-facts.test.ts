@@ -56,7 +56,7 @@ t.test('owners see an announced category and the quality, and get an email about
   t.match(sink.messages()[0]?.raw.toString(), /category of the WhatsApp template/)
 })
 
-t.test('a list of an account that the team has left changes nothing', async (t) => {
+t.test('the list of a previous account changes nothing', async (t) => {
   const { service, database, team_id } = await world(t)
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team_id, definition)
