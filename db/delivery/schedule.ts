@@ -10,7 +10,7 @@ import { storeEvents } from '../channels/events/store-events.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import type { Note } from './requeue.sql.ts'
-import { dueChannels, markExpired, releaseDue } from './schedule.sql.ts'
+import { markExpired, releaseDue, whatIsDue } from './schedule.sql.ts'
 import { lostOfTeam } from './sweep.sql.ts'
 
 const RELEASE_BATCH = 500
@@ -35,9 +35,10 @@ export async function releaseAll(
 ): Promise<void> {
   for (let released = 1; released > 0 && !closing?.aborted; ) {
     released = 0
-    for (const channel of await dueChannels(database))
+    const { channels, resumed } = await whatIsDue(database)
+    for (const channel of channels)
       released += await database.transaction((tx) => releaseBatch({ tx, queue }, channel))
-    for (const pass of await startedPasses(database))
+    for (const pass of resumed ? await startedPasses(database) : [])
       if (await database.transaction((tx) => resumeSlice({ tx, queue }, pass))) released += 1
   }
 }

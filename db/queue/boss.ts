@@ -10,7 +10,7 @@ import { connect, isPooled, liftTimeLimit, poolConfig } from '../postgres/connec
 import type { Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { entriesOf } from '../validation/keys.ts'
-import { type Claims, openClaims } from './claims.ts'
+import { type Claims, openClaims, untilFull } from './claims.ts'
 import { createDueQuestions } from './due.ts'
 import { createLines } from './fair-queue.ts'
 import { faultReporter } from './fault-reporter.ts'
@@ -103,7 +103,7 @@ async function start(url: string, options: BossOptions, onError: (error: Error) 
 }
 
 /** How often to look for jobs of dead workers, and to run pg-boss's other maintenance, in milliseconds. */
-const [LOOK, SUPERVISE] = [2_000, 30_000]
+const [LOOK, SUPERVISE] = [2_000, 60_000]
 /** How long the database must have responded before a missing heartbeat means a dead worker, in milliseconds. */
 const STEADY_MS = 12_000
 
@@ -142,6 +142,43 @@ function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   return { shaken, end: () => clearInterval(timer) }
 }
 
+/** How often to look for scheduled jobs that are due, in milliseconds. */
+const SCHEDULES_MS = 5_000
+/** How often pg-boss looks without this, in seconds. */
+const FALLBACK_S = 60
+
+/** Wakes pg-boss's workers of scheduled jobs that are due. The looks share the query of the claims' polls. */
+function wakeScheduled(
+  boss: PgBoss,
+  isDue: (queue: string) => Promise<boolean>,
+  onFault: (fault: unknown) => void,
+) {
+  const workers = new Map<string, string>()
+  let ended = false
+  const look = (): Promise<unknown> =>
+    Promise.all(
+      [...workers].map(async ([queue, worker]) => {
+        if (await isDue(queue)) boss.notifyWorker(worker)
+      }),
+    ).catch((fault: unknown) => {
+      // A stop ends the connection of a look.
+      if (!ended) onFault(fault)
+    })
+  const next = (): NodeJS.Timeout => setTimeout(round, untilFull(SCHEDULES_MS))
+  let timer = next()
+  function round(): void {
+    look()
+    timer = next()
+  }
+  return {
+    add: (queue: string, worker: string) => void workers.set(queue, worker),
+    end(): void {
+      ended = true
+      clearTimeout(timer)
+    },
+  }
+}
+
 /** Opens the queue for a worker: claims, schedules and maintenance (jobs of dead workers, old jobs). */
 export async function openConsumer(
   url: string,
@@ -170,6 +207,7 @@ export async function openConsumer(
   }
   const lines = createLines()
   const isDue = createDueQuestions((jobs) => queuesDue(runOn(boss), jobs))
+  const scheduled = wakeScheduled(boss, isDue, onFault)
   const opened = new Map<string, Claims<JobName>>()
   return {
     ...createProducer(undefined, lines),
@@ -184,15 +222,17 @@ export async function openConsumer(
     },
     async schedule(name, handler) {
       const queue = scheduleQueue(name)
-      await boss.work(queue, { pollingIntervalSeconds: 10 }, handler)
+      scheduled.add(queue, await boss.work(queue, { pollingIntervalSeconds: FALLBACK_S }, handler))
       await boss.schedule(queue, SCHEDULES[name].cron)
     },
     wake: (job) => opened.get(job)?.wake(),
     close() {
+      scheduled.end()
       for (const claims of opened.values()) claims.close()
     },
     async stop(timeout) {
       for (const claims of opened.values()) claims.end()
+      scheduled.end()
       supervision.end()
       await boss.stop({ graceful: true, timeout })
     },

@@ -70,6 +70,9 @@ const SILENT_MS = 10_000
  */
 const CONFIRMED_SHARE = 0.8
 
+/** Returns the milliseconds to the next full interval of this process, so that its timers coincide. */
+export const untilFull = (interval: number): number => interval - (performance.now() % interval)
+
 export function openClaims<J extends JobName>(
   job: J,
   { boss, on, onFault, lines, isAnyDue, claimByGroup }: ClaimDeps,
@@ -199,7 +202,7 @@ function createIdlers(): Idlers {
           resolve(how)
         }
         const wake = (): void => end('woken')
-        const poll = setTimeout(end, POLL_MS - (performance.now() % POLL_MS), 'poll')
+        const poll = setTimeout(end, untilFull(POLL_MS), 'poll')
         idlers.add(wake)
       })
     },

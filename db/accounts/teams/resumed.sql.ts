@@ -26,6 +26,10 @@ const passRow = row({ team_id: string(), queue: string(), from_at: string() })
 /** One pass through a resumed team's waiting messages of a queue. */
 export type Pass = { team_id: string; queue: string; from_at: string }
 
+/** True if any pass has started. */
+export const hasStartedPass = sql.fragment`
+  exists (select from resumed_teams where from_at <= (select service_time()))`
+
 /** The passes that have started, never on a restored copy. */
 export const startedPasses = (tx: Tx) =>
   tx.any(sql.prepared('started_passes', passRow)`

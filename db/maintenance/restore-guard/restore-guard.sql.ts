@@ -79,8 +79,8 @@ export const claimDatabase = (tx: Tx, id: string, how: 'continued' | 'restored')
 
 /** Writes some hundred kilobytes to disk, with a sort that exceeds its memory. @throws the server's disk_full */
 export const writeToDisk = (database: Database): Promise<unknown> =>
-  database.transaction(async (tx) => {
-    await tx.query(sql.unsafe`set local work_mem = '64kB'`)
-    await tx.any(sql.unsafe`
-      select from (select n from generate_series(1, 10000) n order by md5(n::text) offset 9999) sorted`)
-  })
+  database.query(sql.unsafe`
+    do $$ begin
+      set local work_mem = '64kB';
+      perform from (select n from generate_series(1, 10000) n order by md5(n::text) offset 9999) sorted;
+    end $$`)

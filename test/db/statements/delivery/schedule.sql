@@ -1,36 +1,3 @@
--- dueChannels
-select name
-from (
-  select $1::text as name
-  where (
-    select min(due_at)
-    from email_states
-  ) <= (
-    select service_time()
-  )
-    and not exists (
-    select
-    from paused_queues
-    where queue = $2
-      and reason = $3
-  )
-  union all
-  select $4::text as name
-  where (
-    select min(due_at)
-    from whatsapp_messages
-  ) <= (
-    select service_time()
-  )
-    and not exists (
-    select
-    from paused_queues
-    where queue = $5
-      and reason = $6
-  )
-) due
-where is_at_home()
-
 -- lockDue
 select due_at, scheduled_at
 from email_states
@@ -128,3 +95,45 @@ from (
   order by due_at
   limit $2
 ) due
+
+-- whatIsDue
+select name
+from (
+  select $1::text as name
+  where (
+    select min(due_at)
+    from email_states
+  ) <= (
+    select service_time()
+  )
+    and not exists (
+    select
+    from paused_queues
+    where queue = $2
+      and reason = $3
+  )
+  union all
+  select $4::text as name
+  where (
+    select min(due_at)
+    from whatsapp_messages
+  ) <= (
+    select service_time()
+  )
+    and not exists (
+    select
+    from paused_queues
+    where queue = $5
+      and reason = $6
+  )
+  union all
+  select $7::text as name
+  where exists (
+    select
+    from resumed_teams
+    where from_at <= (
+      select service_time()
+    )
+  )
+) due
+where is_at_home()

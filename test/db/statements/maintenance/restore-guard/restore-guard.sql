@@ -43,12 +43,10 @@ from (
 left join database_home h on true
 
 -- writeToDisk
-select
+do $$ begin
+set local work_mem = '64kB'; perform
 from (
   select n
   from generate_series(1, 10000) n
   order by md5(n::text) offset 9999
-) sorted
-
--- writeToDisk
-set local work_mem = '64kB'
+) sorted; end $$
