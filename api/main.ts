@@ -17,7 +17,7 @@ import { openSecrets } from '../db/process/canary.ts'
 import { graphApiUrl, toReturnDomain } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
-import { memoryLimit, memoryWarnings, saveMemory } from '../db/process/memory.ts'
+import { collectWhenIdle, memoryLimit, memoryWarnings, saveMemory } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { createPlainTexts } from '../db/process/plain-texts.ts'
 import { DRAIN_MS, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
@@ -185,6 +185,7 @@ async function main(): Promise<void> {
   const { port, stop } = await start(settings, log)
   log.info({ port }, 'listening')
   stopOnSignal(log, stop, { port })
+  collectWhenIdle()
 }
 
 main().catch(failToStart)

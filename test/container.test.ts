@@ -12,7 +12,7 @@ import { buildahMissing, buildImage, type Contained } from './support/container.
 import { emptyDatabase } from './support/database.ts'
 import { SECRET_KEY } from './support/environment.ts'
 import { freePort } from './support/free-port.ts'
-import { procfileOptions } from './support/procfile.ts'
+import { procfileOptions, procfileVariables } from './support/procfile.ts'
 import { ROOT } from './support/program.ts'
 import { anEmail, caller, makeTeam, startService } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
@@ -63,6 +63,9 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
     const absolute = (option: string) => option.replace(/^\.\//, `file://${ROOT}/`)
     t.strictSame(config.Entrypoint.slice(1).map(absolute), procfileOptions('api/main.ts'))
     t.strictSame(config.Entrypoint.slice(1).map(absolute), procfileOptions('workers/main.ts'))
+    for (const file of ['api/main.ts', 'workers/main.ts'])
+      for (const [name, value] of Object.entries(procfileVariables(file)))
+        t.ok(config.Env.includes(`${name}=${value}`), name)
     const file = await readFile(join(ROOT, '.container/Containerfile'), 'utf8')
     t.match(file, `ARG NODE=docker.io/library/node:${about.devDependencies.node}-`)
   })

@@ -10,7 +10,7 @@ import { nameConnections } from '../db/postgres/connect.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { graphApiUrl } from '../db/process/config.ts'
 import { createLog, type Log } from '../db/process/log.ts'
-import { assertMemory, memoryLimit } from '../db/process/memory.ts'
+import { assertMemory, collectWhenIdle, memoryLimit } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { createPlainTexts } from '../db/process/plain-texts.ts'
 import { DRAIN_MS, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
@@ -122,6 +122,7 @@ async function main(): Promise<void> {
   const { stop, up } = await start(settings, log)
   log.info({ queues: queuesOf(settings) }, 'working')
   stopOnSignal(log, stop, up)
+  collectWhenIdle()
 }
 
 main().catch(failToStart)

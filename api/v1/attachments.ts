@@ -9,13 +9,8 @@ import { object } from 'yup'
 import { upload } from '../../db/content/files/upload.ts'
 import { RequestError } from '../../db/errors.ts'
 import { text } from '../../db/validation/fields.ts'
-import {
-  CHUNK,
-  contentTypeFault,
-  filenameFault,
-  normalizedName,
-  typeOfName,
-} from '../../db/validation/files.ts'
+import { typeOfName } from '../../db/validation/file-types.ts'
+import { CHUNK, contentTypeFault, filenameFault, normalizedName } from '../../db/validation/files.ts'
 import { textFault, utf8Text } from '../../db/validation/strings.ts'
 import { keyOnly } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'

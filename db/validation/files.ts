@@ -3,7 +3,6 @@
  * another header and can't disguise its extension. Base64 is strict, so that we never store bytes that the sender
  * didn't mean.
  */
-import { lookup } from 'mime-types'
 import { utf8Bytes } from './strings.ts'
 
 /** Bytes per chunk of a stored file. A chunk encodes to complete base64 lines of 76 characters. */
@@ -36,7 +35,7 @@ export function filenameFault(name: string): string | null {
 const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
 /** Returns the lower-case extension without its dot, or ''. Ignores spaces and dots after it. */
-function extensionOf(name: string): string {
+export function extensionOf(name: string): string {
   let end = name.length
   while (end > 0 && /[\s.]/.test(name[end - 1] ?? '')) end -= 1
   const dot = name.lastIndexOf('.', end - 1)
@@ -63,14 +62,7 @@ export function contentTypeFault(given: string): string | null {
   return isComposite(given.trim()) ? 'must not be multipart or message' : null
 }
 
-const isComposite = (type: string): boolean => /^(multipart|message)\//i.test(type)
-
-const ANY_TYPE = 'application/octet-stream'
-
-export function typeOfName(name: string): string {
-  const known = lookup(extensionOf(name))
-  return known === false || isComposite(known) ? ANY_TYPE : known
-}
+export const isComposite = (type: string): boolean => /^(multipart|message)\//i.test(type)
 
 const withoutBreaks = (text: string): string => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, '') : text)
 

@@ -15,7 +15,7 @@ import { createSecrets } from '../../db/process/secrets.ts'
 import type { Up } from '../../db/process/shutdown.ts'
 import { createTemplate, databaseUrl, dropDatabases } from '../support/database.ts'
 import { SECRET_KEY } from '../support/environment.ts'
-import { procfileOptions } from '../support/procfile.ts'
+import { procfileOptions, procfileVariables } from '../support/procfile.ts'
 import { makeTeam, type Service, type TestTeam } from '../support/service.ts'
 import { startTenMillion } from './ten-million.ts'
 
@@ -75,7 +75,7 @@ async function cpuOf(pid: number): Promise<number> {
 export async function launch(file: string, env: Record<string, string>, preload?: string): Promise<Watched> {
   const preloaded = preload === undefined ? [] : ['--import', join(import.meta.dirname, preload)]
   const child: ChildProcess = fork(join(ROOT, file), {
-    env: { ...process.env, SECRET_KEY, LOG_LEVEL: 'warn', ...env },
+    env: { ...process.env, ...procfileVariables(file), SECRET_KEY, LOG_LEVEL: 'warn', ...env },
     execArgv: [...procfileOptions(file), ...preloaded],
   })
   const died = once(child, 'exit').then(([code]) => Promise.reject(new Error(`${file} ended with ${code}`)))

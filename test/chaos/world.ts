@@ -10,7 +10,7 @@ import { Client } from 'pg'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
-import { procfileOptions } from '../support/procfile.ts'
+import { procfileOptions, procfileVariables } from '../support/procfile.ts'
 import {
   makeTeam,
   type Service,
@@ -104,7 +104,14 @@ async function startMember(entry: Entry, { env = {}, argv = [] }: Start): Promis
     starts += 1
     ended = Promise.withResolvers()
     child = fork(join(ROOT, entry), {
-      env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'fatal', PORT: '0', ...env },
+      env: {
+        ...bareEnvironment(),
+        ...procfileVariables(entry),
+        SECRET_KEY,
+        LOG_LEVEL: 'fatal',
+        PORT: '0',
+        ...env,
+      },
       execArgv: [...procfileOptions(entry), ...argv],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })

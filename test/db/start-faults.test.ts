@@ -217,7 +217,7 @@ t.test('reports an outdated Node version', async (t) => {
     .trim()
     .split('\n')
     // Without exec, the shell would get the signals instead of Node.
-    .map((line) => line.replace(/^\w+: exec /, '').split(' '))
+    .map((line) => line.replace(/^\w+: (?:[A-Z_]+=\S+ )*exec /, '').split(' '))
   t.strictSame(commands.map((command) => command.at(-1)).toSorted(), ENTRIES.toSorted())
   const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
   commands.push(scripts.admin.replace(/^exec /, '').split(' '))

@@ -30,7 +30,7 @@ import { createReaders } from '../../workers/reports/readers.ts'
 import { startWork } from '../../workers/start-work.ts'
 import { canary } from './canary.ts'
 import { bareEnvironment, SECRET_KEY } from './environment.ts'
-import { procfileOptions } from './procfile.ts'
+import { procfileOptions, procfileVariables } from './procfile.ts'
 import type { Service } from './service.ts'
 import type { Teardown } from './smtp-sink.ts'
 
@@ -186,7 +186,7 @@ export async function startProcess(
 ): Promise<OurProcess> {
   const child = fork(join(root, file), {
     execPath,
-    env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'info', ...env },
+    env: { ...bareEnvironment(), ...procfileVariables(file), SECRET_KEY, LOG_LEVEL: 'info', ...env },
     execArgv: procfileOptions(file),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })

@@ -1,8 +1,9 @@
-/** The modules that a process has loaded after its start, because each uses memory in every process. */
+/** The memory of every process after its start: the modules that it has loaded, and its garbage. */
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
-import { startProcess } from '../../support/worker.ts'
+import { startProcess, until } from '../../support/worker.ts'
 
 const TELL = new URL('../../support/tell-loaded.ts', import.meta.url).href
 
@@ -21,6 +22,19 @@ for (const [file, env] of Object.entries(ENTRIES) as [keyof typeof ENTRIES, Reco
     const has = (name: RegExp) => loaded.filter((each) => name.test(each))
     t.ok(has(/\/koa\/lib\/application\.js$|\/pg\/lib\/index\.js$/).length > 0, 'it tells of what it has')
     t.strictSame(has(/deps\/undici|NativeModule http2|handlebars\/compiler|libphonenumber|postal-mime/), [])
+    if (file === 'workers/main.ts') t.strictSame(has(/mime-db/), [])
     if (file === 'api/main.ts') t.strictSame(has(/NativeModule (https|tls)$/), [], 'no TLS without its use')
+  })
+
+  t.test(`${file} returns the memory of its start when it is idle`, async (t) => {
+    const { url: DATABASE_URL } = await testDatabase(t)
+    const { child } = await startProcess(t, file, { DATABASE_URL, ...env })
+    const megabytes = async (of: string): Promise<number> =>
+      Number(new RegExp(`${of}:\\s+(\\d+)`).exec(await readFile(`/proc/${child.pid}/status`, 'utf8'))?.[1]) /
+      1024
+    await until(
+      'it uses less than at its peak',
+      async () => (await megabytes('VmRSS')) < (await megabytes('VmHWM')) - 8,
+    )
   })
 }
