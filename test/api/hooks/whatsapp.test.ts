@@ -153,8 +153,19 @@ t.test('a number with an app secret has its own hook', async (t) => {
     field: 'phone_number_quality_update',
     value: { display_phone_number, event: 'FLAGGED' },
   })
+  const wish = { wa_id: '15555550101', category: 'marketing_messages', value: 'stop', timestamp: 1 }
+  const preference = (phone_number_id: string) => ({
+    field: 'user_preferences',
+    value: { metadata: { phone_number_id }, user_preferences: [wish] },
+  })
   const entry = [
-    { id: '900', changes: [change('901', 'wamid.own'), change('902', 'wamid.other'), update] },
+    {
+      id: '900',
+      changes: [
+        ...[change('901', 'wamid.own'), change('902', 'wamid.other'), update],
+        ...[preference('901'), preference('902')],
+      ],
+    },
     { id: '800', changes: [update, { field: 'account_update', value: { event: 'DISABLED_UPDATE' } }] },
     { id: '900', changes: [quality('+1 555-555-0902')] },
   ]
@@ -181,10 +192,10 @@ t.test('a number with an app secret has its own hook', async (t) => {
   t.strictSame(JSON.parse(report?.body.toString() ?? ''), {
     object: 'whatsapp_business_account',
     hook: '901',
-    entry: [{ id: '900', changes: [change('901', 'wamid.own'), update] }],
+    entry: [{ id: '900', changes: [change('901', 'wamid.own'), update, preference('901')] }],
   })
   const counted = service.deps.metrics
     .take()
     .find(({ figure, labels }) => figure === 'heliograph_whatsapp_ignored_total' && labels.includes('hook'))
-  t.strictSame(counted?.values, [4])
+  t.strictSame(counted?.values, [5])
 })

@@ -41,9 +41,10 @@ t.test('the latest of each kind is shown on the Health page', async (t) => {
   await makeNumber(service, { name: 'acme-2', phone_number_id: '202', account_id: '200', token: 'x' })
   await makeDefaultNumber(service, { phone_number_id: '101', account_id: '100' })
   await post('phone_number_quality_update', { ...quality, current_limit: 'TIER_1K' }, time + 2, '300')
+  await post('phone_number_quality_update', { ...quality, current_limit: 'TIER_250' }, time + 2, '100')
   const unknown = { display_phone_number: '15555550199', event: 'FLAGGED', current_limit: 'TIER_1K' }
   await post('phone_number_quality_update', unknown, time + 3, '100')
-  await until('the last is stored', async () => (await accountEvents(database)).length === 3)
+  await until('the last is stored', async () => (await accountEvents(database)).length === 4)
   t.match((await accountEvents(database))[0], { account_id: '100', number: '15555550199', name: 'default' })
   t.match(await numberByName(database, 'acme'), { messaging_limit: 'TIER_10K' }, 'of another account')
   t.match(await numberByName(database, 'acme-2'), { messaging_limit: null })
