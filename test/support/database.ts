@@ -5,7 +5,10 @@
 import { randomBytes } from 'node:crypto'
 import { access, constants } from 'node:fs/promises'
 import { Client, Pool } from 'pg'
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
 import { kept } from '../../db/dev/process.ts'
+import type { Database } from '../../db/postgres/pool.ts'
 import { type Canary, canary } from './canary.ts'
 
 /**
@@ -174,22 +177,39 @@ export async function cloneDatabase({
   }
 }
 
-// Each test creates a few. Checking ten thousand would be slow and add nothing.
-const MAX_JOBS = 2_000
+const noteRow = object({ where: string().defined(), text: string().defined() })
+
+/**
+ * Reads the queue's contents and the sources of metrics. A test creates a few jobs. Checking ten thousand would
+ * be slow and add nothing.
+ */
+const REST = sql.type(noteRow)`
+  (select 'a job' as where, concat_ws(' ', name, data, output) as text from pgboss.job limit 2000)
+  union all select 'the metrics', concat_ws(' ', figure, labels) from counters`
 
 /** Gives the canary the queue's contents and the sources of metrics. */
 export async function noteRest(url: string, watch: Canary = canary): Promise<void> {
   const client = new Client({ connectionString: url, application_name: NAME })
   await client.connect()
   try {
-    const { rows } = await client.query<{ where: string; text: string }>(
-      `(select 'a job' as where, concat_ws(' ', name, data, output) as text from pgboss.job limit ${MAX_JOBS})
-       union all select 'the metrics', concat_ws(' ', figure, labels) from counters`,
-    )
+    const { rows } = await client.query<InferType<typeof noteRow>>(REST.sql)
     for (const row of rows) watch.note(row)
   } finally {
     await client.end()
   }
+}
+
+/** The databases whose rest the canary has. */
+const noted = new Set<string>()
+
+/**
+ * Does so on a connection of a service that ends, because opening one costs more than the query. If that
+ * fails, `testDatabase` does it.
+ */
+export async function noteRestOf(database: Database, url: string): Promise<void> {
+  const rows = await database.any(REST).catch(() => null)
+  for (const row of rows ?? []) canary.note(row)
+  if (rows) noted.add(url)
 }
 
 /**
@@ -201,7 +221,7 @@ export async function testDatabase(t: {
 }): Promise<{ url: string }> {
   const { url, drop } = await cloneDatabase(testServer())
   t.teardown(async () => {
-    await noteRest(url)
+    if (!noted.delete(url)) await noteRest(url)
     await drop()
   })
   return { url }

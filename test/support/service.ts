@@ -42,7 +42,7 @@ import { joinFleet } from '../../db/stats/fleet/fleet.ts'
 import { createScale } from '../../db/stats/fleet/scale.ts'
 import { adminCli } from './admin.ts'
 import { type Canary, canary } from './canary.ts'
-import { testDatabase } from './database.ts'
+import { noteRestOf, testDatabase } from './database.ts'
 import { assertDescribed } from './described.ts'
 import { verifiedDomain } from './domain.ts'
 import { SECRET_KEY } from './environment.ts'
@@ -231,6 +231,7 @@ export async function startService(
     await texts.close()
     await fleet.leave()
     await replies.close()
+    await noteRestOf(database, databaseUrl)
     await database.end()
   })
   return { base, url: databaseUrl, database, deps, call: caller(base) }
