@@ -13,7 +13,7 @@ import { type Canary, canary } from './canary.ts'
 
 /**
  * The server of the tests' databases: the URL of an admin connection, the prefix of this run's names, and the
- * socket file of our own server (database-socket.ts).
+ * socket file of our server (database-socket.ts).
  */
 export type TestServer = { url: string; prefix: string; socket?: string }
 
@@ -70,7 +70,7 @@ export async function hurryLogins(url: string): Promise<void> {
   ])
 }
 
-/** Returns the socket file of our own server, unless its path is too long or this user can't use it. */
+/** Returns the socket file of our server, unless its path is too long or this user can't use it. */
 export async function socketOf(url: string): Promise<{ socket?: string }> {
   const { rows } = await poolOf(url).query<{ path: string }>(
     `select format('%s/.s.PGSQL.%s', current_setting('data_directory'), current_setting('port')) as path`,

@@ -1,4 +1,4 @@
-/** The memory of every process after its start: the modules that it has loaded, and its garbage. */
+/** Tests the memory of every process after its start, with its modules and garbage. */
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { testDatabase } from '../../support/database.ts'

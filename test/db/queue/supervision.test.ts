@@ -1,4 +1,4 @@
-/** The maintenance that workers run: lost jobs every 2 s, everything else once a minute. */
+/** Tests the maintenance that workers run. They look for lost jobs every 2 s, and do the rest once a minute. */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'slonik'
 import { object, string } from 'yup'

@@ -274,7 +274,7 @@ t.test('mixing test emails and live providers does not compile', async (t) => {
   t.ok([toProvider, toSimulator, toCloud, asJob])
 })
 
-t.test('asking Meta without the credentials of a number does not compile', async (t) => {
+t.test('a request to Meta without credentials does not compile', async (t) => {
   const unnumbered = (provider: WhatsappProvider, message: Omit<OutgoingWhatsapp, 'number'>) =>
     // @ts-expect-error a message without its number
     provider.send(message)
