@@ -43,7 +43,7 @@ t.test(
       texts.push(...(await proxy.textsDuring(() => sleep(500))))
       return texts.filter((text) => text.includes('asked (name)')).length >= LOOKS
     })
-    const fetches = texts.filter((text) => text.includes('FOR UPDATE SKIP LOCKED')).length
+    const fetches = texts.filter((text) => text.includes('next AS (')).length
     t.ok(
       fetches < LOOKS,
       `${fetches} fetches for ${Object.keys(SCHEDULES).length} schedules beside ${LOOKS} looks`,
