@@ -114,6 +114,7 @@ t.test('stored values stay', (t) => {
   t.match(stateAfter(QUEUED, change, []), { provider_message_id: 'new', size_kb: 5, hard_bounced: false })
   t.match(stateAfter(old, change, []), { provider_message_id: 'old', size_kb: 3, hard_bounced: true })
   t.match(stateAfter(QUEUED, { ...change, hard_bounced: true }, []), { hard_bounced: true })
+  t.match(stateAfter(QUEUED, change, []), { status: 'queued', suppression: null })
   t.end()
 })
 
