@@ -29,6 +29,7 @@ const VERSIONS: Readonly<Record<string, string>> = {
 const FILES = [
   'test/db/backlog.test.ts',
   'test/db/growth.test.ts',
+  'test/db/growth-others.test.ts',
   'test/db/migrate.test.ts',
   'test/db/schema.test.ts',
   'test/db/statements.test.ts',
@@ -65,6 +66,7 @@ const FILES_WITH_JIT = [
   'test/db/postgres/jit.test.ts',
   'test/db/backlog.test.ts',
   'test/db/growth.test.ts',
+  'test/db/growth-others.test.ts',
   'test/api/accept.test.ts',
   'test/workers/channels/deliver-email.test.ts',
 ]
