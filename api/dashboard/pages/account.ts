@@ -5,6 +5,7 @@
 
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/members/sessions.sql.ts'
 import { idleSince } from '../../../db/accounts/members/sign-in.ts'
+import { browserName } from '../components/browser-name.ts'
 import { plural, status, text, time } from '../components/cell.ts'
 import { button, compact, get, post, tableOf } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
@@ -25,7 +26,7 @@ const account = get('person', '/account', async ({ person, now, around }, { data
       tableOf(
         sessions,
         ({ id, user_agent, created_at, seen_at }) => ({
-          Browser: text(user_agent || null),
+          Browser: text(browserName(user_agent) || null, { tip: user_agent || undefined }),
           'Signed in': time(created_at, now),
           'Last used': id === person.session_id ? status('active', { text: 'this one' }) : time(seen_at, now),
         }),
