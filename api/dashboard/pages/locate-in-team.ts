@@ -11,7 +11,8 @@ import type { Searched } from '../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { timeOfId } from '../../../db/validation/ids.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { status, text, time } from '../components/cell.ts'
+import { type Cell, status, text, time } from '../components/cell.ts'
+import { nameOf } from '../components/names.ts'
 import type { PageLink, Section } from '../components/section.ts'
 import { compact, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -126,6 +127,17 @@ export async function contactsFound({
   return { rows: [...byAddress.rows, ...others].slice(0, SHOWN_OF_EACH_KIND), reached: byWords.reached }
 }
 
+/** Builds the cell with a contact: its name and address, or the address alone. */
+function contactCell({ email, properties }: ContactRow, team: TeamRow): Cell {
+  const href = teamPath(team, 'contacts', email)
+  const name = nameOf(properties)
+  return name === null ? text(email, { href }) : text(name, { href, detail: email })
+}
+
+/** Returns the values of a contact's properties, except its name. */
+const valuesOf = ({ properties }: ContactRow): string[] =>
+  Object.values(properties).filter((value) => value !== nameOf(properties))
+
 async function contactsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
   const { rows, reached } = await contactsFound(asked)
@@ -133,14 +145,14 @@ async function contactsFor(asked: TeamSearch): Promise<Section> {
     rows,
     (contact) => ({
       Status: status(contact.status),
-      Address: text(contact.email, { href: teamPath(team, 'contacts', contact.email) }),
-      Properties: text(Object.values(contact.properties).join(', ')),
+      Contact: contactCell(contact, team),
+      Properties: text(valuesOf(contact).join(', ')),
       Added: time(contact.created_at, request.now),
     }),
     {
       title: 'Contacts',
-      main: 'Address',
-      grow: ['Address', 'Properties'],
+      main: 'Contact',
+      grow: ['Contact', 'Properties'],
       ...lookedTo(reached, request.now),
       next: further(asked, { path: 'contacts', title: 'contacts' }, reached),
       empty: 'No contact so far.',

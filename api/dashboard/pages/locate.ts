@@ -13,7 +13,7 @@ import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.s
 import { RequestError } from '../../../db/errors.ts'
 import { headed, text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { compact, get, tableOf } from '../server/builders.ts'
+import { compact, factsOf, get, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam, queryParam } from '../server/list.ts'
 import { type OwnRequest, redirect, show, teamPath } from '../server/page.ts'
@@ -84,10 +84,21 @@ function leadOf(where: string, found: number, others: string, nothing: string): 
 const WAYS =
   'Search by name, address or part of one, phone number, subject, name of a template or broadcast, or any ID: ours, yours, a request ID, a provider ID or a Message-ID.'
 
+const FIELD = 'Type into the field at the top of the page.'
+
+/** What the search finds, and by which texts. */
+const SEARCHED = factsOf({
+  Contacts: text('Name, address or part of it, phone number, or another property'),
+  Emails: text('Recipient, subject, ID, or your idempotency key'),
+  'WhatsApp messages': text('Phone number, ID, or your idempotency key'),
+  'Templates, broadcasts, topics': text('Part of the name, or ID'),
+  'Other IDs': text('Request ID, ID of the provider, or Message-ID'),
+})
+
 const locate = get('person', '/find', async (request, deps) => {
   const { query, person } = request
   const typed = queryParam(query, 'q') ?? queryParam(query, 'id')
-  if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
+  if (typed === undefined) return show({ title: 'Search', lead: FIELD, sections: [SEARCHED] })
   const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
   const named = await messagesWithId(deps.database, typed, { teams, limit: MAX_FOUND })
   const [first, ...others] = named

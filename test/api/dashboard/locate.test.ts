@@ -46,6 +46,13 @@ t.test('any ID of an email leads to its page', async (t) => {
       )
 })
 
+t.test('a contact is found with its name, address and other properties', async (t) => {
+  const body = { email: 'una@example.org', properties: { name: 'Una Sol', city: 'Graz' } }
+  await service.call('POST', '/v1/contacts', { key: team.key, body })
+  shows(t, await viewer.get('/find?q=una'), /Contacts .* Una Sol una@example\.org Graz /)
+  shows(t, await viewer.get('/find'), /Contacts Name, address or part of it/)
+})
+
 t.test('an ID leads to its WhatsApp message, and a shared key lists all', async (t) => {
   const [{ id }, { id: second }] = messages.data
   t.match(await viewer.get(`/find?id=${id}`), { status: 303, location: `/teams/${team.id}/whatsapp/${id}` })
