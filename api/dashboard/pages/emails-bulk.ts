@@ -16,7 +16,7 @@ import {
 } from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { plural } from '../components/cell.ts'
+import { headed, plural } from '../components/cell.ts'
 import type { Form, Section } from '../components/section.ts'
 import { momentWords, zoneOf } from '../components/zone.ts'
 import { asActor } from '../server/action.ts'
@@ -85,15 +85,23 @@ function requeueing(
       'None of them is still waiting. No provider has accepted the rejected ones, so they can be sent again.'
     return { kind: 'form', title, note, ...form, fields: [...form.fields, hidden('force', FORCE)] }
   }
-  const form = bulkForm(request, bulk, 'requeue', { submit: `Send ${bulk.many} again` })
-  const label = `also ${some}${plural(rejected, 'email')} that bounced because a server rejected it`
-  const more = field('force', 'Which ones', { type: 'checks', options: [{ value: FORCE, label }] })
+  const waits = `${some}${plural(waiting, 'waiting email')}`
+  const isOne = rejected === 0 && isAll
+  const form = bulkForm(request, bulk, 'requeue', { submit: isOne ? `Send ${waits} again` : 'Send again' })
+  const others = `and ${some}${plural(rejected, 'email')} that a server rejected`
+  const which = field('force', 'Which ones', {
+    type: 'radios',
+    options: [
+      { value: '', label: headed(waits), selected: true },
+      { value: FORCE, label: `${headed(waits)}, ${others}` },
+    ],
+  })
   return {
     kind: 'form',
     title,
-    note: `Not yet accepted by a provider: ${some}${waiting.toLocaleString('en-US')} of them. Only these are sent again.`,
+    note: 'A provider has already accepted the rest, so it is never sent again.',
     ...form,
-    fields: compact([form.fields, (rejected > 0 || !isAll) && more]),
+    fields: compact([form.fields, !isOne && which]),
   }
 }
 
@@ -197,7 +205,11 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const many = describeMany(readCounted(form).most, form.get('newest_only') === 'yes')
       return verb === 'delete'
         ? { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
-        : { question: `Send ${many} again?`, answer: `Send ${many} again` }
+        : {
+            question: `Send the unaccepted ones of ${many} again?`,
+            answer: 'Send again',
+            warning: 'An email that a provider has already accepted stays as it is.',
+          }
     },
   )
 
