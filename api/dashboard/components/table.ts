@@ -9,7 +9,7 @@ type Table = Extract<Section, { kind: 'table' }>
 
 /** A longer value can be cut in a row. */
 const LONG_CELL_CHARACTERS = 20
-/** The same in a table with more than MANY_COLUMNS columns. */
+/** The same in a table with MANY_COLUMNS columns or more. */
 const LONG_AMONG_MANY = 8
 const MANY_COLUMNS = 6
 
@@ -63,7 +63,7 @@ export function tableReady(section: Table) {
     isExplained ||
     columns.length >= NUMBERS_WIDER_THAN_TABLETS ||
     columns.slice(1).some(({ number }) => !number)
-  const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
+  const long = columns.length >= MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
   // One column is not enough, because the emails of a broadcast have the same subject.
   const picked = columns.flatMap(({ main, grow }, index) => (main || grow ? [index] : []))
   const shown = rows.map(({ key, cells }) => {

@@ -164,7 +164,8 @@ export function listOf<R extends { id: string }, L extends string>(
       ? nothing
       : none
   return tableOf(rows, shown, {
-    ...{ ...more, next, empty, start: further ?? (filtered ? undefined : start) },
+    ...{ ...more, next: rows.length === 0 ? next.filter((link) => link !== further) : next, empty },
+    start: further ?? (filtered ? undefined : start),
     ...(fresh ? { keyOf: ({ id }: R) => id, id: 'list', live: first, fresh } : {}),
   })
 }

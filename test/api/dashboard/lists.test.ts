@@ -4,6 +4,8 @@ import { gunzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { text } from '../../../api/dashboard/components/cell.ts'
+import { listOf } from '../../../api/dashboard/server/list.ts'
 import { sortable } from '../../../api/dashboard/server/sort.ts'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
@@ -17,6 +19,8 @@ const EVERY = 5_000
 
 const service = await startService(t)
 const { database } = service
+
+const OLDER = { href: '/older', label: 'Look further back', rel: 'next' } as const
 
 /** Creates a team with emails. The subjects are `Letter 1` and so on, oldest first. */
 async function teamWith(count: number) {
@@ -49,6 +53,15 @@ const waysOf = (html: string): Record<string, string> =>
       ],
     ),
   )
+
+t.test('an empty search result has one link to older rows', async (t) => {
+  const section = listOf(
+    { rows: [], first: true, next: [OLDER], further: OLDER },
+    ({ id }: { id: string }) => ({ ID: text(id) }),
+    { filtered: true, nothing: 'No match.', none: 'None yet.', many: 'emails' },
+  )
+  t.match(section, { start: OLDER, next: [] })
+})
 
 t.test('a complete list is sorted by a column, both ways', async (t) => {
   const team = await makeTeam(service)

@@ -50,3 +50,13 @@ t.test('wrapping columns don’t grow, and others do if named', async (t) => {
   t.strictSame(look({ main: 'Name', grow: ['Note'] }), ['self', 'wide self', 'main self', 'self'])
   t.strictSame(look({}), ['main wide self', '', '', 'self'])
 })
+
+t.test('a value that is cut among six columns has a tooltip', async (t) => {
+  const number = '+436641234567'
+  const whole = (columns: number) => {
+    const cells = Object.fromEntries(Array.from({ length: columns }, (_, at) => [`${at}`, text(number)]))
+    return tableReady(tableOf([cells], (row) => row, { empty: '' })).rows[0]?.cells[1]?.whole
+  }
+  t.equal(whole(5), false)
+  t.equal(whole(6), number)
+})
