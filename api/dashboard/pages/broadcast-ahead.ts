@@ -73,10 +73,6 @@ function aheadSections(
 ): Section[] {
   const { audience, lacking, slots, unfilled, as_text, missing } = ready
   const isScheduled = row.state === 'scheduled'
-  const skipped = lacking > 0 && {
-    kind: 'text' as const,
-    paragraphs: [`${plural(lacking, 'contact')} would be skipped: no value for one of ${slots.join(', ')}.`],
-  }
   const starts = row.send_at !== null && {
     label: 'Starts',
     value: time(row.send_at, now).age ?? '',
@@ -93,12 +89,16 @@ function aheadSections(
           value: audience === null ? 'very many' : number(audience).text,
           detail: isScheduled ? 'match now, chosen when it starts' : undefined,
         },
-        { label: 'Missing a variable', value: number(lacking).text },
+        {
+          label: 'Missing a variable',
+          value: number(lacking).text,
+          detail: lacking > 0 ? `Skipped: no value for ${slotWords(slots)}` : undefined,
+          tone: lacking > 0 ? 'warn' : undefined,
+        },
         ...lengthTiles(row, ready),
         ...asTextTiles(as_text),
       ]),
     },
-    skipped,
     unfilledSection(unfilled),
     {
       kind: 'alerts',
@@ -158,9 +158,11 @@ function buttonsOf(row: BroadcastRow, ready: Readiness, request: TeamRequest): A
     main,
   })
   const isAimed = row.topic_ids.length > 0
+  // A draft that can't start yet has no black button to start it.
+  const reachesNone = ready.audience === 0
   const links = [
-    editing('message', 'Edit message'),
-    editing('audience', isAimed ? 'Edit audience' : 'Choose the audience', !isAimed),
+    editing('message', 'Edit message', isAimed && !reachesNone && ready.missing.length > 0),
+    editing('audience', isAimed ? 'Edit audience' : 'Choose the audience', !isAimed || reachesNone),
     editing('when', 'Edit time'),
   ]
   return { links, forms: compact([isAimed && start, remove]) }

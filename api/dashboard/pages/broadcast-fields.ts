@@ -133,7 +133,6 @@ const messageFields = ({ templates, from }: Choices, draft: BroadcastDraft | nul
   }),
   field('variables', 'Default values of variables', {
     type: 'textarea',
-    code: true,
     value: Object.entries(draft?.variables ?? {})
       .map(pairLine)
       .join('\n'),

@@ -198,11 +198,13 @@ const test = action('editor', '/teams/:team/broadcasts/:id/test', async (by, req
  */
 const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {
   const row = await requireBroadcast(database, request.team.id, request.params.id)
+  if (row.started_at === null) return redirect(broadcastPath(request))
   const audience = await unreachedSize(database, row)
   const rest = plural(audience, 'contact')
+  const found = `${rest} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice.`
   return show({
     title: `Send “${row.name}” to contacts not reached yet`,
-    lead: `${rest} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice.`,
+    lead: audience === 0 ? 'All contacts that match now have already received it.' : found,
     back: { href: broadcastPath(request), label: row.name },
     sections: compact<Section>([
       audience > 0 && {

@@ -255,6 +255,12 @@ t.test('pages of a suspended team have no forms', async (t) => {
   const { topic_id, template_id, contacts, create } = await broadcastingOf(service, team)
   await contacts(['ann'])
   const draft = await create()
+  const ended = await create()
+  await service.database.query(sql.unsafe`
+    update broadcasts set state = 'sent', started_at = now(), ended_at = now(), audience = 0, audience_until = now(),
+      walked_at = now(), template_version_id = (select version_id from templates where id = ${template_id}),
+      link_base = 'https://mail.example.com'
+    where id = ${ended}`)
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
   const upload = await people.owner.upload(at('contacts/import'), 'list.csv', 'email\nbo@example.org\n')
   const { html } = await people.owner.get(at('people'))
@@ -262,7 +268,7 @@ t.test('pages of a suspended team have no forms', async (t) => {
   const pages = [
     ...['emails/all', 'contacts', 'contacts/import', 'suppressions', 'suppressions/import', 'keys', 'people'],
     ...[`people/${member}`, 'topics', `topics/${topic_id}`, 'templates', `templates/${template_id}`],
-    ...['broadcasts/new', `broadcasts/${draft}`, `broadcasts/${draft}/edit`, `broadcasts/${draft}/again`],
+    ...['broadcasts/new', `broadcasts/${draft}`, `broadcasts/${draft}/edit`, `broadcasts/${ended}/again`],
     ...['integration', 'domains', 'webhooks', 'contacts/ann@example.org'],
   ].map(at)
   pages.push(upload.location ?? '', `${upload.location}/check`)
