@@ -32,7 +32,7 @@ const page = get('viewer', '/teams/:team/settings', async ({ team }, { database 
   const stops = `${many} with a hard bounce.`
   return show({
     title: 'Settings',
-    lead: 'Broadcasts never go to a suppressed address. Choose which suppressions stop transactional email as well.',
+    lead: `Broadcasts never go to a suppressed address. ${team.role === 'owner' ? 'Choose' : 'An owner of the team chooses'} which suppressions stop transactional email as well.`,
     sections: compact([
       team.role !== 'owner' && factsOf({ 'Stops transactional email': text(CHOICES[chosen]) }),
       chosen === 'nothing' && factsOf({ '“Hard bounces” would stop email to': text(stops) }),

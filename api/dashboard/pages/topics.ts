@@ -6,7 +6,7 @@ import { createTopic, removeTopic, renameTopic } from '../../../db/audience/cont
 import { RequestError } from '../../../db/errors.ts'
 import { number, plural, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
-import { action, button, compact, field, formOf, get, tableOf } from '../server/builders.ts'
+import { action, button, compact, factsOf, field, formOf, get, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 
@@ -29,7 +29,8 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
             Subscribers: number(subscribers.get(id) ?? 0, {
               href: `${teamPath(team, 'contacts')}?topic=${id}`,
             }),
-            ID: text(id, { code: true, copy: true }),
+            // Shows the last characters, because IDs of the same minute have the same start.
+            ID: text(`…${id.slice(-8)}`, { code: true, tip: id, copy: true, copied: id }),
             Created: time(created_at, now),
           }),
           {
@@ -56,7 +57,7 @@ const create = action('editor', '/teams/:team/topics', async (by, { team, form }
   return redirect(teamPath(team, 'topics'), `The topic ${name} was created.`)
 })
 
-const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, { database }) => {
+const page = get('editor', '/teams/:team/topics/:id', async ({ team, params, now }, { database }) => {
   const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
   if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: "This topic doesn't exist." })
   const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
@@ -65,14 +66,15 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
     title: topic.name,
     lead: count === 1 ? '1 contact is subscribed.' : `${people} are subscribed.`,
     back: { href: teamPath(team, 'topics'), label: 'Topics' },
+    actions: {
+      links: [{ href: `${teamPath(team, 'contacts')}?topic=${topic.id}`, label: 'Subscribers' }],
+      forms: [button(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', { tone: 'danger' })],
+    },
     sections: [
       formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename topic', [
         field('name', 'Name', { value: topic.name, required: true }),
       ]),
-      {
-        kind: 'actions',
-        forms: [button(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', { tone: 'danger' })],
-      },
+      factsOf({ Created: time(topic.created_at, now), ID: text(topic.id, { code: true, copy: true }) }),
     ],
   })
 })

@@ -74,6 +74,17 @@ t.test("an invited session can't open teams joined later", async (t) => {
   t.equal((await boss.get(`/teams/${bank.id}/emails`)).status, 200, 'the next sign-in has it')
 })
 
+t.test('a member is shown as invited until their first sign-in', async (t) => {
+  const { owner, people } = await teamWithOwner()
+  const email = 'not.yet@bank3.test'
+  const { html } = await invite(owner, people, email, 'viewer')
+  const shown = async () => (await owner.get(people)).html
+  t.match(await shown(), /<span class="tag warn">invited/)
+  t.match((await owner.get(await pageOf(owner, people, email))).html, 'Has not signed in yet.')
+  await (await enterBy(t, html, email)).get(people)
+  t.notMatch(await shown(), /<span class="tag warn">invited/)
+})
+
 t.test("an owner's links can't open other teams of the user", async (t) => {
   const { owner, people } = await teamWithOwner()
   const bank = await makeTeam(service, { domain: 'bank2.test' })
