@@ -8,7 +8,7 @@ import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
-import { type Cell, text, time } from '../components/cell.ts'
+import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { compact, fromReplica, get } from '../server/builders.ts'
 import { csvOf } from '../server/csv.ts'
@@ -23,18 +23,13 @@ import { testEmailForm } from './test-email.ts'
 
 type TemplateNames = ReadonlyMap<string, string>
 
-/** Builds the cell with the template of an email. */
-const templateCell = (id: string | null, names: TemplateNames): Cell =>
-  text(id === null ? '' : (names.get(id) ?? 'deleted'))
-
-/** @param named true if any email on the page has a template. Otherwise the column is left out. */
-const toCells = (request: TeamRequest, names: TemplateNames, named: boolean) => (email: ListedEmail) => ({
+const toCells = (request: TeamRequest, names: TemplateNames) => (email: ListedEmail) => ({
   Status: listedState(email, request.now),
   Recipient: recipientsCell(email),
   Subject: text(email.subject || '(no subject)', {
     href: fromList(request, teamPath(request.team, 'emails', email.id)),
+    detail: email.template_id === null ? undefined : names.get(email.template_id),
   }),
-  Template: named && templateCell(email.template_id, names),
   Accepted: time(email.created_at, request.now),
 })
 
@@ -47,8 +42,7 @@ function readerOf(request: TeamRequest, deps: PageDeps): RowReader<ListedEmail> 
 async function listSection(request: TeamRequest, deps: PageDeps, names: TemplateNames): Promise<Section> {
   try {
     const page = await pageById(request, readerOf(request, deps))
-    const named = page.rows.some(({ template_id }) => template_id !== null)
-    return listOf(page, toCells(request, names, named), {
+    return listOf(page, toCells(request, names), {
       ...{ fresh: true, many: 'emails', main: 'Subject', grow: ['Recipient', 'Subject'] },
       filtered: filter.set(request.query).size > 0,
       nothing: 'No email matches.',

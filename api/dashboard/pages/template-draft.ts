@@ -88,8 +88,14 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
   return show({
     title: `Changes in the draft of ${template.name}`,
     back: { href: templatePath(request), label: 'The template' },
+    lead: savedBy(draft, request.now),
     actions: { forms },
+    even: 'Draft',
     sections: [
+      { kind: 'frame', title: 'Published', src: `${templatePath(request, 'preview')}?of=published` },
+    ],
+    aside: [{ kind: 'frame', title: 'Draft', src: templatePath(request, 'preview') }],
+    below: [
       { kind: 'difference', title: 'HTML', lines: difference(template.html, draft.html) },
       { kind: 'difference', title: 'Plain text', lines: difference(template.text, draft.text) },
     ],

@@ -119,15 +119,12 @@ export async function preview(
     valueFields(values),
     { title: 'Sample values', joins: { form: EDITOR, frame: FRAME }, rows: true, tone: 'quiet' },
   )
-  const samples: Section = {
-    kind: 'filter',
+  const samples = formOf(templatePath(request), 'Show with these values', fields, {
     title: 'Sample values',
-    action: templatePath(request),
     method: 'get',
-    fields,
-    submit: 'Show with these values',
-    reset: null,
-  }
+    rows: true,
+    tone: 'quiet',
+  })
   const links = [
     { label: 'Draft', href: addressWith(request, { of: undefined }), current: previewed.isDraft },
     { label: 'Published', href: addressWith(request, { of: 'published' }), current: !previewed.isDraft },

@@ -48,7 +48,7 @@ export async function templateFigures(
       {
         label: 'Sent',
         value: number(sums.sent).text,
-        detail: `${unsent === 0 ? 'none' : number(unsent).text} not sent`,
+        detail: unsent === 0 ? undefined : `${number(unsent).text} not sent`,
         href: emails,
       },
       share('Delivered', 'delivered'),

@@ -50,7 +50,7 @@ function pictures(
       kind: 'frame',
       about: name,
       src: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
-      links: [{ href: teamPath(team, 'templates', id), label: `Open ${name}` }],
+      links: [{ href: teamPath(team, 'templates', id), label: name }],
       width: 'thumb',
       inert: true,
     }))

@@ -88,6 +88,15 @@ t.test('sends only use a draft after it is published', async (t) => {
   const test = new RegExp(`${at('emails')}/[0-9a-f-]{36}`).exec(list.html)?.[0] ?? ''
   t.match(framedIn(await editor.get(`${test}/preview`)), /<p>Dear &lt;Ana&gt;<\/p>/, 'the test is the draft')
   const { html } = await viewer.get(`${path}/changes`)
+  const shown = [...html.matchAll(/<iframe sandbox src="\/dashboard([^"]*)" title="(\w+)"/g)]
+  const rendered = shown.map(async ([, src = '', name = '']) => [
+    name,
+    framedIn(await viewer.get(src.replaceAll('&#x3D;', '='))),
+  ])
+  t.strictSame(await Promise.all(rendered), [
+    ['Published', '<p>Hi [name]</p>'],
+    ['Draft', '<p>Dear [name]</p>'],
+  ])
   t.match(html, /class="del">- &lt;p&gt;<mark>Hi/)
   t.match(html, /class="add">\+ &lt;p&gt;<mark>Dear/)
   const asked = await editor.ask(`${path}/publish`, tokens(saved))
@@ -97,7 +106,7 @@ t.test('sends only use a draft after it is published', async (t) => {
   shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
   const templates = await viewer.get(at('templates'))
-  shows(t, templates, /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 .* Open Offer Open Welcome/)
+  shows(t, templates, /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 .* Offer Welcome$/)
   const pictures = [...templates.html.matchAll(/<iframe sandbox src="\/dashboard([^"]*)" title="(\w+)"/g)]
   t.strictSame(
     pictures.map(([, , name]) => name),
@@ -381,11 +390,7 @@ t.test("reading a template doesn't wait for a change", async (t) => {
 
 t.test("shows the stats of a template's last 30 days", async (t) => {
   const path = await makeTemplate('Counted', '<p>Hi</p>')
-  shows(
-    t,
-    await viewer.get(path),
-    /The last 30 days Sent 0 none not sent Delivered – 0 Bounced – 0 Complaints – 0 /,
-  )
+  shows(t, await viewer.get(path), /The last 30 days Sent 0 Delivered – 0 Bounced – 0 Complaints – 0 /)
   const insert = async (status: string, days = 1) => {
     const id = uuidv7({ msecs: Date.now() - days * 86_400_000 })
     await insertEmailRows(
@@ -426,11 +431,7 @@ t.test('counts the newest emails of a busy template, with notice', async (t) => 
   )
   await database.query(sql.unsafe`
     update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
-  shows(
-    t,
-    await viewer.get(path),
-    'Only the newest 5,000 emails with it are counted. Sent 5,000 none not sent',
-  )
+  shows(t, await viewer.get(path), 'Only the newest 5,000 emails with it are counted. Sent 5,000 Delivered')
 })
 
 t.test("an email's page links to its template until its deletion", async (t) => {
@@ -440,7 +441,7 @@ t.test("an email's page links to its template until its deletion", async (t) => 
   shows(
     t,
     await viewer.get(at(`emails?template=${idOf(path)}`)),
-    /Subject Template Accepted .* Autumn letter/,
+    /Recipient Subject Accepted queued someone@example\.org Hello Autumn letter/,
   )
   const { html } = await viewer.get(at(`emails/${email.id}`))
   t.match(html, new RegExp(`<a href="[^"]*/templates/${idOf(path)}">Autumn letter\\s*</a>`))
