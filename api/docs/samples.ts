@@ -47,7 +47,7 @@ function curl(call: Call): string {
     `curl ${isSaid ? `-X ${method} ` : ''}"$HELIOGRAPH_URL${path}"`,
     ...(isPublic ? [] : ['-H "Authorization: Bearer $HELIOGRAPH_KEY"']),
     ...(type ? [`-H 'Content-Type: ${type}'`] : []),
-    ...(body ? [`-d '${json(body, 0, (name) => `"'"$${name}"'"`)}'`] : []),
+    ...(body ? [`-d '${json(body, 2, (name) => `"'"$${name}"'"`)}'`] : []),
     ...(file ? [`--data-binary @${file.name}`] : []),
   ]
   const made = file ? `echo '${file.text}' > ${file.name}\n` : ''

@@ -79,8 +79,8 @@ export type Form = Loose<{
   file?: boolean
   /** True if it uploads a file. */
   multipart?: boolean
-  /** Shows a choice and its text in one row, with the hint of the choice. */
-  pairs?: boolean
+  /** Shows a choice and its text in one row, with the hint of the choice. These are the headings. */
+  pairs?: readonly string[]
   /** Shows a field per row: its label, its value and the checkbox that removes it. */
   rows?: boolean
   /** Its description in the menu next to the title. */
@@ -189,8 +189,8 @@ export type Section = Heading &
         picks?: readonly Form[]
       }
     | ({ kind: 'form'; reset?: Link } & Form & {
-          /** Opens it with a button next to the title of the page, or from the menu there. */
-          folded?: boolean | 'menu'
+          /** Opens it with a button next to the title of the page, never the main one if `quiet`, or from the menu there. */
+          folded?: boolean | 'menu' | 'quiet'
         })
     /** `pressed` are choices that a click makes. */
     | ({

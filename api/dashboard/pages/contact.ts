@@ -261,6 +261,12 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
           rows: true,
           tone: 'quiet',
         }),
+      !edits &&
+        properties.length !== 0 && {
+          kind: 'facts',
+          title: 'Properties',
+          facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
+        },
       factsOf({
         Address: text(contact.email, { copy: true }),
         Topics: !edits && text(names.join(', ')),
@@ -269,12 +275,6 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
         'Suppression lifted': contact.suppression_lifted_at && time(contact.suppression_lifted_at, now),
         ID: text(contact.id, { code: true, copy: true }),
       }),
-      !edits &&
-        properties.length !== 0 && {
-          kind: 'facts',
-          title: 'Properties',
-          facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
-        },
     ]),
   })
 })

@@ -95,7 +95,7 @@ async function suppressed({ email, request: { team }, deps }: EmailView): Promis
       link: { href: teamPath(team, 'contacts', address), label: 'Show the suppression' },
     }),
   )
-  return alertsOf(alerts, { title: 'Suppressed' })
+  return alertsOf(alerts, { id: 'alerts-suppressed' })
 }
 
 function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest): Section {
@@ -147,6 +147,9 @@ function actions({ email, emptied, request }: EmailView, way: RequeueWay): Actio
   }
 }
 
+/** The statuses of an email that its recipient has received. */
+const ARRIVED: readonly ShownEmail['status'][] = ['delivered', 'opened', 'clicked', 'complained']
+
 /** Builds a form that sends the same content to a corrected address. */
 function resending({ email, emptied, request }: EmailView): Section | null {
   if (request.team.role === 'viewer' || email.internal || emptied || email.broadcast_id !== null) return null
@@ -160,7 +163,8 @@ function resending({ email, emptied, request }: EmailView): Section | null {
   })
   return formOf(emailPath(request, 'resend'), 'Send to this address', [to], {
     title: 'Send to a corrected address',
-    folded: true,
+    // An email that has arrived needs no further action.
+    folded: ARRIVED.includes(email.status) ? 'quiet' : true,
   })
 }
 

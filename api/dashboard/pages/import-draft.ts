@@ -55,6 +55,9 @@ const discarding = (request: TeamRequest): Actions => ({
   forms: [button(here(request, 'discard'), 'Discard upload', { tone: 'danger' })],
 })
 
+/** The headings above the columns of the file. */
+const HEADINGS = ['Column and samples', 'Import as', 'Property name']
+
 /** Builds the page that maps the columns. @throws RequestError not_found. */
 export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Promise<View> {
   const { database } = deps
@@ -71,7 +74,7 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
       ...alertsOf([withoutTopic(draft)]),
       formOf(here(request), 'Continue', [...columnFields(draft, topics), ...settingFields(draft, topics)], {
         title: 'Columns',
-        pairs: draft.mapping.suppress === null,
+        pairs: draft.mapping.suppress ? undefined : HEADINGS,
       }),
       samples(draft),
     ],

@@ -26,6 +26,9 @@ const REFUSALS_SHOWN = 50
 /** How long an import runs before its rate is shown, in milliseconds. */
 const PACE_SHOWN_AFTER_MS = 5_000
 
+/** The imports of both purposes that are read for the list. */
+const IMPORTS_READ = 20
+
 const NOTES: Readonly<Record<Purpose, string>> = {
   contacts:
     'The first row must contain the column names. You choose what to do with each column in the next step. Files exported from Heliograph can be imported again.',
@@ -45,7 +48,8 @@ const doneWords = ({ done, records }: ImportRow): string => `${number(done).text
 const form = (purpose: Purpose): TeamPage =>
   get('editor', `/teams/:team/${purpose}/import`, async ({ team, now }, { database }) => {
     const { href, label } = uploads(team, purpose)
-    const imports = await importsOfTeam(database, team.id, 20)
+    const all = await importsOfTeam(database, team.id, IMPORTS_READ)
+    const imports = all.filter(({ mapping }) => purposeOf(mapping) === purpose)
     return show({
       title: label,
       back: { href: teamPath(team, purpose), label: headed(purpose) },

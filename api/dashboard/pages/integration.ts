@@ -11,7 +11,7 @@ import { LANGUAGES, writePost } from '../../docs/samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { text } from '../components/cell.ts'
 import type { Link, Section } from '../components/section.ts'
-import { compact, get, tableOf } from '../server/builders.ts'
+import { get, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
 import { type PageTeam, show, type TeamRequest } from '../server/page.ts'
@@ -85,28 +85,23 @@ async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]>
 }
 
 /** Lists the test recipients. A test team's are complete and can be copied. */
-function testRecipients({ test }: PageTeam): Section[] {
+function testRecipients({ test }: PageTeam): Section {
   const all = [
     ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: test ? `${to}@example.com` : `${to}@…` })),
     ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: test ? `+1555555${to}` : `+…${to}` })),
   ]
-  const table = tableOf(
+  return tableOf(
     all,
     ({ to, becomes, others }) => ({
       Recipient: text(to, { code: true, copy: test }),
       Outcome: text(becomes, { detail: others ? 'and any other recipient' : undefined }),
     }),
-    {
-      id: 'recipients',
-      wrap: ['Outcome'],
-      note: 'At any domain, and any number with these last digits.',
-      empty: '',
-    },
+    { id: 'recipients', wrap: ['Outcome'], empty: '' },
   )
-  const live =
-    'All messages of this team are delivered. A test team delivers nothing, and the recipient decides the result. An operator of this service can create one.'
-  return compact([!test && { kind: 'text', paragraphs: [live] }, table])
 }
+
+const LIVE =
+  'For test teams, which deliver nothing: the recipient decides the result. This team delivers all messages. An operator can create a test team.'
 
 const languageChips = (request: TeamRequest, current: Language): Section => ({
   kind: 'chips',
@@ -138,7 +133,8 @@ const page = get('viewer', '/teams/:team/integration', async (request, deps) => 
 const recipients = get('viewer', '/teams/:team/integration/recipients', async ({ team }) =>
   show({
     title: 'Test recipients',
-    sections: [integrationTabs(team, 'recipients'), ...testRecipients(team)],
+    lead: team.test ? 'At any domain, and any number with these last digits.' : LIVE,
+    sections: [integrationTabs(team, 'recipients'), testRecipients(team)],
   }),
 )
 

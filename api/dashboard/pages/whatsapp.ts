@@ -65,13 +65,15 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
   const choices = new Map(templates.map(({ id, name, language }) => [id, `${name} (${language})`]))
   return show({
     title: 'WhatsApp',
+    actions: {
+      links: [
+        { href: teamPath(team, 'whatsapp-opt-outs'), label: 'Opt-outs' },
+        { href: `${path}.csv?${filter.set(query)}`, label: 'CSV', menu: true },
+      ],
+    },
     sections: [
       ...filter.shown(request, {
         choices: { template: choices },
-        more: [
-          { href: `${path}.csv?${filter.set(query)}`, label: 'CSV' },
-          { href: teamPath(team, 'whatsapp-opt-outs'), label: 'Opt-outs' },
-        ],
         figures: await scheduledApart(request, deps, WHATSAPP, figures),
       }),
       listOf(

@@ -24,6 +24,10 @@ const isMain = (action: PageAction): boolean =>
     ? action.link.main === true
     : action.kind === 'form' && action.form.tone === undefined
 
+/** True for a form that can open with the main button. */
+const opensMain = (action: PageAction): boolean =>
+  action.kind === 'folded' && action.section.folded !== 'quiet'
+
 const isInMenu = (action: PageAction): boolean => {
   if (action.kind === 'link') return action.link.menu === true
   return action.kind === 'form' ? action.form.menu === true : action.section.folded === 'menu'
@@ -48,7 +52,7 @@ export function splitActions(
     ...folded.map((section) => ({ kind: 'folded' as const, section })),
   ]
   const open = actions.filter((action) => !isInMenu(action))
-  const main = saves ? undefined : (open.find(isMain) ?? open.find(({ kind }) => kind === 'folded'))
+  const main = saves ? undefined : (open.find(isMain) ?? open.find(opensMain))
   const first = main ? [main] : []
   const most = saves ? MAX_BUTTONS - 1 : MAX_BUTTONS
   const buttons = [...first, ...open.filter((action) => action !== main)].slice(0, most)

@@ -48,7 +48,7 @@ export function statusChips(
   const counts = new Map<string, number>()
   for (const { status, count } of figures) counts.set(status, (counts.get(status) ?? 0) + count)
   const chips = wordChips(request, 'status', words, isBare ? counts : null)
-  return { chips, after: isBare ? '30 days' : undefined }
+  return { chips, after: isBare ? 'in the last 30 days' : undefined }
 }
 
 /**

@@ -121,11 +121,11 @@ function actionsReady(view: View, folded: readonly FoldedForm[], ids: Map<Sectio
     shown.saves !== undefined ||
     shown.links.some(({ main }) => main) ||
     shown.forms.some(({ tone }) => tone === undefined)
-  const ready = (sections: ActionGroup['folded'], look: (place: number) => string) =>
+  const ready = (sections: ActionGroup['folded'], look: (place: number, isQuiet: boolean) => string) =>
     sections.map((section, place) => ({
       ...formReady({ ...section, id: ids.get(section) }, ids.get(section) ?? '', frame),
       opener: section.title ?? section.submit,
-      look: look(place),
+      look: look(place, section.folded === 'quiet'),
     }))
   const formsReady = (forms: readonly Form[], id: string) =>
     forms.map((form, at) => formReady(form, `${id}-${at}`, frame))
@@ -137,7 +137,7 @@ function actionsReady(view: View, folded: readonly FoldedForm[], ids: Map<Sectio
       forms: formsReady(shown.forms, 'buttons'),
       ...{ top: true, id: 'buttons' },
     },
-    acts: ready(shown.folded, (place) => (place === 0 && !hasMain ? '' : 'quiet')),
+    acts: ready(shown.folded, (place, isQuiet) => (place === 0 && !hasMain && !isQuiet ? '' : 'quiet')),
     menu: count > 0 && {
       links: menu.links,
       forms: formsReady(menu.forms, 'menu'),

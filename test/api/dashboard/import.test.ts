@@ -39,6 +39,8 @@ t.test('imports valid records, and returns the others with reasons', async (t) =
   const contact = await contactByIdentity(database, team.id, 'person9@example.com')
   t.match(contact, { properties: { city: 'Town, "9"' }, status: 'subscribed' })
   shows(t, await editor.get(path), /people\.csv/)
+  const others = await editor.get(`/teams/${team.id}/suppressions/import`)
+  t.notMatch(others.html, /people\.csv/, 'an import of contacts')
   const operator = await signedIn(service, { operator: true })
   await operator.get(`${progress}/refused.csv`)
   const [line] = await auditEntries(database, { team: team.id, limit: 1 })

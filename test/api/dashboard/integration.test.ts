@@ -87,7 +87,7 @@ t.test('lists test recipients in a test team', async (t) => {
   })
   const [ofLive, ofTest] = await Promise.all(pages)
   if (!ofLive || !ofTest) return
-  shows(t, ofLive, /All messages of this team are delivered\. A test team .* bounced@/)
+  shows(t, ofLive, /For test teams, .* This team delivers all messages\. .* bounced@/)
   t.notMatch(ofLive.html, 'bounced@example.com')
   t.match(ofTest.html, 'data-copy-text="bounced@example.com"')
   t.match(ofTest.html, /data-copy-text="\+15555550103"/)

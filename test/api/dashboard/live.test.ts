@@ -98,7 +98,7 @@ async function livePages(browser: Browser): Promise<void> {
       await become(id, 'bounced')
       await owner.post(`/teams/${team.id}/suppressions`, { email: to, reason: 'It bounced' })
     })
-    t.match(after, /^alerts-suppressed \| Suppressed/m)
+    t.match(after, /^alerts-suppressed \| gone@example\.org is suppressed/m)
     t.match(after, 'bounced')
   })
 

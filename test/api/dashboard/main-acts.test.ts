@@ -79,6 +79,17 @@ t.test("an address that isn't a contact has a page", async (t) => {
   t.notMatch(odd.html, '<table')
 })
 
+t.test('an email that has arrived has no main action', async (t) => {
+  const { body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  const path = at(`emails/${body.id}`)
+  t.not(mainActs(await editor.get(path)).length, 0, 'while it waits')
+  await database.query(sql.unsafe`
+    update email_states set status = 'delivered', provider_message_id = 'x' where id = ${body.id}`)
+  const page = await editor.get(path)
+  t.strictSame(mainActs(page), [])
+  t.match(page.html, /<summary class="button quiet">Send to a corrected address/)
+})
+
 t.test('properties are sorted by name, ignoring case', async (t) => {
   await contact('order@example.org', { Umlaut: 'a', nr: 'b', Ähre: 'c', Notiz: 'd', 'Kunde seit': 'e' })
   shows(

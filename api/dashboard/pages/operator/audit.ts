@@ -110,7 +110,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
         page,
         (entry) => ({
           When: time(entry.created_at, now),
-          Who: text(entry.actor),
+          Who: text(entry.actor === 'cli' ? 'command line' : entry.actor),
           Action: actionCell(entry),
           About: subjectCell(entry, names),
           Team:
@@ -120,7 +120,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
             }),
         }),
         {
-          main: 'Action',
+          main: 'About',
           grow: ['Who', 'Action', 'About', 'Team'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
