@@ -37,7 +37,8 @@ const WORDS: Partial<Record<Code, { title: string; words: (requestId: string) =>
 export function faultOf(error: unknown, requestId: string, log: Log): Fault {
   if (isTooSlow(error)) {
     log.warn({ request_id: requestId, err: error }, 'page timed out')
-    const words = 'The request timed out. Narrow the filter, or choose a shorter time range.'
+    const words =
+      'The request timed out. Reload the page. If it has a filter, narrow it or choose a shorter time range.'
     return { status: 503, title: 'Request timed out', words, reason: { message: words, fields: [] } }
   }
   const reason = toRequestError(error, requestId, log)
