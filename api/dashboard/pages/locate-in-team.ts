@@ -98,7 +98,7 @@ async function emailsFor(asked: TeamSearch): Promise<Section> {
       grow: ['Recipient', 'Subject'],
       ...lookedTo(reached, request.now),
       next: further(asked, { path: 'emails', title: 'emails', more: ALL_EMAILS }, reached),
-      empty: 'No email so far.',
+      empty: 'No match so far. Older emails haven’t been searched yet.',
     },
   )
 }
@@ -155,7 +155,7 @@ async function contactsFor(asked: TeamSearch): Promise<Section> {
       grow: ['Contact', 'Properties'],
       ...lookedTo(reached, request.now),
       next: further(asked, { path: 'contacts', title: 'contacts' }, reached),
-      empty: 'No contact so far.',
+      empty: 'No match so far. Other contacts haven’t been searched yet.',
     },
   )
 }

@@ -39,7 +39,11 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
           Expires: time(row.expires_at, now),
           Action: !isReadOnly && (row.revoked_at === null ? revokeButton(request, row) : text('')),
         }),
-        { id: 'tokens', grow: ['User', 'May'], empty: 'No session tokens yet.' },
+        {
+          id: 'tokens',
+          grow: ['User', 'May'],
+          empty: 'No session tokens yet. Create one to call the API as yourself.',
+        },
       ),
     ],
   })
