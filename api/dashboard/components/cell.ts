@@ -105,6 +105,10 @@ function shortTime(iso: string, now: Date): Pick<Cell, 'short' | 'isDay'> {
 export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
   iso === null ? { text: never } : { text: utc(iso), iso, age: ageOf(iso, now), ...shortTime(iso, now) }
 
+/** Builds a cell with the last activity of a member, who is only invited until the first sign-in. */
+export const lastActive = (at: string | null, now: Date): Cell =>
+  at === null ? { text: 'invited', tone: 'warn' } : time(at, now)
+
 /** Builds a cell with plain text, or a dash if it is empty. */
 export const text = (value: string | null, more: Partial<Cell> = {}): Cell => ({
   text: value || '–',

@@ -14,7 +14,7 @@ import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
 import { ROLES, type Role } from '../../../db/accounts/members/roles.ts'
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
-import { ageOf, status, text, time } from '../components/cell.ts'
+import { ageOf, lastActive, status, text } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
 import { action, button, compact, field, formOf, get, tableOf } from '../server/builders.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
@@ -28,9 +28,6 @@ const SAYS: Record<Role, string> = {
   owner:
     'Owner: also manages keys, domains, webhooks and members, deletes emails, erases contacts and reads the audit log',
 }
-
-/** Shown instead of the last activity of a member who has never signed in. */
-const INVITED = text('invited', { tone: 'warn' })
 
 /** Builds the choice of roles, each with its permissions. */
 const roleField = (chosen: Role): Field =>
@@ -63,7 +60,7 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
           ({ email, role, last_seen_at, user_id }) => ({
             Address: text(email, { href: team.role === 'owner' ? here(team, user_id) : undefined }),
             Role: status(role),
-            'Last active': last_seen_at === null ? INVITED : time(last_seen_at, now),
+            'Last active': lastActive(last_seen_at, now),
           }),
           { empty: 'No members yet. Only operators can see this team.' },
         ),
@@ -113,7 +110,7 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
   const { email, role, user_id: id, last_seen_at: seen } = await memberOf(request, database)
   return show({
     title: email,
-    state: seen === null ? INVITED : status(role),
+    state: seen === null ? lastActive(seen, request.now) : status(role),
     lead: seen === null ? 'Has not signed in yet.' : `Last active ${ageOf(seen, request.now)}.`,
     back: { href: here(team), label: 'People' },
     actions: {

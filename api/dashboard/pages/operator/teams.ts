@@ -24,11 +24,11 @@ import {
   type Cell,
   dayWords,
   headed,
+  lastActive,
   number,
   plural,
   status,
   text,
-  time,
 } from '../../components/cell.ts'
 import type { Field, Form, Section } from '../../components/section.ts'
 import { usageTile } from '../../components/usage.ts'
@@ -212,7 +212,7 @@ const membersTable = async (id: string, { database }: PageDeps, now: Date): Prom
     ({ email, role, last_seen_at }) => ({
       Member: text(email),
       Role: status(role),
-      'Last active': time(last_seen_at, now),
+      'Last active': lastActive(last_seen_at, now),
     }),
     {
       title: 'Members',
