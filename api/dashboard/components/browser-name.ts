@@ -6,7 +6,7 @@ const BROWSERS: readonly [RegExp, string][] = [
   [/\b(?:OPR|OPX)\//, 'Opera'],
   [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
   [/\b(?:HeadlessChrome|Chrome|Chromium|CriOS)\//, 'Chrome'],
-  [/\bVersion\/.*\bSafari\//, 'Safari'],
+  [/\bSafari\//, 'Safari'],
 ]
 
 /** Android also names Linux, and iPhones also name Mac OS X. */
