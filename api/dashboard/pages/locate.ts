@@ -90,7 +90,7 @@ const FIELD = 'Type into the field at the top of the page.'
 const SEARCHED = factsOf({
   Contacts: text('Name, address or part of it, phone number, or another property'),
   Emails: text('Recipient, subject, ID, or your idempotency key'),
-  'WhatsApp messages': text('Phone number, ID, or your idempotency key'),
+  'Messages to phone numbers': text('Phone number, ID, or your idempotency key'),
   'Templates, broadcasts, topics': text('Part of the name, or ID'),
   'Other IDs': text('Request ID, ID of the provider, or Message-ID'),
 })
