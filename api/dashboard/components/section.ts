@@ -189,7 +189,10 @@ export type Section = Heading &
         picks?: readonly Form[]
       }
     | ({ kind: 'form'; reset?: Link } & Form & {
-          /** Opens it with a button next to the title of the page, never the main one if `quiet`, or from the menu there. */
+          /**
+           * Opens it with a button next to the title of the page, which is never the main one if `quiet`, or from the
+           * menu there.
+           */
           folded?: boolean | 'menu' | 'quiet'
         })
     /** `pressed` are choices that a click makes. */
