@@ -2,31 +2,9 @@
  * Reads that may be slightly stale, on a standby if there is one (DECISIONS: Reads from a replica). If the standby is
  * unavailable, far behind or fails, the primary is used. No request waits for the standby to come back.
  */
-
-import { sql } from 'slonik'
-import { boolean, number, string } from 'yup'
 import { errorWords, RequestError } from '../errors.ts'
-import { type Database, isTooSlow, openDatabase, type Tx } from './pool.ts'
-import { row } from './rows.ts'
-
-const placeRow = row({
-  /** The same for a server and its standbys only. */
-  system: string(),
-  database: string(),
-  standby: boolean(),
-  /** Seconds since the last replay. Null if the server doesn't report it. */
-  behind: number().nullable(),
-})
-
-/**
- * Returns where a connection leads. A running service writes every few seconds, so a server that replays nothing is
- * behind.
- */
-const readReplayPosition = (tx: Tx) =>
-  tx.one(sql.type(placeRow)`
-    select system_identifier::text as system, current_database() as database, pg_is_in_recovery() as standby,
-      case when pg_is_in_recovery() then extract(epoch from now() - pg_last_xact_replay_timestamp()) end as behind
-    from pg_control_system()`)
+import { type Database, isTooSlow, openDatabase } from './pool.ts'
+import { readReplayPosition } from './replica.sql.ts'
 
 export type Replica = {
   /** Runs a read on the standby if possible, otherwise on the primary. */
