@@ -15,6 +15,7 @@ import { sentCount } from './support/rows.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import t, { type Test } from './support/tap.ts'
+import { aMessage, makeTemplate } from './support/whatsapp.ts'
 import { startWorker, until, withoutSchedules } from './support/worker.ts'
 
 const { url } = await testDatabase(t)
@@ -28,6 +29,8 @@ const person = await signedIn(service, { team: team.id, role: 'owner' })
 const cli = adminCli({ DATABASE_URL: proxy.url })
 
 const send = (to = 'someone@example.org') => call('POST', '/v1/emails', { key, body: anEmail({ to: [to] }) })
+const template = await makeTemplate(service, team.id)
+const sendWhatsapp = () => call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id) })
 const batch = (count: number) =>
   call('POST', '/v1/emails/batch', { key, body: { emails: Array(count).fill(anEmail()) } })
 const { body: email } = await send('returned@example.org')
@@ -54,6 +57,7 @@ async function costOf(work: () => Promise<unknown>): Promise<number> {
 /** The maximum statements of each path. */
 const PATHS: Readonly<Record<string, [number, () => Promise<unknown>]>> = {
   'a send': [4, () => send()],
+  'a WhatsApp send': [4, () => sendWhatsapp()],
   'a report': [3, () => report()],
   'the list of emails': [9, () => person.get(`/teams/${team.id}/emails`)],
   'an email’s page': [12, () => person.get(`/teams/${team.id}/emails/${email.id}`)],

@@ -47,7 +47,9 @@ export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps)
   }),
   whatsapp: createBatcher({
     work: (calls, alone) =>
-      database.transaction((tx) => acceptWhatsappCalls({ tx, queue }, calls, alone ? 'wait' : 'skip')),
+      database.transaction((tx) =>
+        acceptWhatsappCalls({ tx, queue, last: true }, calls, alone ? 'wait' : 'skip'),
+      ),
     keyOf: ({ team_id }) => team_id,
     weightOf: ({ items }) => items.reduce((sum, { to }) => sum + 1_000 * to.length, 0),
     isSafe,

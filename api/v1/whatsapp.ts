@@ -29,7 +29,7 @@ const presentMessages = (rows: readonly SentRow[]) => ({
 })
 
 async function acceptBatch({ database, queue, metrics }: V1Deps, call: WhatsappCall) {
-  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue }, call))
+  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue, last: true }, call))
   return countSends(metrics, 'whatsapp', outcomes)
 }
 

@@ -103,7 +103,11 @@ async function callWithValues(): Promise<void> {
   await readQueuePosition(tx, 'deliver-email', 1)
   await addSlice(tx, 'x', 'x', { first: 1, place: null, created: ['x'], known: ['x'], taken: 1, refused: [] })
   const select = sql.fragment`select`
-  await insertRequests(tx, { requests: [], messages: [] }, { charge: select, jobs: select })
+  await insertRequests(
+    tx,
+    { requests: [], messages: [] },
+    { charge: select, jobs: select, due: 1, last: true },
+  )
   await markFailed(tx, WEBHOOK, [endpoint])
   await deleteMessages(tx, 'x', channel, batch)
   await deleteRequests(tx, 'x', channel, batch)

@@ -19,6 +19,8 @@ import {
   type AllowanceValues,
   lockAccountRow,
   lockFreeAccountRows,
+  lockFreeWhatsappAccountRows,
+  lockWhatsappAccountRow,
   type OwnNumber,
   saveAllowance,
   savingAllowances,
@@ -41,7 +43,7 @@ export type Account = {
   plan: string
   /** True for a test team. It determines the queue (db/channels/queues.ts). */
   test: boolean
-  /** Its WhatsApp number, if that isn't the default one. */
+  /** Its WhatsApp number, if that isn't the default one. Only read for WhatsApp (lockWhatsappAccounts). */
   number: OwnNumber | null
   limits: Limits
   period: Period
@@ -104,17 +106,30 @@ export function toAccount(row: AccountRow): Account {
 export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
   toAccount(await lockAccountRow(tx, teamId))
 
+type Locks = { one: typeof lockAccountRow; free: typeof lockFreeAccountRows }
+const LOCKS: Locks = { one: lockAccountRow, free: lockFreeAccountRows }
+const WHATSAPP_LOCKS: Locks = { one: lockWhatsappAccountRow, free: lockFreeWhatsappAccountRows }
+
 /** Locks the accounts of teams in a global order. `skip` leaves out those that another transaction has locked. */
-export async function lockAccounts(tx: Tx, teamIds: readonly string[], lock: 'wait' | 'skip') {
+export async function lockAccounts(
+  tx: Tx,
+  teamIds: readonly string[],
+  lock: 'wait' | 'skip',
+  { one, free } = LOCKS,
+): Promise<Map<string, Account>> {
   const wanted = [...new Set(teamIds)].toSorted()
   if (lock === 'skip') {
-    const rows = await lockFreeAccountRows(tx, wanted)
+    const rows = await free(tx, wanted)
     return new Map(rows.map((row) => [row.team_id, toAccount(row)]))
   }
   const accounts = new Map<string, Account>()
-  for (const teamId of wanted) accounts.set(teamId, await lockAccount(tx, teamId))
+  for (const teamId of wanted) accounts.set(teamId, toAccount(await one(tx, teamId)))
   return accounts
 }
+
+/** Does the same, and reads the WhatsApp number of each, which takes longer. */
+export const lockWhatsappAccounts = (tx: Tx, teamIds: readonly string[], lock: 'wait' | 'skip') =>
+  lockAccounts(tx, teamIds, lock, WHATSAPP_LOCKS)
 
 const toAllowance = (account: Account): AllowanceValues => ({
   period_start: account.period.start.toISOString(),

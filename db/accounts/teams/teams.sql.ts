@@ -34,7 +34,7 @@ export const accountRow = row({
   plan: string(),
   plan_kind: string().oneOf(['free', 'paid', 'custom']),
   test: boolean(),
-  /** Null: the default number, or a test team. */
+  /** Null: the default number, a test team, or not read. */
   number: mixed<OwnNumber>().nullable(),
   ...byLimit(() => limit),
   send_rate_per_second: number().nullable(),
@@ -99,15 +99,19 @@ const ownLimits = sql.join(
   sql.fragment`, `,
 )
 
-// Null if neither the subscription nor the plan has a value. plans/defaults.ts has the defaults.
-export const accountColumns = sql.fragment`
-  a.team_id, p.key as plan, p.kind as plan_kind, (select t.test from teams t where t.id = a.team_id) as test,
-  whatsapp_number_now(a.team_id) as number,
+// Limits are null if neither the subscription nor the plan has a value. plans/defaults.ts has the defaults.
+const columnsWith = ({ test, number }: { test: FragmentSqlToken; number: FragmentSqlToken }) => sql.fragment`
+  a.team_id, p.key as plan, p.kind as plan_kind, ${test} as test, ${number} as number,
   ${ownLimits},
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   coalesce(s.storage_gb, p.storage_gb) as storage_gb,
   s.period_start as subscription_start, s.period_end as subscription_end,
   ${columnsOf(allowanceColumns, 'a')}, service_time() as now`
+
+export const accountColumns = columnsWith({
+  test: sql.fragment`(select t.test from teams t where t.id = a.team_id)`,
+  number: sql.fragment`null::json`,
+})
 
 export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
@@ -116,24 +120,47 @@ export const accountTables = sql.fragment`
  * Returns the rows of locked allowances `a`, with the limits read after the lock, so that a charge that waited for a
  * plan change uses the new ones. Without the LIMIT the planner expects 1,000 rows per call, and JIT compiles the
  * statement when four teams share an accept.
+ * @param read the function that reads after the lock, and the columns from it.
  */
-const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
+const lockedAccounts = (
+  locked: FragmentSqlToken,
+  { read, columns }: { read: FragmentSqlToken; columns: FragmentSqlToken },
+) => sql.fragment`
   with a as materialized (${locked})
-  select ${accountColumns}
-  from a cross join lateral (select * from subscription_now(a.team_id) limit 1) as l
+  select ${columns}
+  from a cross join lateral (select * from ${read}(a.team_id) limit 1) as l
     cross join lateral (select (l.subscription).*) s cross join lateral (select (l.plan).*) p`
+
+const LIMITS = { read: sql.fragment`subscription_now`, columns: accountColumns }
+const WITH_NUMBER = {
+  read: sql.fragment`whatsapp_account_now`,
+  columns: columnsWith({ test: sql.fragment`l.test`, number: sql.fragment`l.number` }),
+}
+
+const allowanceOf = (teamId: string) => sql.fragment`
+  select * from allowances where team_id = ${teamId} for update`
+
+const freeAllowances = (teamIds: readonly string[]) => sql.fragment`
+  select * from allowances where team_id = any(${sql.array(teamIds, 'uuid')})
+  order by team_id for update skip locked`
 
 /** Locks a team's account, and returns its limits and usage. Concurrent accepts of a team wait here. */
 export const lockAccountRow = (tx: Tx, teamId: string) =>
-  tx.one(sql.prepared('lock_account', accountRow)`
-    ${lockedAccounts(sql.fragment`select * from allowances where team_id = ${teamId} for update`)}`)
+  tx.one(sql.prepared('lock_account', accountRow)`${lockedAccounts(allowanceOf(teamId), LIMITS)}`)
 
 /** Does the same for several teams in a global order. Skips those that another transaction has locked. */
 export const lockFreeAccountRows = (tx: Tx, teamIds: readonly string[]) =>
-  tx.any(sql.prepared('lock_free_accounts', accountRow)`
-    ${lockedAccounts(sql.fragment`
-      select * from allowances where team_id = any(${sql.array(teamIds, 'uuid')})
-      order by team_id for update skip locked`)}`)
+  tx.any(sql.prepared('lock_free_accounts', accountRow)`${lockedAccounts(freeAllowances(teamIds), LIMITS)}`)
+
+/** Does the same as `lockAccountRow`, and reads the team's WhatsApp number. */
+export const lockWhatsappAccountRow = (tx: Tx, teamId: string) =>
+  tx.one(sql.prepared('lock_whatsapp_account', accountRow)`
+    ${lockedAccounts(allowanceOf(teamId), WITH_NUMBER)}`)
+
+/** Does the same as `lockFreeAccountRows`, and reads the teams' WhatsApp numbers. */
+export const lockFreeWhatsappAccountRows = (tx: Tx, teamIds: readonly string[]) =>
+  tx.any(sql.prepared('lock_free_whatsapp_accounts', accountRow)`
+    ${lockedAccounts(freeAllowances(teamIds), WITH_NUMBER)}`)
 
 /** Locks the accounts of teams in one order. Skips teams that don't exist. */
 export const lockExistingAccounts = (tx: Tx, teamIds: readonly string[]) =>

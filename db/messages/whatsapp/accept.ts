@@ -1,11 +1,11 @@
 /**
  * Accepts WhatsApp sends: checks them, charges each team's quota, stores one row per recipient and enqueues delivery,
- * all or nothing. The number of round trips doesn't depend on the number of recipients: BEGIN, templates, locks,
- * replays, rows with charges and jobs, COMMIT. An item is accepted completely or not at all. DECISIONS: Order of
- * errors.
+ * all or nothing. The number of round trips doesn't depend on the number of recipients: BEGIN and templates, locks,
+ * replays if there are keys, and rows with charges, jobs and COMMIT. An item is accepted completely or not at all.
+ * DECISIONS: Order of errors.
  */
 
-import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
+import { type Account, left, lockWhatsappAccounts } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -61,7 +61,12 @@ export type WhatsappCall = {
   batch?: true
 }
 
-type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> }
+type AcceptDeps = {
+  tx: Tx
+  queue: Pick<Producer, 'storing' | 'reached'>
+  /** True if the transaction has no further statement, so that the last one can commit it. */
+  last?: boolean
+}
 
 /** Returns why the template can't be sent with these parameters (DECISIONS: Order of errors), or null. */
 function templateError(item: WhatsappItem, { account, templates }: TeamBatch): RequestError | null {
@@ -112,7 +117,7 @@ async function openTeamBatches(
   const templates = await templatesByIds(tx, named)
   const teams = calls.map(({ team_id }) => team_id)
   const batches = new Map<string, TeamBatch>()
-  for (const [teamId, account] of await lockAccounts(tx, teams, lock)) {
+  for (const [teamId, account] of await lockWhatsappAccounts(tx, teams, lock)) {
     batches.set(teamId, { account, templates: new Map(), stored: new Map(), nextId: idsAt(account.now) })
   }
   for (const row of templates) batches.get(row.team_id)?.templates.set(row.id, row)
@@ -200,14 +205,13 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
 }
 
 async function commit(
-  { tx, queue }: AcceptDeps,
+  { tx, queue, last = false }: AcceptDeps,
   made: readonly Stored[],
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const messages = made.flatMap((one) => one.messages)
-  const { due, ...parts } = await chargesAndJobs({ tx, queue }, made, batches)
-  const jobs = await insertRequests(tx, { requests: made.map(({ request }) => request), messages }, parts)
-  if (jobs !== due) throw new Error(`stored ${due} messages that are due but ${jobs} jobs`)
+  const parts = await chargesAndJobs({ tx, queue }, made, batches)
+  await insertRequests(tx, { requests: made.map(({ request }) => request), messages }, { ...parts, last })
 }
 
 /**

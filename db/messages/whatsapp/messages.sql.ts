@@ -1,8 +1,9 @@
 /** Rows of WhatsApp requests and messages, and the queries over them. Their events are in events.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, boolean, type InferType, mixed, number, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSending } from '../../accounts/teams/teams.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
+import { lastOf } from '../../postgres/joined.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import type { Times } from '../../validation/moments.ts'
@@ -52,18 +53,21 @@ const MESSAGE = {
   ...{ scheduled_at: 'timestamptz', expires_at: 'timestamptz', due_at: 'timestamptz' },
 }
 
-const jobsRow = row({ jobs: number() })
+/** `due` is the number of jobs. With `last`, the statement also commits its transaction. */
+type Stores = { charge: FragmentSqlToken; jobs: FragmentSqlToken; due: number; last: boolean }
+
+const INSERT_REQUESTS = 'insert_whatsapp_requests'
 
 /**
- * Stores new requests with their queued messages, charges and jobs, in one statement. @returns how many jobs it
- * stored.
+ * Stores new requests with their messages, queued, charges for them (limits.ts, buildCharges) and stores their jobs, in
+ * one statement. Fails with a division by zero if it doesn't store `due` jobs.
  */
 export const insertRequests = async (
   tx: Tx,
   { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
-  { charge, jobs }: { charge: FragmentSqlToken; jobs: FragmentSqlToken },
-): Promise<number> =>
-  tx.oneFirst(sql.prepared('insert_whatsapp_requests', jobsRow)`
+  { charge, jobs, due, last }: Stores,
+): Promise<void> =>
+  void (await tx.query(sql.prepared(last ? lastOf(INSERT_REQUESTS) : INSERT_REQUESTS, object())`
     with charged as (${charge}), asked as (
       insert into whatsapp_requests (
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
@@ -76,7 +80,7 @@ export const insertRequests = async (
         scheduled_at, expires_at, due_at, 'queued'
       from ${rowsOf('message', MESSAGE, messages)}
     ), job as (${jobs})
-    select count(*)::int as jobs from job`)
+    select 1 / (count(*) = ${due})::int from job`))
 
 const storedKeyRow = row({
   team_id: string(),
