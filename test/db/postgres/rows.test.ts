@@ -4,6 +4,7 @@
  */
 import { sql } from 'slonik'
 import { array, mixed, number, string } from 'yup'
+import type { Database } from '../../../db/postgres/pool.ts'
 import { row, rowsOf } from '../../../db/postgres/rows.ts'
 import { isSurelyValid } from '../../../db/validation/valid.ts'
 import { testDatabase } from '../../support/database.ts'
@@ -36,6 +37,98 @@ t.test('dates, bytes, JSON and nulls are unchanged', async (t) => {
     { count: 0 },
   )
   t.equal(rowsOf('r', TYPES, [ITEM, ITEM]).sql, rowsOf('r', TYPES, NONE).sql)
+})
+
+/** Values by type, with PostgreSQL's text for each. */
+const SPELT: Readonly<Record<string, readonly (readonly [value: unknown, text: string])[]>> = {
+  bool: [
+    [true, 'true'],
+    [false, 'false'],
+    ['yes', 'true'],
+  ],
+  int2: [
+    [-32_768, '-32768'],
+    [32_767, '32767'],
+    ['7', '7'],
+  ],
+  int4: [
+    [-2_147_483_648, '-2147483648'],
+    [2_147_483_647, '2147483647'],
+  ],
+  int8: [
+    [-1, '-1'],
+    [-4_294_967_297, '-4294967297'],
+    [Number.MAX_SAFE_INTEGER, '9007199254740991'],
+    [Number.MIN_SAFE_INTEGER, '-9007199254740991'],
+    ['9223372036854775807', '9223372036854775807'],
+  ],
+  float8: [
+    [-0.1, '-0.1'],
+    [Number.POSITIVE_INFINITY, 'Infinity'],
+    [1e300, '1e+300'],
+  ],
+  text: [
+    ['', ''],
+    ['NULL', 'NULL'],
+    ['ä€😀 "{\\}",\n', 'ä€😀 "{\\}",\n'],
+    ['€'.repeat(50_000), '€'.repeat(50_000)],
+    [7, '7'],
+  ],
+  json: [
+    [{ b: 1, a: '€' }, '{"b":1,"a":"€"}'],
+    [[], '[]'],
+  ],
+  jsonb: [[{ b: 1, a: '€' }, '{"a": "€", "b": 1}']],
+  bytea: [
+    [Buffer.from([0, 255]), '\\x00ff'],
+    [Buffer.alloc(100_000, 1), `\\x${'01'.repeat(100_000)}`],
+  ],
+  uuid: [
+    ['0190A1B2-0000-7000-8000-00000000000f', '0190a1b2-0000-7000-8000-00000000000f'],
+    ['0190a1b200007000800000000000000f', '0190a1b2-0000-7000-8000-00000000000f'],
+  ],
+  timestamptz: [
+    ['2026-01-31T12:00:00.250Z', '2026-01-31 12:00:00.25+00'],
+    ['1999-12-31T23:59:59.999Z', '1999-12-31 23:59:59.999+00'],
+    [new Date('2400-02-29T00:00:00Z'), '2400-02-29 00:00:00+00'],
+    ['2026-01-31T12:00:00.123456Z', '2026-01-31 12:00:00.123456+00'],
+    ['infinity', 'infinity'],
+  ],
+  date: [['2026-01-31', '2026-01-31']],
+}
+
+const spelt = async (database: Database, type: string, values: readonly unknown[]) => {
+  const items = values.map((value) => ({ value }))
+  return database.anyFirst(sql.type(row({ text: string().nullable() }))`
+    select value::text as text from ${rowsOf('r', { value: type }, items)}`)
+}
+
+t.test('values are the same in binary and in text', async (t) => {
+  const { url } = await testDatabase(t)
+  const database = await openPool(t, `${url}?options=-c%20TimeZone%3DUTC`, { size: 1 })
+  for (const [type, pairs] of Object.entries(SPELT)) {
+    const [values, texts] = [pairs.map(([value]) => value), pairs.map(([, text]) => text)]
+    for (const [index, value] of values.entries())
+      t.strictSame(await spelt(database, type, [value]), [texts[index]], `${type} ${index}`)
+    t.strictSame(await spelt(database, type, [null, ...values, undefined]), [null, ...texts, null], type)
+  }
+  const { values } = rowsOf('r', TYPES, [ITEM, { ...ITEM, word: null }])
+  t.ok(
+    values.every((value) => Buffer.isBuffer(value)),
+    'nothing is sent as text',
+  )
+})
+
+t.test('wrong values are rejected', async (t) => {
+  const { url } = await testDatabase(t)
+  const database = await openPool(t, url, { size: 1 })
+  const wrong = {
+    ...{ int2: 32_768, int4: -2_147_483_649, int8: '9223372036854775808', text: 'a\0b', bool: 2, uuid: 'x' },
+    ...{ jsonb: '\0', timestamptz: '2026-02-30T00:00:00.000Z', float8: 'x' },
+  }
+  for (const [type, value] of Object.entries(wrong)) await t.rejects(spelt(database, type, [value]), type)
+  const long = '0190a1b2-0000-7000-8000-0000000000011'
+  await t.rejects(spelt(database, 'uuid', [long]))
 })
 
 t.test('requires every column, and null only if allowed', async (t) => {
