@@ -11,5 +11,3 @@ begin
       left join whatsapp_numbers n on n.name = t.whatsapp_number
     where s.team_id = of_team;
 end $$;
-
-drop function whatsapp_number_now(uuid);
