@@ -150,7 +150,7 @@ t.test('a thousand reports need a few statements per hundred', async (t) => {
   t.equal(await emailStatus(service, ids[999] ?? ''), 'delivered')
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' })
   // The worker's clock statements, which run more often on a slow machine.
-  const clocks = ['due_channels', 'senders_by_keys', 'senders_in_trouble', 'started_passes']
+  const clocks = ['senders_by_keys', 'senders_in_trouble', 'started_passes', 'what_is_due']
   // A connection's first transaction sends these by themselves (db/postgres/joined.ts).
   const borders = ['begin', 'commit']
   const others = [...clocks, ...borders]
