@@ -39,7 +39,7 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
   const { config, root } = image
   const app = join(root, 'app')
 
-  t.test('contains only what production needs, owned by root', async (t) => {
+  t.test('is small and contains only what production needs, owned by root', async (t) => {
     t.ok(image.bytes <= 250 * MEGABYTE, `${Math.round(image.bytes / MEGABYTE)} MB`)
     t.strictSame(
       (await readdir(app)).filter((name) => name === 'test' || name.startsWith('.')),

@@ -42,7 +42,7 @@ async function embeddedUrl(): Promise<string> {
   throw new RequestError('unavailable', TEXTS.noDatabase)
 }
 
-/** Returns SECRET_KEY. For a database that `npm start` has used, the default is its key. */
+/** Returns SECRET_KEY. For a database of `npm start`, the default is its key, because no other decrypts the data. */
 function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   if (SECRET_KEY !== undefined) return SECRET_KEY
   if (!wasUsed(DATA, DATABASE_URL)) throw new RequestError('bad_request', TEXTS.noSecretKey)

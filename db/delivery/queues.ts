@@ -1,4 +1,4 @@
-/** Lists, pauses and resumes queues, and redrives their dead letters, which is recorded in the timelines. */
+/** Lists, pauses and resumes queues, and redrives dead letters, recorded in the timelines in the same transaction. */
 
 import { type By, record } from '../accounts/audit/record.ts'
 import type { DeliveryJob } from '../channels/channel.sql.ts'

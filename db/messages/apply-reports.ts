@@ -19,7 +19,7 @@ type Applier<E> = (
   options: ApplyOptions,
 ) => Promise<readonly EventResult[]>
 
-/** In lock order: rows, templates, senders. Blaming a sender locks nothing that others wait for. */
+/** Applied in the lock order of deliveries: rows, templates, senders. Blaming a sender locks nothing others need. */
 const APPLIERS = {
   email: applyReportedEmails,
   ...WHATSAPP_APPLIERS,

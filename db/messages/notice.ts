@@ -79,7 +79,7 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
 }
 
 /**
- * Returns the notice about a team's bounces and complaints, or null if it was resumed since.
+ * Returns the notice about a team's bounces and complaints, or null if the team was resumed since.
  * @param found `paused`, or the text of the warning.
  */
 async function badReputation(tx: Tx, teamId: string, found: string, team: string): Promise<Stopped | null> {

@@ -175,7 +175,9 @@ const isAmong = (
 ) =>
   [...causes(error)].some((fault) => codes.has(fault.code) || classes.some((each) => fault instanceof each))
 
-/** True if a connection could not be made (no route, name server or socket). A missing file is also ENOENT. */
+/**
+ * True if connecting failed (route, name server, socket). A code isn't enough, because a missing file is also ENOENT.
+ */
 const isUnreached = (fault: Error): boolean =>
   'syscall' in fault && (fault.syscall === 'connect' || fault.syscall === 'getaddrinfo')
 

@@ -131,8 +131,8 @@ export const httpUrl = string().test('http url', '${path} must be an http(s) URL
 const isOrigin = ({ href, origin }: URL): boolean => href === `${origin}/`
 
 /**
- * The public address of the service. Links start with it, so it can't have a path. The value becomes the URL's
- * origin.
+ * The public address of the service. Links start with it, so it can't have a path. The value becomes the URL's origin,
+ * without spaces, capitals or a trailing slash.
  */
 export const publicUrl = httpUrl
   .transform((url?: string) => {

@@ -1,7 +1,7 @@
 /**
  * Sends HTTP requests and reads their responses, with limits on size and time. Compressed responses aren't read, so
- * bytes received are bytes stored. Redirects aren't followed. Uses node:http (http-client.ts) because fetch needs
- * three times the CPU time (0.3 ms instead of 0.1).
+ * bytes received are bytes stored. Redirects aren't followed. Beyond a limit, the connection is closed. Uses node:http
+ * (http-client.ts) because fetch needs three times the CPU time (0.3 ms instead of 0.1).
  */
 import { type Agent, Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'

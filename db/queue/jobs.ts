@@ -63,7 +63,7 @@ const background = { heartbeatSeconds: 10, partition: false }
 
 /**
  * The retry delay of slices after a worker died, in seconds. It doesn't double, because each slice counts as an
- * attempt.
+ * attempt. Otherwise one death after minutes of work would cause the longest delay.
  */
 const TURN_LOST = 5
 

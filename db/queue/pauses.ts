@@ -5,6 +5,7 @@ import { pausedQueues, type QueuePause } from './pauses.sql.ts'
 
 export type QueuePauses = (job: JobName) => Promise<boolean>
 
+/** The maximum age of the result. */
 const PAUSES_CACHED_MS = 1_000
 
 export function createQueuePauses(database: Database): QueuePauses {

@@ -84,7 +84,7 @@ const touchResponse = object({ settled: array(string().defined()) })
 export const touchedIds = (response: unknown): Set<string> =>
   new Set(touchResponse.validateSync(response, { strict: true }).settled ?? [])
 
-/** The suffix that pg-boss's loops add to an error message. */
+/** The suffix that pg-boss's loops add to an error message. Without removing it, each loop's error would be logged. */
 export const IN_LOOP = ' (Queue: '
 
 /** True if the schema matches this version of pg-boss (its package has the number). */

@@ -14,7 +14,8 @@ const GATHER_MS = 5
 export type Waker = (job: JobName) => void
 
 /**
- * Creates the sending side. A first hint is sent immediately, the following ones are combined. Errors are dropped.
+ * Creates the sending side. A first hint is sent immediately, the following ones are combined. Errors are dropped,
+ * because the poll finds the work.
  */
 export function createWaker(database: Database): Waker {
   const pending = new Set<JobName>()

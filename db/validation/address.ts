@@ -102,7 +102,7 @@ export const addressIdentity = (address: string): string => parsedAddress(addres
 
 /**
  * Formats an address for the SMTP envelope: the local part as given, the domain in ASCII.
- * @throws RangeError if `parseAddress` would return null.
+ * @throws RangeError if `parseAddress` would return null, so no unchecked text reaches a server.
  */
 export function toWireAddress(address: string): string {
   const parsed = parsedAddress(address)

@@ -114,6 +114,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
     },
     judge: (attempt, context) => {
       const judged = judgePolicy(attempt.delivery.outcomes, context)
+      // No server has deferred an email that wasn't rendered.
       const outcomes = attempt.html === null ? judged : bounceOverdue(judged, context, deps.retry_ms)
       return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
     },

@@ -1,6 +1,6 @@
 /**
- * Sends the messages of numbers other than the default one, each with its own number's token. A failing number delays
- * no other.
+ * Sends the messages of numbers other than the default one, each only with its own number's token. A failing number
+ * delays no other.
  */
 import { NUMBER_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { messagesOfNumbers, type NumberMessageRow } from '../../db/messages/whatsapp/messages.sql.ts'

@@ -1,5 +1,6 @@
 /**
- * Records attempts to deliver emails: their events, and the remaining recipients. Suppressed recipients get an event.
+ * Records attempts to deliver emails: their events, and the remaining recipients. Suppressed recipients get an event
+ * and aren't sent to the provider.
  */
 import { recordRejectedReturnPaths } from '../../db/accounts/domains/domains.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'

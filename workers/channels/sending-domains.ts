@@ -1,8 +1,8 @@
 /**
  * Finds what emails need from their From domain, by team and name (DECISIONS: Domain removed before delivery): our
- * decrypted DKIM keys, unless the provider signs, and the domain's own return path. It is read for each batch, so
- * that no email is sent in the name of a removed domain. An email without a verified domain, or with a key that can't
- * be decrypted, gets an Error and waits.
+ * decrypted DKIM keys, unless the provider signs, and the domain's own return path. It is read for each batch, so that
+ * no email is sent in the name of a removed domain, and a domain that was added again signs waiting emails. An email
+ * without a verified domain, or with a key that can't be decrypted, gets an Error and waits.
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { openKey } from '../../db/accounts/domains/dkim.ts'

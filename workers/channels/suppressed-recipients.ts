@@ -16,6 +16,7 @@ import { recipientsOf } from './render.ts'
 /** `simulated_recipients` is true if recipients' names decide the outcome because nothing is delivered. */
 type SuppressionDeps = { database: Database; secrets: Secrets; simulated_recipients: boolean }
 
+/** The detail of the event for each suppressed recipient. */
 export type Suppressed = ReadonlyMap<string, string>
 
 export const NOBODY_SUPPRESSED: Suppressed = new Map()
@@ -41,6 +42,7 @@ async function findDetails(row: Row, { database, secrets }: SuppressionDeps): Pr
   return details
 }
 
+/** Returns the suppressed recipients of rows, by the ID of the row. */
 export async function suppressedRecipients(
   rows: readonly Row[],
   deps: SuppressionDeps,

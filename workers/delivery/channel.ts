@@ -52,8 +52,8 @@ export type Delivered<A> = { answer: A; end: End; at: Date }
  * The senders of a channel's messages.
  * - one: the same sender for all. Nothing is claimed while it is paused.
  * - many: each message names its own (Outgoing.sender), whose key starts with `prefix` and is its job's group
- * (db/queue/jobs.ts). Messages are claimed only if they can be sent soon. `paused` returns the keys of additional
- * paused senders.
+ *   (db/queue/jobs.ts). Messages of paused senders aren't claimed, and others only if they can be sent soon.
+ *   `paused` returns the keys of additional paused senders.
  */
 type Senders = { one(): Promise<Sender> } | ManySenders
 export type ManySenders = { prefix: string; paused?(): Promise<readonly string[]> }
@@ -79,11 +79,11 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   outcomesOf(answer: A): readonly AttemptOutcome[]
   /** Decides how the delivery ends if the channel has its own rules. The default is `nextStep` on its outcomes. */
   verdict?(answer: A, history: AttemptHistory, context: VerdictContext): End
-  /** Runs in the transaction that puts messages back. Returns the jobs that no longer have to wait. */
+  /** Runs in the transaction that puts messages back. Returns the jobs that needn't wait. By default, all wait. */
   mayGoAfterAll?(tx: Tx, jobs: readonly FetchedJob<J>[]): Promise<ReadonlySet<FetchedJob<J>>>
   /**
-   * Runs in the transaction that records attempts. Returns outdated attempts, whose sender isn't their message's
-   * sender now. They don't count: nothing is stored, and their messages are put back.
+   * Runs in the transaction that records attempts. Returns outdated attempts, whose sender isn't their message's sender
+   * now. They don't count: nothing is stored, and their messages are put back. By default, every attempt counts.
    */
   outdated?(tx: Tx, answers: readonly A[]): Promise<ReadonlySet<A>>
   /** Stores the results of attempts in the caller's transaction. Safe to repeat. */

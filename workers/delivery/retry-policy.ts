@@ -1,7 +1,7 @@
 /**
  * Decides how a delivery ends and when it is retried, for every channel, from the outcomes of one attempt and the
- * message's history. Pure. A sender's outage never counts against a message. A message fails after 24 h of attempts,
- * or after three lost responses (DECISIONS: Temporary failures, Lost responses).
+ * message's history. Pure. A sender's outage never counts against a message. A message fails after 24 h of attempts, or
+ * after three lost responses, because each of those may have arrived (DECISIONS: Temporary failures, Lost responses).
  */
 import { retryPause } from '../../db/delivery/retry-pause.ts'
 import { DELIVERY_DEADLINE_MS, type End } from '../../db/queue/jobs.ts'

@@ -31,7 +31,7 @@ export type Parts<J extends DeliveryJob, A> = {
   pause(ms: number): Promise<void>
 }
 
-/** How long a released message waits for a slot before another worker may have it, in milliseconds. */
+/** How long a released message waits for a slot until others may have it. Shorter if its own sender may hang. */
 const SLOT_WAIT_MS = { shared: 15_000, own: 3_000 }
 
 export function endUnsent<J extends DeliveryJob, A>(

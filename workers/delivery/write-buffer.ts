@@ -1,12 +1,14 @@
 /**
  * Collects the results of many sends, so that one transaction records them all. Every item is written soon and in
- * order. An item can only be lost if the process is killed. Reserving capacity before each send limits that loss.
+ * order, by one writer at a time. An item can only be lost if the process is killed. Reserving capacity before each
+ * send limits that loss.
  */
 
 export type WriteBuffer<T> = {
   add(item: T): void
   /** Reserves capacity for one item. @returns a function that releases it when the item is added or never will be. */
   reserve(): Promise<() => void>
+  /** Resolves when everything added so far is written. */
   flush(): Promise<void>
 }
 

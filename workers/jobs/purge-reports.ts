@@ -1,6 +1,6 @@
 /**
- * Deletes raw reports older than RETENTION_DAYS_REPORTS, except pending ones, and tokens of relays' posts that can't
- * be used again.
+ * Deletes raw reports older than RETENTION_DAYS_REPORTS by the database's clock, except pending ones, and tokens of
+ * relays' posts that can't be used again.
  */
 
 import { deleteOldTokens } from '../../db/delivery/reports/relay-tokens.sql.ts'

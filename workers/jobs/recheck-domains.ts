@@ -2,7 +2,7 @@
 import { recheckDomains } from '../../db/accounts/domains/recheck.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** The time limit of a round, in milliseconds. It ends before the next one starts. */
+/** The time limit of a round. It ends before the next one starts, and before the queue considers it lost. */
 const MAX_ROUND_MS = 240_000
 
 export async function recheckDomainsJob(deps: WorkerDeps): Promise<void> {

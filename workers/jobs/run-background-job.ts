@@ -11,7 +11,7 @@ import type { End } from '../../db/queue/jobs.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** How long one runs before others have their turn, in milliseconds. */
+/** How long one runs before others have their turn. A drain waits for the end of a turn, not of the job. */
 const TURN_MS = 5_000
 
 const ENDS: Record<Remaining, End> = {

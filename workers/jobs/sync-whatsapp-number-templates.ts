@@ -1,6 +1,6 @@
 /**
  * Syncs the templates of teams that have their own number with Meta's list for that number's account. Each account is
- * listed once per batch. A failing list delays no other account.
+ * listed once per batch, outside any transaction. A failing list delays no other account.
  */
 import { numberCredentials, numberOfTeam } from '../../db/messages/whatsapp/numbers.sql.ts'
 import { openCredential } from '../../db/messages/whatsapp/numbers.ts'

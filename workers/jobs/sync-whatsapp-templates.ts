@@ -1,7 +1,7 @@
 /**
- * Syncs teams' WhatsApp templates with the provider's list. One listing serves all jobs of a batch and is dated at
- * its request. Waiting callers (db/messages/whatsapp/sync-templates.ts) learn of a failure, and the job is retried a
- * few times.
+ * Syncs teams' WhatsApp templates with the provider's list. One listing serves all jobs of a batch and is dated at its
+ * request, which runs outside any transaction. Waiting callers (db/messages/whatsapp/sync-templates.ts) learn of a
+ * failure, and the job is retried a few times.
  */
 import { applyListing } from '../../db/messages/whatsapp/sync-templates.ts'
 import type { Batch } from '../batches/batches.ts'

@@ -1,6 +1,6 @@
 /**
- * Runs bulk upserts of contacts. Contacts, quota, result and job are settled once, in one transaction, even if
- * another worker has the job. The waiting caller gets a reply after the commit.
+ * Runs bulk upserts of contacts. Contacts, quota, result and job are settled once, in one transaction, even if another
+ * worker has the job. The waiting caller gets a reply after the commit. An error in one call fails only that call.
  */
 import { readItems, upsertContacts } from '../../db/audience/contacts/upsert.ts'
 import { finishUpsert, lockUpsert } from '../../db/audience/contacts/upserts.sql.ts'

@@ -38,7 +38,7 @@ export type DeclaredForChannel = Declared & {
   unset: string
   /** Returns a startup warning, or null. */
   warning?(settings: never, now: Date): string | null
-  /** Returns null if it isn't configured. */
+  /** Returns null if it isn't configured. `begin` runs once when the process starts, before any work. */
   open(
     settings: never,
   ): { provider: { close(): Promise<void> }; begin(database: Database): Promise<void> } | null

@@ -57,6 +57,7 @@ export type OutgoingEmail<T extends boolean = false> = {
   /** The Date header: when the email was accepted or scheduled, or first claimed if that was much later. */
   date: Date
   dkim: DkimKey | null
+  /** The key of a second signature (RFC 8463). */
   ed25519: DkimKey | null
   files: readonly OutgoingFile[]
   is_broadcast: boolean
@@ -117,5 +118,6 @@ export type EmailProvider<T extends boolean = false> = {
   sender(): Promise<Sender>
   /** Connects and signs in like a send, but sends nothing. @returns the error, or null. */
   check(): Promise<string | null>
+  /** Closes connections after sends in progress have ended. */
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Tracks an adapter's sends in progress, so that closing can wait for them. */
+/** Tracks an adapter's sends. `settled` resolves once those in progress have ended, successfully or not. */
 
 type SendTracker = { track<T>(send: Promise<T>): Promise<T>; settled(): Promise<void> }
 

@@ -188,7 +188,7 @@ export const revokeSessions = (tx: Tx, teamId: string, choice: SessionChoice, no
     where s.team_id = ${teamId} and ${chosen(choice)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}
     returning s.id, (select email from users u where u.id = s.user_id) as user, s.role, s.created_at, s.expires_at, s.revoked_at`)
 
-/** @returns how many it deleted. */
+/** Deletes up to `limit` sessions that expired before `before`. @returns how many. */
 export async function deleteExpiredSessions(tx: Tx, before: Date, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from sessions where id in (

@@ -25,12 +25,13 @@ import {
 } from './credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 
+/** How long a session token lives. */
 export const SESSION_LENGTH_MS = 30 * 86_400_000
 
 type KeyRequest = {
   name: string
   scopes: readonly string[]
-  /** The only domain it can send from, or null. */
+  /** The only domain it can send from. Null: any domain of the team. */
   domain: string | null
   expires_at: Date | null
 }

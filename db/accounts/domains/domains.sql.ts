@@ -54,6 +54,7 @@ export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, no
     returning ${domainColumns}`)
 }
 
+/** @param name in ASCII form. */
 export const domainByName = (tx: Tx, teamId: string, name: string) =>
   tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)

@@ -12,7 +12,7 @@ export type PersonRow = InferType<typeof personRow>
 export const personByIdentity = (tx: Tx, identity: string) =>
   tx.maybeOne(sql.type(personRow)`select id, email, operator from users where identity = ${identity}`)
 
-/** Returns the user with this address, created if necessary. `operator` makes the user an operator. */
+/** Returns or creates the user with this address. `operator` makes the user an operator, and never revokes that. */
 export const upsertPerson = (
   tx: Tx,
   person: { id: string; email: string; identity: string; operator: boolean },

@@ -125,7 +125,7 @@ const sessionRow = row({
   seen_at: string(),
 })
 
-/** Returns the session with this digest, unless it has expired or was idle since `idle`. */
+/** Returns the session with this digest, unless it expired or was idle since `idle`. An operator must still be one. */
 export const sessionByHash = (tx: Tx, hash: Buffer, { now, idle }: { now: Date; idle: Date }) =>
   tx.maybeOne(sql.type(sessionRow)`
     select s.id, s.user_id, s.team_id, coalesce(m.email, u.email) as email, s.operator and u.operator as operator,

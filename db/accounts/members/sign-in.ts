@@ -46,6 +46,7 @@ export const LINK_LENGTH_MS = 15 * MINUTE
 /** An invitation waits until a colleague has the time for it. */
 export const INVITATION_LENGTH_MS = 7 * 24 * HOUR
 const IDLE_SESSION_MS = 12 * HOUR
+/** The maximum age of a session and its cookie. */
 export const LONGEST_SESSION_MS = 7 * 24 * HOUR
 
 /** Limits for emailed links per hour: for an address from one network, for an address, from a network. */

@@ -42,7 +42,7 @@ export const allPlans = (tx: Tx) =>
 /** Blocks others from replacing the catalog until the transaction ends. Reads aren't blocked. */
 export const lockPlans = (tx: Tx) => tx.query(sql.unsafe`lock table plans in share row exclusive mode`)
 
-/** Replaces the catalog with these plans, in their order. */
+/** Replaces the catalog with these plans, in their order. Plans that are absent are removed. */
 export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<void> {
   await tx.query(sql.unsafe`
     delete from plans where not key = any(${sql.array(

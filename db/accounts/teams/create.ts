@@ -1,4 +1,4 @@
-/** Creates a team with its subscription, quota and audit entry. */
+/** Creates a team with its subscription, quota and audit entry, in the caller's transaction. */
 
 import { invalidField, RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'

@@ -1,6 +1,6 @@
 /**
- * Stores the topics that a recipient chooses on the unsubscribe page, which shows the topics that the contact gets or
- * has left. Choosing a topic resubscribes the contact. Suppressions stay.
+ * Stores, in the caller's transaction, the topics that a recipient chooses on the unsubscribe page, which shows the
+ * topics that the contact gets or has left. Choosing a topic resubscribes the contact. Suppressions stay.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'

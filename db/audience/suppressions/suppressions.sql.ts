@@ -30,7 +30,7 @@ const lockedColumns = sql.fragment`
   c.team_id, c.identity, c.id as contact_id, c.email, c.suppression, c.suppression_cause, c.suppressed_softly,
   c.suppression_copied is not distinct from ${stored} as is_copied`
 
-/** Locks the contacts of these identities, ordered by ID. */
+/** Locks the contacts of these identities, by ID as everywhere, so that transactions can't deadlock. */
 export const lockContacts = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.any(sql.prepared('lock_contacts', lockedRow)`
     select ${lockedColumns} from contacts c

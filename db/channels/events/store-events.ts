@@ -1,6 +1,6 @@
 /**
- * Stores events of messages once, and publishes the new ones. No other module stores events. One statement for any
- * number of events. Publishing only needs statements if a team has webhooks.
+ * Stores events of messages once, and publishes the new ones, in the caller's transaction. No other module stores
+ * events. One statement for any number of events. Publishing only needs statements if a team has webhooks.
  */
 
 import type { Tx } from '../../postgres/pool.ts'

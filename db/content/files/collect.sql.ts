@@ -1,6 +1,6 @@
 /**
  * Statements that orphan files, so that they can't be used any longer, and delete them. A file is checked again with
- * its row locked.
+ * its row locked. A concurrent use keeps it.
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'

@@ -1,6 +1,6 @@
 /**
- * Stores an uploaded file in pieces. Its storage is counted once, under the account's lock. A rejected or interrupted
- * upload leaves nothing.
+ * Stores an uploaded file in pieces, never completely in memory. Its storage is counted once, under the account's lock.
+ * A rejected or interrupted upload leaves nothing.
  */
 
 import { createHash } from 'node:crypto'

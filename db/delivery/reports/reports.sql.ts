@@ -92,7 +92,7 @@ export const lostReports = (tx: Tx, before: Date, limit: number) =>
       and ${withoutJob('ingest-report', sql.fragment`r.id`)}
     order by received_at limit ${limit}`)
 
-/** Deletes up to `limit` reports older than `before` that aren't pending. @returns how many. */
+/** Deletes up to `limit` reports older than `before`, by their IDs' time, that aren't pending. @returns how many. */
 export async function deleteOldReports(tx: Tx, before: Date, limit: number): Promise<number> {
   const oldest = firstIdAt(before)
   return tx.oneFirst(sql.type(countRow)`

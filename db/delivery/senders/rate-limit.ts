@@ -1,7 +1,7 @@
 /**
  * Rate limits of senders (a number, an account, a relay, an endpoint), shared by all workers through one row. Tokens
  * are reserved in blocks, with a few statements for any number of senders. A slowed sender recovers by a tenth of its
- * ceiling every minute, and a paused one grants nothing.
+ * ceiling every minute, and a paused one grants nothing. The time is the database's, read with the row.
  */
 
 import type { Database, Tx } from '../../postgres/pool.ts'
@@ -129,7 +129,8 @@ export const stateAt = (
 type PaceChange<T> = { sender: Sender; decide(pace: Pace, now: Date): { pace: Pace; result: T } }
 
 /**
- * Changes the rates of senders, each once, locked in key order. At most three statements for any number of senders.
+ * Changes the rates of senders, each once, locked in key order. At most three statements for any number of senders, in
+ * the caller's transaction.
  * @returns the results in the order given.
  */
 export async function changePaces<T>(tx: Tx, changes: readonly PaceChange<T>[]): Promise<T[]> {

@@ -1,9 +1,9 @@
 /**
  * Erases an address from a team in slices (maintenance/background-jobs): the contact, the recipient in emails and
- * events, content sent only to that address with its files, raw reports that name it, and webhooks about it. Can be
- * repeated, also after a crash. A keyed hash of an address that unsubscribed, bounced, complained or left topics
- * stays (erased.ts). A waiting email to that address only is deleted and refunded to the quota, and so is a waiting
- * broadcast test that shows the contact.
+ * events, content sent only to that address with its files, raw reports that name it, and webhooks about it. Locks the
+ * account, then emails, then contacts. Can be repeated, also after a crash. A keyed hash of an address that
+ * unsubscribed, bounced, complained or left topics stays (erased.ts). A waiting email to that address only is deleted
+ * and refunded to the quota, and so is a waiting broadcast test that shows the contact.
  */
 import { NIL } from 'uuid'
 import { lockAccount } from '../../accounts/teams/limits.ts'

@@ -47,8 +47,9 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
   )
 
 /**
- * True for a contact whose address has had no email of the broadcast, including deleted emails. The fence makes
- * PostgreSQL read the emails to the address first, instead of all emails of the broadcast.
+ * True for a contact whose address has had no email of the broadcast, including deleted emails and an earlier contact
+ * with the same address. The fence makes PostgreSQL read the emails to the address first. Without it, the planner
+ * joins, or reads all emails of the broadcast, while it has no statistics about it.
  */
 export const isNotReached = ({ team_id, id }: BroadcastKey) => sql.fragment`
   not exists (

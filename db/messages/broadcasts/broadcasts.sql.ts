@@ -168,7 +168,7 @@ export type StateChange = {
   audience?: number
 }
 
-/** Changes a state in one statement. @returns the row, or null if it is in none of the `from` states. */
+/** Changes a state. The second of two concurrent changes fails. @returns the row, or null if not in a `from` state. */
 export async function updateState(
   tx: Tx,
   { team_id, id }: BroadcastKey,

@@ -1,4 +1,4 @@
-/** Changes the state of a broadcast and queues its webhook. The caller decides whether the change is allowed. */
+/** Changes the state of a broadcast and queues its webhook, in one transaction. The caller decides if it is allowed. */
 import type { BroadcastEvent } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/webhooks.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -13,7 +13,7 @@ const KIND_OF: Partial<Record<BroadcastState, BroadcastEvent['kind']>> = {
   cancelled: 'cancelled',
 }
 
-/** @returns the row, or null if it is in none of the `from` states. */
+/** The second of two concurrent changes fails. @returns the row, or null if not in a `from` state. */
 export async function changeState(
   tx: Tx,
   key: BroadcastKey,

@@ -26,7 +26,10 @@ export async function startRamp(tx: Tx, name: string, start: RampStart | null): 
   await decideRamp(tx, { name, state: isNew && start.limit < TOP ? 'on' : 'off', ...start })
 }
 
-/** Reserves up to `count` emails. @returns how many can be sent today, and the seconds until the next day. */
+/**
+ * Reserves up to `count` emails. Only the ramp is locked, in its own transaction.
+ * @returns how many can be sent today, and the seconds until the next day.
+ */
 export const reserveRampPlaces = (
   database: Database,
   name: string,

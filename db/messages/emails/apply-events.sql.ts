@@ -124,7 +124,8 @@ const countRamped = sql.fragment`
   where c.broadcast_id is not null and (c.is_bounce or c.is_complaint)`
 
 /**
- * Changes locked states in one statement. Store the events first, because they decide which recipients are pending.
+ * Changes locked states in one statement. Never writes a row twice, and skips unchanged ones. Store the events first,
+ * because they decide which recipients are pending.
  */
 export async function changeEmails(
   tx: Tx,

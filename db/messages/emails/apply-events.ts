@@ -1,7 +1,8 @@
 /**
  * Applies events to emails: stores each event once, raises the status of rows and updates contacts, in the caller's
- * transaction. Any order, repeats and split of the same events end in the same state. Works on sets, with the same
- * few statements for any number of events. Locks rows in one order, emails before contacts.
+ * transaction. Any order, repeats and split of the same events end in the same state. Works on sets, with the same few
+ * statements for any number of events. Only recipients of the row are affected, and a stored provider ID never changes.
+ * Locks rows in one order, emails before contacts.
  */
 
 import { lockExistingAccounts } from '../../accounts/teams/teams.sql.ts'
@@ -138,9 +139,9 @@ function effectOn(event: AppliedEvent, own: ReadonlyMap<string, string>): Contac
 }
 
 /**
- * Returns the event's recipient as the row spells it, undefined if the row doesn't have it, or null if the event
- * names none of several. Mail with a signed reference is about the only recipient, whatever it names. A complaint is
- * about the email, even if it hides the recipient (RFC 6590).
+ * Returns the event's recipient as the row spells it, undefined if the row doesn't have it, or null if the event names
+ * none of several. An event without a name is about the only recipient. Mail with a signed reference is about the only
+ * recipient, whatever it names. A complaint is about the email, even if it hides the recipient (RFC 6590).
  */
 function findRecipient(
   { recipient, by_mail, kind }: AppliedEvent,

@@ -31,6 +31,7 @@ export type EmailCriteria = {
   in_broadcast?: boolean | undefined
   tag?: string | undefined
   from?: Date | undefined
+  /** Accepted before this time. */
   to?: Date | undefined
   /** `all`: include internal email, which teams don't see. For operators. */
   whose?: 'all' | undefined

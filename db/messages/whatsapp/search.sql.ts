@@ -17,6 +17,7 @@ export type MessageFilter = {
   scheduled?: boolean | undefined
   template_id?: string | undefined
   from?: Date | undefined
+  /** Accepted before this time. */
   to?: Date | undefined
 }
 

@@ -26,6 +26,7 @@ import {
 } from './templates.sql.ts'
 import { TEXTS } from './texts.ts'
 
+/** How long a caller waits for a worker. */
 const SYNC_TIMEOUT_MS = 30_000
 
 /** The job that lists an account's templates. Only workers with its settings can do it for the default number. */

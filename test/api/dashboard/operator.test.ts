@@ -246,7 +246,7 @@ t.test("a suspended team's key returns 401 until it is resumed", async (t) => {
   t.equal(await send(), 201)
 })
 
-t.test('queued and scheduled emails wait for their suspended team', async (t) => {
+t.test('queued emails wait for a suspended team, scheduled ones for their time', async (t) => {
   const team = await makeTeam(service)
   const pathOf = async (body: object) =>
     `/teams/${team.id}/emails/${(await service.call('POST', '/v1/emails', { key: team.key, body })).body.id}`

@@ -345,7 +345,7 @@ t.test("doesn't compare with an empty period or show unreported deliveries", asy
   t.match(await overviewOf(team), /Sent, 30 days 100 Delivered 10\.0 % Bounced/)
 })
 
-t.test('compares four counts with the previous month and the limits', async (t) => {
+t.test('compares four counts with the 30 days before and the limits', async (t) => {
   const team = await makeTeam(service)
   await database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)

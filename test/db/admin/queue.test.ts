@@ -105,7 +105,7 @@ t.test('queue redrive only moves dead letters with the given reason', async (t) 
   t.same(await workOff(store, { end: 'completed' }, 2), [first, second].sort())
 })
 
-t.test('queue redrive skips jobs that fail again', async (t) => {
+t.test('a redrive leaves newer dead letters to the next call', async (t) => {
   const store = await openStore(t)
   const id = await store.team()
   const { id: first } = await store.email(id)

@@ -66,7 +66,7 @@ t.test('owners get one email about an automatically disabled webhook', async (t)
   shows(t, await owner.get(`/teams/${team.id}`), /The webhook 127\.0\.0\.1 was disabled.*it returned 410/)
 })
 
-t.test('notifies owners of failing webhooks, not of disabled ones', async (t) => {
+t.test('notifies owners of failing webhooks, not of manually disabled ones', async (t) => {
   await startWorker(t, service, { notices: { from: 'login@example.com', operator: null, site: null } })
   const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
   const before = (await mails()).length

@@ -52,6 +52,7 @@ function content(email: MessageParts): Pieces {
   const options = composerOptions(email)
   const { html } = options
   if (email.files.length === 0 && typeof html === 'string') return [plainMessage({ ...options, html })]
+  // The composer gets these placeholders instead of files.
   const places = new Map(email.files.map((file) => [Buffer.of(0), file]))
   const invitations = new Map(email.files.filter(isInvitation).map((file) => [Buffer.of(0), file]))
   const composer = new MailComposer({

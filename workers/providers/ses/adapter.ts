@@ -32,7 +32,10 @@ export type SesOptions = {
 }
 
 const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000, credentials_ms: 15_000 }
-/** The rate stays this share below the account's, and unused sends are saved for this many seconds. */
+/**
+ * The rate stays this share below the account's, and unused sends are saved for this many seconds, so that no second
+ * exceeds the account's rate.
+ */
 const RATE_MARGIN = 0.1
 
 /** Credentials come from the SDK's own chain: environment, profile, container, instance. */

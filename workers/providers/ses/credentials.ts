@@ -1,6 +1,7 @@
 /**
  * Makes the SDK look up credentials: in the environment, in files, from a process, a token service or a metadata
- * service. The lookup and its HTTP requests have limits here, because the SDK has none.
+ * service. The lookup and its HTTP requests have limits here, because the SDK has none. The SDK caches and renews
+ * credentials, which are never read here.
  */
 import type { SESv2Client } from '@aws-sdk/client-sesv2'
 import { boundLibraries } from '../../../db/process/http-client.ts'

@@ -4,6 +4,7 @@
  */
 import { ask, keepAliveAgent } from '../../../db/process/limited-response.ts'
 
+/** `answer_ms` limits a request from its start to SES's last byte, `credentials_ms` the lookup of credentials. */
 export type SesTimeouts = { connect_ms: number; answer_ms: number; credentials_ms: number }
 
 type Signed = {

@@ -1,8 +1,8 @@
 /**
  * Reads SES reports published through SNS. An envelope has one event of one message, which becomes one neutral event
  * per affected recipient: the addresses in bouncedRecipients, complainedRecipients and similar fields, never all
- * recipients. It reads event publishing (`eventType`) and the older feedback notifications (`notificationType`).
- * DECISIONS: Delivery reports.
+ * recipients. The same report gives the same keys. It reads event publishing (`eventType`) and the older feedback
+ * notifications (`notificationType`). DECISIONS: Delivery reports.
  */
 import { createHash } from 'node:crypto'
 import { type AnyObject, array, boolean, type InferType, mixed, type ObjectSchema, object, string } from 'yup'

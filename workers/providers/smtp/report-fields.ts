@@ -91,7 +91,7 @@ const isSame = (one: string, other: string): boolean =>
 
 /**
  * Returns the first readable date before `latest`, otherwise `latest`, when the report came. Dates in mail omit
- * fractions, so the end of the second is used.
+ * fractions, so the end of the second is used. Nothing then seems to precede its cause.
  */
 export function timeOf(dates: readonly string[], latest: Date): Date {
   for (const text of dates) {

@@ -1,7 +1,7 @@
 /**
- * Writes a message to a connection in slices. After each slice other work in this process runs. Beyond a megabyte
- * there is also a pause for the server and the machine. A message of one slice waits for nothing. Written in one
- * piece, a large message would count as sent while most of it is still here.
+ * Writes a message to a connection in slices. After each slice other work in this process runs. Beyond a megabyte there
+ * is also a pause for the server and the machine. A message of one slice waits for nothing, and is one write together
+ * with the final dot. Written in one piece, a large message would count as sent while most of it is still here.
  */
 import { Readable, type Transform } from 'node:stream'
 import { setImmediate, setTimeout } from 'node:timers'

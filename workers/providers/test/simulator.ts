@@ -1,7 +1,7 @@
 /**
- * Simulates the provider of test teams' email: accepts it, and responds and reports by recipient
- * (magic-recipients.ts). It never opens a connection. Its types exclude emails of live teams, as other providers'
- * types exclude those of test teams. DECISIONS: Test teams.
+ * Simulates the provider of test teams' email: accepts it, and responds and reports by recipient (magic-recipients.ts).
+ * It never opens a connection. A repeated report has the same bytes and, made from them, the same key. Its types
+ * exclude emails of live teams, as other providers' types exclude those of test teams. DECISIONS: Test teams.
  */
 import type { TakenReport } from '../../../db/delivery/reports/store.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'

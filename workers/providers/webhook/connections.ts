@@ -1,6 +1,7 @@
 /**
  * Keeps connections to teams' servers between webhooks. One is only reused for the same scheme, name, port and the
- * exact addresses that were just vetted, so that it leads where a new one would.
+ * exact addresses that were just vetted, so that it leads where a new one would. Vets nothing itself. An idle
+ * connection closes within seconds.
  */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'

@@ -1,6 +1,6 @@
 /**
  * Lists the templates of a WhatsApp Business Account, page by page. It follows the API's cursors, never a URL in a
- * response. If the time limit passes before the last page, the listing fails.
+ * response. If the time limit passes before the last page, the listing fails. An unreadable template delays no other.
  */
 import { RequestError } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'

@@ -41,7 +41,7 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
  * The result of one message at one attempt, in the terms of provider.ts. `accepted` without an id means accepted with
  * an unreadable response. `wa_id` is the recipient's id if it differs from the number. A rejection has `template` if
  * the template itself is at fault, with its new state if known. A deferral with `wait_seconds` lasts at least that
- * long. `code` is the provider's error code, if the response has one.
+ * long, and longer each time up to half an hour. `code` is the provider's error code, if the response has one.
  */
 export type WhatsappOutcome = (
   | { kind: 'accepted'; detail: string; provider_message_id: string | null; wa_id?: string | null }

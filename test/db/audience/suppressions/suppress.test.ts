@@ -137,7 +137,7 @@ t.test('a delivery ends no suppression by bounce or complaint', async (t) => {
   }
 })
 
-t.test('an email without a bounce for 24 h is delivered', async (t) => {
+t.test('an email without a bounce for 24 h counts as delivered', async (t) => {
   const { email, happen, softBounces, state } = await begin()
   await softBounces(4)
   const undisputed = await email()

@@ -347,7 +347,7 @@ t.test('removes an erased contact from the skips of broadcasts', async (t) => {
   t.match((await get(id)).body, { stats: { made: 0, skipped: 2 } })
 })
 
-t.test("a report after an erasure doesn't contain the address", async (t) => {
+t.test("a report that waits for an erasure doesn't contain the address", async (t) => {
   const { service, team } = await start(t)
   const { database, deps } = service
   const id = await send(service, team, [ANA, 'ben@example.com'])

@@ -46,7 +46,7 @@ const reported = (ref: ReportedEmail['ref'], changes: Partial<ReportedEmail> = {
 const apply = (...events: ReportedEmail[]) =>
   service.database.transaction((tx) => applyReportedEmails(tx, events, NOW))
 
-t.test('each event has a result for a known recipient', async (t) => {
+t.test('each event has its own result', async (t) => {
   const team = await storeTeam(service)
   const [one = '', two = ''] = await storeEmails(service, team, [
     ['Ana <Ana@Example.org>'],
