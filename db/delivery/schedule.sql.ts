@@ -14,12 +14,12 @@ import { RESTORED } from '../queue/pauses.sql.ts'
 
 const nameRow = row({ name: string() })
 
-/** The name for teams that were resumed, among those of channels. */
+/** The name for teams that were resumed, next to the names of channels. */
 const RESUMED = 'resumed'
 
 /**
  * Returns the channels with due messages, except those paused by a restore, and whether messages of resumed teams need
- * their jobs. One statement, because every worker asks it every two seconds.
+ * their jobs. One statement, because every worker runs it every two seconds.
  */
 export async function whatIsDue(tx: Tx): Promise<{ channels: readonly Channel[]; resumed: boolean }> {
   // The first one, because searching for any due one would scan the rows while none is due.

@@ -15,7 +15,7 @@ const MAX_SCRATCH_BYTES = 1_048_576
 let scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
 let end = 0
 
-/** Makes room for more bytes, because Buffer.write would cut a text off. */
+/** Reserves more bytes, because Buffer.write would cut a text off. */
 function reserve(bytes: number): void {
   if (end + bytes <= scratch.length) return
   const larger = Buffer.allocUnsafe(2 * (end + bytes))
@@ -156,7 +156,7 @@ function writeArray([oid, write]: [number, Writer], items: readonly Item[], colu
   return { start, end }
 }
 
-/** Encodes each column of the items as an array. Null: pg has to encode it. */
+/** Encodes each column of the items as an array. Null if pg has to encode it. */
 export function encodeColumns(
   columns: readonly (readonly [name: string, type: string])[],
   items: readonly Item[],

@@ -63,7 +63,7 @@ export function rowsOf<Item extends object, const Of extends Types>(
   const values = columns.map(
     ([column, type], index) => encoded[index] ?? records.map((item) => written(item[column], type)),
   )
-  // As from sql.unnest, which doesn't take bytes.
+  // As from sql.unnest, which doesn't accept bytes.
   const arrays = columns.map(([, type], index) => `$slonik_${index + 1}::"${type}"[]`).join(', ')
   const names = columns.map(([column]) => `"${column}"`).join(', ')
   return { ...sql.fragment``, sql: `unnest(${arrays}) as "${name}" (${names})`, values }

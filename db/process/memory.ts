@@ -28,7 +28,7 @@ export function saveMemory(limit: number): void {
   if (limit < FULL_MEMORY) setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
 }
 
-/** How idle a process must be before it collects the garbage of its start: for so long, and at most so busy. */
+/** How long, and up to which load, a process must be idle before it collects the garbage of its start. */
 const [IDLE_MS, IDLE_SHARE] = [5_000, 0.05]
 
 /** Collects all garbage, and returns the free pages to the system, as V8 does itself only when memory is exhausted. */

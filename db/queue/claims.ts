@@ -70,7 +70,7 @@ const SILENT_MS = 10_000
  */
 const CONFIRMED_SHARE = 0.8
 
-/** Returns the milliseconds to the next full interval of this process, so that its timers coincide. */
+/** Returns the milliseconds to the next full interval of this process, to align its timers. */
 export const untilFull = (interval: number): number => interval - (performance.now() % interval)
 
 export function openClaims<J extends JobName>(

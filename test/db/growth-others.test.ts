@@ -1,6 +1,6 @@
 /**
- * Limits the buffers of statements on large tables, like growth.test.ts: queues, reports, webhooks, WhatsApp messages,
- * contacts and the audit log.
+ * Limits the buffers of statements on large tables, like growth.test.ts, for queues, reports, webhooks,
+ * WhatsApp messages, contacts and the audit log.
  */
 import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'

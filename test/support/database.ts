@@ -203,7 +203,7 @@ export async function noteRest(url: string, watch: Canary = canary): Promise<voi
 const noted = new Set<string>()
 
 /**
- * Does so on a connection of a service that ends, because opening one costs more than the query. If that
+ * Does so on a connection of a service that ends, because opening one is slower than the query. If that
  * fails, `testDatabase` does it.
  */
 export async function noteRestOf(database: Database, url: string): Promise<void> {

@@ -19,7 +19,7 @@ export function procfileOptions(file: string): string[] {
   return options.map((option) => (option.startsWith('./') ? pathToFileURL(join(ROOT, option)).href : option))
 }
 
-/** Returns the variables that the line sets. */
+/** Returns the variables set by the line. */
 export const procfileVariables = (file: string): Record<string, string> =>
   Object.fromEntries(
     [...lineOf(file).matchAll(/ ([A-Z_]+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]),

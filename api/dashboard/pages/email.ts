@@ -147,7 +147,7 @@ function actions({ email, emptied, request }: EmailView, way: RequeueWay): Actio
   }
 }
 
-/** The statuses of an email that its recipient has received. */
+/** The statuses of emails in a mailbox. */
 const ARRIVED: readonly ShownEmail['status'][] = ['delivered', 'opened', 'clicked', 'complained']
 
 /** Builds a form that sends the same content to a corrected address. */

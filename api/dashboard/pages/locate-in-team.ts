@@ -127,7 +127,7 @@ export async function contactsFound({
   return { rows: [...byAddress.rows, ...others].slice(0, SHOWN_OF_EACH_KIND), reached: byWords.reached }
 }
 
-/** Builds the cell with a contact: its name and address, or the address alone. */
+/** Builds the cell of a contact, with its address and any name. */
 function contactCell({ email, properties }: ContactRow, team: TeamRow): Cell {
   const href = teamPath(team, 'contacts', email)
   const name = nameOf(properties)

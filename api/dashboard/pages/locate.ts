@@ -86,7 +86,7 @@ const WAYS =
 
 const FIELD = 'Type into the field at the top of the page.'
 
-/** What the search finds, and by which texts. */
+/** The kinds of things in the search, and their texts. */
 const SEARCHED = factsOf({
   Contacts: text('Name, address or part of it, phone number, or another property'),
   Emails: text('Recipient, subject, ID, or your idempotency key'),

@@ -127,7 +127,7 @@ export async function lockAccounts(
   return accounts
 }
 
-/** Does the same, and reads the WhatsApp number of each, which takes longer. */
+/** Does the same, and reads the WhatsApp number of each, which is slower. */
 export const lockWhatsappAccounts = (tx: Tx, teamIds: readonly string[], lock: 'wait' | 'skip') =>
   lockAccounts(tx, teamIds, lock, WHATSAPP_LOCKS)
 

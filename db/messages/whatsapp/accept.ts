@@ -64,7 +64,7 @@ export type WhatsappCall = {
 type AcceptDeps = {
   tx: Tx
   queue: Pick<Producer, 'storing' | 'reached'>
-  /** True if the transaction has no further statement, so that the last one can commit it. */
+  /** True if the transaction has no further statement, and its last one can commit it. */
   last?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** What a worker without work asks of its database: few statements, however many queues and schedules it has. */
+/** Counts the statements of a worker without work, few for any number of queues and schedules. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { releaseAll } from '../../../db/delivery/schedule.ts'
