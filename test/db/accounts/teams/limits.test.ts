@@ -9,7 +9,7 @@ import {
   toAccount,
 } from '../../../../db/accounts/teams/limits.ts'
 import { rateReached, toLimitState } from '../../../../db/accounts/teams/rate-limit.ts'
-import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
+import { type AccountRow, savingAllowances } from '../../../../db/accounts/teams/teams.sql.ts'
 import t from '../../../support/tap.ts'
 
 const NOW = '2026-02-10T12:00:00.000Z'
@@ -134,24 +134,19 @@ t.test('storage accepts exactly the bytes that fit', async (t) => {
 })
 
 t.test('saves the account with a charge', async (t) => {
-  t.strictSame(buildCharge(ROW.team_id, account()).values.flat(), [
-    ROW.team_id,
-    ROW.period_start,
-    ROW.period_end,
-    11,
-    13,
-    12,
-    14,
-    4,
-    NOW,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-  ])
+  const saved = {
+    ...{ period_start: ROW.period_start, period_end: ROW.period_end, refilled_at: NOW, bucket_tokens: 4 },
+    ...{ emails_used: 11, contacts_used: 12, whatsapp_used: 13, storage_used: 14 },
+    ...{
+      email_place: 1,
+      email_batch_place: 2,
+      broadcast_place: 3,
+      whatsapp_place: 4,
+      whatsapp_batch_place: 5,
+    },
+    ...{ whatsapp_parts_place: 6, whatsapp_parts_batch_place: 7 },
+  }
+  t.strictSame(buildCharge(ROW.team_id, account()), savingAllowances(new Map([[ROW.team_id, saved]])))
 })
 
 t.test('a new team starts with a full bucket and no usage', async (t) => {
