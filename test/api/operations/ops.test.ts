@@ -147,7 +147,8 @@ t.test('notices when the database’s disk is full, and when not', async (t) => 
   let fails = true
   const failing: typeof database = {
     ...database,
-    transaction: (work, retries) => (fails ? Promise.reject(full) : database.transaction(work, retries)),
+    query: (statement) =>
+      fails && /work_mem/.test(statement.sql) ? Promise.reject(full) : database.query(statement),
   }
   const watch = await watchDatabase({ database: failing, log }, { every: 20, hold: 100, patience: 100 })
   t.teardown(() => watch.end())
