@@ -24,7 +24,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   invalid_headers: {
     meaning: 'A custom header is reserved, invalid or exceeds a limit.',
     remedy:
-      'Send at most 10 headers. Names can contain letters, digits and hyphens. Values must be printable ASCII.',
+      'Send at most 10 headers. Names have up to 126 letters, digits and symbols such as `-` and `_`. Values must be printable ASCII.',
   },
   invalid_reply_to: {
     meaning: '`reply_to` isn’t a valid email address.',
@@ -48,7 +48,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   },
   unauthorized: {
     meaning: 'The credentials are missing, invalid, revoked or expired, or the team is suspended.',
-    remedy: 'Send `Authorization: Bearer` and an API key.',
+    remedy: 'Send `Authorization: Bearer` and an active API key. If the team is suspended, ask the operator.',
   },
   quota_exceeded: {
     meaning:
@@ -61,7 +61,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
     remedy: 'Create a key with that scope.',
   },
   domain_not_allowed: {
-    meaning: 'The API key can only send from another domain than the one in `from`.',
+    meaning: 'The API key is limited to one domain, and `from` has a different one.',
     remedy: 'Send from the domain of the key, or use a key without a domain.',
   },
   contact_not_found: {
@@ -71,7 +71,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   not_found: {
     meaning:
       'The endpoint doesn’t exist, or the team has no template, topic, upload, broadcast or scheduled message with this ID.',
-    remedy: 'Compare the path with this page, and the ID with the dashboard.',
+    remedy: 'Check the path on this page, and the ID in the dashboard.',
   },
   method_not_allowed: {
     meaning: 'The endpoint doesn’t accept this method.',
@@ -87,7 +87,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   },
   invalid_state: {
     meaning:
-      'The state of the broadcast doesn’t allow this, or something it needs is missing. The message names the state and everything that is missing. For scheduled messages: the scheduled time has passed.',
+      'The broadcast’s state doesn’t allow this, or something is missing. The error lists it. For a scheduled message, its time has passed.',
     remedy:
       'Fix what the message lists, then repeat the call. A message can’t be changed after its scheduled time.',
   },
@@ -100,7 +100,8 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
     remedy: 'Send `Content-Type: application/json`, uncompressed.',
   },
   from_domain_not_verified: {
-    meaning: 'The domain of `from` isn’t a verified domain of the team. The message says if it is pending.',
+    meaning:
+      'The domain of `from` isn’t a verified domain of the team. The message says whether the domain is pending.',
     remedy: 'Add the domain, publish its DNS records, then verify it.',
   },
   rate_limited: { meaning: 'The team sends faster than its send rate.', remedy: again },
@@ -111,7 +112,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   },
   unavailable: {
     meaning:
-      'The service couldn’t process the call in time, because its database is unavailable or too many or too large requests are in progress.',
+      'The service couldn’t process the call in time, because its database is unavailable, or too many or too large requests are being processed.',
     remedy: again,
   },
 }

@@ -51,7 +51,7 @@ const TIERS = list(
 
 const plan = record(
   {
-    key: said(text, 'The key of the plan in API calls.', 'pro'),
+    key: said(text, 'The identifier of the plan.', 'pro'),
     kind: said(
       { type: 'string', enum: ['free', 'paid', 'custom'] },
       'Custom plans are sold by the sales team.',
@@ -60,14 +60,17 @@ const plan = record(
     name: said(text, 'Localized.', 'Pro'),
     blurb: said(text, 'Localized.', 'For products that grow'),
     cta: said(text, 'The text of its button, localized.', 'Choose Pro'),
-    featured: said({ type: 'boolean' }, 'True if it is highlighted.', true),
+    featured: said({ type: 'boolean' }, 'True if a pricing page should highlight the plan.', true),
     benefits: said(list(text), 'Localized.', ['25 sending domains']),
     email_limit: said(count, 'Emails per month, for free plans.', 5_000),
     contact_limit: said(count, 'Stored contacts, for free plans.', 1_000),
     domains_limit: said(count, 'Sending domains.', 25),
     storage_gb: said(count, 'Storage for attachments, in GB.', 50),
     send_rate_per_second: said({ type: 'number' }, 'Emails per second.', 10),
-    tiers: said({ ...TIERS, type: ['array', 'null'] }, 'Sizes of a paid plan. null for other plans.'),
+    tiers: said(
+      { ...TIERS, type: ['array', 'null'] },
+      'The prices of a paid plan by number of emails. null for other plans.',
+    ),
   },
   ['email_limit', 'contact_limit', 'domains_limit', 'storage_gb', 'send_rate_per_second'],
 )
@@ -85,9 +88,9 @@ const EMAIL = record(
     domain_id: said(uuid, 'The verified domain of `from`.'),
     template_id: said(orNull(uuid), 'null if it was sent with `html`.', null),
     from_address: said(text, '`from`, normalized.', 'Acme <hello@example.com>'),
-    to_emails: said(list(text), '`to`, in its order.', ['ana@example.org']),
-    cc_emails: said(list(text), '`cc`, in its order. Absent if empty.', ['ben@example.org']),
-    bcc_emails: said(list(text), '`bcc`, in its order. Absent if empty.', ['archive@example.com']),
+    to_emails: said(list(text), '`to`, in the order given.', ['ana@example.org']),
+    cc_emails: said(list(text), '`cc`, in the order given. Absent if empty.', ['ben@example.org']),
+    bcc_emails: said(list(text), '`bcc`, in the order given. Absent if empty.', ['archive@example.com']),
     subject: said(text, 'The subject, as given.', 'Your order has shipped'),
     html: said(text, 'The HTML with its variables filled in.', '<p>It is on its way.</p>'),
     size_kb: said({ type: 'number' }, 'The size of the HTML in kilobytes.', 0.02),
@@ -163,7 +166,7 @@ export const STATS_SCHEMA = said(
     Object.fromEntries(
       BROADCAST_STATS.map((figure) => [
         figure,
-        said(count, STAT_WORDS[figure] ?? `Emails that are currently ${figure}.`, 0),
+        said(count, STAT_WORDS[figure] ?? `Emails whose current status is \`${figure}\`.`, 0),
       ]),
     ),
   ),
@@ -177,7 +180,7 @@ const BROADCAST = record({
   state: said({ type: 'string', enum: BROADCAST_STATES }, 'The current state.', 'draft'),
   state_reason: said(
     orNull(text),
-    'Why it was paused automatically: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `team_bounces`, `team_complaints`, `restored`. With `team_bounces` and `team_complaints` an owner or operator can resume it, but not this API.',
+    'Why it was paused automatically: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `team_bounces`, `team_complaints`, `restored`, `from_domain_not_verified`, `topic_gone`, `no_audience`. After `team_bounces` or `team_complaints`, only an owner or operator can resume it. This API can’t.',
     null,
   ),
   template_id: said(uuid, 'Its template.'),
@@ -299,7 +302,7 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
           monthly_cents: said(count, 'The price per month.', 1_500),
         }),
       ),
-      'Sizes of marketing contacts, for paid plans.',
+      'The prices by number of marketing contacts, for paid plans.',
     ),
   }),
   Fault: said(

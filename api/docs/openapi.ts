@@ -62,7 +62,7 @@ const HEADERS = {
 const RATE = {
   'RateLimit-Policy': {
     description:
-      'The send rate and, if limited, the emails of the period: `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
+      'The send rate, and the quota of the period if there is one. `q` sends are allowed in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
     schema: { type: 'string', examples: ['"sends";q=50;w=5, "emails";q=50000;w=2678400'] },
   },
   RateLimit: {

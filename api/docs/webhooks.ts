@@ -26,13 +26,13 @@ const percent: JsonSchema = { type: 'number', minimum: 0, maximum: 100 }
 const KEY = said(orNull(text), 'The idempotency key of the send, if any.', 'order-1001')
 const REQUEUED = said(
   orNull(time),
-  'When the message was last requeued. Ranks then start again, so the latest value wins over any rank.',
+  'When the message was last requeued. Ranks then restart, so an event with a later requeued_at always wins.',
   null,
 )
 const rank = (ladder: readonly string[]): JsonSchema =>
   said(
     { type: 'integer', minimum: 0, maximum: ladder.length - 1 },
-    'The event with the highest rank is the latest, among events about one message with the same requeued_at.',
+    'Among events about one message with the same requeued_at, the one with the highest rank is current.',
     1,
   )
 
@@ -82,7 +82,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
       bcc: said(list(text), 'Recipients of blind copies. Absent if there are none.', ['archive@example.com']),
       recipient: said(
         orNull(text),
-        'The recipient the event is about. null for all recipients.',
+        'The recipient the event is about. null if it is about all recipients.',
         'ana@example.org',
       ),
       subject: said(text, 'The subject, as sent.', 'Hello'),
@@ -123,7 +123,11 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   }),
   'contact.released': record({
     ...ADDRESS,
-    detail: said(text, 'The reason, or “delivered” if a delivery ended soft bounces.', 'delivered'),
+    detail: said(
+      text,
+      'The reason, or “delivered” if a delivery followed the soft bounces that caused the suppression.',
+      'delivered',
+    ),
   }),
   'contact.topics_left': record({
     ...CONTACT,
@@ -226,7 +230,7 @@ const HEADERS = [
 
 const ANSWERS = {
   '2XX': { description: 'Accepted. Other responses are retried.' },
-  '410': { description: 'Unsubscribed. The webhook is disabled.' },
+  '410': { description: 'The endpoint no longer wants events. The webhook is disabled.' },
 }
 
 /** The details of examples that aren't deliveries, mostly responses of providers. */

@@ -93,7 +93,8 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
     notes: {
       ...ID,
       to: 'Up to 5 addresses.',
-      contact: 'The contact whose properties are used as variables. Without one, variables show their names.',
+      contact:
+        'The contact whose properties are used as variables. Without one, variables are replaced by their names.',
     },
     example: { to: ['ana@example.org'] },
     answers: { 200: { when: 'Queued as one email per address.', body: 'BatchResult' } },
@@ -103,7 +104,7 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
     summary: 'Start or schedule a draft',
     takes: 'BroadcastSend',
     description: [
-      'If something is missing, the error lists all of it: a verified domain, the public address, `{{unsubscribe_url}}`, an audience, or enough quota for the whole audience.',
+      'If something is missing, the error lists all of it: a verified domain, an https `PUBLIC_URL` of the instance, `{{unsubscribe_url}}`, an audience, or enough quota for the whole audience.',
     ],
     notes: { ...ID, send_at: 'When it starts. It is used instead of the broadcast’s own time.' },
     example: {},

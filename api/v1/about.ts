@@ -19,7 +19,7 @@ export const SEND_TIMES = {
   scheduled_at:
     'When to send it, up to 90 days ahead. Sent immediately if left out. A time up to 5 minutes in the past means now. Earlier times are rejected.',
   expires_in:
-    'The number of seconds after acceptance or `scheduled_at` in which it can be sent. After that it expires.',
+    'Seconds after `scheduled_at`, or after acceptance if not scheduled, until the message expires.',
 } as const
 
 /** Describes how a scheduled message is cancelled and rescheduled. */
@@ -45,7 +45,7 @@ export const aboutScheduled = (
       summary: `Reschedule ${article} ${noun}`,
       description: [
         'Its expiry moves by the same amount.',
-        'A successful call counts towards the send rate, for both channels. Sending the stored time again changes nothing.',
+        'A successful call counts towards the team’s send rate. Repeating the stored time changes nothing.',
       ],
       takes: 'NewTime',
       notes: { id: `The ID of the ${noun}.`, scheduled_at: SEND_TIMES.scheduled_at },
@@ -93,7 +93,7 @@ const CONTACT_NOTES = {
 } as const
 
 const STATUS_STAYS =
-  'You can send `status` and `unsubscribed` back as you read them. Other values are rejected. To change them, use unsubscribe and resubscribe.'
+  '`status`, `subscribed` and `unsubscribed` must match the contact, or the call is rejected. A new contact is subscribed. To change the status, use unsubscribe and resubscribe.'
 
 export const BATCH_ANSWER = {
   when: 'The result of each item, in the order of the call.',
@@ -208,7 +208,7 @@ const CONTACTS = describedAs('Contacts', {
   unsubscribeEmail: {
     summary: 'Unsubscribe an address in one call',
     takes: 'Unsubscription',
-    notes: { topic_ids: 'Only leave these topics. The status doesn’t change.' },
+    notes: { topic_ids: 'The contact only leaves these topics. Its status doesn’t change.' },
     example: EMAIL,
     answers: { 204: { when: 'Unsubscribed.' } },
     refusals: NOT_FOUND,
