@@ -60,7 +60,7 @@ const steps: Verbs = ({ verb, change, admin }) => {
     .option('--at <time>', 'when to start', instant)
     .addHelpText(
       'after',
-      '\n`warnings` lists DNS records that mailbox providers require and that are missing. The broadcast starts anyway.',
+      '\n`warnings` lists missing DNS records that mailbox providers require. The broadcast starts anyway.',
     )
     .action(
       answer(async (team: string, id: string, { at }: { at?: Date }) => {

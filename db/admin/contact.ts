@@ -38,7 +38,7 @@ const personVerbs: Verbs = ({ verb, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nAn email to several recipients is exported with the position and the events of this recipient only.\n' +
+      '\nFor an email to several recipients, only the position and events of this recipient are exported.\n' +
         'If nothing is stored about the address, the error is contact_not_found.',
     )
     .action(

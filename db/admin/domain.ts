@@ -29,11 +29,11 @@ function rampLimit(given: string): number | null {
 const rampVerb: Verbs = ({ verb, change, admin }) => {
   verb(
     'ramp TEAM NAME LIMIT',
-    'Limit the broadcast emails of a new domain: how many can be sent today, or “off”',
+    'Limit how many broadcast emails can be sent from a new domain today (“off” for no limit)',
   )
     .addHelpText(
       'after',
-      '\nThe limit doubles after each day that used half of it with few bounces and complaints, until 100,000. All live\nteams that send from the domain share it. “off” overrides DOMAIN_RAMP.',
+      '\nThe limit doubles, up to 100,000, after each day that used half of it with few bounces and complaints. All live\nteams that send from the domain share it. “off” overrides DOMAIN_RAMP.',
     )
     .action(
       change(async (by, team: string, name: string, given: string) => {
@@ -67,7 +67,7 @@ const records: Verbs = ({ verb, change, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nUses the system’s resolver, or the server in DNS_SERVER (host:port).\nExit code 1 while the domain is not verified.',
+      '\nUses the system’s resolver, or the server in DNS_SERVER (host:port).\nExits with code 1 while the domain is not verified.',
     )
     .action(
       answer(
@@ -91,7 +91,7 @@ const records: Verbs = ({ verb, change, admin }) => {
 
   verb(
     'remove TEAM NAME',
-    'Remove a domain. No more email can be sent from it, and its emails are kept',
+    'Remove a domain. No more email can be sent from it. Emails already stored are kept',
   ).action(
     change(async (by, team: string, given: string) => {
       const { id, name } = await removeDomain(by, team, given)
@@ -122,7 +122,7 @@ const switches: Verbs = ({ verb, change, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nbounces.NAME must be a CNAME record with the value of RETURN_PATH_DOMAIN, and that domain needs MX and SPF.\nThe relay must accept it as envelope sender. If it doesn’t, RETURN_PATH_DOMAIN is used.\nExit code 1 if DNS lacks a record.',
+      '\nbounces.NAME must be a CNAME record with the value of RETURN_PATH_DOMAIN, and that domain needs MX and SPF.\nThe relay must accept it as envelope sender. If it doesn’t, RETURN_PATH_DOMAIN is used.\nExits with code 1 if a DNS record is missing.',
     )
     .action(
       answer(async (team: string, name: string, on: boolean) =>

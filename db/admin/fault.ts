@@ -5,7 +5,7 @@ import { type DatabaseAddress, readDatabaseUrl } from '../postgres/address.ts'
 import { SettingsFault } from '../process/config.ts'
 import { escapeControls } from '../validation/strings.ts'
 
-const NO_VERB = 'A noun and a verb are needed, such as `team show TEAM`. --help lists them.'
+const NO_VERB = 'Specify a noun and a verb, such as `team show TEAM`. --help lists them.'
 
 const TOO_SLOW =
   'The query was cancelled after 10 seconds. Nothing was changed. Narrow it down, for example to a team, a recipient ' +

@@ -32,10 +32,14 @@ const NOUNS: readonly Noun[] = [
   ['login', 'a one-time link to the dashboard', () => import('./login.ts')],
   ['member', 'the members of a team', () => import('./member.ts')],
   ['audit', 'who did what, when', () => import('./audit.ts')],
-  ['secret', 'data that SECRET_KEY encrypts', () => import('./secret.ts')],
+  ['secret', 'keys and secrets that are encrypted with SECRET_KEY', () => import('./secret.ts')],
   ['job', 'background jobs: imports, bulk actions, redrives, erasures', () => import('./job.ts')],
   ['queue', 'job queues and dead letters', () => import('./queue.ts')],
-  ['sender', 'what email and WhatsApp are sent through, and their pauses', () => import('./sender.ts')],
+  [
+    'sender',
+    'the relays, accounts and numbers that messages are sent through, and their pauses',
+    () => import('./sender.ts'),
+  ],
 ]
 
 const WHERE = `

@@ -24,11 +24,11 @@ const withFurther = (command: Command): Command =>
   command
     .option(
       '--app-secret-file <file>',
-      'a file with the app secret, if another Meta app receives the events of this number',
+      'a file with the app secret, if the events of this number go to a different Meta app than WHATSAPP_APP_SECRET belongs to',
     )
     .option(
       '--messages-per-second <n>',
-      'how many messages it may send, 80 unless Meta has raised it',
+      'its limit in messages per second (default: 80, higher only if Meta has raised it)',
       positive,
     )
 
@@ -52,7 +52,7 @@ export const verbs: Verbs = (noun) => {
   withFurther(verb('add NAME', 'Add a number. Its access token is read from standard input', NAME))
     .requiredOption('--phone-number-id <id>', 'its id at Meta')
     .requiredOption('--account-id <id>', 'the id of its WhatsApp Business Account')
-    .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t')
+    .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t subscribed yet')
     .addHelpText('after', '\nChecks the token with Meta first. Nothing is stored if Meta rejects it.')
     .action(
       answer(async (name: string, { phoneNumberId, accountId, subscribe = false, ...further }: Added) => {
@@ -79,8 +79,8 @@ export const verbs: Verbs = (noun) => {
 
   let accepted = true
   verb('check NAME', 'Check a number with Meta, and show what is missing', NAME)
-    .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t')
-    .addHelpText('after', '\nExit code 1 if Meta rejects the token.')
+    .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t subscribed yet')
+    .addHelpText('after', '\nExits with code 1 if Meta rejects the token.')
     .action(
       answer(
         async (name: string, { subscribe = false }: { subscribe?: boolean }) => {
@@ -98,7 +98,7 @@ export const verbs: Verbs = (noun) => {
   verb('resume NAME', 'End all pauses of a number, including those by Meta', NAME).action(
     change(resumeNumber),
   )
-  verb('remove NAME', 'Remove a number that no team uses and no message waits for', NAME).action(
+  verb('remove NAME', 'Remove a number that no team and no waiting message uses', NAME).action(
     change(removeNumber),
   )
 }

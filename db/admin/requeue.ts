@@ -59,7 +59,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
     .option('--since <time>', 'accepted at this time or later, such as 2026-01-31', instant)
     .option(
       '--force',
-      'include messages that were rejected permanently, if no provider has accepted them. With ID, also a scheduled or expired message',
+      'also requeue permanently rejected messages that no provider has accepted. With an ID, also a scheduled or expired message',
     )
     .option('--dry-run', 'change nothing, only list the messages')
     .action(

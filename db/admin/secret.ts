@@ -5,12 +5,12 @@ import type { Verbs } from './noun.ts'
 export const verbs: Verbs = ({ verb, change }) => {
   verb(
     'reseal',
-    'Encrypt stored private keys and secrets with SECRET_KEY, so that they don’t need SECRET_KEY_PREVIOUS any longer',
+    'Encrypt stored private keys and secrets again, with SECRET_KEY instead of SECRET_KEY_PREVIOUS',
   )
     .addHelpText(
       'after',
       `
-Links and return addresses in messages already sent were signed with the old key. Keep it for them.`,
+Keep SECRET_KEY_PREVIOUS anyway. Links and return addresses in messages already sent were signed with it.`,
     )
     .action(
       change(async (by) => {

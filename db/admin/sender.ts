@@ -28,7 +28,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
   )
     .addHelpText(
       'after',
-      '\n`return_path` shows whether bounces can come back to RETURN_PATH_DOMAIN: its MX, its SPF, the last report.\nExit code 1 if the provider can’t be reached or rejects the login.',
+      '\n`return_path` shows whether RETURN_PATH_DOMAIN can receive bounces: its MX and SPF records and the last report.\nExits with code 1 if the provider can’t be reached or rejects the login.',
     )
     .action(
       answer(

@@ -87,7 +87,7 @@ const planVerb: Verbs = ({ verb, admin }) => {
     .addHelpText(
       'after',
       `
-Limits you leave out don’t change, unless the plan changes. Then the limits of the new plan apply.
+If the plan doesn’t change, limits you leave out are kept. If it changes, the limits of the new plan replace them.
 ` + 'If you change the period, usage is counted again for the new period.',
     )
     .action(
@@ -155,7 +155,7 @@ export const verbs: Verbs = (noun) => {
 
   verb(
     'resume-bulk TEAM',
-    'Resume broadcasts and batch items that were paused for bounces or complaints, and restart the count',
+    'Resume broadcasts and batches that were paused because of bounces or complaints, and restart the count',
   ).action(change((by, id: string) => resumeBulk(by, id), 'queue'))
 
   verb('list', 'List all teams with their plans, oldest first').action(

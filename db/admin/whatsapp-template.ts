@@ -29,11 +29,11 @@ FILE contains the provider's template object: name, language, status, category, 
 A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is stored and marked.`
 
 const LISTING = `
-A worker asks the provider. A team with the default number needs one that has WHATSAPP_ACCESS_TOKEN and
-WHATSAPP_BUSINESS_ACCOUNT_ID set.`
+A worker requests the list from the provider. For the default number, that worker needs WHATSAPP_ACCESS_TOKEN and
+WHATSAPP_BUSINESS_ACCOUNT_ID.`
 
 export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
-  verb('create TEAM', 'Store a template that the provider has. Prints its variables')
+  verb('create TEAM', 'Store a template that exists at the provider, from a JSON file. Prints its variables')
     .requiredOption('--file <file>', 'the template as JSON (- reads standard input)')
     .addHelpText('after', FORM)
     .action(
@@ -75,7 +75,7 @@ export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
       }),
     )
 
-  verb('add TEAM NAME', 'Add a template of the team’s WhatsApp account. Prints what `create` prints', {
+  verb('add TEAM NAME', 'Add a template from the team’s WhatsApp account. Prints the same as `create`', {
     NAME: ['its name'],
   })
     .requiredOption('--language <language>', 'its language, such as en_US')

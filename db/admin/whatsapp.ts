@@ -30,7 +30,7 @@ export const verbs: Verbs = (noun) => {
   noun
     .verb(
       'opt-out TEAM NUMBER',
-      'Opt a recipient out of marketing. Only marketing messages then fail',
+      'Opt a recipient out of marketing. Marketing messages to this number then fail. Others are still sent',
       number,
     )
     .action(noun.change(optOutManually))

@@ -40,8 +40,8 @@ t.test('--help describes every noun and every verb, without a database', async (
 t.test('an invalid call prints one line and exits with 1', async (t) => {
   const settings = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
   const cli = adminCli(settings)
-  t.match(await adminCli(settings, OWN).fault([]), /A noun and a verb are needed/)
-  t.match(await cli.fault(['team']), /A noun and a verb are needed/)
+  t.match(await adminCli(settings, OWN).fault([]), /Specify a noun and a verb/)
+  t.match(await cli.fault(['team']), /Specify a noun and a verb/)
   t.match(await cli.fault(['tema']), /unknown command 'tema' \(Did you mean team\?\)/)
   t.match(await cli.fault(['team', 'crate']), /unknown command 'crate'/)
   t.match(await cli.fault(['team', 'create']), /required option '--name <name>' not specified/)
