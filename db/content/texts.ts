@@ -7,7 +7,7 @@ export const TEXTS = {
   filesDeleted: 'The content of these attachments has been deleted: {names}.',
   badTemplate: 'is not a valid template: {reason}',
   tooManyVariables: "A template can have at most {most} variables, because a send can't supply more.",
-  templateExists: 'must be new. The team already has a template {name}',
+  templateExists: 'must be unique. The team already has a template {name}',
   noTemplate: 'No template {id} in this team.',
   savedByOther:
     'Someone else saved this template while you were editing. Your version is below. Compare the two, then save again.',

@@ -10,12 +10,12 @@ export const TEXTS = {
   newerVersion:
     'A newer version of Heliograph delivers this {noun}. Requeue it with the CLI of that version.',
   scheduled:
-    'The {noun} is scheduled for {time}. To change the time, use reschedule. To send it now, use --force.',
+    'The {noun} is scheduled for {time}. To change the time, use `reschedule`. To send it now, use --force.',
   expired: 'The {noun} has expired. To send it anyway, use --force.',
   acceptedAs: 'sent, ID {id}',
   alreadyAccepted: "This {noun} can't be sent again: a provider has already accepted it (status: {status}).",
   noWorkerChecked: 'No worker has run the check within {seconds} s. Make sure that a worker is running.',
   noSender: 'No sender {key}. `sender list` shows all senders.',
   resumedByOperator: 'by an operator',
-  rejected: 'The {noun} was rejected (status: {status}). To send it again anyway, use --force.',
+  rejected: 'The {noun} was rejected permanently (status: {status}). To send it again anyway, use --force.',
 } as const

@@ -43,7 +43,7 @@ async function disabledWebhook(tx: Tx, teamId: string, id: string, team: string)
   return {
     subject: 'A webhook was disabled',
     what: `The webhook “${name}” of ${team} was disabled: ${state_reason}. It no longer receives events.`,
-    next: `Once its server works again, enable the webhook under Webhooks and resend the events it missed. Events are stored for ${KEPT_DAYS} days.`,
+    next: `Once its server works again, enable the webhook and resend the events it missed. Events of the first ${KEPT_DAYS} days are stored.`,
     path: `webhooks/${id}`,
     link: 'Open the webhook',
   }
@@ -71,7 +71,7 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   const since = (missing_since ?? '').slice(0, 10)
   return {
     subject: `The DKIM record of ${name} is missing`,
-    what: `Since ${since}, the DKIM record ${dkimRecord(domain).name} of ${team} has been missing from DNS or has had another key.`,
+    what: `Since ${since}, the DKIM record ${dkimRecord(domain).name} of ${team} has been missing from DNS or different.`,
     next: 'Email from this domain is still sent, but may be rejected or marked as spam. Publish the record again. Its value is on the domain’s page.',
     path: `domains/${name}`,
     link: 'Open the domain',
@@ -89,7 +89,7 @@ async function badReputation(tx: Tx, teamId: string, found: string, team: string
     return {
       subject: 'Too many of your emails bounce or are reported as spam',
       what: `${team}: ${found}.`,
-      next: `If it gets worse, broadcasts and batches are paused. ${hint}`,
+      next: `If the rate rises further, broadcasts and batches are paused. ${hint}`,
       ...at,
     }
   const paused = await readBulkPause(tx, teamId)
@@ -116,7 +116,7 @@ async function changedCategory(
   const { name, language, category } = template
   return {
     subject: `The category of the WhatsApp template ${name} has changed`,
-    what: `Meta has changed the category of the template ${name} (${language}) of ${team} from ${category_before} to ${category}. Messages with it may cost more, and recipients who opted out of marketing get no messages of the category MARKETING.`,
+    what: `Meta has changed the category of the template ${name} (${language}) of ${team} from ${category_before} to ${category}. Messages with it may cost more, and recipients who opted out of marketing don’t receive MARKETING messages.`,
     next: 'If the category is wrong, ask Meta for a review in WhatsApp Manager, or make a new template.',
     path: `whatsapp-templates/${template_id}`,
     link: 'Open the template',

@@ -54,8 +54,8 @@ export async function forwardToOperator(
     const items = sent.map(({ subject, body, key, sha256 }) =>
       emailItem({
         ...{ from, to: [to.address], subject: subject || '(no subject)', idempotency_key: key },
-        html: '<p>This email came to an address of the service. It is attached.</p>',
-        text: 'This email came to an address of the service. It is attached.',
+        html: '<p>The attached email was sent to postmaster@ or abuse@ of this service.</p>',
+        text: 'The attached email was sent to postmaster@ or abuse@ of this service.',
         attachments: [
           {
             ...{ filename: 'email.eml', content_type: 'message/rfc822', content_id: null, sha256 },

@@ -14,7 +14,7 @@ export const TEXTS = {
     'The audience has {audience} contacts, and {left} of {limit} emails are left in your quota.',
   broadcastChanged: 'Someone else changed this broadcast.',
   templateChanged: 'Its template has changed since this page was opened.',
-  audienceChanged: 'The broadcast would now go to {contacts}, not to {before}.',
+  audienceChanged: 'The audience has changed. It now has {contacts}, not {before}.',
   noBroadcast: 'No broadcast {id} in this team.',
   domainOfKey: 'must be at {domain}. This API key can only send from that domain',
   noTemplateOfField: 'must be the ID of a template in this team. There is no template {id}',
@@ -33,7 +33,7 @@ export const TEXTS = {
   noTest: "The test can't be sent: {reason}.",
   wrongState: 'The broadcast is {state}. It can only be {action} while it is {states}.',
   attachmentDeleted: 'An attachment was deleted while this request was in progress. Try again.',
-  emailQuota: 'Quota exceeded. Your plan includes {limit} emails per period.',
+  emailQuota: "Quota exceeded. Your team's limit is {limit} emails per period.",
   notAddress: 'must be an email address',
   notMailbox: 'must be an email address, with or without a name, for example Acme <hello@example.com>',
   missingVariables: 'must contain every variable of the template. Missing: {names}',
@@ -43,7 +43,8 @@ export const TEXTS = {
   fromNotVerified:
     "must be at a verified domain. {domain} isn't verified yet. Publish its DNS records, then verify it",
   fromNotInTeam: 'must be at a verified domain of this team. Add and verify {domain} first',
-  tooManyLinks: "An email with more than {most} unsubscribe links can't be sent again.",
+  tooManyLinks:
+    "An email with more than {most} unsubscribe links can't be sent again. Send a new email instead.",
   noEmail: 'No email {id} in this team.',
   notDomainGiven: "must be a domain name. {given} isn't one",
   notAddressGiven: "must be an email address. {given} isn't one",
@@ -67,5 +68,5 @@ export const TEXTS = {
   blocked: "The broadcast is {state} and can't be {what}. {reasons}",
   noSuchMessage: 'No {noun} with this ID in this team.',
   pausedForTeam:
-    'All bulk email of the team is paused ({reason}). An owner or operator can resume it with `team resume-bulk`.',
+    'Broadcasts and batches of the team are paused ({reason}). An owner can resume them in the dashboard, and an operator also with `team resume-bulk`.',
 } as const

@@ -93,7 +93,7 @@ t.test('a complaint is kept after a bounce and another unsubscribe', async (t) =
   }
   const { status, body } = await change(email, 'resubscribe')
   t.equal(status, 409)
-  t.match(body.error.message, /has complained/)
+  t.match(body.error.message, /is suppressed \(complained\)/)
 })
 
 t.test('keeps a suppression in any order of calls', async (t) => {

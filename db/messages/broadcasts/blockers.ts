@@ -13,6 +13,7 @@ import { TEXTS } from '../texts.ts'
 import { audienceSize } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
+import { stateWords } from './state.ts'
 
 /** A reason not to start. `kind`: why a scheduled broadcast is paused if it finds this at its start time. */
 type Blocker = {
@@ -130,7 +131,11 @@ export const blocked = (
 ): RequestError =>
   new RequestError(
     'invalid_state',
-    fill(TEXTS.blocked, { state, what, reasons: blockers.map(({ words }) => words).join(' ') }),
+    fill(TEXTS.blocked, {
+      state: stateWords(state),
+      what,
+      reasons: blockers.map(({ words }) => words).join(' '),
+    }),
   )
 
 function missing(teamId: string): never {

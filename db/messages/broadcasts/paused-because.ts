@@ -3,17 +3,17 @@ import type { Brake } from './broadcasts.sql.ts'
 
 /** The reason and the next step, by the broadcast's `state_reason`. */
 const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = {
-  overdue: ['Its scheduled time had passed by more than an hour, so it wasn’t started automatically', ''],
+  overdue: ['It would have started more than an hour late, so it was paused instead', ''],
   quota_exceeded: ['The quota is used up', 'It resumes when you have quota again.'],
   bounces: ['Too many of its emails bounced', 'Check the addresses before you resume it.'],
   complaints: ['Too many recipients complained', 'Check who receives it before you resume it.'],
   team_bounces: [
     'Too many emails of the team bounced in 24 hours',
-    'An owner or operator can resume all bulk email of the team.',
+    'An owner or operator can resume the team’s broadcasts and batches.',
   ],
   team_complaints: [
     'Too many emails of the team were reported as spam in 24 hours',
-    'An owner or operator can resume all bulk email of the team.',
+    'An owner or operator can resume the team’s broadcasts and batches.',
   ],
   restored: [
     'The database was restored from a backup, so more emails may have been sent than are recorded here',

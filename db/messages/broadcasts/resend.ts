@@ -17,6 +17,7 @@ import { type Acting, recordBroadcast, requireLocked } from './draft.ts'
 import { assertSameAudience, assertSameDraft, type Seen } from './draft-version.ts'
 import { deleteSkips, emailsOf, rewind, unreachedSize } from './resend.sql.ts'
 import { beginningTime, enqueueExpansion } from './start.ts'
+import { stateWords } from './state.ts'
 
 const ENDED = ['sent', 'cancelled'] as const
 
@@ -32,7 +33,7 @@ export async function sendToUnreached(
   const { tx } = deps
   const row = await requireLocked(tx, acting, id)
   if (!ENDED.some((state) => state === row.state) || row.template_version_id === null)
-    throw refused(fill(TEXTS.notEnded, { state: row.state }))
+    throw refused(fill(TEXTS.notEnded, { state: stateWords(row.state) }))
   assertSameDraft(row, seen)
   const stats = await findStats(tx, row.team_id, [row.id])
   const figure = (name: string) => stats.find((each) => each.figure === name)?.count ?? 0

@@ -16,7 +16,7 @@ import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, assertSendAt, recordBroadcast, requireLocked } from './draft.ts'
 import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './draft-version.ts'
-import type { BroadcastState } from './state.ts'
+import { type BroadcastState, stateWords } from './state.ts'
 import { expandAgain, isPausedForTeam, pauseWithTeam, wakeBroadcasts } from './team-pause.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
@@ -35,7 +35,11 @@ type Act = keyof typeof DONE
 const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastState[]): RequestError =>
   new RequestError(
     'invalid_state',
-    fill(TEXTS.wrongState, { state, action: DONE[act], states: from.join(' or ') }),
+    fill(TEXTS.wrongState, {
+      state: stateWords(state),
+      action: DONE[act],
+      states: from.map(stateWords).join(' or '),
+    }),
   )
 
 const pausedForTeam = ({ state_reason }: BroadcastRow): RequestError =>

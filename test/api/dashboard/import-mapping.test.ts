@@ -209,7 +209,7 @@ t.test("doesn't start an import if a chosen topic was deleted", async (t) => {
   await database.transaction((tx) => removeTopic(byCli(tx), team.id, gone.id))
   const started = await editor.post(`${draft}/start`)
   t.equal(started.status, 400)
-  shows(t, started, /A topic you chose has been deleted\. Choose again/)
+  shows(t, started, /A topic you chose has been deleted\. Choose the topics again/)
   await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
   await imported(draft)
   t.match(await known('topicless@example.com'), { topic_ids: [news.id] })
@@ -284,10 +284,14 @@ t.test('rejects oversized files at upload without storing them', async (t) => {
   await refusedUpload(
     t,
     `email\r\n"a\r\nb"\r\n${wide}`,
-    /The record after line 3 has more than 16,384 cells./,
+    /The record that starts after line 3 has more than 16,384 cells./,
   )
   await refusedUpload(t, 'x'.repeat(3_000_000), /The first row is longer than 1 MB/)
-  await refusedUpload(t, `email\n${'x'.repeat(3_000_000)}`, /The record after line 1 is longer than 1 MB/)
+  await refusedUpload(
+    t,
+    `email\n${'x'.repeat(3_000_000)}`,
+    /The record that starts after line 1 is longer than 1 MB/,
+  )
   t.notMatch((await editor.get(IMPORT)).html, /hostile\.csv/)
 })
 
@@ -295,7 +299,11 @@ t.test('a huge record fails the import with its position', async (t) => {
   const fine = Array.from({ length: 9_000 }, (_, index) => `far${index}@example.com`).join('\n')
   const draft = await uploaded(`email\n\n${fine}\n${'x'.repeat(1_400_000)}`)
   shows(t, await editor.get(draft), /Records 9,001 records/)
-  shows(t, await imported(draft), /Nothing was imported: The record after line 9,?002 is longer than 1 MB/)
+  shows(
+    t,
+    await imported(draft),
+    /Nothing was imported: The record that starts after line 9,?002 is longer than 1 MB/,
+  )
   t.equal(await known('far0@example.com'), null)
 })
 

@@ -188,10 +188,10 @@ t.test('only starts a broadcast as shown, otherwise shows the change', async (t)
   await place.contacts(['two'])
   const third = await presses(
     second,
-    /The broadcast would now go to 2 contacts, not to 1\. Review it, then try again\./,
+    /The audience has changed\. It now has 2 contacts, not 1\. Review it, then try again\./,
   )
   await call('DELETE', '/v1/contacts/two@example.org', { key: team.key })
-  const fourth = await presses(third, /The broadcast would now go to 1 contact, not to 2\./)
+  const fourth = await presses(third, /The audience has changed\. It now has 1 contact, not 2\./)
   await presses({ confirmed: 'yes' }, /Someone else changed this broadcast\./)
   const { audience: _, ...without } = fourth as Record<string, string | string[]>
   for (const odd of [without, { ...without, audience: 'abc' }])
@@ -203,7 +203,7 @@ t.test('only starts a broadcast as shown, otherwise shows the change', async (t)
   await place.contacts(['three'])
   const refused = await owner.post(`${page}/again`, { ...again, confirmed: 'yes' })
   t.equal(refused.status, 409)
-  shows(t, refused, /The broadcast would now go to 2 contacts, not to 1\./)
+  shows(t, refused, /The audience has changed\. It now has 2 contacts, not 1\./)
 })
 
 t.test("concurrent confirmations rotate a webhook's secret only once", async (t) => {

@@ -42,7 +42,7 @@ async function begin(t: Test, certificate: Certificate = OURS) {
 /** A notification whose certificate has another path at SNS. */
 const at = (path: string) => aNotification({ SigningCertURL: `https://${SNS_HOST}${path}` })
 
-const FOREIGN = 'unauthorized  This hook only accepts messages from its own SNS topics.'
+const FOREIGN = 'unauthorized  This endpoint only accepts messages from the SNS topics in its settings.'
 const UNFETCHED = 'unavailable 20 Could not fetch the certificate of SNS. Try again later.'
 
 t.test('listens only if a topic is configured', async (t) => {

@@ -91,7 +91,7 @@ t.test('only contacts can leave or choose topics', async (t) => {
   t.match(await look(ana), { status: 'unsubscribed', topics: [b], left: [a] })
   await t.rejects(
     act((by) => resubscribe(by, team, ana.email)),
-    { code: 'contact_suppressed', message: /has bounced/ },
+    { code: 'contact_suppressed', message: /is suppressed \(bounced\)/ },
   )
 })
 
