@@ -105,9 +105,15 @@ function shortTime(iso: string, now: Date): Pick<Cell, 'short' | 'isDay'> {
 export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
   iso === null ? { text: never } : { text: utc(iso), iso, age: ageOf(iso, now), ...shortTime(iso, now) }
 
-/** Builds a cell with the last activity of a member, who is only invited until the first sign-in. */
+/**
+ * Shown about members without known activity. It is stored with their sessions, which are deleted after a sign-out or
+ * 12 h without use, so they may have been active before.
+ */
+export const NO_ACTIVITY = 'No current session has opened this team.'
+
+/** Builds a cell with the last activity of a member in the team. */
 export const lastActive = (at: string | null, now: Date): Cell =>
-  at === null ? { text: 'invited', tone: 'warn' } : time(at, now)
+  at === null ? { text: '–', tip: NO_ACTIVITY } : time(at, now)
 
 /** Builds a cell with plain text, or a dash if it is empty. */
 export const text = (value: string | null, more: Partial<Cell> = {}): Cell => ({

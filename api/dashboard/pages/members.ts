@@ -14,7 +14,7 @@ import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
 import { ROLES, type Role } from '../../../db/accounts/members/roles.ts'
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
-import { ageOf, lastActive, status, text } from '../components/cell.ts'
+import { ageOf, lastActive, NO_ACTIVITY, status, text } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
 import { action, button, compact, field, formOf, get, tableOf } from '../server/builders.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
@@ -110,8 +110,8 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
   const { email, role, user_id: id, last_seen_at: seen } = await memberOf(request, database)
   return show({
     title: email,
-    state: seen === null ? lastActive(seen, request.now) : status(role),
-    lead: seen === null ? 'Has not signed in yet.' : `Last active ${ageOf(seen, request.now)}.`,
+    state: status(role),
+    lead: seen === null ? NO_ACTIVITY : `Last active ${ageOf(seen, request.now)}.`,
     back: { href: here(team), label: 'People' },
     actions: {
       forms: [

@@ -74,15 +74,26 @@ t.test("an invited session can't open teams joined later", async (t) => {
   t.equal((await boss.get(`/teams/${bank.id}/emails`)).status, 200, 'the next sign-in has it')
 })
 
-t.test('a member is shown as invited until their first sign-in', async (t) => {
-  const { owner, people } = await teamWithOwner()
-  const email = 'not.yet@bank3.test'
+t.test("a member without a current session isn't shown as someone who never signed in", async (t) => {
+  const { team, owner, people } = await teamWithOwner()
+  const email = 'idle@bank3.test'
   const { html } = await invite(owner, people, email, 'viewer')
-  const shown = async () => (await owner.get(people)).html
-  t.match(await shown(), /<span class="tag warn">invited/)
-  t.match((await owner.get(await pageOf(owner, people, email))).html, 'Has not signed in yet.')
+  const page = await pageOf(owner, people, email)
+  const isUnknown = async (who: Visitor) => {
+    const list = await who.get(people)
+    shows(t, list, `${email} viewer –`)
+    const own = await who.get(page)
+    shows(t, own, `${email} viewer No current session has opened this team.`)
+    for (const seen of [list, own, await (await signedIn(service, { operator: true })).get(teamPage)])
+      t.notMatch(textOf(seen.html), /\binvited\b|signed in|never/i)
+  }
+  const teamPage = `/operator/teams/${team.id}`
+  await isUnknown(owner)
   await (await enterBy(t, html, email)).get(people)
-  t.notMatch(await shown(), /<span class="tag warn">invited/)
+  shows(t, await owner.get(page), /idle@bank3\.test viewer Last active /)
+  now = new Date(now.getTime() + 12 * 3_600_000 + 1)
+  const again = await signedIn(service, { team: team.id, role: 'owner' })
+  await isUnknown(again)
 })
 
 t.test("an owner's links can't open other teams of the user", async (t) => {
