@@ -28,6 +28,7 @@ import { TEXTS } from '../texts.ts'
 import { backgroundJobAnswer, wordsOf } from './background-job.ts'
 import { filter, parseEmailFilter, searchOf } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
+import { describeRequeued, type Requeueable, requeueableFields, requeueableWords } from './requeueable.ts'
 
 /** Maximum number of emails per action. */
 const MAX_CHANGED = 10_000
@@ -60,22 +61,17 @@ const bulkForm = (
     },
   )
 
-/** The emails that can be sent again, counted. */
-type Requeueable = Awaited<ReturnType<typeof countRequeueable>>
-
 /** Builds the form that sends them again, or says why none can be sent. */
-function requeueing(
-  request: TeamRequest,
-  bulk: BulkForm,
-  { waiting, rejected, isAll }: Requeueable,
-): Section {
+function requeueing(request: TeamRequest, bulk: BulkForm, counts: Requeueable): Section {
+  const { waiting, rejected, isAll } = counts
   const title = 'Send again'
-  const some = isAll ? '' : 'at least '
   if (isAll && waiting + rejected === 0)
     return {
       kind: 'text',
       title,
-      paragraphs: ['None of them can be sent again, because a provider has already accepted them all.'],
+      paragraphs: [
+        'None of them can be sent again. They were already accepted by a provider, are scheduled, or have expired.',
+      ],
     }
   if (isAll && waiting === 0) {
     const form = bulkForm(request, bulk, 'requeue', {
@@ -83,12 +79,18 @@ function requeueing(
     })
     const note =
       'None of them is still waiting. No provider has accepted the rejected ones, so they can be sent again.'
-    return { kind: 'form', title, note, ...form, fields: [...form.fields, hidden('force', FORCE)] }
+    return {
+      kind: 'form',
+      title,
+      note,
+      ...form,
+      fields: [...form.fields, ...requeueableFields(counts), hidden('force', FORCE)],
+    }
   }
-  const waits = `${some}${plural(waiting, 'waiting email')}`
+  const waits = requeueableWords(waiting, counts, ['waiting email'])
   const isOne = rejected === 0 && isAll
   const form = bulkForm(request, bulk, 'requeue', { submit: isOne ? `Send ${waits} again` : 'Send again' })
-  const others = `and ${some}${plural(rejected, 'email')} that a server rejected`
+  const others = `and ${requeueableWords(rejected, counts, ['email'])} that a server rejected`
   const which = field('force', 'Which ones', {
     type: 'radios',
     options: [
@@ -99,9 +101,11 @@ function requeueing(
   return {
     kind: 'form',
     title,
-    note: 'A provider has already accepted the rest, so it is never sent again.',
+    note: isAll
+      ? 'The rest was already accepted by a provider, is scheduled, or has expired.'
+      : 'The count timed out, so there may be more.',
     ...form,
-    fields: compact([form.fields, !isOne && which]),
+    fields: compact([form.fields, requeueableFields(counts), !isOne && which]),
   }
 }
 
@@ -206,7 +210,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       return verb === 'delete'
         ? { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
         : {
-            question: `Send the unaccepted ones of ${many} again?`,
+            question: `Send ${describeRequeued(form)} again?`,
             answer: 'Send again',
             warning: 'An email that a provider has already accepted stays as it is.',
           }

@@ -28,7 +28,7 @@ const toCells = (request: TeamRequest, names: TemplateNames) => (email: ListedEm
   Recipient: recipientsCell(email),
   Subject: text(email.subject || '(no subject)', {
     href: fromList(request, teamPath(request.team, 'emails', email.id)),
-    detail: email.template_id === null ? undefined : names.get(email.template_id),
+    detail: email.template_id === null ? undefined : (names.get(email.template_id) ?? 'deleted template'),
   }),
   Accepted: time(email.created_at, request.now),
 })

@@ -63,6 +63,21 @@ t.test('a subject has the direction of its script', async (t) => {
   t.match((await owner.get(list)).html, /<div[^>]* dir="auto"[^>]*>(<a[^>]*>)?[^<]*فاتورة/)
 })
 
+t.test('the list names the template of an email, and says if it was deleted', async (t) => {
+  const { location } = await editor.post(`/teams/${team.id}/templates`, {
+    ...{ name: 'Short-lived', html: '<p>Hi</p>', text: '' },
+  })
+  const template_id = (location ?? '').split('/').at(-1)
+  const { status } = await call('POST', '/v1/emails', {
+    key: team.key,
+    body: { from: 'a@example.com', to: ['a@example.org'], subject: 'Of a template', template_id },
+  })
+  t.equal(status, 201)
+  shows(t, await viewer.get(`${list}?subject=template`), /Of a template Short-lived/)
+  await editor.post(`${location}/delete`)
+  shows(t, await viewer.get(`${list}?subject=template`), /Of a template deleted template/)
+})
+
 t.test('untrusted text is escaped on every page', async (t) => {
   const evil = '<img src=x onerror=alert(1)>"\'{{this}}'
   const id = await send({
@@ -206,7 +221,12 @@ t.test('rejected emails are only requeued in bulk if checked', async (t) => {
   // A rejection without suppression, because suppressed recipients are left out.
   const bounce = { recipient: 'blocked@example.org', detail: '550 5.7.1 blocked', effect: 'none' } as const
   await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
+  const question = async (form: Record<string, string> = {}) => {
+    const [fields = {}] = formsTo(await editor.get(`${list}/all?tag=outright`), `${list}/all/requeue`)
+    return editor.ask(`${list}/all/requeue`, { ...fields, ...form })
+  }
   shows(t, await editor.get(`${list}/all?tag=outright`), 'Send 1 rejected email again')
+  shows(t, await question(), 'Send 1 rejected email again?')
   await send({ tags: ['outright'] })
   const press = async (form: Record<string, string>) => {
     await (await pressAll(editor, 'requeue', 'tag=outright', { confirmed: 'yes', ...form }))()
@@ -215,18 +235,39 @@ t.test('rejected emails are only requeued in bulk if checked', async (t) => {
   shows(
     t,
     await editor.get(`${list}/all?tag=outright`),
-    /1 waiting email 1 waiting email, and 1 email that a server rejected/,
+    /is scheduled, or has expired\. .*1 waiting email 1 waiting email, and 1 email that a server rejected/,
   )
+  shows(t, await question(), 'Send 1 waiting email again?')
+  shows(t, await question({ force: 'refused' }), 'Send 1 waiting email and 1 rejected one again?')
+  t.equal((await question({ waiting: 'many' })).status, 400)
   shows(t, await press({}), '1 email queued to be sent again.')
   shows(t, await press({ force: 'refused' }), '2 emails queued to be sent again.')
+})
+
+t.test('the question of a bulk requeue says what a count without time left found', async (t) => {
+  await send({ tags: ['slow'] })
+  const [fields = {}] = formsTo(await editor.get(`${list}/all?tag=slow`), `${list}/all/requeue`)
+  const question = (waiting: number, form: Record<string, string> = {}) =>
+    editor.ask(`${list}/all/requeue`, {
+      ...{ ...fields, waiting: String(waiting), rejected: '0', timed_out: 'yes' },
+      ...form,
+    })
+  shows(t, await question(3), 'Send at least 3 waiting emails again?')
+  shows(t, await question(0), 'Send the waiting emails again?')
+  shows(t, await question(0, { force: 'refused' }), 'Send the waiting emails and the rejected ones again?')
 })
 
 t.test('bulk actions say beforehand that nothing can be sent again', async (t) => {
   const id = await send({ tags: ['accepted'] })
   await database.query(sql.unsafe`
     update email_states set status = 'delivered', provider_message_id = 'x' where id = ${id}`)
+  await send({ tags: ['accepted'], scheduled_at: new Date(Date.now() + 3_600_000).toISOString() })
   const page = await owner.get(`${list}/all?tag=accepted`)
-  shows(t, page, 'None of them can be sent again')
+  shows(
+    t,
+    page,
+    /Bulk actions: 2 emails .*None of them can be sent again\. .* are scheduled, or have expired/,
+  )
   t.strictSame(formsTo(page, `${list}/all/requeue`), [])
   t.equal(formsTo(page, `${list}/all/delete`).length, 1)
 })
