@@ -26,8 +26,8 @@ const REFUSALS_SHOWN = 50
 /** How long an import runs before its rate is shown, in milliseconds. */
 const PACE_SHOWN_AFTER_MS = 5_000
 
-/** The imports of both purposes that are read for the list. */
-const IMPORTS_READ = 20
+/** Maximum number of imports in the list. */
+const MAX_IMPORTS = 20
 
 const NOTES: Readonly<Record<Purpose, string>> = {
   contacts:
@@ -48,8 +48,7 @@ const doneWords = ({ done, records }: ImportRow): string => `${number(done).text
 const form = (purpose: Purpose): TeamPage =>
   get('editor', `/teams/:team/${purpose}/import`, async ({ team, now }, { database }) => {
     const { href, label } = uploads(team, purpose)
-    const all = await importsOfTeam(database, team.id, IMPORTS_READ)
-    const imports = all.filter(({ mapping }) => purposeOf(mapping) === purpose)
+    const imports = await importsOfTeam(database, team.id, purpose, MAX_IMPORTS)
     return show({
       title: label,
       back: { href: teamPath(team, purpose), label: headed(purpose) },

@@ -4,7 +4,7 @@ import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row } from '../../postgres/rows.ts'
 import type { CsvPlace } from './csv.ts'
-import type { Fault, Mapping } from './mapping.ts'
+import type { Fault, Mapping, Purpose } from './mapping.ts'
 
 type NewImport = Pick<ImportRow, 'id' | 'file_name' | 'mapping' | 'records' | 'created_by' | 'encoding'> & {
   bytes: Buffer
@@ -155,9 +155,12 @@ const importColumns = sql.fragment`
 /** An import has the ID of its background job. */
 const imports = sql.fragment`contact_imports i left join background_jobs j on j.id = i.id`
 
-export const importsOfTeam = (tx: Tx, teamId: string, limit: number) =>
+/** Lists the team's imports of contacts or of suppressions, newest first. */
+export const importsOfTeam = (tx: Tx, teamId: string, purpose: Purpose, limit: number) =>
   tx.any(sql.type(importRow)`
-    select ${importColumns} from ${imports} where i.team_id = ${teamId} order by i.id desc limit ${limit}`)
+    select ${importColumns} from ${imports}
+    where i.team_id = ${teamId} and (i.mapping -> 'suppress' = 'null') = ${purpose === 'contacts'}
+    order by i.id desc limit ${limit}`)
 
 export const importById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(importRow)`

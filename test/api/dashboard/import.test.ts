@@ -1,7 +1,9 @@
 /** Imports of contacts from CSV, with the page, the queue and a worker. */
+import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { continueBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
+import { idNow } from '../../../db/process/ids.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -45,6 +47,22 @@ t.test('imports valid records, and returns the others with reasons', async (t) =
   await operator.get(`${progress}/refused.csv`)
   const [line] = await auditEntries(database, { team: team.id, limit: 1 })
   t.match(line, { actor: operator.email, action: 'contact.export' })
+})
+
+t.test('lists imports of one purpose, even if many of the other are newer', async (t) => {
+  const draft = (await editor.upload(path, 'older.csv', 'email\nolder@example.com\n')).location ?? ''
+  const ids = sql.array(Array.from({ length: 25 }, idNow), 'uuid')
+  await database.query(sql.unsafe`
+    insert into contact_imports (team_id, id, file_name, records, created_by, created_at, draft, mapping, encoding)
+    select team_id, new.id, 'newer.csv', records, created_by, created_at, false,
+      mapping || '{"suppress": {"as": "bounced", "detail": ""}}', encoding
+    from contact_imports i, unnest(${ids}) new (id) where i.id = ${draft.split('/').at(-1) ?? ''}`)
+  const list = await editor.get(path)
+  shows(t, list, 'older.csv')
+  t.notMatch(list.html, 'newer.csv')
+  const others = await editor.get(`/teams/${team.id}/suppressions/import`)
+  shows(t, others, 'newer.csv')
+  t.notMatch(others.html, 'older.csv')
 })
 
 t.test('rejects an invalid file without storing it', async (t) => {

@@ -85,8 +85,9 @@ select i.id, i.file_name, i.records, i.created_by, i.created_at, i.draft, i.mapp
 from contact_imports i
 left join background_jobs j on j.id = i.id
 where i.team_id = $1
+  and (i.mapping -> 'suppress' = 'null') = $2
 order by i.id desc
-limit $2
+limit $3
 
 -- insertImport
 insert into contact_import_chunks (team_id, import_id, position, bytes)
