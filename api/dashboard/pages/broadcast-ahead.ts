@@ -92,7 +92,10 @@ function aheadSections(
         {
           label: 'Missing a variable',
           value: number(lacking).text,
-          detail: lacking > 0 ? `Skipped: no value for ${slotWords(slots)}` : undefined,
+          detail:
+            lacking > 0
+              ? `Skipped: no value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`
+              : undefined,
           tone: lacking > 0 ? 'warn' : undefined,
         },
         ...lengthTiles(row, ready),
@@ -104,7 +107,7 @@ function aheadSections(
       kind: 'alerts',
       title: 'Before it can start',
       calm: 'Nothing is missing.',
-      alerts: missing.map((words): Alert => ({ tone: 'bad', title: headed(words) })),
+      alerts: missing.map(({ words }): Alert => ({ tone: 'bad', title: headed(words) })),
     },
     warnings.length > 0 && {
       kind: 'alerts',
@@ -148,21 +151,23 @@ export async function sendQuestion(request: TeamRequest<'id'>, { database }: Pag
 }
 
 function buttonsOf(row: BroadcastRow, ready: Readiness, request: TeamRequest): Actions {
+  // A draft that can't start yet has no black button to start it, but one to edit what is missing.
   const start = button(broadcastPath(request, 'send'), startLabel(row), {
+    tone: ready.missing.length > 0 ? 'quiet' : undefined,
     fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
   })
   const remove = button(broadcastPath(request, 'delete'), 'Delete the draft', { tone: 'danger' })
-  const editing = (step: BroadcastStep, label: string, main = false) => ({
+  const edits = new Set(ready.missing.map(({ edit }) => edit))
+  const main = edits.has('audience') ? 'audience' : edits.has('message') ? 'message' : undefined
+  const editing = (step: BroadcastStep, label: string) => ({
     href: stepPath(broadcastPath(request), step),
     label,
-    main,
+    main: step === main,
   })
   const isAimed = row.topic_ids.length > 0
-  // A draft that can't start yet has no black button to start it.
-  const reachesNone = ready.audience === 0
   const links = [
-    editing('message', 'Edit message', isAimed && !reachesNone && ready.missing.length > 0),
-    editing('audience', isAimed ? 'Edit audience' : 'Choose the audience', !isAimed || reachesNone),
+    editing('message', 'Edit message'),
+    editing('audience', isAimed ? 'Edit audience' : 'Choose the audience'),
     editing('when', 'Edit time'),
   ]
   return { links, forms: compact([isAimed && start, remove]) }

@@ -257,7 +257,7 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   return { forms, links }
 }
 
-export const testForm = (request: TeamRequest): Section =>
+export const testForm = (request: TeamRequest, { state }: BroadcastRow): Section =>
   formOf(
     broadcastPath(request, 'test'),
     'Send test',
@@ -270,7 +270,8 @@ export const testForm = (request: TeamRequest): Section =>
     ],
     {
       title: 'Send a test',
-      folded: true,
+      // A draft that can't start has no main action, so this must not become one.
+      folded: state === 'draft' ? 'quiet' : true,
       note: `Sends it as one contact would receive it, to up to ${MAX_TESTS} addresses. Tests don’t count in the stats of the broadcast.`,
     },
   )

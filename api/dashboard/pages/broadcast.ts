@@ -86,7 +86,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     sections: compact([
       ...(await rampSections(row, view, request, deps)),
       ...sections,
-      edits && testForm(request),
+      edits && testForm(request, row),
       history(entries, request.now),
       facts(view, { topics, template }, request),
     ]),

@@ -15,10 +15,13 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
 import { stateWords } from './state.ts'
 
-/** A reason not to start. `kind`: why a scheduled broadcast is paused if it finds this at its start time. */
-type Blocker = {
+/** A reason not to start. */
+export type Blocker = {
+  /** Why a scheduled broadcast is paused if it finds this at its start time. */
   kind: 'from_domain_not_verified' | 'topic_gone' | 'no_audience' | 'quota_exceeded' | 'set_up'
   words: string
+  /** The part of the broadcast to edit. Undefined if an edit doesn't help. */
+  edit?: 'message' | 'audience'
 }
 
 /** Mail clients only follow a one-click link over https. Loopback addresses are allowed for local tests. */
@@ -47,7 +50,7 @@ export async function newestVersion(
   const words = template
     ? fill(TEXTS.noUnsubscribeLink, { name: UNSUBSCRIBE_SLOT })
     : fill(TEXTS.noTemplate, { id: template_id })
-  return { version_id: null, slots, blockers: [...blockers, { kind: 'set_up', words }] }
+  return { version_id: null, slots, blockers: [...blockers, { kind: 'set_up', words, edit: 'message' }] }
 }
 
 /** Returns the fixed version, otherwise the newest. @param publicUrl used until the links are fixed. */
@@ -79,7 +82,10 @@ async function topicBlockers(
   const gone = (ids: readonly string[], what: string): Blocker[] =>
     ids
       .filter((id) => !there.has(id))
-      .map((id) => ({ kind: 'topic_gone', words: fill(TEXTS.topicDeleted, { which: what, id }) }))
+      .map((id) => ({
+        ...{ kind: 'topic_gone', edit: 'audience' },
+        words: fill(TEXTS.topicDeleted, { which: what, id }),
+      }))
   return [...gone(topic_ids, 'selected'), ...gone(exclude_topic_ids, 'excluded')]
 }
 
@@ -99,7 +105,7 @@ export async function findAudienceBlockers(
   const audience = await audienceSize(tx, row)
   if (audience === 0) {
     const words = row.topic_ids.length === 0 ? TEXTS.noTopicChosen : TEXTS.noAudience
-    return { audience, blockers: [{ kind: 'no_audience', words }] }
+    return { audience, blockers: [{ kind: 'no_audience', words, edit: 'audience' }] }
   }
   const account = await readAccountRow(tx, row.team_id)
   const { limits, used } = toAccount(account ?? missing(row.team_id))

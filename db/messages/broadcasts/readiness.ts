@@ -9,7 +9,7 @@ import {
   comparedAsText,
   lackingMembers,
 } from './audience.sql.ts'
-import { findAudienceBlockers, findEmailBlockers, newestVersion } from './blockers.ts'
+import { type Blocker, findAudienceBlockers, findEmailBlockers, newestVersion } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { toMailing } from './mailing.ts'
 
@@ -24,7 +24,7 @@ export type Readiness = {
   as_text: readonly ComparedAsText[]
   /** The version of the template that would be sent, or null. */
   version_id: string | null
-  missing: string[]
+  missing: readonly Blocker[]
 }
 
 /** Returns a count, or null if it is too slow for an interactive request. */
@@ -63,10 +63,9 @@ export async function checkReadiness(
   row: BroadcastRow,
   publicUrl: string | null,
 ): Promise<Readiness> {
-  const { version_id, ...mail } = await findEmailBlockers(tx, row, publicUrl)
+  const { version_id, blockers: missing, ...mail } = await findEmailBlockers(tx, row, publicUrl)
   const slots = ownSlots(row, mail.slots)
   const unfilled = await missingProperties(tx, row.team_id, slots)
-  const missing = mail.blockers.map(({ words }) => words)
   const counted = await inTime(findAudienceBlockers(tx, row, row.send_at === null))
   const none = { audience: null, lacking: 0, as_text: [], slots, unfilled, version_id, missing }
   if (counted === null) return none
@@ -74,6 +73,5 @@ export async function checkReadiness(
   const lacking = slots.length === 0 ? 0 : await inTime(lackingMembers(tx, row, slots))
   if (lacking === null) return none
   const as_text = (await inTime(comparedAsText(tx, row))) ?? []
-  const all = [...missing, ...blockers.map(({ words }) => words)]
-  return { audience, lacking, as_text, slots, unfilled, version_id, missing: all }
+  return { audience, lacking, as_text, slots, unfilled, version_id, missing: [...missing, ...blockers] }
 }

@@ -248,6 +248,23 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
     t.ok(actions.includes(action), action)
 })
 
+t.test('the main action of a blocked draft edits what is missing', async (t) => {
+  const topic_ids = await topicOf('Blocked')
+  await contact('blocked@example.org', topic_ids, { first: 'B' })
+  const acts = async (fields: Record<string, string>) => mainActs(await editor.get(await draft(fields)))
+  const template_id = await templateOf('<p>{{first}} {{last}} {{unsubscribe_url}}</p>')
+  const good = { template_id, topic_ids, from: 'a@example.com', subject: 'Hi' }
+  const path = await draft(good)
+  const ready = await editor.get(path)
+  t.strictSame(mainActs(ready), ['Send now'])
+  shows(t, ready, 'Missing a variable 1 Skipped: no value for one of first, last')
+  t.strictSame(await acts({ ...good, from: 'a@unverified.test' }), [], 'an edit of the message is no remedy')
+  t.strictSame(await acts({ ...good, template_id: await templateOf('<p>Hi</p>') }), ['Edit message'])
+  await database.query(sql.unsafe`delete from topics where id = ${topic_ids}`)
+  const blocked = await editor.get(path)
+  t.strictSame(mainActs(blocked), ['Edit audience'])
+})
+
 t.test('shows all problems before and after a rejected start', async (t) => {
   const empty = await topicOf('Nobody here')
   const template_id = await templateOf('<p>Hello</p>')
