@@ -42,7 +42,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
         {
           id: 'tokens',
           grow: ['User', 'May'],
-          empty: 'No session tokens yet. Create one to call the API as yourself.',
+          empty: `No session tokens yet.${team.member ? ' Create one to call the API as yourself.' : ''}`,
         },
       ),
     ],

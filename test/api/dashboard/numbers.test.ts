@@ -30,6 +30,7 @@ t.test('adds a number after a check with Meta', async (t) => {
   const rejected = await operator.post(PATH, { ...form, token: 'another-token' })
   t.equal(rejected.status, 400)
   t.notMatch(rejected.html, /another-token/)
+  t.notMatch((await operator.get(PATH)).html, '<h2>WhatsApp numbers', 'the title says it')
   shows(t, await operator.get(PATH), 'All teams send from the default number.')
   t.match(await operator.post(PATH, { ...form, app_secret: 'secret-of-acme', subscribe: 'yes' }), {
     status: 303,

@@ -467,6 +467,19 @@ t.test("filters the audit log, and owners only see their team's", async (t) => {
   shows(t, await operator.get('/operator/audit?action=topic'), /Created a topic Theirs A team/)
 })
 
+t.test('the audit log finds the command line by its shown name', async (t) => {
+  const team = await makeTeam(service, { domain: 'cli.test' })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const at = new Date()
+  const entry = { team_id: team.id, actor: 'cli', action: 'topic.create', subject: 'Typed', detail: '' }
+  await insertAuditEntry(database, { ...entry, id: uuidv7() }, at)
+  await owner.post(`/teams/${team.id}/topics`, { name: 'Clicked' })
+  shows(t, await owner.get(`/teams/${team.id}/audit`), /Created a topic Clicked .*Created a topic Typed/)
+  const found = await owner.get(`/teams/${team.id}/audit?actor=Command+line`)
+  shows(t, found, /command line Created a topic Typed/)
+  t.notMatch(found.html, 'Clicked')
+})
+
 t.test("days of a filter are in the reader's time zone", async (t) => {
   const team = await makeTeam(service, { domain: 'zones.test' })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })

@@ -93,6 +93,14 @@ t.test("owners' and editors' tokens can send, viewers' can't", async (t) => {
   t.equal(await unsubscribe(operators), 204)
 })
 
+t.test("an operator who isn't a member isn't told to create a token", async (t) => {
+  const team = await makeTeam(service)
+  const page = await (await signedIn(service, { operator: true })).get(pageOf(team))
+  shows(t, page, 'No session tokens yet.')
+  t.notMatch(page.html, /create (one|a session token)/i)
+  shows(t, await (await member(team, 'viewer')).get(pageOf(team)), 'No session tokens yet. Create one')
+})
+
 t.test('a token is shown once and valid for 30 days', async (t) => {
   const team = await makeTeam(service)
   const [owner, editor, other] = [

@@ -31,6 +31,10 @@ const OF_TEAM = {
 const teamFilter = defineFilter(OF_TEAM)
 const globalFilter = defineFilter({ ...OF_TEAM, team: search('Team', { placeholder: 'Team or its ID' }) })
 
+/** The actor of the CLI, and the words shown instead. */
+const CLI = 'cli'
+const COMMAND_LINE = 'command line'
+
 /** Maximum number of teams that part of a name can match. */
 const MAX_TEAMS = 50
 
@@ -89,9 +93,12 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
   const action = asked.action === undefined ? undefined : actionOf(asked.action)
-  const { actor, ...others } = { ...asked, action, teams }
+  const { actor: part, ...others } = { ...asked, action, teams }
+  const isCli = part?.trim().toLowerCase() === COMMAND_LINE
+  const actor = isCli ? CLI : part
+  const isWhole = actor === undefined || isCli || parseAddress(actor) !== null
   const page = await pageById<AuditRow>(request, (place) =>
-    actor === undefined || parseAddress(actor) !== null
+    isWhole
       ? auditEntries(database, { ...others, actor, ...place })
       : searchAuditEntries(database, { ...others, part: actor, ...place }),
   )
@@ -110,7 +117,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
         page,
         (entry) => ({
           When: time(entry.created_at, now),
-          Who: text(entry.actor === 'cli' ? 'command line' : entry.actor),
+          Who: text(entry.actor === CLI ? COMMAND_LINE : entry.actor),
           Action: actionCell(entry),
           About: subjectCell(entry, names),
           Team:

@@ -66,7 +66,7 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
   const numbers = await allNumbers(tx)
   const events = await accountEvents(tx)
   return compact<Section>([
-    numbers.length > 0 && numbersTable(numbers, now),
+    numbers.length > 0 && numbersTable(numbers, now, 'WhatsApp numbers'),
     events.length > 0 &&
       tableOf(
         events,

@@ -76,8 +76,8 @@ function rateOf(form: URLSearchParams): number | undefined {
 
 const typed = (form: URLSearchParams, name: string): string | undefined => form.get(name)?.trim() || undefined
 
-/** Builds the table of numbers with Meta's latest data. */
-export const numbersTable = (numbers: readonly WhatsappNumber[], now: Date): Section =>
+/** Builds the table of numbers with Meta's latest data. @param title undefined if the page's title says it. */
+export const numbersTable = (numbers: readonly WhatsappNumber[], now: Date, title?: string): Section =>
   tableOf(
     numbers,
     (each) => ({
@@ -88,7 +88,7 @@ export const numbersTable = (numbers: readonly WhatsappNumber[], now: Date): Sec
       Missing: number(each.missing.length),
       'Last check': time(each.checked_at, now),
     }),
-    { title: 'WhatsApp numbers', empty: 'All teams send from the default number.' },
+    { title, empty: 'All teams send from the default number.' },
   )
 
 const list = get('operator', PATH, async ({ now }, { database }) =>
