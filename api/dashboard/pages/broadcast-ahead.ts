@@ -151,7 +151,7 @@ export async function sendQuestion(request: TeamRequest<'id'>, { database }: Pag
 }
 
 function buttonsOf(row: BroadcastRow, ready: Readiness, request: TeamRequest): Actions {
-  // A draft that can't start yet has no black button to start it, but one to edit what is missing.
+  // A draft that can't start yet has no black button to start it.
   const start = button(broadcastPath(request, 'send'), startLabel(row), {
     tone: ready.missing.length > 0 ? 'quiet' : undefined,
     fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),

@@ -1,10 +1,10 @@
-/** Describes the emails that a bulk action can send again. Carries their counts in the form, for its question. */
+/** Counts of emails for a bulk requeue, in its form and question. */
 
 import { RequestError } from '../../../db/errors.ts'
 import type { countRequeueable } from '../../../db/messages/emails/bulk.ts'
 import { plural } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
-import { hidden } from '../server/builders.ts'
+import { compact, hidden } from '../server/builders.ts'
 import { TEXTS } from '../texts.ts'
 import { FORCE } from './requeue.ts'
 
@@ -22,11 +22,12 @@ export function requeueableWords(
 }
 
 /** Returns hidden fields with the counts, for the question. */
-export const requeueableFields = ({ waiting, rejected, isAll }: Requeueable): Field[] => [
-  hidden('waiting', String(waiting)),
-  hidden('rejected', String(rejected)),
-  ...(isAll ? [] : [hidden('timed_out', 'yes')]),
-]
+export const requeueableFields = ({ waiting, rejected, isAll }: Requeueable): Field[] =>
+  compact([
+    hidden('waiting', String(waiting)),
+    hidden('rejected', String(rejected)),
+    !isAll && hidden('timed_out', 'yes'),
+  ])
 
 /** Reads the counts from the form. @throws RequestError bad_request if they are missing or invalid. */
 function readRequeueable(form: URLSearchParams): Requeueable {
@@ -37,7 +38,7 @@ function readRequeueable(form: URLSearchParams): Requeueable {
   throw new RequestError('bad_request', TEXTS.formOutOfDate)
 }
 
-/** Describes the emails that a form sends again. */
+/** Describes the emails to send again. */
 export function describeRequeued(form: URLSearchParams): string {
   const counts = readRequeueable(form)
   const { waiting, rejected, isAll } = counts

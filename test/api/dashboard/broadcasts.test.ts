@@ -248,7 +248,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
     t.ok(actions.includes(action), action)
 })
 
-t.test('the main action of a blocked draft edits what is missing', async (t) => {
+t.test('the main action of a blocked draft depends on the blocker', async (t) => {
   const topic_ids = await topicOf('Blocked')
   await contact('blocked@example.org', topic_ids, { first: 'B' })
   const acts = async (fields: Record<string, string>) => mainActs(await editor.get(await draft(fields)))

@@ -63,7 +63,7 @@ t.test('a subject has the direction of its script', async (t) => {
   t.match((await owner.get(list)).html, /<div[^>]* dir="auto"[^>]*>(<a[^>]*>)?[^<]*فاتورة/)
 })
 
-t.test('the list names the template of an email, and says if it was deleted', async (t) => {
+t.test('the list shows the name of a template, or its deletion', async (t) => {
   const { location } = await editor.post(`/teams/${team.id}/templates`, {
     ...{ name: 'Short-lived', html: '<p>Hi</p>', text: '' },
   })
@@ -244,7 +244,7 @@ t.test('rejected emails are only requeued in bulk if checked', async (t) => {
   shows(t, await press({ force: 'refused' }), '2 emails queued to be sent again.')
 })
 
-t.test('the question of a bulk requeue says what a count without time left found', async (t) => {
+t.test('the question of a bulk requeue shows an incomplete count as a minimum', async (t) => {
   await send({ tags: ['slow'] })
   const [fields = {}] = formsTo(await editor.get(`${list}/all?tag=slow`), `${list}/all/requeue`)
   const question = (waiting: number, form: Record<string, string> = {}) =>

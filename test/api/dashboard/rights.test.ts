@@ -74,7 +74,7 @@ t.test("an invited session can't open teams joined later", async (t) => {
   t.equal((await boss.get(`/teams/${bank.id}/emails`)).status, 200, 'the next sign-in has it')
 })
 
-t.test("a member without a current session isn't shown as someone who never signed in", async (t) => {
+t.test("a member without a current session isn't shown as invited", async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const email = 'idle@bank3.test'
   const { html } = await invite(owner, people, email, 'viewer')

@@ -93,7 +93,7 @@ t.test("owners' and editors' tokens can send, viewers' can't", async (t) => {
   t.equal(await unsubscribe(operators), 204)
 })
 
-t.test("an operator who isn't a member isn't told to create a token", async (t) => {
+t.test('the page only suggests creating a token to members', async (t) => {
   const team = await makeTeam(service)
   const page = await (await signedIn(service, { operator: true })).get(pageOf(team))
   shows(t, page, 'No session tokens yet.')

@@ -31,7 +31,7 @@ const OF_TEAM = {
 const teamFilter = defineFilter(OF_TEAM)
 const globalFilter = defineFilter({ ...OF_TEAM, team: search('Team', { placeholder: 'Team or its ID' }) })
 
-/** The actor of the CLI, and the words shown instead. */
+/** The actor of the CLI, and its shown name. */
 const CLI = 'cli'
 const COMMAND_LINE = 'command line'
 

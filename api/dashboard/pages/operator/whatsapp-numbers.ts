@@ -76,7 +76,7 @@ function rateOf(form: URLSearchParams): number | undefined {
 
 const typed = (form: URLSearchParams, name: string): string | undefined => form.get(name)?.trim() || undefined
 
-/** Builds the table of numbers with Meta's latest data. @param title undefined if the page's title says it. */
+/** Builds the table of numbers with Meta's latest data. @param title undefined if it is the page's title. */
 export const numbersTable = (numbers: readonly WhatsappNumber[], now: Date, title?: string): Section =>
   tableOf(
     numbers,
