@@ -258,7 +258,7 @@ export const TASKS: readonly Task[] = [
       await click(page.getByLabel('everything'))
       await press('Add a webhook')
       await click(opener(hand, 'Send again'))
-      await press('Send webhooks again')
+      await press('Send messages again')
       await page.locator('#confirm, .notice').first().waitFor()
     },
   },

@@ -22,7 +22,7 @@ export function bounceSection(bounces: readonly Bounce[], note?: string): Sectio
     .sort(([reason, one], [other, more]) => more - one || reason.localeCompare(other))
     .map(([reason, count]) => ({ label: headed(reason), value: number(count).text }))
   const counted =
-    bounces.length < MAX_BOUNCES ? note : `Up to ${number(MAX_BOUNCES).text} bounced emails are counted.`
+    bounces.length < MAX_BOUNCES ? note : `At most ${number(MAX_BOUNCES).text} bounced emails are counted.`
   return tiles.length === 0
     ? []
     : [{ kind: 'tiles', id: 'bounces', live: true, title: 'Why emails bounced', note: counted, tiles }]

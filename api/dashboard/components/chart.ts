@@ -73,7 +73,7 @@ export function daysOf(channel: Channel, figures: readonly StatRow[], since: Dat
     const own = figures.filter((row) => row.day === day)
     return spanOf(layers, own, { at: day, mark })
   })
-  const note = 'By the day on which a message was accepted.'
+  const note = 'Messages are counted on the day they were accepted.'
   return { spans, layers, column: 'Day', title: 'By day (UTC)', note }
 }
 
@@ -97,7 +97,7 @@ export function hoursOf(
     const own = figures.filter(({ hour }) => Date.parse(hour) === time)
     return spanOf(layers, own, { at, mark })
   })
-  const note = 'By the hour in which a message was accepted.'
+  const note = 'Messages are counted in the hour they were accepted.'
   return { spans, layers, column: 'Hour', title: `By hour (${zone} time)`, note }
 }
 

@@ -62,6 +62,6 @@ export function differenceWords(
   const nearest = nearestTo(value, published)
   const words = wordsOf(value, nearest)
   return published.length > 1
-    ? `none of the ${published.length} records at ${name} matches. The closest is ${words}`
+    ? `none of the ${published.length} records at ${name} match. The closest is ${words}`
     : words
 }

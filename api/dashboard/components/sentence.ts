@@ -20,7 +20,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '3.4': 'the message is too large for the server',
   '4.4': 'no mail server was found for the domain',
   '4.7': 'delivery timed out',
-  '7.1': 'the server rejected it because of its policy',
+  '7.1': 'the server’s policy doesn’t allow it',
   '7.26': 'it failed SPF, DKIM or DMARC',
 }
 

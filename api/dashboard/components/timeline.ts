@@ -24,9 +24,9 @@ export const WORDING: Record<EmailEventKind, EventText> = {
   suppressed: { title: 'Not sent: the address is suppressed', tone: 'bad' },
   complained: { title: 'Reported as spam', tone: 'bad' },
   deferred: { title: 'Deferred, will retry', tone: 'warn' },
-  held: { title: 'Held back because of the sender', tone: 'warn' },
+  held: { title: 'Waiting, because the sending account had a problem', tone: 'warn' },
   unknown: { title: 'The server’s response was lost', tone: 'warn' },
-  delayed: { title: 'Delayed by a server on the way', tone: 'warn' },
+  delayed: { title: 'Delayed by a server along the way', tone: 'warn' },
   unreadable: { title: 'Unreadable report', tone: 'warn' },
   auto_reply: { title: 'Automatic reply', tone: 'plain' },
   unsubscribed: { title: 'Unsubscribed at the mail provider', tone: 'plain' },
@@ -34,9 +34,9 @@ export const WORDING: Record<EmailEventKind, EventText> = {
   machine_clicked: { title: 'Link opened by a scanner', tone: 'plain' },
   requeued: { title: 'Queued again', tone: 'busy' },
   gave_up: { title: 'Failed', tone: 'bad' },
-  resent: { title: 'Sent again to a corrected address', tone: 'busy' },
+  resent: { title: 'Resent to a corrected address', tone: 'busy' },
   copied: { title: 'Copy sent', tone: 'busy' },
-  resent_from: { title: 'Sent again from an earlier email', tone: 'busy' },
+  resent_from: { title: 'Resent version of an earlier email', tone: 'busy' },
   copied_from: { title: 'Sent as a copy of another email', tone: 'busy' },
 }
 
@@ -140,7 +140,7 @@ export const pausedQueue = (subject: string, reason: string | null): Alert => ({
     reason === RESTORED
       ? `${subject} is paused: the database was restored or copied`
       : `${subject} is paused by an operator`,
-  text: 'Queued messages wait until an operator resumes it. Nothing is lost.',
+  text: 'Queued messages wait until an operator resumes the queue. Nothing is lost.',
 })
 
 export const SUSPENDED_TEAM: Alert = {
@@ -150,13 +150,14 @@ export const SUSPENDED_TEAM: Alert = {
 }
 
 /** When paused bulk email is sent. */
-export const BULK_NEXT = 'They are sent once an owner or operator resumes them. Single emails are still sent.'
+export const BULK_NEXT =
+  'Broadcasts and batches wait until an owner or operator resumes them. Single emails are still sent.'
 
 /** The alert for a restored copy of the database, where all deliveries are paused. */
 export const RESTORED_COPY: Alert = {
   tone: 'bad',
   title: 'Nothing goes out: the database was restored or copied',
-  text: 'After a failover, sending resumes automatically within a minute. Otherwise an operator has to review the queued messages and resume them, because some may already have been sent.',
+  text: 'After a failover, sending resumes automatically within a minute. Otherwise an operator must review the queued messages and resume sending, because some may already have been sent.',
 }
 
 /** Describes the waiting state of a message, without the pauses that affect it. */
@@ -173,9 +174,13 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
     const tried = attempts === 0 ? 'Not attempted yet' : `Attempted ${plural(attempts, 'time')}`
     return { tone: 'warn', title: `${tried}. Next attempt ${time(next_attempt_at, now).age}`, ...text }
   }
-  const words = 'If this lasts, no worker is running for its queue.'
-  const title = state === 'lost' ? 'Its job was lost and is requeued automatically' : 'Waiting for a worker'
-  return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
+  const tone = seconds < 60 ? 'busy' : 'warn'
+  if (state === 'lost') {
+    const words = 'If this takes longer than an hour, there may be no running worker.'
+    return { tone, title: 'Its job was lost and is requeued automatically', text: words }
+  }
+  const words = 'If this takes longer than a minute, there may be no running worker for its queue.'
+  return { tone, title: 'Waiting for a worker', text: words }
 }
 
 type WaitingMessage = {

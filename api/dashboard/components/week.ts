@@ -29,8 +29,8 @@ function changeOf(now: number, before: number, days: number): string {
   if (before === 0) return ''
   const part = Math.round(((now - before) / before) * 100)
   return part === 0
-    ? `as many as in the ${days} before`
-    : `${part > 0 ? '+' : '−'}${Math.abs(part)} % on the ${days} before`
+    ? `the same as in the previous ${days} days`
+    : `${part > 0 ? '+' : '−'}${Math.abs(part)} % on the previous ${days} days`
 }
 
 type DayRange = { today: Date; days: number }

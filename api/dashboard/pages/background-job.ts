@@ -78,9 +78,9 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
     outcome: ({ redriven }) => `${plural(Number(redriven ?? 0), 'job')} will be retried.`,
   },
   'webhook.replay': {
-    title: 'Send webhooks again',
+    title: 'Send webhook messages again',
     verb: 'Queued again',
-    outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook')} queued to be sent again.`,
+    outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook message')} queued to be sent again.`,
   },
   'report.purge': {
     title: 'Redact stored reports',

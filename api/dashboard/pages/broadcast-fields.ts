@@ -136,7 +136,7 @@ const messageFields = ({ templates, from }: Choices, draft: BroadcastDraft | nul
     value: Object.entries(draft?.variables ?? {})
       .map(pairLine)
       .join('\n'),
-    hint: 'One per line, such as name: friend. Used if a contact doesn’t have the property. Contacts with neither are skipped.',
+    hint: 'One per line, such as name: friend. Used if a contact doesn’t have the property. If there is no default either, the contact is skipped.',
   }),
   field('tags', 'Tags', {
     type: 'textarea',
@@ -157,7 +157,7 @@ const whenFields = (draft: BroadcastDraft | null, zone: string): Field[] => [
     type: 'datetime-local',
     value: timeTyped(draft, zone),
   }),
-  field('rate_per_minute', 'Emails per minute at most (optional)', {
+  field('rate_per_minute', 'Maximum emails per minute (optional)', {
     type: 'number',
     value: draft?.rate_per_minute?.toString() ?? '',
   }),

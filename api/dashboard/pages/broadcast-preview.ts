@@ -100,7 +100,7 @@ const choice = (contact: ChosenContact, request: TeamRequest<'id'>): Section => 
   action: broadcastPath(request),
   method: 'get',
   fields: [
-    field('contact', 'As this contact gets it', {
+    field('contact', 'As this contact receives it', {
       type: 'search',
       value: request.query.get('contact') ?? '',
       placeholder: contact?.email ?? 'Address of a contact',

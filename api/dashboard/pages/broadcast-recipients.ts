@@ -94,7 +94,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
   return show({
     title: `${name}: skipped`,
-    lead: 'Contacts in the audience that the broadcast wasn’t sent to, with the reason.',
+    lead: 'Contacts in the audience that the broadcast skipped, and why.',
     back: { href: broadcastPath(request), label: name },
     actions: { links: [{ href: broadcastPath(request, 'skips.csv'), label: 'CSV' }] },
     sections: [

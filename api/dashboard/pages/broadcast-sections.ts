@@ -96,7 +96,7 @@ const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'
   cancelled: 'Cancelled',
 }
 
-/** Explains why a broadcast paused itself. */
+/** Explains why a broadcast was paused automatically. */
 export const pausedAlert = ({ state_reason: reason, brake }: BroadcastRow): Section[] =>
   alertsOf([reason !== null && { tone: 'warn', title: pausedBecause(reason, brake) }], {
     id: 'paused',
@@ -220,7 +220,7 @@ export const STATE_QUESTIONS: Readonly<
   }),
 }
 
-/** Emails to review before resuming a broadcast that paused itself, by the reason. */
+/** Emails to review before resuming an automatically paused broadcast, by the reason. */
 const STOPPED_BY: Readonly<Record<string, EmailStatus>> = { bounces: 'bounced', complaints: 'complained' }
 const LOOK = 'Show the addresses'
 
@@ -272,6 +272,6 @@ export const testForm = (request: TeamRequest, { state }: BroadcastRow): Section
       title: 'Send a test',
       // A draft that can't start has no main action, so this must not become one.
       folded: state === 'draft' ? 'quiet' : true,
-      note: `Sends it as one contact would receive it, to up to ${MAX_TESTS} addresses. Tests don’t count in the stats of the broadcast.`,
+      note: `Sends a test to up to ${MAX_TESTS} addresses, as a contact would receive it. The stats of the broadcast don’t include tests.`,
     },
   )

@@ -45,7 +45,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
   const isEmpty = views.length === 0 && page.first
   return show({
     title: 'Broadcasts',
-    lead: 'Send a template to all contacts in a topic.',
+    lead: 'Send a template to the subscribed contacts of one or more topics.',
     actions: { links: edits && !isEmpty ? [{ ...fresh, main: true }] : [] },
     sections: [
       tableOf(

@@ -79,7 +79,8 @@ async function effectWords({ team }: TeamRequest, { database }: PageDeps, identi
 function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Section[] {
   if (!cause) return []
   const report =
-    cause.report_id ?? (cause.email_id === null ? null : 'None. The server rejected it during delivery.')
+    cause.report_id ??
+    (cause.email_id === null ? null : 'None. The server rejected the email during delivery.')
   const facts = {
     Cause: text(cause.what),
     When: time(cause.at, now),

@@ -102,8 +102,8 @@ const MAX_COLUMN_LINES = 100
 
 /** Hints for default columns and for chosen ones. */
 const BY_ITSELF =
-  'These are the most frequent ones of the contacts listed here. They change with the list until you save others.'
-const CHOSEN = 'Leave it empty for the most frequent ones.'
+  'By default, the most frequent properties of the listed contacts are shown. Save a list to keep the columns.'
+const CHOSEN = 'Leave this empty to show the most frequent properties.'
 
 /** @param isChosen true if the team has chosen the columns shown. */
 const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: boolean): Section =>

@@ -126,7 +126,7 @@ const recordSection = (records: readonly DnsLine[], zone: string | null): Sectio
   note:
     zone === null
       ? undefined
-      : `The host is the part before ${zone}, as most DNS panels need it. @ is ${zone} itself.`,
+      : `Hosts are shown without ${zone}, as most DNS providers expect them. @ stands for ${zone} itself.`,
 })
 
 function leadOf(verified: boolean, records: readonly DnsLine[]): string {
@@ -135,11 +135,11 @@ function leadOf(verified: boolean, records: readonly DnsLine[]): string {
   const [first] = lacking
   if (first === undefined)
     return verified
-      ? 'Ready: you can send from it.'
+      ? 'Ready: you can send from this domain.'
       : 'All required records are published. Verify the domain now.'
   const what = first.state === 'different' ? 'is different' : 'is missing'
   return verified
-    ? `You can send from it, but ${first.name} ${what}. Email may be rejected or marked as spam.`
+    ? `You can send from this domain, but ${first.name} ${what}. Email may be rejected or marked as spam.`
     : `Not verified: ${first.name} ${what}. Add it at your DNS provider. Changes can take up to an hour.`
 }
 
@@ -255,7 +255,7 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   const lacks = records.filter(({ required, state }) => required && state !== 'found')
   const back = teamPath(team, 'domains', name)
   const [first] = lacks
-  if (!first) return redirect(back, `${name} is verified: you can send from it.`)
+  if (!first) return redirect(back, `${name} is verified. You can send from this domain.`)
   const words = `${first.name} is ${first.state} in DNS. Changes can take up to an hour.`
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
@@ -292,8 +292,8 @@ const ed25519 = action('owner', '/teams/:team/domains/:name/ed25519', async (by,
   const on = form.get('on') === 'on'
   const { name } = await setEd25519(by, team.id, { name: params.name, on })
   const words = on
-    ? 'Emails are signed with a second key from now on. Publish its record.'
-    : 'Emails are signed with one key from now on. You can delete the record of the other.'
+    ? 'From now on, emails are also signed with a second key. Publish its DNS record.'
+    : 'From now on, emails are signed with one key. You can delete the DNS record of the second key.'
   return redirect(teamPath(team, 'domains', name), words)
 })
 
@@ -321,7 +321,9 @@ const rampUp = action(
       throw invalidField('limit', 'must be a number, or off')
     await changeRamp(by, team.id, name, given === 'off' ? null : Number(given))
     const words =
-      given === 'off' ? 'The ramp-up is off.' : `Broadcasts from ${name} start with ${given} emails today.`
+      given === 'off'
+        ? 'The ramp-up is off.'
+        : `Broadcasts from ${name} are limited to ${given} emails today.`
     return redirect(teamPath(team, 'domains', name), words)
   },
 )

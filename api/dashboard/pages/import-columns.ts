@@ -118,7 +118,7 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
         ...consentFields(mapping),
         field('merge', 'Existing contacts', {
           type: 'radios',
-          hint: '“Replace” deletes properties that aren’t in the file. Either way, each contact keeps its status, and no topics are removed.',
+          hint: '“Replace” deletes properties that aren’t in the file. Either way, no topics are removed. Only a “no” in a consent column can change a contact’s status.',
           options: [
             { value: 'no', label: 'Replace existing properties', selected: !mapping.merge },
             { value: 'yes', label: 'Merge with existing properties', selected: mapping.merge },

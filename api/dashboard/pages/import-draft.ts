@@ -93,7 +93,7 @@ const save = post('editor', '/teams/:team/contacts/imports/:id', async (request,
 function describeEffect({ suppress, columns, merge }: Mapping): string {
   if (suppress) return 'are suppressed'
   if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'keep status and properties'
-  return merge ? 'keep their status, properties are merged' : 'keep their status, properties are replaced'
+  return merge ? 'keep their status. Properties are merged' : 'keep their status. Properties are replaced'
 }
 
 function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Section[] {

@@ -101,7 +101,7 @@ function testRecipients({ test }: PageTeam): Section {
 }
 
 const LIVE =
-  'For test teams, which deliver nothing: the recipient decides the result. This team delivers all messages. An operator can create a test team.'
+  'In a test team, nothing is delivered, and the recipient determines the result. This team delivers all messages. An operator can create a test team.'
 
 const languageChips = (request: TeamRequest, current: Language): Section => ({
   kind: 'chips',
@@ -133,7 +133,7 @@ const page = get('viewer', '/teams/:team/integration', async (request, deps) => 
 const recipients = get('viewer', '/teams/:team/integration/recipients', async ({ team }) =>
   show({
     title: 'Test recipients',
-    lead: team.test ? 'At any domain, and any number with these last digits.' : LIVE,
+    lead: team.test ? 'Use these names at any domain, and any number that ends with these digits.' : LIVE,
     sections: [integrationTabs(team, 'recipients'), testRecipients(team)],
   }),
 )

@@ -82,13 +82,13 @@ function leadOf(where: string, found: number, others: string, nothing: string): 
 }
 
 const WAYS =
-  'Search by name, address or part of one, phone number, subject, name of a template or broadcast, or any ID: ours, yours, a request ID, a provider ID or a Message-ID.'
+  'Search by name, address or part of it, phone number, subject or ID. You can also search for an idempotency key, a request ID, a provider ID or a Message-ID.'
 
 const FIELD = 'Type into the field at the top of the page.'
 
 /** The kinds of things in the search, and their texts. */
 const SEARCHED = factsOf({
-  Contacts: text('Name, address or part of it, phone number, or another property'),
+  Contacts: text('Name, part of an address, phone number, or another property'),
   Emails: text('Recipient, subject, ID, or your idempotency key'),
   'Messages to phone numbers': text('Phone number, ID, or your idempotency key'),
   'Templates, broadcasts, topics': text('Part of the name, or ID'),

@@ -35,7 +35,7 @@ const CLI: Section = {
   title: 'With a link from the command line',
   paragraphs: [
     'The operator of this service creates a one-time link with: npm run -s admin -- login YOU@EXAMPLE.COM',
-    'The owner of your team can invite you too, on the page People.',
+    'An owner of your team can also invite you on the People page.',
   ],
 }
 
@@ -149,7 +149,7 @@ const refusedView = (words: string): View => ({
 function notHere({ email, email_verified }: IdentityClaims): string {
   const who = email === '' ? 'your address' : email
   if (email_verified === null)
-    return `Your provider doesn’t report if ${who} is verified. Ask its administrator to send the claim email_verified.`
+    return `Your provider doesn’t report whether ${who} is verified. Ask its administrator to send the claim email_verified.`
   if (!email_verified)
     return `Your provider reports that ${who} isn’t verified. Verify it there, then try again.`
   return `No member signs in with ${who}. Ask an owner of your team, or the operator of this service, to add you.`

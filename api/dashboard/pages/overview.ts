@@ -73,7 +73,7 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
   if (person.operator)
     return pausedSenderAlerts(senders, ({ key, paused_until }) => ({
       tone: 'bad',
-      title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now. It is being retried'}`,
+      title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now. A test attempt is in progress'}`,
       at: paused_until ? time(paused_until, now) : undefined,
     }))
   const paused = senders.filter(isPaused)
@@ -105,10 +105,10 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
   return alerts
 }
 
-/** Returns alerts for broadcasts that paused themselves. */
+/** Returns alerts for broadcasts that were paused automatically. */
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
   const alerts = stoppedBroadcastAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED))
-  return groupAlerts(alerts, `${alerts.length} broadcasts have paused themselves`)
+  return groupAlerts(alerts, `${alerts.length} broadcasts were paused automatically`)
 }
 
 /** Returns alerts for webhooks that were disabled automatically or that keep failing. */
@@ -166,7 +166,7 @@ async function alertsOf(request: TeamRequest, deps: PageDeps, figures: readonly 
       failing.map(
         ({ name, missing_since }): Alert => ({
           tone: 'bad',
-          title: `The DKIM record of ${name} is missing or different since`,
+          title: `The DKIM record of ${name} has been missing or different since`,
           at: time(missing_since, now),
           text: 'Email from it is still sent, but may be rejected or marked as spam.',
           link: { href: teamPath(team, 'domains', name), label: 'Show the record' },
@@ -196,7 +196,7 @@ async function alertsOf(request: TeamRequest, deps: PageDeps, figures: readonly 
 }
 
 const describeCalm = ({ test }: PageTeam, isNew: boolean): string => {
-  if (test) return 'Nothing needs attention. This is a test team: nothing of it is sent.'
+  if (test) return 'Nothing needs attention. This is a test team, so nothing is delivered.'
   return isNew ? 'Nothing needs attention yet.' : 'Nothing needs attention. Everything is going out.'
 }
 

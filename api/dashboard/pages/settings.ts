@@ -29,13 +29,12 @@ const page = get('viewer', '/teams/:team/settings', async ({ team }, { database 
     bounced > MAX_COUNTED
       ? `More than ${plural(MAX_COUNTED, 'address', 'addresses')}`
       : plural(bounced, 'address', 'addresses')
-  const stops = `${many} with a hard bounce.`
   return show({
     title: 'Settings',
     lead: `Broadcasts never go to a suppressed address. ${team.role === 'owner' ? 'Choose' : 'An owner of the team chooses'} which suppressions stop transactional email as well.`,
     sections: compact([
       team.role !== 'owner' && factsOf({ 'Stops transactional email': text(CHOICES[chosen]) }),
-      chosen === 'nothing' && factsOf({ '“Hard bounces” would stop email to': text(stops) }),
+      chosen === 'nothing' && factsOf({ 'Addresses that “Hard bounces” would stop': text(many) }),
       team.role === 'owner' &&
         formOf(
           teamPath(team, 'settings'),

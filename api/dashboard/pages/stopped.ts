@@ -48,13 +48,13 @@ export const RESUME_BULK = 'Resume broadcasts and batches'
 /** Builds the alert for paused bulk email of a team, with the reason. */
 export const bulkPausedAlert = ({ since, pause }: { since: string; pause: BulkPause }, now: Date): Alert => ({
   tone: 'bad',
-  title: 'Broadcasts and batches of the team are paused since',
+  title: 'Broadcasts and batches of the team have been paused since',
   at: time(since, now),
   text: `${pauseFigures(pause)}. ${BULK_NEXT}`,
 })
 
 /**
- * Builds alerts for broadcasts that paused themselves, with the reason.
+ * Builds alerts for broadcasts that were paused automatically, with the reason.
  * @param ofTeams true to include the team.
  */
 export const stoppedBroadcastAlerts = (
@@ -63,7 +63,7 @@ export const stoppedBroadcastAlerts = (
 ): Alert[] =>
   stopped.map(({ team_id, team, id, name, state_reason, brake }) => ({
     tone: 'bad',
-    title: `The broadcast “${name}”${ofTeams ? ` of ${team}` : ''} has paused itself`,
+    title: `The broadcast “${name}”${ofTeams ? ` of ${team}` : ''} was paused automatically`,
     text: pausedBecause(state_reason, brake),
     link: { href: teamPath({ id: team_id }, 'broadcasts', id), label: 'Open the broadcast' },
   }))

@@ -176,7 +176,7 @@ const lift = post(
     return {
       question: `Lift the suppression of ${many}?`,
       answer: `Lift ${many}`,
-      warning: 'Contacts return to their previous status. Email is sent to these addresses again.',
+      warning: 'Contacts return to their previous status. These addresses can receive email again.',
     }
   },
 )

@@ -49,7 +49,7 @@ export const editor = (template: ShownTemplate, draft: DraftRow | null, request:
       title: 'Editor',
       note: draft
         ? undefined
-        : 'Changes are saved as a draft. Sends use the published version until you publish it.',
+        : 'Changes are saved as a draft. Sends use the published version until you publish the draft.',
       name: EDITOR,
       tone: 'quiet',
     },
@@ -64,13 +64,13 @@ export const draftAlerts = (template: ShownTemplate, draft: DraftRow, request: T
     {
       tone: 'warn',
       title: 'This is the draft',
-      text: 'Sends use the published version until you publish it.',
+      text: 'Sends use the published version until you publish the draft.',
       link: { href: templatePath(request, 'changes'), label: 'Review changes' },
     },
     draft.version_id !== template.version_id && {
       tone: 'warn',
       title: 'Another version was published after this draft was started',
-      text: 'Publishing the draft replaces it. Review the changes first.',
+      text: 'Publishing the draft replaces that version. Review the changes first.',
     },
   ])
 

@@ -7,11 +7,11 @@ import { action, button, compact, hidden } from '../server/builders.ts'
 import { redirect, type TeamRequest } from '../server/page.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
-const ON = 'Mail apps show their own unsubscribe button, which uses the link of {{unsubscribe_url}}.'
+const ON = 'Mail apps show an unsubscribe button, which uses the link in {{unsubscribe_url}}.'
 const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers require one for newsletters.'
 
 const WARNING =
-  'unsubscribe_url becomes a variable. Emails to a single stored contact get it from PUBLIC_URL. All others are rejected without it.'
+  'unsubscribe_url becomes a required variable. If PUBLIC_URL is set, emails to a single stored contact get it automatically. All other sends without it are rejected.'
 
 /** Shows if the headers are on, and a button for editors. */
 export const headersSection = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Section => ({
@@ -41,7 +41,7 @@ const change = action(
     const { name } = await templateOf(request, database)
     const way = request.form.get('wanted') === 'yes' ? 'on' : 'off'
     return {
-      question: `Turn the List-Unsubscribe headers of ${name} ${way}? It becomes a new version, and sends use it at once.`,
+      question: `Turn the List-Unsubscribe headers of ${name} ${way}? This creates a new version, which sends use immediately.`,
       answer: `Turn the headers ${way}`,
       warning: way === 'on' ? WARNING : undefined,
     }

@@ -43,7 +43,9 @@ export async function templateFigures(
     kind: 'tiles',
     title: `The last ${FIGURE_DAYS} days`,
     note:
-      made === MAX_COUNTED ? `Only the newest ${number(made).text} emails with it are counted.` : undefined,
+      made === MAX_COUNTED
+        ? `Only the newest ${number(made).text} emails that use this template are counted.`
+        : undefined,
     tiles: [
       {
         label: 'Sent',

@@ -138,7 +138,7 @@ const restore = action(
     const [row] = await versionsToCompare(database, request.team.id, request.params.id, [version])
     if (!row) throw new RequestError('not_found', TEXTS.noVersion)
     return {
-      question: `Restore v${row.number} of ${name}? It becomes a new version, and sends use it at once.`,
+      question: `Restore v${row.number} of ${name}? This creates a new version, which sends use immediately.`,
       answer: 'Restore version',
     }
   },

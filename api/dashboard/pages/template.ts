@@ -53,7 +53,7 @@ async function testForm(
     {
       title: 'Send a test',
       folded: true,
-      note: `${what} goes to ${request.person.email} with these values, and counts as any email.`,
+      note: `${what} is sent to ${request.person.email} with these values, and counts towards the quota like any email.`,
     },
   )
 }

@@ -93,7 +93,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
           {
             title: 'New template',
             folded: true,
-            note: 'It is published immediately, and sends can use its ID. Later changes are drafts until you publish them.',
+            note: 'It is published immediately, and you can send it by its ID. Later changes are drafts until you publish them.',
           },
         ),
     ]),

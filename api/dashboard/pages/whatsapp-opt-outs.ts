@@ -19,7 +19,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   const edits = team.role !== 'viewer'
   return show({
     title: 'WhatsApp opt-outs',
-    lead: 'Messages with a marketing template to these numbers fail. Others are sent.',
+    lead: 'Marketing messages to these numbers fail. Other messages are still sent.',
     back: { href: teamPath(team, 'whatsapp'), label: 'WhatsApp' },
     sections: compact([
       tableOf(

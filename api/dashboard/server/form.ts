@@ -105,7 +105,7 @@ export function lostText(view: View, { action, form }: Pick<Rejected, 'action' |
   const length = lost.reduce((sum, section) => sum + (section.kind === 'code' ? section.code.length : 0), 0)
   const isLong = length > MAX_LOST
   const words = isLong
-    ? 'It is too long to be shown here. Go back in your browser. It is still in the form.'
+    ? 'Your input is too long to show here. Go back in your browser to find it in the form.'
     : 'This page no longer has these fields. Your input is kept here, so that you can copy it.'
   if (lost.length === 0) return []
   return [{ kind: 'text', title: 'Your input', paragraphs: [words] }, ...(isLong ? [] : lost)]

@@ -159,7 +159,7 @@ export function listOf<R extends { id: string }, L extends string>(
   { filtered, nothing, none, start, many = '', fresh = false, ...more }: ListTexts & Roles<NoInfer<L>>,
 ): Section {
   const empty = further
-    ? `No match so far. There are many ${many}, and older ones haven’t been searched yet.`
+    ? `No match so far. Older ${many} haven’t been searched yet.`
     : filtered
       ? nothing
       : none

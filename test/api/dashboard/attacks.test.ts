@@ -169,7 +169,7 @@ t.test('limits forms to 2,000 fields, and to 16 KiB without a session', async (t
   shows(
     t,
     kept,
-    'Too large · Heliograph Skip to content Heliograph Too large Your session has ended, and this form is too large to keep. Sign in in another tab, go back, and send it again. To the dashboard',
+    'Too large · Heliograph Skip to content Heliograph Too large Your session has ended, and this form is too large to keep. Sign in in another tab, go back to the form and submit it again. To the dashboard',
   )
   const fields = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`a${at}`, '']))
   const own = await owner.post(`/teams/${team.id}/topics`, { name: 'News', ...fields })
@@ -192,7 +192,7 @@ t.test('open pages have no questions, and questions reject oversized forms', asy
     shows(
       t,
       refused,
-      /This form is too large to continue\. Go back, reload the page and send it from there\./,
+      /This form is too large to continue\. Go back, reload the page and submit the form again\./,
     )
   }
 })

@@ -105,7 +105,7 @@ t.test('shows all errors of a step, and focuses the first', async (t) => {
   const lines = { topic_ids: topic, 'property.1': 'city', 'op.1': 'in', 'value.1': '\n'.repeat(1_000) }
   t.match(fault(await step('audience', 'when', lines), 'value\\.1'), 'Value 2 must have at most 1000 lines.')
   const when = await step('when', 'save', { topic_ids: topic, rate_per_minute: 'many' })
-  t.match(fault(when, 'rate_per_minute'), /^Emails per minute at most must be a whole number/)
+  t.match(fault(when, 'rate_per_minute'), /^Maximum emails per minute must be a whole number/)
   t.match(when.html, /value="many"[^>]* autofocus aria-invalid="true"/)
 })
 
@@ -282,7 +282,7 @@ t.test('shows all problems before and after a rejected start', async (t) => {
   shows(t, await editor.get(path), /Summer.*at most 60 emails/)
   const odd = await editor.press(`${path}/edit?step=when`, `${path}/edit`, { rate_per_minute: 'many' })
   t.equal(odd.status, 400)
-  shows(t, odd, /Emails per minute at most must be a whole number/)
+  shows(t, odd, /Maximum emails per minute must be a whole number/)
   shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer was deleted.')
 })
 

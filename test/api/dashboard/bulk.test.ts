@@ -93,15 +93,19 @@ t.test('a replay sends at most the confirmed number of webhooks', async (t) => {
   shows(t, await owner.get(home), /Nothing to send again\. No message matches “failed”\. Waiting .* 3\./)
   await store('failed', 2)
   const { page, form } = await ask('failed')
-  shows(t, page, /Send 2 webhooks to Billing again\? Which: failed\./)
+  shows(t, page, /Send 2 webhook messages to Billing again\? Which: failed\./)
   shows(t, await owner.get(`${home}/messages?status=failed`), /failed .* failed/)
   await end('failed')
   await owner.post(`${home}/replay`, form)
-  shows(t, await owner.get(home), '2 webhooks queued to be sent again.')
+  shows(t, await owner.get(home), '2 webhook messages queued to be sent again.')
   await owner.post(`${home}/replay`, form)
-  shows(t, await owner.get(home), 'Nothing was sent again, because the counted messages have changed.')
+  shows(
+    t,
+    await owner.get(home),
+    'Nothing was sent again, because these messages have changed since they were counted.',
+  )
   const all = await ask('failed')
-  shows(t, all.page, 'Send 3 webhooks to Billing again?')
+  shows(t, all.page, 'Send 3 webhook messages to Billing again?')
   const refused = await owner.post(`${home}/replay`, { what: 'failed', confirmed: 'yes' })
   t.equal(refused.status, 400, 'a press that says not what was counted does nothing')
 })

@@ -87,7 +87,7 @@ t.test('lists test recipients in a test team', async (t) => {
   })
   const [ofLive, ofTest] = await Promise.all(pages)
   if (!ofLive || !ofTest) return
-  shows(t, ofLive, /For test teams, .* This team delivers all messages\. .* bounced@/)
+  shows(t, ofLive, /In a test team, .* This team delivers all messages\. .* bounced@/)
   t.notMatch(ofLive.html, 'bounced@example.com')
   t.match(ofTest.html, 'data-copy-text="bounced@example.com"')
   t.match(ofTest.html, /data-copy-text="\+15555550103"/)

@@ -114,7 +114,7 @@ async function journeys(browser: Browser): Promise<void> {
     const page = await signIn(t)
     await says(page, 'Nothing goes out through smtp:relay.test')
     await follow(t, page, 'Queues')
-    await says(page, /deliver-email waits: smtp:relay\.test is paused/)
+    await says(page, /deliver-email is waiting, because smtp:relay\.test is paused/)
     await follow(t, page, 'Senders')
     await follow(t, page, /^Resume now/)
     await says(page, 'An operator resumed it')

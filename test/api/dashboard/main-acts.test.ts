@@ -53,7 +53,7 @@ t.test('each page has one main action', async (t) => {
   shows(
     t,
     await editor.get(at('templates')),
-    /New template It is published immediately, and sends can use its ID/,
+    /New template It is published immediately, and you can send it by its ID/,
   )
 })
 

@@ -54,7 +54,7 @@ t.test('rejects a provider without email_verified, and explains why', async (t) 
   const person = visitor(service)
   const refused = await person.get(await leave(person))
   t.equal(refused.status, 403)
-  shows(t, refused, /doesn’t report if ana@example\.com is verified.*send the claim email_verified/)
+  shows(t, refused, /doesn’t report whether ana@example\.com is verified.*send the claim email_verified/)
 })
 
 t.test('accepts "true" as a string for email_verified', async (t) => {

@@ -65,7 +65,7 @@ async function giveUp(reasons: readonly string[]): Promise<void> {
 t.test('Health lists checks with problems first', async (t) => {
   const page = await operator.get('/operator/health')
   shows(t, page, /Delivery reports .*No reports yet .*smtp.* Database .*PostgreSQL \d+.* METRICS_TOKEN set/)
-  t.notMatch(page.html, 'Bounces may not come back', 'they come by a hook without a return path')
+  t.notMatch(page.html, 'Bounces may not reach us', 'they come by a hook without a return path')
   await service.database.query(sql.unsafe`
     insert into background_jobs (id, kind, begun_by, begun_at, progressed_at, finished_at, fault)
     values (gen_random_uuid(), 'suppression.judge', 'cli', now(), now(), now(), 'it failed')`)
@@ -412,7 +412,7 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   shows(
     t,
     await operator.get('/operator/queues'),
-    /deliver-email waits: smtp:relay\.test is paused, .* Senders/,
+    /deliver-email is waiting, because smtp:relay\.test is paused\. .* Senders/,
   )
   const team = await makeTeam(service)
   const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })

@@ -163,7 +163,7 @@ t.test('a chart has one tooltip per hour', async (t) => {
 
 t.test('the overview explains why a test team sends nothing', async (t) => {
   const team = await makeTeam(service, { domain: 'trial-only.test', test: true })
-  t.match(await overviewOf(team), 'Nothing needs attention. This is a test team: nothing of it is sent.')
+  t.match(await overviewOf(team), 'Nothing needs attention. This is a test team, so nothing is delivered.')
   t.notMatch(await overviewOf(team), 'Everything is going out')
 })
 
@@ -354,7 +354,7 @@ t.test('compares four counts with the 30 days before and the limits', async (t) 
         case when d < 30 then 10 else 1 end end
     from generate_series(0, 59) d, unnest(array['delivered', 'bounced']) s`)
   const page = await overviewOf(team)
-  t.match(page, 'Sent, 30 days 3,000 as many as in the 30 before')
+  t.match(page, 'Sent, 30 days 3,000 the same as in the previous 30 days')
   t.match(page, 'Delivered 90.0 % 99.0 % before')
   t.match(page, 'Bounced 10.0 % limit 5.0 %')
   t.match(page, 'Complaints 0.0 % limit 0.10 %')
@@ -381,7 +381,7 @@ t.test('counts why emails bounced, most common reason first', async (t) => {
   )
 })
 
-t.test('only shows broadcasts that paused themselves, with the reason', async (t) => {
+t.test('only shows broadcasts that were paused automatically, with the reason', async (t) => {
   const team = await makeTeam(service, { domain: 'stopped.test' })
   const become = async (reason: string | null) => {
     const { id } = await aBroadcast(service, team)
@@ -392,14 +392,17 @@ t.test('only shows broadcasts that paused themselves, with the reason', async (t
   t.match(await overviewOf(team), 'Nothing needs attention')
   for (const reason of ['overdue', 'quota_exceeded', 'restored']) await become(reason)
   const page = await overviewOf(team)
-  t.match(page, 'The broadcast “overdue” has paused itself It would have started more than an hour late')
-  t.match(page, 'The broadcast “quota_exceeded” has paused itself The quota is used up')
-  t.match(page, 'The broadcast “restored” has paused itself The database was restored from a backup')
+  t.match(
+    page,
+    'The broadcast “overdue” was paused automatically It would have started more than an hour late',
+  )
+  t.match(page, 'The broadcast “quota_exceeded” was paused automatically The quota is used up')
+  t.match(page, 'The broadcast “restored” was paused automatically The database was restored from a backup')
   t.notMatch(page, 'The broadcast “by hand”')
   await become('complaints')
   t.match(
     await overviewOf(team),
-    /4 broadcasts have paused themselves .*“complaints”.* Too many recipients complained\./,
+    /4 broadcasts were paused automatically .*“complaints”.* Too many recipients complained\./,
   )
   const other = await makeTeam(service, { domain: 'stopped-other.test' })
   t.notMatch(await overviewOf(other), 'paused')
@@ -427,9 +430,9 @@ t.test('alerts are ordered by urgency', async (t) => {
   const { html } = await owner.get(`/teams/${team.id}`)
   await deletePauses(database, ['deliver-email'])
   const words = [
-    'The broadcast “News” has paused itself',
+    'The broadcast “News” was paused automatically',
     'The webhook Broken was disabled',
-    'The DKIM record of example.com is missing or different',
+    'The DKIM record of example.com has been missing or different',
     'Email is paused by an operator',
     '1 email waiting for longer than 5 minutes',
     'The webhook Failing has received nothing since',

@@ -264,7 +264,7 @@ t.test('an editor chooses the columns of contacts for the team', async (t) => {
   const chooser = await signedIn(service, { team: other.id, role: 'editor' })
   const choose = (columns: string) => chooser.post(`${path}/columns`, { columns })
   const OWN_CHOICE =
-    /These are the most frequent ones of the contacts listed here\. They change with the list until you save/
+    /By default, the most frequent properties of the listed contacts are shown\. Save a list to keep the columns/
   shows(t, await chooser.get(path), OWN_CHOICE)
   t.match(await choose('plan\r\n\r\nno longer there\r\nplan'), { status: 303 })
   shows(t, await reader.get(path), /Status Address plan no longer there Topics Added .* gold –/)
@@ -307,7 +307,9 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   shows(
     t,
     added,
-    new RegExp(`part before example\\.net.* TXT · needed host ${name.replace('.example.net', '')} Copy host`),
+    new RegExp(
+      `Hosts are shown without example\\.net.* TXT · needed host ${name.replace('.example.net', '')} Copy host`,
+    ),
   )
   shows(t, added, /CNAME · recommended host bounces\.mail Copy host value bounces\.example\.com Copy value/)
   dns.set(name, [record.slice(0, 200)])
@@ -340,7 +342,7 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   shows(
     t,
     verified,
-    /is verified: you can send from it.*mail\.example\.net verified Ready: you can send from it/,
+    /is verified\. You can send from this domain\..*mail\.example\.net verified Ready: you can send from this domain/,
   )
   shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'was removed')
 })

@@ -81,8 +81,8 @@ t.test('sends only use a draft after it is published', async (t) => {
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Dear Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana&of=published`)), '<p>Hi Ana</p>')
-  shows(t, await editor.get(path), `The draft goes to ${editor.email}`)
-  shows(t, await editor.get(`${path}?of=published`), `The published version goes to ${editor.email}`)
+  shows(t, await editor.get(path), `The draft is sent to ${editor.email}`)
+  shows(t, await editor.get(`${path}?of=published`), `The published version is sent to ${editor.email}`)
   await editor.post(`${path}/test`, { from: 'hello@example.com', 'v.name': '<Ana>' })
   const list = await editor.get(`${at('emails')}?recipient=${editor.email}&subject=Offer`)
   const test = new RegExp(`${at('emails')}/[0-9a-f-]{36}`).exec(list.html)?.[0] ?? ''
@@ -431,7 +431,11 @@ t.test('counts the newest emails of a busy template, with notice', async (t) => 
   )
   await database.query(sql.unsafe`
     update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
-  shows(t, await viewer.get(path), 'Only the newest 5,000 emails with it are counted. Sent 5,000 Delivered')
+  shows(
+    t,
+    await viewer.get(path),
+    'Only the newest 5,000 emails that use this template are counted. Sent 5,000 Delivered',
+  )
 })
 
 t.test("an email's page links to its template until its deletion", async (t) => {

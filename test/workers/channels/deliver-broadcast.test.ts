@@ -177,16 +177,20 @@ t.test('an auto-paused broadcast shows why, and pauses once', async (t) => {
   t.match(await show(), { state_reason: 'bounces', stats: { bounced: 11, delivered: 189 } })
   const words = 'Too many of its emails bounced: 5.50 % of 200 emails, limit 5.00 %. Check the addresses'
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
-  shows(t, await viewer.get(`/teams/${team.id}`), `The broadcast “News” has paused itself ${words}`)
+  shows(t, await viewer.get(`/teams/${team.id}`), `The broadcast “News” was paused automatically ${words}`)
   shows(t, await viewer.get(`/teams/${team.id}/broadcasts/${broadcast.id}`), words)
   const operator = await signedIn(service, { operator: true })
-  shows(t, await operator.get('/operator'), `The broadcast “News” of A team has paused itself ${words}`)
+  shows(
+    t,
+    await operator.get('/operator'),
+    `The broadcast “News” of A team was paused automatically ${words}`,
+  )
   const { body: metrics } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
   t.match(metrics, /^heliograph_broadcasts\{state="braked"\} 1$/m)
   t.match(metrics, /^heliograph_broadcasts\{state="paused"\} 0$/m)
   const resumed = await service.call('POST', `${path}/resume`, { key: team.key })
   t.match(resumed.body, { state: 'sending', state_reason: null, stats: { bounced: 11 } })
-  t.notMatch(textOf((await viewer.get(`/teams/${team.id}`)).html), 'has paused itself')
+  t.notMatch(textOf((await viewer.get(`/teams/${team.id}`)).html), 'was paused automatically')
   await until('it goes on to its end', async () => (await show()).state === 'sent')
 })
 

@@ -107,7 +107,7 @@ t.test('stores a disabled webhook’s first week for a replay', async (t) => {
   })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const at = `/teams/${team.id}/webhooks/${endpoint.id}`
-  shows(t, await owner.get(at), 'Events of the first 7 days are kept as failed')
+  shows(t, await owner.get(at), 'Events of the first 7 days are stored as failed')
   shows(t, await owner.get(`${at}/events/${event_id}`), 'Not sent: the webhook was disabled.')
   const jobs = await service.database.any(sql.unsafe`
     select from pgboss.job where name = 'deliver-webhook' and data ->> 'team_id' = ${team.id}`)

@@ -103,10 +103,10 @@ t.test('an owner creates and repairs a webhook on the dashboard', async (t) => {
   receiver.answer = null
   await until('nothing waits', async () => (await cli.json(['webhook', 'show', team.id, id])).backlog === 0)
   const asked = await owner.ask(at(id, 'replay'), { what: 'over' })
-  shows(t, asked, 'Send 2 webhooks to Billing again?')
+  shows(t, asked, 'Send 2 webhook messages to Billing again?')
   const [answer = {}] = formsTo(asked, at(id, 'replay'))
   const again = await owner.post(at(id, 'replay'), answer)
-  shows(t, await owner.get(again.location ?? ''), '2 webhooks queued to be sent again')
+  shows(t, await owner.get(again.location ?? ''), '2 webhook messages queued to be sent again')
   const last = receiver.received.at(-1)
   if (!last) throw new Error('nothing came')
   t.ok(isVerified(last, secret))

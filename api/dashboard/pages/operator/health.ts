@@ -40,7 +40,7 @@ async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
       }),
       {
         title: 'Misconfigured senders',
-        note: 'Servers behind the relay rejected emails to at least three domains because of your set-up. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
+        note: 'Recipients’ servers of at least three domains rejected emails because of your set-up. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
         empty: '',
         wrap: ['Response'],
       },
@@ -96,7 +96,7 @@ async function rejectedSection(tx: Tx, now: Date): Promise<Section[]> {
       }),
       {
         title: 'Return paths that the relay rejects',
-        note: 'Their emails go out with RETURN_PATH_DOMAIN. Have the relay accept the domain as a sender, then turn its return path on again.',
+        note: 'Their emails go out with RETURN_PATH_DOMAIN. Allow the domain as envelope sender at the relay, then turn its return path on again.',
         empty: '',
         wrap: ['Response'],
       },
@@ -146,7 +146,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
           path.domain !== null &&
             path.fault !== null && {
               tone: 'warn',
-              title: 'Bounces may not come back',
+              title: 'Bounces may not reach us',
               text: `${path.fault}.`,
             },
         ]),

@@ -182,7 +182,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
     !processes.some(isWorking) && NO_WORKER,
     ...queueAlerts(await pausedQueues(database)),
     ...senderAlerts(senders),
-    ...groupAlerts(stopped, `${stopped.length} broadcasts have paused themselves`),
+    ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
   ])
   const shown = queues.filter(isShown)
   const idle = queues.length - shown.length

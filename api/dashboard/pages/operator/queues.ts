@@ -77,10 +77,11 @@ export const rate = (perSecond: number): string =>
 async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
   return pausedSenderAlerts(await listSenders(database), ({ key, name, paused_until, troubled_at }) => {
     const queue = deliveryOfSender(key, name).channel.job
-    const next = paused_until === null ? 'being probed now' : `next probe ${countdown(paused_until, now)}`
+    const next =
+      paused_until === null ? 'A test attempt is in progress' : `Next attempt ${countdown(paused_until, now)}`
     return {
       tone: 'warn',
-      title: `${queue} waits: ${key} is paused, ${next}${troubled_at === null ? '' : ', since'}`,
+      title: `${queue} is waiting, because ${key} is paused. ${next}${troubled_at === null ? '' : '. Paused since'}`,
       at: troubled_at === null ? undefined : time(troubled_at, now),
       link: { href: '/operator/senders', label: 'Senders' },
     }

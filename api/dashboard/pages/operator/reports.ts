@@ -50,7 +50,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
   const total = reasons.reduce((sum, { reports: count }) => sum + count, 0)
   return show({
     title: 'Parked reports',
-    lead: 'Reports from providers that couldn’t be read, or whose message wasn’t found within an hour. They are deleted after 30 days.',
+    lead: 'Provider reports that couldn’t be read, or whose message wasn’t found within an hour. They are deleted after 30 days.',
     actions: {
       forms:
         total === 0

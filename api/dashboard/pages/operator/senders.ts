@@ -55,7 +55,7 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
       id: 'webhooks',
       title: 'Paused webhooks',
       grow: ['Webhook', 'Why'],
-      note: `Their servers asked us to wait. Other webhooks aren’t affected. Up to ${WEBHOOKS_SHOWN} are listed.`,
+      note: `The servers of these webhooks asked us to wait. Other webhooks aren’t affected. At most ${WEBHOOKS_SHOWN} are listed.`,
       live: true,
       empty: '',
     },

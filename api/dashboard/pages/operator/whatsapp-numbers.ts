@@ -106,7 +106,7 @@ const list = get('operator', PATH, async ({ now }, { database }) =>
           field('account_id', 'WhatsApp Business Account ID', { required: true }),
           secretField('token', 'Access token', { required: true }),
           secretField('app_secret', 'App secret', {
-            hint: 'Only if another Meta app than yours gets the events of this number.',
+            hint: 'Only needed if this number’s events don’t come from the Meta app of WHATSAPP_APP_SECRET.',
           }),
           field('messages_per_second', 'Messages per second', RATE),
           SUBSCRIBE,
@@ -170,7 +170,7 @@ const hookFacts = (shown: NumberDetail): Section =>
     },
     {
       title: 'Webhook of the Meta app',
-      note: 'Subscribe the app to these fields. Meta doesn’t report if it is subscribed.',
+      note: 'Subscribe the app to these fields. Meta doesn’t report whether the app is subscribed.',
     },
   )
 

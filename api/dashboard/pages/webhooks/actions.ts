@@ -99,7 +99,9 @@ async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<
   }
   const most = Math.min(count, MAX_REPLAYED)
   const which =
-    count > most ? `the oldest ${most.toLocaleString('en-US')} webhooks` : plural(count, 'webhook')
+    count > most
+      ? `the oldest ${most.toLocaleString('en-US')} webhook messages`
+      : plural(count, 'webhook message')
   return {
     question: `Send ${which} to ${name} again?`,
     warning: `Which: ${REPLAY_LABELS[replay.what]}.`,
@@ -124,7 +126,7 @@ const replay = post(
       tone: job.result.replayed === 0 ? 'bad' : 'good',
       text:
         job.result.replayed === 0
-          ? 'Nothing was sent again, because the counted messages have changed.'
+          ? 'Nothing was sent again, because these messages have changed since they were counted.'
           : wordsOf(job).outcome(job.result) + paused,
     })
   },
@@ -163,10 +165,10 @@ export const webhookActs = [
   doing(
     'disable',
     disableEndpoint,
-    `The webhook is disabled. Events of the next ${KEPT_DAYS} days are kept. You can send them again once it is enabled.`,
+    `The webhook is disabled. Events of the next ${KEPT_DAYS} days are kept. You can send them once the webhook is enabled.`,
     asking(
       (name) =>
-        `Stop sending to ${name}? Waiting messages fail. Events of the next ${KEPT_DAYS} days are kept. You can send both again once it is enabled.`,
+        `Stop sending to ${name}? Waiting messages fail. Events of the next ${KEPT_DAYS} days are kept. You can send all of them once the webhook is enabled.`,
       { answer: 'Disable webhook', tone: 'danger' },
     ),
   ),

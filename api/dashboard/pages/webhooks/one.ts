@@ -73,7 +73,7 @@ async function actionsFor(
 const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Section =>
   formOf(
     teamPath(team, 'webhooks', id, 'replay'),
-    'Send webhooks again',
+    'Send messages again',
     [
       field('from', dayLabel('First day', zoneOf(cookies('zone'))), {
         type: 'date',
@@ -88,7 +88,7 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
     ],
     {
       title: 'Send again',
-      note: 'With the same IDs and bodies. Delivered webhooks are kept for 3 days, failed ones for 30.',
+      note: 'With the same IDs and bodies. Delivered messages are kept for 3 days, failed ones for 30.',
       folded: true,
     },
   )
@@ -119,10 +119,10 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     return trouble({
       tone: 'bad',
       title: `It is disabled${state_reason ? `: ${state_reason}` : ''}`,
-      text: `Nothing is sent to it. Events of the first ${KEPT_DAYS} days are kept as failed. Enable it, then send them again.`,
+      text: `Nothing is sent to it. Events of the first ${KEPT_DAYS} days are stored as failed. Enable the webhook, then send them.`,
     })
   if (paused_until !== null) {
-    const title = `Its server asked us to wait. Next attempt ${countdown(paused_until, now)}`
+    const title = `The server of this webhook asked us to wait. Next attempt ${countdown(paused_until, now)}`
     return trouble({ tone: 'warn', title, text: 'Nothing is lost.' })
   }
   if (failing_since === null) return []

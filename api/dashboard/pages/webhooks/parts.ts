@@ -86,7 +86,7 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
         label: type === ALL_TYPES ? 'everything' : type,
         selected: hasAll ? type === ALL_TYPES : types.includes(type),
       })),
-      hint: '“everything” includes types of later versions.',
+      hint: '“everything” also includes event types that later versions add.',
     }),
     field('domain', 'Domain', {
       type: 'select',

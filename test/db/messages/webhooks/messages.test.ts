@@ -181,7 +181,7 @@ t.test('replays thousands in slices, each once, with progress', async (t) => {
     t.match(list.html, 'rel="prev"')
   }
   const asked = await owner.ask(`${at}/replay`, { what: 'failed' })
-  shows(t, asked, /Send 1,500 webhooks to .* again\? Which: failed\./)
+  shows(t, asked, /Send 1,500 webhook messages to .* again\? Which: failed\./)
   const [answer = {}] = formsTo(asked, `${at}/replay`)
   const { location } = await owner.post(`${at}/replay`, answer)
   t.match(location, `/teams/${team.id}/background-jobs/`, 'more than one slice: it goes on without the page')
@@ -190,7 +190,7 @@ t.test('replays thousands in slices, each once, with progress', async (t) => {
   await startWorker(t, service)
   await until('all came', () => receiver.received.length >= many, 120)
   await until('it says so', async () =>
-    /1,500 webhooks queued to be sent again/.test(textOf((await owner.get(location ?? '')).html)),
+    /1,500 webhook messages queued to be sent again/.test(textOf((await owner.get(location ?? '')).html)),
   )
   t.equal(new Set(receiver.received.map(({ id }) => id)).size, many)
   await until('all are recorded', async () => (await show()).backlog === 0)
