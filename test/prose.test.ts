@@ -18,7 +18,7 @@ type Place = 'documents' | 'comments' | 'test comments' | 'test titles' | 'pages
 type Counts = Record<string, Record<string, number>>
 
 const PAGES = /^api\/(dashboard|public)\//
-const SQL = /^\s*(select|update|insert|delete|with|where|and|set|from|create|alter)\b/i
+const SQL = /^\s*(?:(?:select|insert|update|delete|with|where|and|set|from|create|alter)\b|do \$\$)/i
 
 /** True for a string that looks like a sentence and isn't SQL. */
 const isProse = (text: string): boolean => /[a-z]+ [a-z]+ [a-z]/.test(text) && !SQL.test(text)

@@ -176,10 +176,10 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
   }
   const tone = seconds < 60 ? 'busy' : 'warn'
   if (state === 'lost') {
-    const words = 'If this takes longer than an hour, there may be no running worker.'
+    const words = 'After an hour, check that a worker is running.'
     return { tone, title: 'Its job was lost and is requeued automatically', text: words }
   }
-  const words = 'If this takes longer than a minute, there may be no running worker for its queue.'
+  const words = 'After a minute, check that a worker is running for its queue.'
   return { tone, title: 'Waiting for a worker', text: words }
 }
 

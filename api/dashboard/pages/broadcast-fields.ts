@@ -136,7 +136,7 @@ const messageFields = ({ templates, from }: Choices, draft: BroadcastDraft | nul
     value: Object.entries(draft?.variables ?? {})
       .map(pairLine)
       .join('\n'),
-    hint: 'One per line, such as name: friend. Used if a contact doesn’t have the property. If there is no default either, the contact is skipped.',
+    hint: 'One per line, such as name: friend. Used if a contact doesn’t have the property. Without a default, the contact is skipped.',
   }),
   field('tags', 'Tags', {
     type: 'textarea',

@@ -126,7 +126,7 @@ const recordSection = (records: readonly DnsLine[], zone: string | null): Sectio
   note:
     zone === null
       ? undefined
-      : `Hosts are shown without ${zone}, as most DNS providers expect them. @ stands for ${zone} itself.`,
+      : `Hosts are shown without ${zone}, as most DNS providers expect them. @ means ${zone} itself.`,
 })
 
 function leadOf(verified: boolean, records: readonly DnsLine[]): string {

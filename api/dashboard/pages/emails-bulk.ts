@@ -90,7 +90,7 @@ function requeueing(request: TeamRequest, bulk: BulkForm, counts: Requeueable): 
   const waits = requeueableWords(waiting, counts, ['waiting email'])
   const isOne = rejected === 0 && isAll
   const form = bulkForm(request, bulk, 'requeue', { submit: isOne ? `Send ${waits} again` : 'Send again' })
-  const others = `and ${requeueableWords(rejected, counts, ['email'])} that a server rejected`
+  const others = `and ${requeueableWords(rejected, counts, ['email'])} rejected by a server`
   const which = field('force', 'Which ones', {
     type: 'radios',
     options: [
@@ -212,7 +212,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
         : {
             question: `Send ${describeRequeued(form)} again?`,
             answer: 'Send again',
-            warning: 'An email that a provider has already accepted stays as it is.',
+            warning: 'Emails that a provider has already accepted aren’t sent again.',
           }
     },
   )
@@ -248,7 +248,7 @@ const sendChosen = post(
     return {
       question: `Send ${many} again?`,
       answer: `Send ${many} again`,
-      warning: 'Only those that no provider has accepted yet. The rest stays as it is.',
+      warning: 'Only those that no provider has accepted yet. The others aren’t sent again.',
     }
   },
 )

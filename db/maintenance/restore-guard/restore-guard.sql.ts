@@ -79,7 +79,7 @@ export const claimDatabase = (tx: Tx, id: string, how: 'continued' | 'restored')
 
 /** Writes some hundred kilobytes to disk, with a sort that exceeds its memory. @throws the server's disk_full */
 export const writeToDisk = (database: Database): Promise<unknown> =>
-  database.query(sql.unsafe`
+  database.query(sql.type(object())`
     do $$ begin
       set local work_mem = '64kB';
       perform from (select n from generate_series(1, 10000) n order by md5(n::text) offset 9999) sorted;

@@ -235,7 +235,7 @@ t.test('rejected emails are only requeued in bulk if checked', async (t) => {
   shows(
     t,
     await editor.get(`${list}/all?tag=outright`),
-    /is scheduled, or has expired\. .*1 waiting email 1 waiting email, and 1 email that a server rejected/,
+    /is scheduled, or has expired\. .*1 waiting email 1 waiting email, and 1 email rejected by a server/,
   )
   shows(t, await question(), 'Send 1 waiting email again?')
   shows(t, await question({ force: 'refused' }), 'Send 1 waiting email and 1 rejected one again?')

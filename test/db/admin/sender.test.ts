@@ -131,7 +131,10 @@ t.test('email requeue includes rejected emails only with --force', async (t) => 
   await database.query(sql.unsafe`
     update email_states set status = 'bounced', provider_message_id = 'p' where id = ${taken.id}`)
   t.match(await cli.fault(['email', 'requeue', id]), /Specify one message, or a filter/)
-  t.match(await cli.fault(['email', 'requeue', id, refused.id]), /The email was rejected \(status: bounced\)/)
+  t.match(
+    await cli.fault(['email', 'requeue', id, refused.id]),
+    /The email was rejected permanently \(status: bounced\)/,
+  )
   const dry = await cli.json(['email', 'requeue', id, '--since', '2026-01-01', '--force', '--dry-run'])
   t.match(dry, { requeued: 2, dry_run: true, requeued_at: null })
   t.match(await cli.json(['email', 'show', id, refused.id]), { status: 'bounced', requeued_at: null })

@@ -174,7 +174,10 @@ t.test('whatsapp requeue accepts an ID, a filter and --force', async (t) => {
 
   t.match(await cli.fault(requeue), /Specify one message, or a filter/)
   t.match(await cli.fault([...requeue, UNKNOWN]), /No WhatsApp message/)
-  t.match(await cli.fault([...requeue, refused]), /The WhatsApp message was rejected \(status: failed\)/)
+  t.match(
+    await cli.fault([...requeue, refused]),
+    /The WhatsApp message was rejected permanently \(status: failed\)/,
+  )
   t.match(await cli.fault([...requeue, taken, '--force']), /can't be sent again/)
 
   const all = ['--since', '2026-01-01', '--force']
