@@ -212,7 +212,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
         : {
             question: `Send ${describeRequeued(form)} again?`,
             answer: 'Send again',
-            warning: 'Emails that a provider has already accepted aren’t sent again.',
+            warning: 'Emails already accepted by a provider aren’t sent again.',
           }
     },
   )
@@ -248,7 +248,7 @@ const sendChosen = post(
     return {
       question: `Send ${many} again?`,
       answer: `Send ${many} again`,
-      warning: 'Only those that no provider has accepted yet. The others aren’t sent again.',
+      warning: 'Emails already accepted by a provider aren’t sent again.',
     }
   },
 )

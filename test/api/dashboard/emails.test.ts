@@ -286,7 +286,7 @@ t.test('sends selected emails again, or deletes them', async (t) => {
   shows(
     t,
     await editor.ask(at('requeue'), { ids }),
-    /Send 2 emails again\? Only those that no provider has accepted/,
+    /Send 2 emails again\? Emails already accepted by a provider aren’t sent again/,
   )
   t.match(await editor.post(at('requeue'), { ids }), { status: 303, location: `${list}?tag=a` })
   shows(t, await editor.get(list), '1 email queued to be sent again. 1 other can’t be sent again.')
