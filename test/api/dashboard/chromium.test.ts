@@ -159,7 +159,7 @@ async function journeys(browser: Browser): Promise<void> {
     await alert.waitFor()
     t.match(await alert.innerText(), `Nothing goes out through smtp:127.0.0.1:${sink.port}`)
     await page.getByRole('link', { name: 'Queues', exact: true }).click()
-    const why = page.locator('.alerts', { hasText: 'deliver-email waits' })
+    const why = page.locator('.alerts', { hasText: 'deliver-email is waiting' })
     t.match(await why.innerText(), `deliver-email is waiting, because smtp:127.0.0.1:${sink.port}`)
     const queue = page.locator('tr', { hasText: 'deliver-email' })
     await queue.getByRole('button', { name: 'Pause queue' }).click()
