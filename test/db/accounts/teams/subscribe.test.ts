@@ -100,7 +100,7 @@ t.test('a lowered limit leaves a remaining quota of 0', async (t) => {
     used: { emails: 2 },
     left: { emails: 0 },
   })
-  await t.rejects(store.email(id), /includes 1 emails/)
+  await t.rejects(store.email(id), { code: 'quota_exceeded', message: /\b1 emails/ })
 })
 
 t.test('a rejected change changes nothing', async (t) => {
