@@ -3,6 +3,7 @@
  * position of each team's last job (DECISIONS: Lanes).
  */
 import { type Account, buildCharges } from '../accounts/teams/limits.ts'
+import type { OwnNumber } from '../accounts/teams/teams.sql.ts'
 import { deliveryFrom } from '../channels/channels.sql.ts'
 import { queueOf } from '../channels/queues.ts'
 import { RequestError } from '../errors.ts'
@@ -17,6 +18,10 @@ type Batches<B extends { account: Account } = { account: Account }> = ReadonlyMa
 /** The messages created from one item, in a lane of its team. */
 type Made<M> = { team_id: string; line: keyof Account['places']; messages: readonly M[] }
 type Message = { team_id: string; id: string; due_at: string | null }
+type Sending<M> = {
+  also: (job: SharedJob, message: M) => object
+  numberOf: (teamId: string) => OwnNumber | null
+}
 
 /** The outcomes of a call's items, in order. An error if the call was rejected, null if it was skipped. */
 export type CallEnd<O> = O[] | RequestError | null
@@ -60,25 +65,28 @@ function accountIn(batches: Batches, teamId: string): Account {
  * Returns the parts of the statement that store the charges and the jobs of due messages. Scheduled messages
  * have no job.
  * @param also extra data for a message's job.
+ * @param numberOf the team's own number. Null: the default one, or a channel without numbers.
  * @returns `due`: the number of jobs.
  */
 export async function chargesAndJobs<M extends Message>(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> },
   made: readonly Made<M>[],
   batches: Batches,
-  also: (job: SharedJob, message: M) => object = () => ({}),
+  { also, numberOf }: Sending<M>,
 ) {
   const accounts = new Map(made.map(({ team_id }) => [team_id, accountIn(batches, team_id)]))
   const wanting = made
     .filter(({ messages }) => messages.every(({ due_at }) => due_at === null))
-    .map((one) => ({ ...one, account: accountIn(batches, one.team_id) }))
+    .map((one) => ({ ...one, account: accountIn(batches, one.team_id), number: numberOf(one.team_id) }))
   const placed: Placed[] = []
-  for (const [job, own] of Map.groupBy(wanting, ({ line, account }) => queueOf(line, account))) {
+  for (const [job, own] of Map.groupBy(wanting, ({ line, account: { test }, number }) =>
+    queueOf(line, { test, number }),
+  )) {
     const { payload } = deliveryFrom(job)
     const payloads: object[] = []
     const places: number[] = []
-    for (const { line, account, messages } of own) {
-      const sender = account.number?.phone_number_id ?? null
+    for (const { line, account, number, messages } of own) {
+      const sender = number?.phone_number_id ?? null
       const next = messages.map((message) => ({
         ...payload.of({ ...message, sender }),
         ...also(job, message),

@@ -43,8 +43,6 @@ export type Account = {
   plan: string
   /** True for a test team. It determines the queue (db/channels/queues.ts). */
   test: boolean
-  /** Its WhatsApp number, if that isn't the default one. Only read for WhatsApp (lockWhatsappAccounts). */
-  number: OwnNumber | null
   limits: Limits
   period: Period
   used: Used
@@ -82,7 +80,6 @@ export function toAccount(row: AccountRow): Account {
   return {
     plan: row.plan,
     test: row.test,
-    number: row.number,
     limits,
     period: rolled,
     used: {
@@ -106,30 +103,33 @@ export function toAccount(row: AccountRow): Account {
 export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
   toAccount(await lockAccountRow(tx, teamId))
 
-type Locks = { one: typeof lockAccountRow; free: typeof lockFreeAccountRows }
-const LOCKS: Locks = { one: lockAccountRow, free: lockFreeAccountRows }
-const WHATSAPP_LOCKS: Locks = { one: lockWhatsappAccountRow, free: lockFreeWhatsappAccountRows }
-
-/** Locks the accounts of teams in a global order. `skip` leaves out those that another transaction has locked. */
-export async function lockAccounts(
-  tx: Tx,
-  teamIds: readonly string[],
-  lock: 'wait' | 'skip',
-  { one, free } = LOCKS,
-): Promise<Map<string, Account>> {
-  const wanted = [...new Set(teamIds)].toSorted()
-  if (lock === 'skip') {
-    const rows = await free(tx, wanted)
-    return new Map(rows.map((row) => [row.team_id, toAccount(row)]))
-  }
-  const accounts = new Map<string, Account>()
-  for (const teamId of wanted) accounts.set(teamId, toAccount(await one(tx, teamId)))
-  return accounts
+type Locks<R, A> = {
+  one: (tx: Tx, teamId: string) => Promise<R>
+  free: (tx: Tx, teamIds: readonly string[]) => Promise<readonly R[]>
+  toAccount: (row: R) => A
 }
 
+const lockEach =
+  <R extends { team_id: string }, A>({ one, free, toAccount }: Locks<R, A>) =>
+  async (tx: Tx, teamIds: readonly string[], lock: 'wait' | 'skip'): Promise<Map<string, A>> => {
+    const wanted = [...new Set(teamIds)].toSorted()
+    const rows: R[] = lock === 'skip' ? [...(await free(tx, wanted))] : []
+    if (lock === 'wait') for (const teamId of wanted) rows.push(await one(tx, teamId))
+    return new Map(rows.map((row) => [row.team_id, toAccount(row)]))
+  }
+
+/** Locks the accounts of teams in a global order. `skip` leaves out those that another transaction has locked. */
+export const lockAccounts = lockEach({ one: lockAccountRow, free: lockFreeAccountRows, toAccount })
+
+/** An account with the team's WhatsApp number. It is null for the default number and for a test team. */
+export type WhatsappAccount = Account & { number: OwnNumber | null }
+
 /** Does the same, and reads the WhatsApp number of each, which is slower. */
-export const lockWhatsappAccounts = (tx: Tx, teamIds: readonly string[], lock: 'wait' | 'skip') =>
-  lockAccounts(tx, teamIds, lock, WHATSAPP_LOCKS)
+export const lockWhatsappAccounts = lockEach({
+  one: lockWhatsappAccountRow,
+  free: lockFreeWhatsappAccountRows,
+  toAccount: (row): WhatsappAccount => ({ ...toAccount(row), number: row.number }),
+})
 
 const toAllowance = (account: Account): AllowanceValues => ({
   period_start: account.period.start.toISOString(),

@@ -34,8 +34,6 @@ export const accountRow = row({
   plan: string(),
   plan_kind: string().oneOf(['free', 'paid', 'custom']),
   test: boolean(),
-  /** Null: the default number, a test team, or not read. */
-  number: mixed<OwnNumber>().nullable(),
   ...byLimit(() => limit),
   send_rate_per_second: number().nullable(),
   storage_gb: number().nullable(),
@@ -58,6 +56,9 @@ export const accountRow = row({
   now: string(),
 })
 export type AccountRow = InferType<typeof accountRow>
+
+/** `number` is null for the default number and for a test team. */
+const whatsappAccountRow = accountRow.concat(row({ number: mixed<OwnNumber>().nullable() }))
 
 /** The columns of an allowance row and their types. */
 const ALLOWANCE_COLUMNS = {
@@ -100,18 +101,15 @@ const ownLimits = sql.join(
 )
 
 // Limits are null if neither the subscription nor the plan has a value. plans/defaults.ts has the defaults.
-const columnsWith = ({ test, number }: { test: FragmentSqlToken; number: FragmentSqlToken }) => sql.fragment`
-  a.team_id, p.key as plan, p.kind as plan_kind, ${test} as test, ${number} as number,
+const columnsWith = (test: FragmentSqlToken) => sql.fragment`
+  a.team_id, p.key as plan, p.kind as plan_kind, ${test} as test,
   ${ownLimits},
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   coalesce(s.storage_gb, p.storage_gb) as storage_gb,
   s.period_start as subscription_start, s.period_end as subscription_end,
   ${columnsOf(allowanceColumns, 'a')}, service_time() as now`
 
-export const accountColumns = columnsWith({
-  test: sql.fragment`(select t.test from teams t where t.id = a.team_id)`,
-  number: sql.fragment`null::json`,
-})
+export const accountColumns = columnsWith(sql.fragment`(select t.test from teams t where t.id = a.team_id)`)
 
 export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
@@ -134,7 +132,7 @@ const lockedAccounts = (
 const LIMITS = { read: sql.fragment`subscription_now`, columns: accountColumns }
 const WITH_NUMBER = {
   read: sql.fragment`whatsapp_account_now`,
-  columns: columnsWith({ test: sql.fragment`l.test`, number: sql.fragment`l.number` }),
+  columns: sql.fragment`${columnsWith(sql.fragment`l.test`)}, l.number`,
 }
 
 const allowanceOf = (teamId: string) => sql.fragment`
@@ -154,12 +152,12 @@ export const lockFreeAccountRows = (tx: Tx, teamIds: readonly string[]) =>
 
 /** Does the same as `lockAccountRow`, and reads the team's WhatsApp number. */
 export const lockWhatsappAccountRow = (tx: Tx, teamId: string) =>
-  tx.one(sql.prepared('lock_whatsapp_account', accountRow)`
+  tx.one(sql.prepared('lock_whatsapp_account', whatsappAccountRow)`
     ${lockedAccounts(allowanceOf(teamId), WITH_NUMBER)}`)
 
 /** Does the same as `lockFreeAccountRows`, and reads the teams' WhatsApp numbers. */
 export const lockFreeWhatsappAccountRows = (tx: Tx, teamIds: readonly string[]) =>
-  tx.any(sql.prepared('lock_free_whatsapp_accounts', accountRow)`
+  tx.any(sql.prepared('lock_free_whatsapp_accounts', whatsappAccountRow)`
     ${lockedAccounts(freeAllowances(teamIds), WITH_NUMBER)}`)
 
 /** Locks the accounts of teams in one order. Skips teams that don't exist. */

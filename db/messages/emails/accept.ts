@@ -280,7 +280,7 @@ export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCa
       return { outcomes, made: rows.map((row) => ({ team_id, line: laneFor(sender), messages: [row] })) }
     },
     commit: async (made) => {
-      const parts = await chargesAndJobs(deps, made, batches, toPayload)
+      const parts = await chargesAndJobs(deps, made, batches, { also: toPayload, numberOf: () => null })
       const newFiles = [...batches.values()].flatMap((batch) => batch.newFiles)
       const rows = made.flatMap(({ messages }) => messages)
       await insert(deps.tx, rows, { ...parts, newFiles, last: deps.last ?? false })

@@ -5,7 +5,7 @@
  * DECISIONS: Order of errors.
  */
 
-import { type Account, left, lockWhatsappAccounts } from '../../accounts/teams/limits.ts'
+import { left, lockWhatsappAccounts, type WhatsappAccount } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -98,7 +98,7 @@ function templateError(item: WhatsappItem, { account, templates }: TeamBatch): R
 
 /** The calls of one team that are accepted together. Its account is locked. */
 type TeamBatch = {
-  account: Account
+  account: WhatsappAccount
   templates: Map<string, SendableTemplate>
   stored: StoredKeys<StoredKey>
   nextId: () => string
@@ -210,7 +210,10 @@ async function commit(
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const messages = made.flatMap((one) => one.messages)
-  const parts = await chargesAndJobs({ tx, queue }, made, batches)
+  const parts = await chargesAndJobs({ tx, queue }, made, batches, {
+    also: () => ({}),
+    numberOf: (teamId) => batches.get(teamId)?.account.number ?? null,
+  })
   await insertRequests(tx, { requests: made.map(({ request }) => request), messages }, { ...parts, last })
 }
 

@@ -17,7 +17,6 @@ const ROW: AccountRow = {
   team_id: '0190a000-0000-7000-8000-000000000000',
   plan: 'pro',
   plan_kind: 'paid',
-  number: null,
   test: false,
   email_limit: 50,
   contact_limit: 20,
@@ -48,7 +47,6 @@ const account = (changes: Partial<AccountRow> = {}) => toAccount({ ...ROW, ...ch
 t.test('returns the account with its bucket refilled', async (t) => {
   t.strictSame(account(), {
     plan: 'pro',
-    number: null,
     test: false,
     limits: { emails: 50, contacts: 20, whatsapp: 7, rate: 2, storage: 3_000_000_000 },
     period: { start: new Date(ROW.period_start), end: new Date(ROW.period_end) },

@@ -8,7 +8,7 @@ select a.team_id, p.key as plan, p.kind as plan_kind, (
   select t.test
   from teams t
   where t.id = a.team_id
-) as test, null::json as number, coalesce(s.email_limit, p.email_limit, case p.kind
+) as test, coalesce(s.email_limit, p.email_limit, case p.kind
   when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end) as email_limit, coalesce(s.contact_limit,
   p.contact_limit, case p.kind when 'paid' then (
   select (r.contacts_tiers -> 0 ->> 'contacts')::integer from plans r where r.contacts_tiers -> 0 is not null order by r.key <> p.key, r.key limit 1

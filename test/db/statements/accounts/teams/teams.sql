@@ -27,7 +27,7 @@ select a.team_id, p.key as plan, p.kind as plan_kind, (
   select t.test
   from teams t
   where t.id = a.team_id
-) as test, null::json as number, coalesce(s.email_limit, p.email_limit, case p.kind
+) as test, coalesce(s.email_limit, p.email_limit, case p.kind
   when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end) as email_limit, coalesce(s.contact_limit,
   p.contact_limit, case p.kind when 'paid' then (
   select (r.contacts_tiers -> 0 ->> 'contacts')::integer from plans r where r.contacts_tiers -> 0 is not null order by r.key <> p.key, r.key limit 1
@@ -69,7 +69,7 @@ select a.team_id, p.key as plan, p.kind as plan_kind, (
   select t.test
   from teams t
   where t.id = a.team_id
-) as test, null::json as number, coalesce(s.email_limit, p.email_limit, case p.kind
+) as test, coalesce(s.email_limit, p.email_limit, case p.kind
   when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end) as email_limit, coalesce(s.contact_limit,
   p.contact_limit, case p.kind when 'paid' then (
   select (r.contacts_tiers -> 0 ->> 'contacts')::integer from plans r where r.contacts_tiers -> 0 is not null order by r.key <> p.key, r.key limit 1
@@ -100,17 +100,17 @@ with a as materialized (
   order by team_id
   for update skip locked
 )
-select a.team_id, p.key as plan, p.kind as plan_kind, l.test as test, l.number as number,
-  coalesce(s.email_limit, p.email_limit, case p.kind
-  when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end) as email_limit, coalesce(s.contact_limit,
-  p.contact_limit, case p.kind when 'paid' then (
+select a.team_id, p.key as plan, p.kind as plan_kind, l.test as test, coalesce(s.email_limit, p.email_limit,
+  case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end) as email_limit,
+  coalesce(s.contact_limit, p.contact_limit, case p.kind when 'paid' then (
   select (r.contacts_tiers -> 0 ->> 'contacts')::integer from plans r where r.contacts_tiers -> 0 is not null order by r.key <> p.key, r.key limit 1
 ) end) as contact_limit, coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second, coalesce(s.storage_gb,
   p.storage_gb) as storage_gb, s.period_start as subscription_start, s.period_end as subscription_end,
   a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.storage_used,
   a.bucket_tokens, a.refilled_at, a.email_place, a.email_batch_place, a.broadcast_place, a.whatsapp_place,
-  a.whatsapp_batch_place, a.whatsapp_parts_place, a.whatsapp_parts_batch_place, service_time() as now
+  a.whatsapp_batch_place, a.whatsapp_parts_place, a.whatsapp_parts_batch_place, service_time() as now,
+  l.number
 from a
 cross join lateral (
   select *
@@ -131,17 +131,17 @@ with a as materialized (
   where team_id = $1
   for update
 )
-select a.team_id, p.key as plan, p.kind as plan_kind, l.test as test, l.number as number,
-  coalesce(s.email_limit, p.email_limit, case p.kind
-  when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end) as email_limit, coalesce(s.contact_limit,
-  p.contact_limit, case p.kind when 'paid' then (
+select a.team_id, p.key as plan, p.kind as plan_kind, l.test as test, coalesce(s.email_limit, p.email_limit,
+  case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end) as email_limit,
+  coalesce(s.contact_limit, p.contact_limit, case p.kind when 'paid' then (
   select (r.contacts_tiers -> 0 ->> 'contacts')::integer from plans r where r.contacts_tiers -> 0 is not null order by r.key <> p.key, r.key limit 1
 ) end) as contact_limit, coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second, coalesce(s.storage_gb,
   p.storage_gb) as storage_gb, s.period_start as subscription_start, s.period_end as subscription_end,
   a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.storage_used,
   a.bucket_tokens, a.refilled_at, a.email_place, a.email_batch_place, a.broadcast_place, a.whatsapp_place,
-  a.whatsapp_batch_place, a.whatsapp_parts_place, a.whatsapp_parts_batch_place, service_time() as now
+  a.whatsapp_batch_place, a.whatsapp_parts_place, a.whatsapp_parts_batch_place, service_time() as now,
+  l.number
 from a
 cross join lateral (
   select *
@@ -160,7 +160,7 @@ select a.team_id, p.key as plan, p.kind as plan_kind, (
   select t.test
   from teams t
   where t.id = a.team_id
-) as test, null::json as number, coalesce(s.email_limit, p.email_limit, case p.kind
+) as test, coalesce(s.email_limit, p.email_limit, case p.kind
   when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end) as email_limit, coalesce(s.contact_limit,
   p.contact_limit, case p.kind when 'paid' then (
   select (r.contacts_tiers -> 0 ->> 'contacts')::integer from plans r where r.contacts_tiers -> 0 is not null order by r.key <> p.key, r.key limit 1
