@@ -3,7 +3,7 @@
  * WhatsApp messages, contacts and the audit log.
  */
 import { sql } from 'slonik'
-import { boolean, number, object, string } from 'yup'
+import { number, object, string } from 'yup'
 import { auditEntries, entriesOfBroadcast } from '../../db/accounts/audit/audit.sql.ts'
 import { countSubscribers } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
@@ -22,30 +22,17 @@ import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
 import { isAnyLost, queuesDue, spreadCounts } from '../../db/queue/maintenance.sql.ts'
 import { foldStats } from '../../db/stats/daily/fold.ts'
 import { openReports } from '../../db/stats/fleet/fleet.sql.ts'
-import { ownServer } from '../support/own-server.ts'
-import { openPool } from '../support/pool.ts'
+import { startLargeTables, TEAM, TEMPLATE, uuid } from '../support/large-tables.ts'
 import { runOn } from '../support/run-on.ts'
 import t from '../support/tap.ts'
 import { touched } from '../support/touched.ts'
 
 const JOBS = 20_000
-const TEAM = '0190a1b2-0000-7000-8000-000000000001'
-/** The template of one in forty emails of the large team. */
-const TEMPLATE = '0190a1b2-0002-7000-8000-000000000001'
-const uuid = (kind: string, n: number): string => `0190a1b2-${kind}-7000-8000-${String(n).padStart(12, '0')}`
 
-const { url } = await ownServer(t)
-const database = await openPool(t, url, { size: 3, statementTimeout: 60_000 })
-/** Before PostgreSQL 17, an index is searched once per value of a list. */
-const descendsByValue = await database.oneFirst(sql.type(object({ is: boolean().defined() }))`
-  select current_setting('server_version_num')::int < 170000 as is`)
+const { database, descendsByValue } = await startLargeTables(t)
 
-/** Two hundred teams, and many deferred jobs of one queue. */
+/** Many deferred jobs of one queue. */
 t.before(async () => {
-  await database.query(sql.unsafe`
-    insert into teams (id, name, created_at)
-    select ('0190a1b2-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Team ' || n, now() - interval '90 days'
-    from generate_series(1, 200) n`)
   await database.query(sql.unsafe`
     insert into pgboss.job (id, name, data, priority, start_after)
     select gen_random_uuid(), 'deliver-email', '{}', -n, now() + interval '1 hour'

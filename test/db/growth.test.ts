@@ -4,7 +4,7 @@
  * machine.
  */
 import { sql } from 'slonik'
-import { boolean, number, object, string } from 'yup'
+import { number, object, string } from 'yup'
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { softFacts } from '../../db/audience/suppressions/addresses.sql.ts'
 import { EMAIL } from '../../db/channels/email.sql.ts'
@@ -37,8 +37,7 @@ import { firstIdAt } from '../../db/validation/ids.ts'
 import { verifiedDomain } from '../support/domain.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { SECRET_KEY } from '../support/environment.ts'
-import { ownServer } from '../support/own-server.ts'
-import { openPool } from '../support/pool.ts'
+import { startLargeTables, TEAM, TEMPLATE, uuid } from '../support/large-tables.ts'
 import { runOn } from '../support/run-on.ts'
 import { anItem } from '../support/stored-emails.ts'
 import t from '../support/tap.ts'
@@ -46,23 +45,11 @@ import { touched } from '../support/touched.ts'
 
 const EMAILS = 40_000
 const JOBS = 20_000
-const TEAM = '0190a1b2-0000-7000-8000-000000000001'
-/** The template of one in forty emails of the large team. */
-const TEMPLATE = '0190a1b2-0002-7000-8000-000000000001'
-const uuid = (kind: string, n: number): string => `0190a1b2-${kind}-7000-8000-${String(n).padStart(12, '0')}`
 
-const { url } = await ownServer(t)
-const database = await openPool(t, url, { size: 3, statementTimeout: 60_000 })
-/** Before PostgreSQL 17, an index is searched once per value of a list. */
-const descendsByValue = await database.oneFirst(sql.type(object({ is: boolean().defined() }))`
-  select current_setting('server_version_num')::int < 170000 as is`)
+const { database, descendsByValue } = await startLargeTables(t)
 
 /** One large team among small ones. Nearly all of its email is delivered, to a thousand recipients. */
 t.before(async () => {
-  await database.query(sql.unsafe`
-    insert into teams (id, name, created_at)
-    select ('0190a1b2-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Team ' || n, now() - interval '90 days'
-    from generate_series(1, 200) n`)
   const rows = sql.fragment`
     select '0190a1b2-0000-7000-8000-' || lpad((case when n % 10 < 8 then 1 else n % 200 + 1 end)::text, 12, '0') as team_id,
       lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0') as id,
