@@ -54,3 +54,12 @@ t.test('a search ends with a full page, at its end or time limit', async (t) => 
   t.strictSame(await search({ limit: 3, before: '94' }, -1), { rows: [90], reached: '87' })
   t.strictSame(await search({ limit: 1 }, -1), { rows: [100], reached: null })
 })
+
+t.test('a part is limited to the missing rows', async (t) => {
+  const limits: number[] = []
+  await searchParts({ limit: 3, first: 1, patience: Number.POSITIVE_INFINITY }, async ({ limit }) => {
+    limits.push(limit)
+    return { rows: [0], reached: 'key' }
+  })
+  t.strictSame(limits, [3, 2, 1])
+})
