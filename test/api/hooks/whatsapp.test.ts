@@ -134,7 +134,7 @@ t.test('a body can have 3 MiB', async (t) => {
 })
 
 t.test('a number with an app secret has its own hook', async (t) => {
-  const number = { account_id: '900', token: 'x', app_secret: 'secret-of-acme' }
+  const number = { account_id: '900', token: 'a-token', app_secret: 'secret-of-acme' }
   await makeNumber(service, { ...number, name: 'acme', phone_number_id: '901' })
   await makeNumber(service, { ...number, name: 'bare', phone_number_id: '902', app_secret: '' })
   const query = (token: string) => new URLSearchParams({ ...HANDSHAKE, 'hub.verify_token': token }).toString()

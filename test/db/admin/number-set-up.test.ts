@@ -152,7 +152,7 @@ t.test('a team keeps its templates when it changes its number within an account'
 
 t.test("a number that can't be checked delays no other", async (t) => {
   const { cli, add, sandbox } = await begin(t)
-  const broken = { name: 'a-broken-one', phone_number_id: '800', account_id: '800', token: 'x' }
+  const broken = { name: 'a-broken-one', phone_number_id: '800', account_id: '800', token: 'a-token' }
   await makeNumber(service, broken)
   await database.query(sql.unsafe`update whatsapp_numbers set access_token = '' where name = ${broken.name}`)
   const { checked_at } = await add('acme', '901')

@@ -35,7 +35,12 @@ const recipientPauses = () =>
 
 t.test('a late failure is sent again from its own number', async (t) => {
   const { team, template, cloud, one, row, work } = await begin(t)
-  await makeNumber(service, { name: 'late', phone_number_id: 'late-1', account_id: 'late-waba', token: 'x' })
+  await makeNumber(service, {
+    name: 'late',
+    phone_number_id: 'late-1',
+    account_id: 'late-waba',
+    token: 'a-token',
+  })
   await giveNumber(service, team.id, 'late')
   await database.query(
     sql.unsafe`update whatsapp_templates set account_id = 'late-waba' where id = ${template.id}`,
@@ -182,7 +187,12 @@ t.test('a state of another account’s template neither stops a message nor come
 
 t.test('a message that was claimed just before its number was paused waits', async (t) => {
   const { team, template, cloud, one } = await begin(t)
-  await makeNumber(service, { name: 'claimed', phone_number_id: 'claimed-1', account_id: 'c', token: 'x' })
+  await makeNumber(service, {
+    name: 'claimed',
+    phone_number_id: 'claimed-1',
+    account_id: 'c',
+    token: 'a-token',
+  })
   await giveNumber(service, team.id, 'claimed')
   await database.query(sql.unsafe`update whatsapp_templates set account_id = 'c' where id = ${template.id}`)
   const message_id = await one()

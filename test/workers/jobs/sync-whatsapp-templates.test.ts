@@ -23,7 +23,7 @@ async function startList(t: Test, onPage: (response: ServerResponse) => unknown,
 const listFrom = (url: string, list_timeout_ms?: number) =>
   createWhatsappProvider({ url, ...(list_timeout_ms === undefined ? {} : { list_timeout_ms }) })
 
-const ACCOUNT = { account_id: '2', access_token: 'x' }
+const ACCOUNT = { account_id: '2', access_token: 'a-token' }
 
 const over = (provider: WhatsappProvider): WhatsappDelivery => ({
   provider,

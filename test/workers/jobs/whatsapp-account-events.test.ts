@@ -19,7 +19,7 @@ t.test('the latest of each kind is shown on the Health page', async (t) => {
     const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
     t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
   }
-  await makeNumber(service, { name: 'acme', phone_number_id: '201', account_id: '200', token: 'x' })
+  await makeNumber(service, { name: 'acme', phone_number_id: '201', account_id: '200', token: 'a-token' })
   await database.query(sql.unsafe`update whatsapp_numbers set display_phone_number = '+1 555-555-0100'`)
   const time = Math.floor(Date.now() / 1_000) - 60
   const quality = { display_phone_number: '15555550100', event: 'FLAGGED', current_limit: 'TIER_10K' }
@@ -38,7 +38,7 @@ t.test('the latest of each kind is shown on the Health page', async (t) => {
     { field: 'phone_number_quality_update', number: '15555550100', name: 'acme', detail: /event: FLAGGED/ },
   ])
   t.match(await numberByName(database, 'acme'), { messaging_limit: 'TIER_10K' })
-  await makeNumber(service, { name: 'acme-2', phone_number_id: '202', account_id: '200', token: 'x' })
+  await makeNumber(service, { name: 'acme-2', phone_number_id: '202', account_id: '200', token: 'a-token' })
   await makeDefaultNumber(service, { phone_number_id: '101', account_id: '100' })
   await post('phone_number_quality_update', { ...quality, current_limit: 'TIER_1K' }, time + 2, '300')
   await post('phone_number_quality_update', { ...quality, current_limit: 'TIER_250' }, time + 2, '100')

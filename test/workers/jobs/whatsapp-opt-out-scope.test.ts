@@ -89,7 +89,12 @@ t.test('an opted-out message counts towards the quota', async (t) => {
 
 t.test('a reply only matches a message of the same number', async (t) => {
   const { team, one } = await begin(t)
-  await makeNumber(service, { name: 'scope', phone_number_id: 'scope-1', account_id: 'scope', token: 'x' })
+  await makeNumber(service, {
+    name: 'scope',
+    phone_number_id: 'scope-1',
+    account_id: 'scope',
+    token: 'a-token',
+  })
   await makeDefaultNumber(service, { phone_number_id: 'scope-0', account_id: null })
   const id = await one({ to: ['+15555550133'] })
   await database.query(sql.unsafe`
@@ -105,7 +110,7 @@ t.test('an unknown default number differs from all others', async (t) => {
   const { team, one, row } = await begin(t)
   const own = await begin(t)
   await database.query(sql.unsafe`delete from whatsapp_numbers where name = 'default'`)
-  const number = { name: 'only', phone_number_id: 'only-1', account_id: 'only', token: 'x' }
+  const number = { name: 'only', phone_number_id: 'only-1', account_id: 'only', token: 'a-token' }
   await makeNumber(service, number)
   await giveNumber(service, own.team.id, 'only')
   const id = await one({ to: ['+15555550144'] })
@@ -130,7 +135,7 @@ t.test('an unknown default number differs from all others', async (t) => {
 t.test('a number’s own hook opts out of its team, and an erasure deletes its reports', async (t) => {
   const { team, one } = await begin(t)
   const secret = 'secret-of-the-hook'
-  const number = { phone_number_id: 'hook-1', account_id: 'hook', token: 'x', app_secret: secret }
+  const number = { phone_number_id: 'hook-1', account_id: 'hook', token: 'a-token', app_secret: secret }
   await makeNumber(service, { ...number, name: 'hook' })
   await giveNumber(service, team.id, 'hook')
   await database.query(

@@ -192,7 +192,7 @@ t.test('an opt-out counts for the team replied to, or those that wrote within 30
   t.equal(await stop({ reply_to: teams[0]?.wamid ?? '' }), 'applied 100')
   t.equal(await stop({ reply_to: teams[2]?.wamid ?? '' }), 'applied 001')
   t.equal(await stop({}), 'applied 110')
-  const number = { name: 'optouts', phone_number_id: '7001', account_id: '7000', token: 'x' }
+  const number = { name: 'optouts', phone_number_id: '7001', account_id: '7000', token: 'a-token' }
   await makeNumber(service, number)
   await makeDefaultNumber(service, { phone_number_id: '100', account_id: null })
   t.teardown(async () => {

@@ -61,7 +61,7 @@ t.test('the list of a previous account changes nothing', async (t) => {
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team_id, definition)
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
-  await makeNumber(service, { name: 'acme', phone_number_id: '901', account_id: '900', token: 'x' })
+  await makeNumber(service, { name: 'acme', phone_number_id: '901', account_id: '900', token: 'a-token' })
   const listed = [readTemplate({ ...definition, status: 'DISABLED' })]
   const list = (account_id: string | null) =>
     database.transaction((tx) =>
@@ -113,7 +113,7 @@ t.test('nightly syncs are for live teams with templates, in accounts that are kn
     return counts.join('')
   }
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: null })
-  await makeNumber(service, { name: 'acme', phone_number_id: '901', account_id: '900', token: 'x' })
+  await makeNumber(service, { name: 'acme', phone_number_id: '901', account_id: '900', token: 'a-token' })
   await giveNumber(service, other.id, 'acme')
   t.equal(await synced(), '00010000')
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })

@@ -79,7 +79,7 @@ t.test("an account's updates don't change templates of another account", async (
   const definition = aTemplate({}, { name: 'everywhere', language: 'en_US' })
   const own: string[] = []
   for (const { id } of teams) own.push((await makeTemplate(service, id, definition)).id)
-  const number = { token: 'x', account_id: '900' }
+  const number = { token: 'a-token', account_id: '900' }
   await makeNumber(service, { ...number, name: 'acme', phone_number_id: '901' })
   await makeNumber(service, { ...number, name: 'acme-2', phone_number_id: '902' })
   await makeNumber(service, { ...number, name: 'globex', phone_number_id: '801', account_id: '800' })

@@ -303,7 +303,7 @@ t.test('templates are listed page by page, by cursor', async (t) => {
   }))
   const odd = { name: 'odd', language: 'en', status: 'LIMIT_EXCEEDED', components: [] }
   const { delivery } = await startCloud(t, { templates: [...templates, odd, { name: 5 }], page_size: 3 })
-  const listed = await delivery.provider.listTemplates({ account_id: '2', access_token: 'x' })
+  const listed = await delivery.provider.listTemplates({ account_id: '2', access_token: 'a-token' })
   t.strictSame(
     listed.map(({ name, status }) => `${name} ${status}`),
     [
