@@ -99,10 +99,10 @@ const mib = (bytes: number): string => `${bytes / MIB} MiB`
 /** The enforced limits, by row of README's table. */
 const LIMITS: Readonly<Record<string, readonly string[]>> = {
   'items of a batch': [`${emails} emails`, `${messages} WhatsApp messages`, `${contacts} contacts`],
-  recipients: [`${to} per email`, `${numbers} per WhatsApp message`],
+  recipients: [`${to} per email`, `${numbers} per WhatsApp call`],
   attachments: [`${limit('NewEmail.attachments', 'maxItems')} per email`],
   body: [mib(MAX_BODY_BYTES), `${whole(MAX_JSON_STRINGS)} strings`, `${whole(MAX_JSON_VALUES)} values`],
-  'bodies at once, per process': [
+  'bodies in memory, per process': [
     ...[BODY_BUDGET.perOwner, BODY_BUDGET.unauthenticated, BODY_BUDGET.total].map(mib),
     `${BODY_BUDGET.patience / 1_000} s`,
   ],

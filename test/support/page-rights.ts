@@ -17,7 +17,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   ],
   // Any signed-in user: their own sessions, and a search in their teams.
   person: ['POST /sign-out', 'GET ', 'GET /account', 'POST /account/end-others', 'GET /find'],
-  // "viewer: read, and create session tokens that only read".
+  // "viewer: read, and create session tokens, which can't send".
   viewer: [
     'GET /teams/:team',
     'GET /teams/:team/emails',
