@@ -338,7 +338,7 @@ t.test('deserializes a large batch with pauses for other requests', async (t) =>
   t.teardown(() => {
     performance.now = now
   })
-  // Each look at the clock takes as long as a slice, so another request must get its turn between two items.
+  // Each look at the clock lasts as long as a slice, so another request must get its turn between two items.
   let looks = 0
   performance.now = () => 4 * ++looks
   let isDone = false
