@@ -2,12 +2,19 @@
 import type { Test } from 'tap'
 import { eventsOfMessage } from '../../db/messages/whatsapp/events.sql.ts'
 import { messageById } from '../../db/messages/whatsapp/messages.sql.ts'
-import { type CloudAnswer, type CloudMessage, cloudError } from '../sandbox/whatsapp.ts'
+import {
+  type CloudAnswer,
+  type CloudMessage,
+  type CloudStatus,
+  cloudError,
+  statusOf,
+  statusWebhook,
+} from '../sandbox/whatsapp.ts'
 import { startCloud } from './cloud.ts'
 import { sendersOf } from './rows.ts'
 import { makeTeam, startService, WHATSAPP_APP_SECRET } from './service.ts'
 import { aMessage, type Json, jobOf, loseJobs, makeTemplate } from './whatsapp.ts'
-import { startWorker } from './worker.ts'
+import { startWorker, until } from './worker.ts'
 
 type Script = (message: CloudMessage) => CloudAnswer | undefined | Promise<CloudAnswer | undefined>
 type Options = { onMessage?: Script; provider?: Json; definition?: Json }
@@ -48,6 +55,18 @@ export async function startDeliveries(t: Test) {
       if (!found) throw new Error('the row is gone')
       return found
     }
+    /** Sends a message, and waits until the API has accepted it. */
+    const oneTaken = async (changes: Json = {}): Promise<string> => {
+      const id = await one(changes)
+      await until('it is taken', async () => (await row(id)).provider_message_id !== null)
+      return id
+    }
+    /** Reports a status of the latest message to our hook, from the number that sent it. */
+    const report = async (status: CloudStatus): Promise<void> => {
+      const message = cloud.messages().at(-1)
+      if (!message) throw new Error('no message')
+      await cloud.post(statusWebhook(message.path.split('/')[2] ?? '', [statusOf(message, status)]))
+    }
     const kinds = async (id: string) =>
       (await eventsOfMessage(service.database, team.id, id)).map(({ kind }) => kind)
     const sender = async () =>
@@ -58,7 +77,7 @@ export async function startDeliveries(t: Test) {
     const waits = async (id: string, tries: number): Promise<boolean> =>
       (await kinds(id)).length === tries && (await jobOf(service, id))?.state === 'retry'
     const work = async () => await startWorker(t, service, { whatsapp: cloud.delivery })
-    return { team, template, cloud, send, one, row, kinds, waits, sender, work }
+    return { team, template, cloud, send, one, oneTaken, report, row, kinds, waits, sender, work }
   }
   return { service, begin }
 }

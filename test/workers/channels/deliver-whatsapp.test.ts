@@ -6,7 +6,7 @@ import { setBulkPaused } from '../../../db/accounts/teams/reputation.sql.ts'
 import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
-import { statusOf, statusWebhook } from '../../sandbox/whatsapp.ts'
+import { statusWebhook } from '../../sandbox/whatsapp.ts'
 import { PHONE_NUMBER_ID } from '../../support/cloud.ts'
 import { ageByADay } from '../../support/rows.ts'
 import t from '../../support/tap.ts'
@@ -27,7 +27,7 @@ import { startWorker, until } from '../../support/worker.ts'
 const { service, begin } = await startDeliveries(t)
 
 t.test('an accepted message stores the provider’s id and stays queued', async (t) => {
-  const { cloud, one, row, kinds, work, team } = await begin(t, {
+  const { cloud, oneTaken, row, kinds, work, team } = await begin(t, {
     definition: aTemplate({
       header: { format: 'TEXT', text: 'Order {{1}}' },
       body: 2,
@@ -39,8 +39,7 @@ t.test('an accepted message stores the provider’s id and stays queued', async 
   })
   await work()
   const parameters = { 'url:1': 'orders/17', 'body:2': 'tomorrow', 'header:1': 'A-17', 'body:1': 'Ana' }
-  const id = await one({ parameters, to: ['+33 6 12 34 56 78'] })
-  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
+  const id = await oneTaken({ parameters, to: ['+33 6 12 34 56 78'] })
   const [request] = cloud.messages()
   const text = (value: string) => ({ type: 'text', text: value })
   t.match(request?.body, { to: '+33612345678', biz_opaque_callback_data: `${team.id}:${id}` })
@@ -65,14 +64,11 @@ t.test('messages are sent while bulk email of their team is paused', async (t) =
 })
 
 t.test('reports move a message from queued to sent, delivered and read', async (t) => {
-  const { cloud, one, row, kinds, work } = await begin(t)
+  const { oneTaken, report, row, kinds, work } = await begin(t)
   await work()
-  const id = await one()
-  await until('it is taken', () => cloud.messages().length === 1)
-  const [message] = cloud.messages()
-  if (!message) throw new Error('no message')
+  const id = await oneTaken()
   for (const status of ['sent', 'delivered', 'read'] as const) {
-    await cloud.post(statusWebhook(PHONE_NUMBER_ID, [statusOf(message, { status })]))
+    await report({ status })
     await until(`it is ${status}`, async () => (await row(id)).status === status)
   }
   await until('all is reported', async () => (await kinds(id)).length === 4)
@@ -137,7 +133,7 @@ t.test('retries temporary errors with growing delays, sends once', async (t) => 
 })
 
 t.test('a report of an unknown outcome prevents a second send', async (t) => {
-  const { cloud, one, row, kinds, work } = await begin(t, {
+  const { cloud, one, report, row, kinds, work } = await begin(t, {
     onMessage: () => 'reset',
     provider: { unknown_wait: 600 },
   })
@@ -146,11 +142,9 @@ t.test('a report of an unknown outcome prevents a second send', async (t) => {
   await until('it waits', async () => ((await jobOf(service, id))?.wait ?? 0) > 500)
   t.same(await kinds(id), ['unknown'])
   t.match(await row(id), { status: 'queued', accepted_at: null, provider_message_id: null })
-  const [message] = cloud.messages()
-  if (!message) throw new Error('no message')
-  await cloud.post(statusWebhook(PHONE_NUMBER_ID, [statusOf(message, { status: 'sent' })]))
+  await report({ status: 'sent' })
   await until('the report found it', async () => (await row(id)).status === 'sent')
-  t.equal((await row(id)).provider_message_id, message.id)
+  t.equal((await row(id)).provider_message_id, cloud.messages()[0]?.id)
   await setDue(service, [id])
   await until('its job is done', async () => (await jobOf(service, id)) === null)
   t.equal(cloud.messages().length, 1)
@@ -232,16 +226,11 @@ t.test('a message deferred for 24 h is dead-lettered', async (t) => {
 })
 
 t.test('retries a temporary failure reported after sent', async (t) => {
-  const { cloud, one, row, work, team } = await begin(t)
+  const { cloud, oneTaken, report, row, work, team } = await begin(t)
   await work()
-  const id = await one()
-  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
-  const [first] = cloud.messages()
-  if (!first) throw new Error('no message')
-  const number = cloud.delivery.number?.phone_number_id ?? ''
-  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'sent' })]))
-  const errors = [{ code: 131000, title: 'Something went wrong' }]
-  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors })]))
+  const id = await oneTaken()
+  await report({ status: 'sent' })
+  await report({ status: 'failed', errors: [{ code: 131000, title: 'Something went wrong' }] })
   const shown = () => showMessage({ tx: service.database, now: service.deps.clock() }, team.id, id)
   await until('it waits', async () => (await shown()).waiting !== undefined)
   t.match(await shown(), {
@@ -249,27 +238,20 @@ t.test('retries a temporary failure reported after sent', async (t) => {
     waiting: { state: 'deferred', attempts: 1, last_response: /131000/, next_attempt_at: /Z$/ },
   })
   await until('it is sent again', () => cloud.messages().length === 2)
-  const [, second] = cloud.messages()
-  if (!second) throw new Error('no second attempt')
-  await cloud.post(statusWebhook(number, [statusOf(second, { status: 'delivered' })]))
+  await report({ status: 'delivered' })
   await until('it is delivered', async () => (await row(id)).status === 'delivered')
   t.equal((await shown()).waiting, undefined)
 })
 
 t.test('a message expired after a late failure shows sent', async (t) => {
-  const { cloud, one, row, work, kinds, team } = await begin(t)
+  const { cloud, oneTaken, report, row, work, kinds, team } = await begin(t)
   await work()
-  const id = await one({ expires_in: 60 })
-  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
-  const [first] = cloud.messages()
-  if (!first) throw new Error('no message')
-  const number = cloud.delivery.number?.phone_number_id ?? ''
-  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'sent' })]))
+  const id = await oneTaken({ expires_in: 60 })
+  await report({ status: 'sent' })
   await until('it is sent', async () => (await row(id)).status === 'sent')
   await service.database.query(sql.unsafe`
     update whatsapp_messages set expires_at = now() - interval '1 second' where id = ${id}`)
-  const errors = [{ code: 131016, title: 'Service unavailable' }]
-  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors })]))
+  await report({ status: 'failed', errors: [{ code: 131016, title: 'Service unavailable' }] })
   await until('it has expired', async () => (await kinds(id)).includes('gave_up'))
   const shown = await showMessage({ tx: service.database, now: service.deps.clock() }, team.id, id)
   t.match(shown, { status: 'sent', waiting: { state: 'failed' } })

@@ -8,7 +8,7 @@ import { adminCli } from '../../support/admin.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
 import { BUSINESS_ACCOUNT_ID } from '../../support/cloud.ts'
 import { ageByADay } from '../../support/rows.ts'
-import t from '../../support/tap.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { aTemplate, jobOf, setDue, setStatus, templateOf } from '../../support/whatsapp.ts'
 import { answering, startDeliveries } from '../../support/whatsapp-delivery.ts'
 import { giveNumber, makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
@@ -18,13 +18,21 @@ const { service, begin: beginWithNumbers } = await startDeliveries(t)
 const { database } = service
 const cli = adminCli({ DATABASE_URL: service.url })
 const HOUR = 3_600_000
-const TRANSIENT = [{ code: 131_000, title: 'Something went wrong' }]
+const FAILED = { status: 'failed' as const, errors: [{ code: 131_000, title: 'Something went wrong' }] }
 
 /** Begins without any stored number. */
 async function begin(...args: Parameters<typeof beginWithNumbers>) {
   await database.query(sql.unsafe`update teams set whatsapp_number = null`)
   await database.query(sql.unsafe`delete from whatsapp_numbers`)
   return beginWithNumbers(...args)
+}
+
+/** Begins with a team that has its own number. */
+async function beginWithOwn(t: Test, name: string) {
+  const begun = await begin(t)
+  await makeNumber(service, { name, phone_number_id: `${name}-1`, account_id: name, token: 'a-token' })
+  await giveNumber(service, begun.team.id, name)
+  return begun
 }
 
 const pathOf = ({ path }: { path: string }): string => path.split('/')[2] ?? ''
@@ -34,24 +42,11 @@ const recipientPauses = () =>
   database.any(sql.type(pauseRow)`select sender, recipient from recipient_pauses order by recipient`)
 
 t.test('a late failure is sent again from its own number', async (t) => {
-  const { team, template, cloud, one, row, work } = await begin(t)
-  await makeNumber(service, {
-    name: 'late',
-    phone_number_id: 'late-1',
-    account_id: 'late-waba',
-    token: 'a-token',
-  })
-  await giveNumber(service, team.id, 'late')
-  await database.query(
-    sql.unsafe`update whatsapp_templates set account_id = 'late-waba' where id = ${template.id}`,
-  )
+  const { team, cloud, oneTaken, report, work } = await beginWithOwn(t, 'late')
   const worker = await work()
-  const id = await one()
-  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
+  await oneTaken()
   await giveNumber(service, team.id, null)
-  const [first] = cloud.messages()
-  if (!first) throw new Error('no message')
-  await cloud.post(statusWebhook('late-1', [statusOf(first, { status: 'failed', errors: TRANSIENT })]))
+  await report(FAILED)
   await until('it is sent again', () => cloud.messages().length === 2)
   t.same(cloud.messages().map(pathOf), ['late-1', 'late-1'])
   await worker.stop()
@@ -62,15 +57,11 @@ t.test('a late failure of a message with named variables keeps its queue', async
     {},
     { parameter_format: 'NAMED', components: [{ type: 'BODY', text: 'Hello {{name}}' }] },
   )
-  const { cloud, one, row, work } = await begin(t, { definition })
+  const { oneTaken, report, work } = await begin(t, { definition })
   const worker = await work()
-  const id = await one()
-  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
-  const [first] = cloud.messages()
-  if (!first) throw new Error('no message')
+  const id = await oneTaken()
   const queueRow = object({ name: string().defined() })
-  const number = cloud.delivery.number?.phone_number_id ?? ''
-  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors: TRANSIENT })]))
+  await report(FAILED)
   await until('it waits', async () => (await jobOf(service, id)) !== null)
   t.equal(
     await database.oneFirst(sql.type(queueRow)`select name from pgboss.job where id = ${id}`),
@@ -80,16 +71,12 @@ t.test('a late failure of a message with named variables keeps its queue', async
 })
 
 t.test('a late pair limit pauses both forms of the recipient', async (t) => {
-  const { cloud, one, row, work } = await begin(t)
+  const { cloud, oneTaken, report, work } = await begin(t)
   const worker = await work()
-  const id = await one({ to: ['+5511987654321'] })
-  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
-  const [first] = cloud.messages()
-  if (!first) throw new Error('no message')
+  const id = await oneTaken({ to: ['+5511987654321'] })
   const number = cloud.delivery.number?.phone_number_id ?? ''
   await makeDefaultNumber(service, { phone_number_id: number, account_id: null })
-  const errors = [{ code: 131_056, title: 'Pair rate limit' }]
-  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors })]))
+  await report({ status: 'failed', errors: [{ code: 131_056, title: 'Pair rate limit' }] })
   await until('it waits', async () => (await jobOf(service, id)) !== null)
   const sender = `whatsapp:${number}`
   t.strictSame(await recipientPauses(), [
@@ -100,20 +87,16 @@ t.test('a late pair limit pauses both forms of the recipient', async (t) => {
 })
 
 t.test('a requeue sends a message again that waits after a late failure', async (t) => {
-  const { team, cloud, one, row, work } = await begin(t)
+  const { team, oneTaken, report, row, work } = await begin(t)
   const worker = await work()
-  const id = await one()
-  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
-  const [first] = cloud.messages()
-  if (!first) throw new Error('no message')
-  const number = cloud.delivery.number?.phone_number_id ?? ''
-  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'sent' })]))
+  const id = await oneTaken()
+  await report({ status: 'sent' })
   await until('it is sent', async () => (await row(id)).status === 'sent')
   await t.rejects(cli.json(['whatsapp', 'requeue', team.id, id]), /can't be sent again/)
   await worker.stop()
   // It reads reports and sends no WhatsApp messages.
   const reader = await startWorker(t, service)
-  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors: TRANSIENT })]))
+  await report(FAILED)
   await until('it waits', async () => (await row(id)).accepted_at === null)
   await reader.stop()
   t.match(await cli.json(['whatsapp', 'requeue', team.id, id]), { id, requeued_at: /Z$/ })
@@ -176,25 +159,18 @@ t.test('a state of another account’s template neither stops a message nor come
   await cli.json(['whatsapp', 'requeue', (await row(failed)).team_id, failed])
   await until('it has failed', async () => (await row(failed)).status === 'failed')
   t.match(await templateOf(service, template.id), { status: 'approved', fault: null }, 'by a response')
-  const [message] = cloud.messages()
-  if (!message) throw new Error('no message')
-  const late = statusOf(message, { status: 'failed', errors: [{ code }] })
-  await cloud.post(statusWebhook('own-state', [late]))
+  const late = cloud
+    .messages()
+    .slice(0, 1)
+    .map((message) => statusOf(message, { status: 'failed', errors: [{ code }] }))
+  await cloud.post(statusWebhook('own-state', late))
   await until('it is reported', async () => (await row(kept)).status === 'failed')
   t.match(await templateOf(service, template.id), { status: 'approved', fault: null }, 'by webhook')
   await worker.stop()
 })
 
 t.test('a message that was claimed just before its number was paused waits', async (t) => {
-  const { team, template, cloud, one } = await begin(t)
-  await makeNumber(service, {
-    name: 'claimed',
-    phone_number_id: 'claimed-1',
-    account_id: 'c',
-    token: 'a-token',
-  })
-  await giveNumber(service, team.id, 'claimed')
-  await database.query(sql.unsafe`update whatsapp_templates set account_id = 'c' where id = ${template.id}`)
+  const { team, cloud, one } = await beginWithOwn(t, 'claimed')
   const message_id = await one()
   const { secrets, log } = service.deps
   const channel = numberWhatsappChannel({ database, whatsapp: cloud.delivery, secrets, log })
@@ -221,17 +197,13 @@ t.test('an accepted message stores the recipient’s ID if it isn’t the number
 const countRow = object({ count: numeric().defined() })
 
 t.test('an expired message after a late failure sends whatsapp.failed', async (t) => {
-  const { team, cloud, one, row, work } = await begin(t)
+  const { team, oneTaken, report, work } = await begin(t)
   const worker = await work()
-  const id = await one({ expires_in: 60 })
-  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
-  const [first] = cloud.messages()
-  if (!first) throw new Error('no message')
+  const id = await oneTaken({ expires_in: 60 })
   await cli.json(['webhook', 'add', team.id, '--url', 'https://hooks.example.com', '--types', '*'])
   await database.query(sql.unsafe`
     update whatsapp_messages set expires_at = now() - interval '1 second', status = 'sent' where id = ${id}`)
-  const number = cloud.delivery.number?.phone_number_id ?? ''
-  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors: TRANSIENT })]))
+  await report(FAILED)
   await until(
     'it has expired',
     async () =>
