@@ -190,33 +190,22 @@ t.test('send_at accepts all time zones of RFC 3339', async (t) => {
   }
 })
 
-t.test('calls need a scope, an API key and its domain', async (t) => {
+t.test('a key for another domain only reads', async (t) => {
   const { service, team, draft, create } = await beginBroadcasting(t)
   const id = await create()
   const calls = [
-    ['broadcasts:write', 'POST', '/v1/broadcasts', draft()],
-    ['broadcasts:read', 'GET', '/v1/broadcasts', undefined],
-    ['broadcasts:read', 'GET', `/v1/broadcasts/${id}`, undefined],
-    ['broadcasts:write', 'PATCH', `/v1/broadcasts/${id}`, { name: 'x' }],
-    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/test`, { to: ['a@example.org'] }],
-    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/send`, undefined],
-    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/pause`, undefined],
-    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/resume`, undefined],
-    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/cancel`, undefined],
-    ['broadcasts:write', 'DELETE', `/v1/broadcasts/${id}`, undefined],
+    ['POST', '', draft()],
+    ['PATCH', `/${id}`, { name: 'x' }],
+    ['POST', `/${id}/test`, { to: ['a@example.org'] }],
+    ...['send', 'pause', 'resume', 'cancel'].map((verb) => ['POST', `/${id}/${verb}`] as const),
+    ['DELETE', `/${id}`],
   ] as const
-  const all = ['broadcasts:read', 'broadcasts:write', 'broadcasts:send', 'emails:send', 'contacts:write']
-  for (const [scope, method, path, body] of calls) {
-    const key = await makeKey(service, team.id, { scopes: all.filter((each) => each !== scope) })
-    const reply = await service.call(method, path, { key, body })
-    t.match(reply, { status: 403, body: { error: { code: 'insufficient_scope' } } }, `${method} ${path}`)
-  }
-  const bound = await makeKey(service, team.id, { domain: 'other.example' })
-  for (const [scope, method, path, body] of calls.filter(([scope]) => scope !== 'broadcasts:read'))
+  const key = await makeKey(service, team.id, { domain: 'other.example' })
+  for (const [method, path, body] of calls)
     t.match(
-      await service.call(method, path, { key: bound, body }),
+      await service.call(method, `/v1/broadcasts${path}`, { key, body }),
       { status: 403, body: { error: { code: 'domain_not_allowed' } } },
-      `${scope} ${path}`,
+      `${method} ${path}`,
     )
 })
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { showContact } from '../../db/audience/suppressions/lift.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
-import { makeKey, makeSession, makeTeam, type Reply, world } from '../support/service.ts'
+import { makeTeam, type Reply, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -254,49 +254,6 @@ t.test('DELETE deletes the contact, but not its address’s suppression', async 
   t.strictSame(refused(await call('POST', `${path('gone@example.org')}/resubscribe`, { key })), [
     ...[409, 'contact_suppressed'],
   ])
-})
-
-t.test('contacts need an API key with the scope', async (t) => {
-  const reader = await makeKey(service, team.id, { scopes: ['contacts:read'] })
-  const writer = await makeKey(service, team.id, { scopes: ['contacts:write'] })
-  const session = await makeSession(service, team.id)
-  const email = path('first@example.org')
-  for (const [method, target, scope] of [
-    ['GET', '/v1/contacts', 'read'],
-    ['GET', email, 'read'],
-    ['POST', '/v1/contacts', 'write'],
-    ['PATCH', email, 'write'],
-    ['DELETE', email, 'write'],
-    ['POST', '/v1/contacts/bulk', 'write'],
-    ['POST', `${email}/unsubscribe`, 'write'],
-    ['POST', `${email}/resubscribe`, 'write'],
-  ] as const) {
-    const lacking = scope === 'read' ? writer : reader
-    for (const credential of [lacking, session]) {
-      const body = method === 'GET' ? {} : { raw: 'a body that nobody looks at' }
-      const reply = await call(method, target, { key: credential, ...body })
-      t.strictSame(refused(reply), [403, 'insufficient_scope'], `${method} ${target}`)
-    }
-    t.equal((await call(method, target)).status, 401)
-  }
-})
-
-t.test('other methods are 405 with Allow', async (t) => {
-  for (const [target, allow] of [
-    ['/v1/contacts', 'HEAD, GET, POST'],
-    ['/v1/contacts/a@example.org', 'DELETE, GET, HEAD, PATCH'],
-    ['/v1/contacts/a@example.org/unsubscribe', 'POST'],
-    ['/v1/contacts/bulk', 'POST'],
-    ['/v1/marketing/unsubscribe', 'POST'],
-  ] as const) {
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
-      (name) => !allow.includes(name),
-    )) {
-      const reply = await call(method, target, { key })
-      t.strictSame(refused(reply), [405, 'method_not_allowed'], `${method} ${target}`)
-      t.strictSame(reply.headers.get('allow')?.split(', ').sort(), allow.split(', ').sort(), target)
-    }
-  }
 })
 
 t.test('a body can’t change the status, but can repeat it', async (t) => {

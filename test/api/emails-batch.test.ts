@@ -2,7 +2,7 @@
 import { runClock, stopClock } from '../support/clock.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'
-import { anEmail, makeKey, makeSession, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 const NOON = new Date('2027-01-15T12:00:00.000Z')
@@ -62,14 +62,6 @@ t.test('over 100 items are batch_too_large, and an empty batch is valid', async 
   t.strictSame((await batch(team, [])).body, { data: [] })
   for (const emails of [undefined, null, {}, 'x'])
     t.equal((await batch(team, emails)).body.error.code, 'bad_request')
-})
-
-t.test('requires an API key', async (t) => {
-  const team = await makeTeam(service)
-  const { status, body } = await batch(team, [], await makeSession(service, team.id))
-  t.equal(`${status} ${body.error.code}`, '403 insufficient_scope')
-  t.match(body.error.message, /only accepts API keys/)
-  t.equal((await batch(team, [], await makeKey(service, team.id, { scopes: ['contacts:read'] }))).status, 403)
 })
 
 t.test("stores and charges a batch's repeated key once", async (t) => {

@@ -1,7 +1,7 @@
 /** POST /v1/emails: validation, the stored row and errors of a single send. DECISIONS: Order of errors. */
 
 import { EMPTY } from '../support/empty.ts'
-import { anEmail, makeKey, makeSession, world } from '../support/service.ts'
+import { anEmail, makeKey, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 const { service, team } = await world(t)
@@ -40,18 +40,6 @@ t.test('201 returns the complete Email with status queued', async (t) => {
     },
   )
   t.equal(new Date(body.created_at).toISOString(), body.created_at)
-})
-
-t.test('an API key and a session token are both accepted', async (t) => {
-  t.equal((await send({}, await makeKey(service, team.id, { scopes: ['emails:send'] }))).status, 201)
-  t.equal((await send({}, await makeSession(service, team.id))).status, 201)
-})
-
-t.test('a key without the scope gets 403, whatever the body', async (t) => {
-  const key = await makeKey(service, team.id, { scopes: ['contacts:read'] })
-  const { status, body } = await service.call('POST', '/v1/emails', { key, raw: 'not even JSON' })
-  t.equal(status, 403)
-  t.equal(body.error.code, 'insufficient_scope')
 })
 
 t.test('null means absent, and unknown fields are ignored', async (t) => {

@@ -5,7 +5,7 @@ import { createTopic, removeTopic } from '../../db/audience/contacts/topics.ts'
 import { report } from '../support/contacts.ts'
 import { hold } from '../support/held.ts'
 import { lockWaits } from '../support/rows.ts'
-import { byCli, makeKey, makeSession, makeTeam, type Reply, world } from '../support/service.ts'
+import { byCli, makeTeam, type Reply, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { until } from '../support/worker.ts'
 
@@ -131,15 +131,6 @@ t.test('marketing unsubscribe without topic_ids unsubscribes with 204', async (t
   const second = await contact()
   t.equal((await marketing({ email: second.email, topic_ids: null })).status, 204)
   t.equal((await show(second.email)).status, 'unsubscribed', 'null is absent')
-})
-
-t.test('marketing unsubscribe accepts any scope and session tokens', async (t) => {
-  const { email } = await contact()
-  const other = await makeKey(service, team.id, { scopes: ['emails:send'] })
-  const none = await makeKey(service, team.id, { scopes: [] })
-  for (const credential of [other, none, await makeSession(service, team.id)])
-    t.equal((await marketing({ email }, credential)).status, 204)
-  t.equal((await call('POST', '/v1/marketing/unsubscribe', { body: { email } })).status, 401)
 })
 
 t.test('marketing unsubscribe with topic_ids only removes those topics', async (t) => {

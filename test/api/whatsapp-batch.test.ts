@@ -1,6 +1,6 @@
 // POST /v1/whatsapp/messages/batch: each item has its own result, in order.
 
-import { makeKey, makeSession, type Reply, startService } from '../support/service.ts'
+import { type Reply, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 import {
   aMessage,
@@ -214,18 +214,6 @@ t.test('concurrent batches and sends never exceed the quota', async (t) => {
   const used = await usedBy(team.id)
   t.ok(used <= 30 && used > 25, `${used} of 30`)
   t.equal((await rowsOf(service, team.id)).length, used)
-})
-
-t.test('requires an API key with the scope whatsapp:send', async (t) => {
-  const { team, id } = await sender()
-  const session = await sendBatch(await makeSession(service, team.id), [aMessage(id)])
-  t.equal(session.status, 403)
-  t.equal(session.body.error.code, 'insufficient_scope')
-  t.match(session.body.error.message, /only accepts API keys/)
-  const without = await sendBatch(await makeKey(service, team.id, { scopes: ['emails:send'] }), [
-    aMessage(id),
-  ])
-  t.equal(without.body.error.code, 'insufficient_scope')
 })
 
 t.test('text that can’t be stored only fails its item', async (t) => {

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { messageById } from '../../db/messages/whatsapp/messages.sql.ts'
-import { makeKey, makeSession, startService } from '../support/service.ts'
+import { makeKey, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 import {
   aMessage,
@@ -245,17 +245,6 @@ t.test('errors have one order', async (t) => {
   await setLimit(service, team.id, 0)
   isRefused(t, await send(key, aMessage(good.id, { parameters: {} })), 400, 'invalid_params')
   isRefused(t, await send(key, aMessage(good.id)), 402, 'quota_exceeded')
-})
-
-t.test('requires an API key or token with whatsapp:send', async (t) => {
-  const { team, template } = await sender()
-  const body = aMessage(template.id)
-  t.equal((await send(await makeSession(service, team.id), body)).status, 201)
-  t.equal((await send(await makeKey(service, team.id, { scopes: ['whatsapp:send'] }), body)).status, 201)
-  const without = await makeKey(service, team.id, { scopes: ['emails:send', 'contacts:read'] })
-  isRefused(t, await send(without, {}), 403, 'insufficient_scope', /whatsapp:send/)
-  isRefused(t, await call('POST', PATH, { body }), 401, 'unauthorized')
-  isRefused(t, await call('GET', PATH, { key: without }), 405, 'method_not_allowed')
 })
 
 t.test('a key with a domain can send WhatsApp messages', async (t) => {

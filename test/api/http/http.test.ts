@@ -1,7 +1,7 @@
 /** What all endpoints share: paths, methods, credentials, request IDs and internal errors. */
 import { request } from 'node:http'
 import { pino } from 'pino'
-import { createApp, ROUTES } from '../../../api/app.ts'
+import { createApp } from '../../../api/app.ts'
 import { revokeKey } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { makeCredential } from '../../../db/accounts/credentials/token.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
@@ -41,21 +41,22 @@ t.test('an unknown path is 404 not_found, with or without credentials', async (t
   }
 })
 
-t.test('a method that a path lacks is 405, before authentication', async (t) => {
-  for (const route of ROUTES) {
-    const path = route.path.replace(/:\w+/g, 'x')
-    const own = ROUTES.filter(({ path: other }) => other === route.path).map(({ method }) => method)
+t.test('a method that a path lacks is 405 with Allow, before authentication', async (t) => {
+  for (const [path, own] of [
+    ['/health', 'GET, HEAD'],
+    ['/v1/contacts', 'GET, HEAD, POST'],
+    ['/v1/contacts/a@example.org', 'DELETE, GET, HEAD, PATCH'],
+    // Not the path of a contact or an email.
+    ['/v1/contacts/bulk', 'POST'],
+    ['/v1/emails/batch', 'POST'],
+    ['/v1/emails/x/cancel', 'POST'],
+  ] as const)
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'LINK']) {
       if (own.includes(method)) continue
       const { status, allow, body } = await rawRequest(method, path)
-      t.equal(status, 405, `${method} ${path}`)
-      t.ok(
-        own.every((known) => allow?.split(', ').includes(known)),
-        `${allow}`,
-      )
-      t.equal(JSON.parse(body).error.code, 'method_not_allowed')
+      t.equal(`${status} ${JSON.parse(body).error.code}`, '405 method_not_allowed', `${method} ${path}`)
+      t.equal(allow?.split(', ').sort().join(', '), own, path)
     }
-  }
 })
 
 t.test('all invalid credentials return the same error', async (t) => {
