@@ -154,6 +154,10 @@ t.test('a certificate must be at SNS in the topic’s region', async (t) => {
       `https://sns.eu-west-1xamazonaws.com${PATH}`,
       `https://sns.eu-west-1.amazonawsxcom${PATH}`,
       own.replace('https', 'HTTPS'),
+      ...[`https://evil.test/${SNS_HOST}${PATH}`, `https://${SNS_HOST}@evil.test${PATH}`, `file://${PATH}`],
+      ...[`https://${SNS_HOST.toUpperCase()}${PATH}`, `https://sns.s3.amazonaws.com${PATH}`],
+      ...[`https://${SNS_HOST}/a/../../b${PATH}`, `https://${SNS_HOST}/%2e%2e${PATH}`],
+      ...[`https:\\\\evil.test\\${SNS_HOST}\\a.pem`, `https://evil.test\t.${SNS_HOST}${PATH}`],
     ].map((url): [string] => [url]),
   ]
   for (const [url, topic] of odd) t.equal(at(url, topic), null, `${url} ${topic ?? ''}`)

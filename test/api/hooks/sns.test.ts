@@ -59,6 +59,7 @@ t.test('a certificate is valid from first to last second', async (t) => {
   t.equal(await take(aNotification(), until), 'taken')
   t.equal(requests.length, 1, 'fetched once')
   t.equal(await take(aNotification(), new Date(until.getTime() + 1)), FOREIGN, 'no longer')
+  t.equal(requests.length, 2, 'its successor may be there')
 })
 
 t.test('a key that isn’t RSA is rejected', async (t) => {
@@ -92,9 +93,11 @@ t.test('an incomplete certificate is fetched again by the next post', async (t) 
     answer(fault)
     t.equal(await take(aNotification()), UNFETCHED, `fault ${nth}`)
   }
+  answer((response) => response.end('no certificate'))
+  t.equal(await take(aNotification()), FOREIGN)
   answer((response) => response.end(OURS.pem.padEnd(64 * 1024)))
   t.equal(await take(aNotification()), 'taken')
-  t.equal(requests.length, 5)
+  t.equal(requests.length, 6)
 })
 
 t.test('a fifth concurrent fetch is rejected with Retry-After', async (t) => {
