@@ -35,156 +35,78 @@ const post = (path: string, body: unknown, more: Partial<Ask> = {}): Ask => ({
   ...more,
 })
 
-/** Bodies of single emails, valid and invalid. */
-const EMAILS: Record<string, unknown>[] = [
-  ...['someone', 'delivered', 'bounced', 'complained', 'deferred', 'refused', 'opened', 'clicked'].flatMap(
-    (who) => [
-      { to: [`${who}@example.org`] },
-      { to: [`${who}+tag@example.org`], idempotency_key: `key-${who}` },
-      { to: [`${who}+tag@example.org`], idempotency_key: `key-${who}` },
-    ],
-  ),
-  ...[undefined, null, '', 'a@', 'hello@example.net', 'Acme <hello@example.com>', 5, []].map((from) => ({
-    from,
-  })),
-  ...[undefined, null, '', [], ['x'], 'a@example.org', [5], Array(51).fill('a@example.org')].map((to) => ({
-    to,
-  })),
-  ...[undefined, null, '', 'x'.repeat(2_000), 7].map((subject) => ({ subject })),
-  ...[undefined, null, '', 7, {}].map((html) => ({ html })),
-  ...[{}, { 'X-A': 'b' }, { From: 'x' }, { Bcc: 'x' }, { 'X-A': 5 }, []].map((headers) => ({ headers })),
-  ...['a@example.org', 'no', 5].map((reply_to) => ({ reply_to })),
-  ...[['a'], ['a', 'a'], 'a', [5], Array(60).fill('a')].map((tags) => ({ tags })),
-  ...['x', '', 5, 'x'.repeat(300)].map((idempotency_key) => ({ idempotency_key })),
-  ...[
-    [{ filename: 'a.txt', content: 'aGVsbG8=' }],
-    [{ filename: 'a.exe', content: 'aGVsbG8=' }],
-    [{}],
-    5,
-  ].map((attachments) => ({ attachments })),
-  { contact_id: 'nobody' },
-  { text: 'plain' },
-  { unknown: 1 },
-  { send_at: '2030-01-01T00:00:00Z' },
-]
-
-/** Returns a value of each type for each field. */
-const ofEachType = (fields: readonly string[]): Record<string, unknown>[] =>
-  fields.flatMap((field) => [5, {}, [], 'x', true].map((value) => ({ [field]: value })))
-
-const FIELDS = [
-  ...['cc', 'bcc', 'scheduled_at', 'expires_in', 'text', 'tags', 'variables', 'template_id', 'contact_id'],
-  ...['idempotency_key', 'headers', 'reply_to'],
-]
-
+/** The recipients that a test team simulates, each with a replay. */
 const emailAsks = ({ template }: World): Ask[] => [
-  ...[...EMAILS, ...ofEachType(FIELDS)].map((changes) => post('/v1/emails', anEmail(changes))),
-  ...[{ name: 'Ana' }, {}, { name: 5 }, 'no'].map((variables) =>
-    post('/v1/emails', anEmail({ html: undefined, template_id: template, variables })),
+  ...['someone', 'delivered', 'bounced', 'complained', 'deferred', 'refused', 'opened', 'clicked'].flatMap(
+    (who) =>
+      [
+        { to: [`${who}@example.org`] },
+        ...Array(2).fill({ to: [`${who}+tag@example.org`], idempotency_key: who }),
+      ].map((changes) => post('/v1/emails', anEmail(changes))),
   ),
-  post('/v1/emails', anEmail({ template_id: 'no' })),
-  post('/v1/emails', anEmail(), { as: 'session' }),
-  ...(['nobody', 'reader', 'narrow'] as const).map((as) => post('/v1/emails', anEmail(), { as })),
-  { method: 'POST', path: '/v1/emails', raw: '{', headers: { 'Content-Type': 'application/json' } },
-  { method: 'GET', path: '/v1/emails' },
-]
-
-const batchAsks = (): Ask[] =>
-  [
-    [],
-    [anEmail()],
+  ...[
+    ...[{ from: 'hello@example.net' }, { to: [] }, { unknown: 1 }],
+    { attachments: [{ filename: 'a.txt', content: btoa('x'.repeat(200_000)) }] },
+    ...[{ name: 'Ana' }, {}].map((variables) => ({ html: undefined, template_id: template, variables })),
+  ].map((changes) => post('/v1/emails', anEmail(changes))),
+  ...(['nobody', 'reader', 'narrow', 'session'] as const).map((as) => post('/v1/emails', anEmail(), { as })),
+  ...[
     [anEmail({ to: ['bounced@example.org'] }), anEmail({ to: [] }), anEmail({ from: 'a@example.net' })],
     [anEmail({ idempotency_key: 'b' }), anEmail({ idempotency_key: 'b' })],
     Array.from({ length: 100 }, () => anEmail()),
-    'no',
-    [null],
-    [5, anEmail()],
-  ].flatMap((emails) => [post('/v1/emails/batch', { emails }), post('/v1/emails/batch', { emails, x: 1 })])
+  ].map((emails) => post('/v1/emails/batch', { emails })),
+]
 
 const contactAsks = ({ topic }: World): Ask[] => [
-  ...['ana', 'ben', 'Ana', 'bounced', 'refused'].flatMap((who) => [
+  ...['ana', 'bounced'].flatMap((who) => [
     post('/v1/contacts', { email: `${who}@example.org`, properties: { name: who }, topic_ids: [topic] }),
     post('/v1/contacts', { email: `${who}@example.org` }),
     { method: 'GET', path: `/v1/contacts/${who}@example.org` },
     { method: 'PATCH', path: `/v1/contacts/${who}@example.org`, body: { properties: { plan: 'x' } } },
-    { method: 'PATCH', path: `/v1/contacts/${who}@example.org`, body: { topic_ids: ['no'] } },
     post(`/v1/contacts/${who}@example.org/unsubscribe`, {}),
     post(`/v1/contacts/${who}@example.org/resubscribe`, {}),
   ]),
-  ...ofEachType(['properties', 'topic_ids', 'name']).map((changes) =>
-    post('/v1/contacts', { email: 'cleo@example.org', ...changes }),
-  ),
-  ...[undefined, null, '', 5, 'no'].map((email) => post('/v1/contacts', { email })),
-  ...['limit=1', 'limit=0', 'limit=x', 'status=bounced', 'status=no', ''].map((query) => ({
-    method: 'GET',
-    path: `/v1/contacts?${query}`,
-  })),
-  ...[[], [{ email: 'bulk@example.org' }], [{ email: 'no' }], 5].map((contacts) =>
-    post('/v1/contacts/bulk', { contacts }),
-  ),
-  { method: 'DELETE', path: '/v1/contacts/ben@example.org' },
-  { method: 'DELETE', path: '/v1/contacts/nobody@example.org' },
-  ...[undefined, 'ana@example.org', 'no'].map((email) => post('/v1/marketing/unsubscribe', { email })),
+  { method: 'GET', path: '/v1/contacts?limit=1' },
+  post('/v1/contacts/bulk', { contacts: [{ email: 'bulk@example.org' }, { email: 'no' }] }),
+  { method: 'DELETE', path: '/v1/contacts/bounced@example.org' },
+  post('/v1/marketing/unsubscribe', { email: 'ana@example.org' }),
 ]
 
 const whatsappAsks = ({ whatsapp, pending }: World): Ask[] => [
-  ...Array.from({ length: 8 }, (_, digit) => `+1555555010${digit}`).flatMap((to) => [
-    post('/v1/whatsapp/messages', aMessage(whatsapp, { to: [to], idempotency_key: `w${to}` })),
-    post('/v1/whatsapp/messages', aMessage(whatsapp, { to: [to], idempotency_key: `w${to}` })),
-  ]),
-  ...ofEachType(['to', 'template_id', 'parameters', 'idempotency_key', 'scheduled_at']).map((changes) =>
-    post('/v1/whatsapp/messages', aMessage(whatsapp, changes)),
+  ...Array.from({ length: 8 }, (_, digit) => `+1555555010${digit}`).flatMap((to) =>
+    Array(2).fill(post('/v1/whatsapp/messages', aMessage(whatsapp, { to: [to], idempotency_key: `w${to}` }))),
   ),
-  ...[[], ['no'], 'no', undefined, ['+15555550101', '+15555550101'], ['+15555550101', '+15555550102']].map(
-    (to) => post('/v1/whatsapp/messages', aMessage(whatsapp, { to })),
+  ...[['no'], ['+15555550101', '+15555550102']].map((to) =>
+    post('/v1/whatsapp/messages', aMessage(whatsapp, { to })),
   ),
-  ...[{}, { 'body:1': '' }, { 'body:1': 5 }, { 'body:2': 'x' }, null].map((parameters) =>
-    post('/v1/whatsapp/messages', aMessage(whatsapp, { parameters })),
-  ),
-  post('/v1/whatsapp/messages', aMessage(pending)),
-  post('/v1/whatsapp/messages', aMessage('no')),
+  ...[pending, 'no'].map((id) => post('/v1/whatsapp/messages', aMessage(id))),
   post('/v1/whatsapp/messages', aMessage(whatsapp), { as: 'reader' }),
-  ...[[], [aMessage(whatsapp)], [aMessage('no'), aMessage(whatsapp)], 5].map((messages) =>
-    post('/v1/whatsapp/messages/batch', { messages }),
-  ),
+  post('/v1/whatsapp/messages/batch', { messages: [aMessage('no'), aMessage(whatsapp)] }),
 ]
 
 const broadcastAsks = ({ template, topic }: World): Ask[] => {
   const draft = (changes: object = {}) => ({
-    ...{
-      name: 'News',
-      template_id: template,
-      from: 'Acme <news@example.com>',
-      subject: 'News',
-      topic_ids: [topic],
-    },
-    ...changes,
+    ...{ name: 'News', template_id: template, from: 'Acme <news@example.com>', subject: 'News' },
+    ...{ topic_ids: [topic], ...changes },
   })
   const at = (verb = ''): string => `/v1/broadcasts/{made}${verb}`
   return [
-    ...[
-      { name: '' },
-      { from: 'a@example.net' },
-      { template_id: 'no' },
-      { topic_ids: ['no'] },
-      { cc: ['a@b.test'] },
-    ].map((changes) => post('/v1/broadcasts', draft(changes))),
-    post('/v1/broadcasts', draft()),
+    ...[{ from: 'a@example.net' }, { template_id: 'no' }, {}].map((changes) =>
+      post('/v1/broadcasts', draft(changes)),
+    ),
     { method: 'GET', path: '/v1/broadcasts' },
     { method: 'GET', path: at() },
     { method: 'PATCH', path: at(), body: { subject: 'Other' } },
-    { method: 'PATCH', path: at(), body: { subject: 5 } },
     ...['/test', '/pause', '/resume', '/cancel', '/send', '/send', '/pause', '/resume', '/cancel'].map(
       (verb) => post(at(verb), verb === '/test' ? { to: ['ana@example.org'] } : {}),
     ),
     { method: 'DELETE', path: at() },
-    { method: 'GET', path: '/v1/broadcasts/no' },
   ]
 }
 
 const HOUR = 3_600_000
 const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
-const [IN_AN_HOUR, IN_TWO_HOURS, LONG_PAST, FAR] = [HOUR, 2 * HOUR, -HOUR, 100 * 24 * HOUR].map(ahead)
+const [IN_AN_HOUR, IN_TWO_HOURS] = [ahead(HOUR), ahead(2 * HOUR)]
 
 /** Scheduled messages: sent, rescheduled and cancelled, with and without the right to do so. */
 const scheduledAsks = ({ whatsapp }: World): Ask[] =>
@@ -194,43 +116,25 @@ const scheduledAsks = ({ whatsapp }: World): Ask[] =>
       ['/v1/whatsapp/messages', aMessage(whatsapp, { to: ['+15555550102'] })],
     ] as const
   ).flatMap(([path, body]) => {
-    const at = (verb = '') => `${path}/{made}${verb}`
-    const move = (scheduled_at?: unknown, more: Partial<Ask> = {}): Ask => ({
-      ...{ method: 'PATCH', path: at(), body: { scheduled_at } },
-      ...more,
+    const move = (scheduled_at: string, as?: Ask['as']): Ask => ({
+      ...{ method: 'PATCH', path: `${path}/{made}`, body: { scheduled_at } },
+      ...(as && { as }),
     })
-    const timed = { ...body, scheduled_at: IN_AN_HOUR, expires_in: 600, idempotency_key: 'timed' }
-    const others = ['nobody', 'reader', 'narrow', 'session'] as const
+    const cancel = post(`${path}/{made}/cancel`, undefined)
+    const timed = post(path, { ...body, scheduled_at: IN_AN_HOUR, expires_in: 600, idempotency_key: 'timed' })
     return [
-      ...[LONG_PAST, FAR].map((scheduled_at) => post(path, { ...body, scheduled_at })),
-      ...[0, 59, 86_401, 1.5].map((expires_in) => post(path, { ...body, expires_in })),
-      ...[timed, timed].map((one) => post(path, one)),
-      ...others.flatMap((as) => [
-        move(IN_TWO_HOURS, { as }),
-        post(at('/cancel'), undefined, { as: 'reader' }),
-      ]),
-      ...[IN_TWO_HOURS, LONG_PAST, FAR, '', 'no', 5, null, undefined].map((time) => move(time)),
-      post(at('/cancel'), undefined),
-      post(at('/cancel'), undefined),
-      move(IN_AN_HOUR),
-      post(path, timed),
-      post(path, { ...timed, idempotency_key: 'again' }),
-      post(at('/cancel'), undefined, { as: 'session' }),
-      post(path, { ...body, expires_in: 600 }),
-      ...[post(at('/cancel'), undefined), move(IN_AN_HOUR)],
-      ...[post(`${path}/no/cancel`, undefined), { ...move(IN_AN_HOUR), path: `${path}/no` }],
+      ...[timed, timed, move(IN_TWO_HOURS), move(IN_TWO_HOURS, 'narrow'), move(IN_TWO_HOURS, 'session')],
+      ...[{ ...cancel, as: 'reader' as const }, cancel, cancel, move(IN_AN_HOUR), timed],
+      ...[post(path, { ...body, expires_in: 600 }), cancel, move(IN_AN_HOUR)],
     ]
   })
 
-const otherAsks = (): Ask[] => [
+const attachmentAsks = (): Ask[] => [
   { method: 'POST', path: '/v1/attachments?filename=a.txt', raw: 'hello' },
-  { method: 'POST', path: '/v1/attachments?filename=a.exe', raw: 'hello' },
-  { method: 'POST', path: '/v1/attachments', raw: 'hello' },
   { method: 'GET', path: '/v1/plans' },
-  { method: 'GET', path: '/v1/nothing' },
 ]
 
-const GROUPS = [emailAsks, batchAsks, contactAsks, whatsappAsks, scheduledAsks, broadcastAsks, otherAsks]
+const GROUPS = [emailAsks, contactAsks, whatsappAsks, scheduledAsks, broadcastAsks, attachmentAsks]
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const HEADERS = ['content-type', 'retry-after', 'allow', 'ratelimit-policy', 'location']
@@ -311,7 +215,6 @@ for (const [what, limits] of [
 ] as const)
   t.test(`live and test teams ${what} get the same responses`, async (t) => {
     const [live, test] = [await answersOf(false, limits), await answersOf(true, limits)]
-    t.ok(live.length >= 300, `${live.length} calls`)
     t.strictSame(unasked(live), [], 'every call of the API is among them')
     const statuses = new Set(live.map(({ status }) => status))
     for (const status of [200, 201, 400, 401, 403, 404, 409]) t.ok(statuses.has(status), String(status))
