@@ -4,223 +4,86 @@
  */
 import type { Page } from '../../api/dashboard/server/page.ts'
 
+/** Reads lines of a method, a base path and paths below it. `.` is the base itself. */
+const listed = (lines: string): string[] =>
+  lines
+    .trim()
+    .split(/\n\s*/)
+    .flatMap((line) => {
+      const [method, base = '', ...parts] = line.split(' ')
+      return parts.map((part) => `${method} ${part === '.' ? base : `${base}/${part}`}`)
+    })
+
 /** Every page by its minimum role: method and path after /dashboard. */
 export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   // Sign-in pages.
-  open: [
-    'GET /login',
-    'POST /login',
-    'GET /login/:secret',
-    'POST /login/:secret',
-    'GET /openid',
-    'GET /openid/callback',
-  ],
+  open: listed(`
+    GET /login . :secret
+    POST /login . :secret
+    GET /openid . callback`),
   // Any signed-in user: their own sessions, and a search in their teams.
-  person: ['POST /sign-out', 'GET ', 'GET /account', 'POST /account/end-others', 'GET /find'],
+  person: [...listed('GET  . account find'), ...listed('POST  sign-out account/end-others')],
   // "viewer: read, and create session tokens, which can't send".
-  viewer: [
-    'GET /teams/:team',
-    'GET /teams/:team/emails',
-    'GET /teams/:team/emails.csv',
-    'GET /teams/:team/whatsapp.csv',
-    'GET /teams/:team/emails/:id',
-    'GET /teams/:team/emails/:id/content',
-    'GET /teams/:team/emails/:id/preview',
-    'GET /teams/:team/emails/:id/preview-with-pictures',
-    'GET /teams/:team/emails/:id/files/:place',
-    'GET /teams/:team/broadcasts',
-    'GET /teams/:team/broadcasts/:id',
-    'GET /teams/:team/broadcasts/:id/people',
-    'GET /teams/:team/broadcasts/:id/skips',
-    'GET /teams/:team/broadcasts/:id/people.csv',
-    'GET /teams/:team/broadcasts/:id/skips.csv',
-    'GET /teams/:team/broadcasts/:id/preview',
-    'GET /teams/:team/contacts',
-    'GET /teams/:team/contacts.csv',
-    'GET /teams/:team/whatsapp',
-    'GET /teams/:team/whatsapp/:id',
-    'GET /teams/:team/whatsapp/:id/content',
-    'GET /teams/:team/whatsapp-opt-outs',
-    'GET /teams/:team/whatsapp-templates',
-    'GET /teams/:team/whatsapp-templates/:id',
-    'GET /teams/:team/contacts/:email',
-    'GET /teams/:team/suppressions',
-    'GET /teams/:team/suppressions.csv',
-    'GET /teams/:team/settings',
-    'GET /teams/:team/topics',
-    'GET /teams/:team/templates',
-    'GET /teams/:team/templates/:id/versions/:older_id/:newer_id',
-    'GET /teams/:team/templates/:id/versions/:version_id/preview',
-    'GET /teams/:team/templates/:id',
-    'GET /teams/:team/templates/:id/preview',
-    'GET /teams/:team/templates/:id/changes',
-    'GET /teams/:team/domains',
-    'GET /teams/:team/domains/:name',
-    'GET /teams/:team/keys',
-    'GET /teams/:team/keys/:id',
-    'GET /teams/:team/people',
-    'GET /teams/:team/webhooks',
-    'GET /teams/:team/webhooks/events',
-    'GET /teams/:team/webhooks/:id',
-    'GET /teams/:team/webhooks/:id/messages',
-    'GET /teams/:team/webhooks/:id/events/:event_id',
-    'GET /teams/:team/webhooks/:id/events/:event_id/content',
-    'GET /teams/:team/integration',
-    'GET /teams/:team/integration/recipients',
-    'GET /teams/:team/integration/tokens',
-    'GET /teams/:team/integration/log',
-    'POST /teams/:team/integration/tokens',
-    'POST /teams/:team/integration/tokens/:id/revoke',
-  ],
+  viewer: listed(`
+    GET /teams/:team . settings topics domains domains/:name keys keys/:id people integration
+    GET /teams/:team/emails . :id
+    GET /teams/:team/emails/:id content preview preview-with-pictures files/:place
+    GET /teams/:team/broadcasts . :id
+    GET /teams/:team/broadcasts/:id people people.csv skips skips.csv preview
+    GET /teams/:team emails.csv contacts.csv whatsapp.csv suppressions.csv
+    GET /teams/:team contacts contacts/:email suppressions whatsapp-opt-outs
+    GET /teams/:team whatsapp whatsapp/:id whatsapp/:id/content whatsapp-templates whatsapp-templates/:id
+    GET /teams/:team/templates . :id :id/preview :id/changes
+    GET /teams/:team/templates/:id/versions :older_id/:newer_id :version_id/preview
+    GET /teams/:team/webhooks . events :id :id/messages
+    GET /teams/:team/webhooks/:id/events/:event_id . content
+    GET /teams/:team/integration recipients tokens log
+    POST /teams/:team/integration tokens tokens/:id/revoke`),
   // "editor: also change templates of both channels, topics, contacts, suppressions, WhatsApp opt-outs and
   // broadcasts, see background jobs, send messages again, cancel and move scheduled messages, send copies and
   // tests".
-  editor: [
-    'GET /teams/:team/emails/all',
-    'POST /teams/:team/emails/all/requeue',
-    'POST /teams/:team/emails/requeue',
-    'POST /teams/:team/emails/:id/requeue',
-    'POST /teams/:team/emails/:id/cancel',
-    'POST /teams/:team/emails/:id/move',
-    'POST /teams/:team/integration/test-email',
-    'POST /teams/:team/emails/:id/copy',
-    'POST /teams/:team/emails/:id/resend',
-    'GET /teams/:team/broadcasts/new',
-    'POST /teams/:team/broadcasts/new',
-    'GET /teams/:team/broadcasts/:id/again',
-    'GET /teams/:team/broadcasts/:id/edit',
-    'POST /teams/:team/broadcasts/:id/edit',
-    'POST /teams/:team/broadcasts/:id/delete',
-    'POST /teams/:team/broadcasts/:id/send',
-    'POST /teams/:team/broadcasts/:id/duplicate',
-    'POST /teams/:team/broadcasts/:id/unschedule',
-    'POST /teams/:team/broadcasts/:id/pause',
-    'POST /teams/:team/broadcasts/:id/resume',
-    'POST /teams/:team/broadcasts/:id/cancel',
-    'POST /teams/:team/broadcasts/:id/again',
-    'POST /teams/:team/broadcasts/:id/test',
-    'POST /teams/:team/contacts',
-    'POST /teams/:team/contacts/columns',
-    'GET /teams/:team/contacts/import',
-    'POST /teams/:team/contacts/import',
-    'GET /teams/:team/suppressions/import',
-    'POST /teams/:team/suppressions/import',
-    'GET /teams/:team/contacts/imports/:id',
-    'GET /teams/:team/contacts/imports/:id/refused.csv',
-    'POST /teams/:team/contacts/imports/:id',
-    'GET /teams/:team/contacts/imports/:id/check',
-    'POST /teams/:team/contacts/imports/:id/start',
-    'POST /teams/:team/contacts/imports/:id/discard',
-    'POST /teams/:team/whatsapp/:id/requeue',
-    'POST /teams/:team/whatsapp/:id/cancel',
-    'POST /teams/:team/whatsapp/:id/move',
-    'POST /teams/:team/whatsapp-opt-outs',
-    'POST /teams/:team/whatsapp-opt-outs/opt-in',
-    'POST /teams/:team/whatsapp-templates',
-    'POST /teams/:team/whatsapp-templates/sync',
-    'POST /teams/:team/whatsapp-templates/available',
-    'POST /teams/:team/contacts/:email',
-    'POST /teams/:team/contacts/:email/unsubscribe',
-    'POST /teams/:team/contacts/:email/resubscribe',
-    'POST /teams/:team/contacts/:email/lift',
-    'POST /teams/:team/contacts/:email/delete',
-    'POST /teams/:team/suppressions',
-    'POST /teams/:team/suppressions/lift',
-    'POST /teams/:team/topics',
-    'GET /teams/:team/topics/:id',
-    'POST /teams/:team/topics/:id/rename',
-    'POST /teams/:team/topics/:id/delete',
-    'GET /teams/:team/background-jobs',
-    'GET /teams/:team/background-jobs/:id',
-    'POST /teams/:team/templates',
-    'POST /teams/:team/templates/:id/rename',
-    'POST /teams/:team/templates/:id/duplicate',
-    'POST /teams/:team/templates/:id/delete',
-    'POST /teams/:team/templates/:id/restore',
-    'POST /teams/:team/templates/:id/test',
-    'POST /teams/:team/templates/:id/draft',
-    'POST /teams/:team/templates/:id/preview',
-    'POST /teams/:team/templates/:id/publish',
-    'POST /teams/:team/templates/:id/discard',
-    'POST /teams/:team/templates/:id/list-unsubscribe',
-  ],
+  editor: listed(`
+    GET /teams/:team emails/all topics/:id background-jobs background-jobs/:id
+    POST /teams/:team emails/requeue emails/all/requeue integration/test-email
+    POST /teams/:team/emails/:id requeue cancel move copy resend
+    GET /teams/:team/broadcasts new :id/again :id/edit
+    POST /teams/:team/broadcasts new
+    POST /teams/:team/broadcasts/:id edit delete send duplicate unschedule pause resume cancel again test
+    POST /teams/:team/contacts . columns import :email
+    POST /teams/:team/contacts/:email unsubscribe resubscribe lift delete
+    GET /teams/:team/contacts import imports/:id imports/:id/refused.csv imports/:id/check
+    POST /teams/:team/contacts/imports/:id . start discard
+    GET /teams/:team/suppressions import
+    POST /teams/:team/suppressions . import lift
+    POST /teams/:team/whatsapp/:id requeue cancel move
+    POST /teams/:team whatsapp-opt-outs whatsapp-opt-outs/opt-in
+    POST /teams/:team/whatsapp-templates . sync available
+    POST /teams/:team/topics . :id/rename :id/delete
+    POST /teams/:team/templates . :id/rename :id/duplicate :id/delete :id/restore :id/test
+    POST /teams/:team/templates/:id draft preview publish discard list-unsubscribe`),
   // "owner: also manage keys, domains, webhooks, members and settings, resume broadcasts and batches that
   // were paused for bounces or complaints, delete emails, export and erase a contact's personal data, read
   // the audit log".
-  owner: [
-    'POST /teams/:team/settings',
-    'POST /teams/:team/resume-bulk',
-    'POST /teams/:team/emails/all/delete',
-    'POST /teams/:team/emails/delete',
-    'POST /teams/:team/emails/:id/delete',
-    'POST /teams/:team/contacts/:email/export',
-    'POST /teams/:team/contacts/:email/erase',
-    'POST /teams/:team/domains',
-    'POST /teams/:team/domains/:name/verify',
-    'POST /teams/:team/domains/:name/rekey',
-    'POST /teams/:team/domains/:name/ramp',
-    'POST /teams/:team/domains/:name/return-path',
-    'POST /teams/:team/domains/:name/ed25519',
-    'POST /teams/:team/domains/:name/delete',
-    'POST /teams/:team/keys',
-    'POST /teams/:team/keys/:id/rotate',
-    'POST /teams/:team/keys/:id/revoke',
-    'POST /teams/:team/people',
-    'GET /teams/:team/people/:id',
-    'POST /teams/:team/people/:id/role',
-    'POST /teams/:team/people/:id/link',
-    'POST /teams/:team/people/:id/end-sessions',
-    'POST /teams/:team/people/:id/remove',
-    'POST /teams/:team/webhooks',
-    'POST /teams/:team/webhooks/:id/events/:event_id/requeue',
-    'POST /teams/:team/webhooks/:id/set',
-    'POST /teams/:team/webhooks/:id/test',
-    'POST /teams/:team/webhooks/:id/enable',
-    'POST /teams/:team/webhooks/:id/disable',
-    'POST /teams/:team/webhooks/:id/replay',
-    'POST /teams/:team/webhooks/:id/rotate',
-    'POST /teams/:team/webhooks/:id/remove',
-    'GET /teams/:team/audit',
-  ],
+  owner: listed(`
+    GET /teams/:team audit people/:id
+    POST /teams/:team settings resume-bulk
+    POST /teams/:team/emails delete all/delete :id/delete
+    POST /teams/:team/contacts/:email export erase
+    POST /teams/:team/domains .
+    POST /teams/:team/domains/:name verify rekey ramp return-path ed25519 delete
+    POST /teams/:team/keys . :id/rotate :id/revoke
+    POST /teams/:team/people .
+    POST /teams/:team/people/:id role link end-sessions remove
+    POST /teams/:team/webhooks . :id/events/:event_id/requeue
+    POST /teams/:team/webhooks/:id set test enable disable replay rotate remove`),
   // "operator: everything an owner may, in every team, and the operator's pages".
-  operator: [
-    'GET /operator/background-jobs',
-    'GET /operator/background-jobs/:id',
-    'GET /operator',
-    'GET /operator/health',
-    'POST /operator/health/check',
-    'POST /operator/queues/restored',
-    'GET /operator/queues',
-    'GET /operator/queues/:queue',
-    'POST /operator/queues/:queue/pause',
-    'POST /operator/queues/:queue/resume',
-    'POST /operator/queues/:queue/redrive',
-    'GET /operator/senders',
-    'POST /operator/senders/resume',
-    'GET /operator/numbers',
-    'POST /operator/numbers',
-    'GET /operator/numbers/:name',
-    'POST /operator/numbers/:name/set',
-    'POST /operator/numbers/:name/check',
-    'POST /operator/numbers/:name/pause',
-    'POST /operator/numbers/:name/resume',
-    'POST /operator/numbers/:name/remove',
-    'POST /operator/teams/:id/number',
-    'GET /operator/reports',
-    'GET /operator/reports/:report_id',
-    'POST /operator/reports/replay',
-    'POST /operator/reports/drop',
-    'GET /operator/teams',
-    'POST /operator/teams',
-    'GET /operator/teams/:id',
-    'POST /operator/teams/:id/plan',
-    'POST /operator/teams/:id/suspend',
-    'POST /operator/teams/:id/resume-bulk',
-    'POST /operator/teams/:id/resume',
-    'GET /operator/plans',
-    'POST /operator/plans',
-    'GET /operator/audit',
-  ],
+  operator: listed(`
+    GET /operator . health plans audit senders background-jobs background-jobs/:id
+    GET /operator queues queues/:queue numbers numbers/:name reports reports/:report_id teams teams/:id
+    POST /operator plans health/check senders/resume reports/replay reports/drop
+    POST /operator/queues restored :queue/pause :queue/resume :queue/redrive
+    POST /operator/numbers . :name/set :name/check :name/pause :name/resume :name/remove
+    POST /operator/teams . :id/plan :id/suspend :id/resume :id/resume-bulk :id/number`),
 }
 
 /** Returns the documented access of a page. Undefined if it isn't listed. */

@@ -331,7 +331,6 @@ t.test('pauses, resumes and cancels a broadcast, with the remaining contacts', a
   const late = await editor.post(`${path}/pause`)
   t.equal(late.status, 409)
   shows(t, late, /The broadcast is cancelled/i)
-  t.equal((await viewer.post(`${path}/cancel`)).status, 403)
 })
 
 t.test('uses the singular for one contact and one value', async (t) => {
@@ -496,7 +495,6 @@ t.test('a scheduled broadcast becomes a draft again and is sent', async (t) => {
   const isEarly = sql.unsafe`
     select state::text from pgboss.job where name = 'expand-broadcast' and start_after > now() + interval '1 hour'`
   await until('its job waits for its time', async () => (await database.any(isEarly)).length === 1)
-  t.equal((await viewer.post(`${path}/unschedule`)).status, 403)
   shows(
     t,
     await after(await editor.press(path, `${path}/unschedule`)),

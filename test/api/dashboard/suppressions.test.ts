@@ -30,7 +30,6 @@ t.test('shows the cause of a suppression, and lifts it', async (t) => {
     /Suppressed: permanent bounce, .* Cause permanent bounce .* 550 no such user/,
   )
   t.ok((await viewer.get(path)).html.includes(`emails/${body.id}`))
-  t.equal((await viewer.post(`${path}/lift`, { reason: 'x' })).status, 403)
   t.equal((await editor.post(`${path}/lift`, { reason: ' ' })).status, 400)
   const lifted = await after(editor, await editor.post(`${path}/lift`, { reason: 'they fixed it' }))
   shows(t, lifted, /The suppression is lifted.* subscribed/)
@@ -132,9 +131,8 @@ t.test('lifts all matches of a filter after a confirmation', async (t) => {
 })
 
 t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
-  const add = (form: Record<string, string>, who = editor) => who.post(at('suppressions'), form)
+  const add = (form: Record<string, string>) => editor.post(at('suppressions'), form)
   const wish = { email: 'Never@example.net', as: 'complained', reason: 'asked by post' }
-  t.equal((await add(wish, viewer)).status, 403)
   shows(t, await add({ ...wish, email: 'nobody' }), /Email address must be an email address/)
   shows(t, await add({ ...wish, reason: ' ' }), /Reason must have/)
   shows(t, await add({ ...wish, as: 'rich' }), /As must be one of bounced, complained/i)

