@@ -11,15 +11,15 @@ import { expandStep } from '../../../../db/messages/broadcasts/expand.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
 import { adminCli } from '../../../support/admin.ts'
-import { beginBroadcasting } from '../../../support/broadcasting.ts'
+import { broadcastingOf } from '../../../support/broadcasting.ts'
 import { report } from '../../../support/contacts.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { hold } from '../../../support/held.ts'
 import { storeAll } from '../../../support/ingestion.ts'
 import { lockWaits, usedBy } from '../../../support/rows.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../../support/service.ts'
-import t, { type Test } from '../../../support/tap.ts'
+import { anEmail, makeTeam, startService, type TestTeam } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 import { giveUpAll, startWorker, until } from '../../../support/worker.ts'
 
 const ANA = 'Ana.Diaz@example.com'
@@ -27,20 +27,15 @@ const ANA = 'Ana.Diaz@example.com'
 /** Replaces an erased address. */
 const NOBODY = 'erased@erased.invalid'
 
-async function start(t: Test) {
-  const service = await startService(t)
-  const cli = adminCli({ DATABASE_URL: service.url })
-  return {
-    service,
-    team: await makeTeam(service),
-    erase: (team: TestTeam, email = ANA) => cli.json(['contact', 'erase', team.id, email]),
-  }
-}
+const service = await startService(t, { publicUrl: 'https://mail.example.com' })
+const { call, database, deps } = service
+const cli = adminCli({ DATABASE_URL: service.url })
+const erase = (team: TestTeam, email = ANA) => cli.json(['contact', 'erase', team.id, email])
 
-const send = async ({ call }: Service, { key }: TestTeam, to: string[]): Promise<string> =>
+const send = async ({ key }: TestTeam, to: string[]): Promise<string> =>
   (await call('POST', '/v1/emails', { key, body: anEmail({ to, text: 'Dear Ana' }) })).body.id
 
-const store = (service: Service, bodies: readonly string[]) =>
+const store = (bodies: readonly string[]) =>
   storeAll(
     service,
     bodies.map((body) => Buffer.from(body)),
@@ -49,7 +44,7 @@ const store = (service: Service, bodies: readonly string[]) =>
   )
 
 /** Marks an email as delivered to its recipients. */
-async function deliver({ database }: Service, id: string, recipients: string[]): Promise<void> {
+async function deliver(id: string, recipients: string[]): Promise<void> {
   await database.query(
     sql.unsafe`update email_states set status = 'delivered', provider_message_id = 'x' where id = ${id}`,
   )
@@ -64,23 +59,43 @@ const eventsRow = object({
   details: string().defined(),
 })
 
-const eventsOf = ({ database }: Service, id: string) =>
+const eventsOf = (id: string) =>
   database.one(sql.type(eventsRow)`
     select array_agg(recipient order by recipient) as recipients, string_agg(detail, '') as details
     from email_events where email_id = ${id}`)
 
+// Must be the first test, because it fails the jobs of all teams.
+t.test('erases the contact from dead letters', async (t) => {
+  const team = await makeTeam(service)
+  const deadLetters = () =>
+    database.anyFirst(sql.type(object({ words: string().defined() }))`
+      select concat_ws(' ', data, output, source_output) as words from pgboss.job where name like 'deliver-%'`)
+  await send(team, [ANA])
+  await giveUpAll(service, 'deliver-email', `451 4.2.1 <${ANA.toLowerCase()}> is busy`)
+  const shared = await send(team, [ANA, 'ben@example.com'])
+  await giveUpAll(service, 'deliver-email', `451 4.2.1 ${ANA} is busy`)
+  await send(team, ['ben@example.com'])
+  await giveUpAll(service, 'deliver-email', '451 4.2.1 ben@example.com is busy, xana.diaz@example.com too')
+  t.match((await deadLetters()).join(), /ana\.diaz/i)
+  await erase(team)
+  const left = await deadLetters()
+  t.notMatch(left.join().replaceAll('xana', 'x'), /ana\.diaz/i)
+  t.match(left.join(), /ben@example\.com is busy, xana\.diaz@example\.com/, 'of others they stay')
+  t.match(left.join(), shared, 'that of the others is tried again by redrive')
+  t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 2 })
+})
+
 t.test('erases a contact from contacts, emails, events and reports', async (t) => {
-  const { service, team, erase } = await start(t)
-  const { call, database } = service
+  const team = await makeTeam(service)
   await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
-  const alone = await send(service, team, [ANA.toLowerCase()])
-  await deliver(service, alone, [ANA])
-  const shared = await send(service, team, [ANA, 'ben@example.com'])
-  await deliver(service, shared, [ANA, 'ben@example.com'])
-  const waiting = await send(service, team, [ANA])
-  const sharedWaiting = await send(service, team, ['ben@example.com', ANA])
-  const other = await send(service, team, ['dana.diaz@example.com'])
-  await store(service, ['{"to":"ana.diaz@example.com"}', '{"to":"ben@example.com"}'])
+  const alone = await send(team, [ANA.toLowerCase()])
+  await deliver(alone, [ANA])
+  const shared = await send(team, [ANA, 'ben@example.com'])
+  await deliver(shared, [ANA, 'ben@example.com'])
+  const waiting = await send(team, [ANA])
+  const sharedWaiting = await send(team, ['ben@example.com', ANA])
+  const other = await send(team, ['dana.diaz@example.com'])
+  await store(['{"to":"ana.diaz@example.com"}', '{"to":"ben@example.com"}'])
   const reports = await reportsByState(database, { limit: 10 })
   await endReports(
     database,
@@ -94,12 +109,12 @@ t.test('erases a contact from contacts, emails, events and reports', async (t) =
     html: /^$/,
     body_text: /^$/,
   })
-  t.match(await eventsOf(service, alone), { recipients: [null], details: /^$/ })
+  t.match(await eventsOf(alone), { recipients: [null], details: /^$/ })
   t.match(await emailById(database, team.id, shared), {
     to_emails: [NOBODY, 'ben@example.com'],
     html: '<p>Hello</p>',
   })
-  t.match(await eventsOf(service, shared), {
+  t.match(await eventsOf(shared), {
     recipients: ['ben@example.com', null],
     details: 'taken for ben@example.com',
   })
@@ -112,14 +127,13 @@ t.test('erases a contact from contacts, emails, events and reports', async (t) =
 })
 
 t.test('later events of an erased email have no text', async (t) => {
-  const { service, team, erase } = await start(t)
-  const { database } = service
+  const team = await makeTeam(service)
   await database.query(sql.unsafe`
     insert into webhook_endpoints (team_id, id, url, name, types, secret, state, created_at)
     values (${team.id}, gen_random_uuid(), 'https://hooks.example.com/', 'hooks', '{*}', '', 'enabled', now())`)
-  const alone = await send(service, team, [ANA])
-  const shared = await send(service, team, [ANA, 'ben@example.com'])
-  for (const id of [alone, shared]) await deliver(service, id, [])
+  const alone = await send(team, [ANA])
+  const shared = await send(team, [ANA, 'ben@example.com'])
+  for (const id of [alone, shared]) await deliver(id, [])
   await erase(team)
   for (const email_id of [alone, shared]) {
     const event = {
@@ -135,8 +149,8 @@ t.test('later events of an erased email have no text', async (t) => {
     )
   }
   t.match(await emailById(database, team.id, alone), { status: 'clicked' })
-  t.strictSame(await eventsOf(service, alone), { recipients: [null], details: '' })
-  t.strictSame((await eventsOf(service, shared)).details, 'https://shop.example.com/?for=anybody')
+  t.strictSame(await eventsOf(alone), { recipients: [null], details: '' })
+  t.strictSame((await eventsOf(shared)).details, 'https://shop.example.com/?for=anybody')
   const heard = await database.any(sql.type(object({ body: string().defined() }))`
     select body from webhook_messages where team_id = ${team.id} order by id`)
   t.match(
@@ -148,33 +162,11 @@ t.test('later events of an erased email have no text', async (t) => {
   )
 })
 
-t.test('erases the contact from dead letters', async (t) => {
-  const { service, team, erase } = await start(t)
-  const deadLetters = () =>
-    service.database.anyFirst(sql.type(object({ words: string().defined() }))`
-      select concat_ws(' ', data, output, source_output) as words from pgboss.job where name like 'deliver-%'`)
-  await send(service, team, [ANA])
-  await giveUpAll(service, 'deliver-email', `451 4.2.1 <${ANA.toLowerCase()}> is busy`)
-  const shared = await send(service, team, [ANA, 'ben@example.com'])
-  await giveUpAll(service, 'deliver-email', `451 4.2.1 ${ANA} is busy`)
-  await send(service, team, ['ben@example.com'])
-  await giveUpAll(service, 'deliver-email', '451 4.2.1 ben@example.com is busy, xana.diaz@example.com too')
-  t.match((await deadLetters()).join(), /ana\.diaz/i)
-  await erase(team)
-  const left = await deadLetters()
-  t.notMatch(left.join().replaceAll('xana', 'x'), /ana\.diaz/i)
-  t.match(left.join(), /ben@example\.com is busy, xana\.diaz@example\.com/, 'of others they stay')
-  t.match(left.join(), shared, 'that of the others is tried again by redrive')
-  const cli = adminCli({ DATABASE_URL: service.url })
-  t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 2 })
-})
-
 t.test("only matches complete addresses, and the team's own reports", async (t) => {
-  const { service, team, erase } = await start(t)
-  const { database } = service
+  const team = await makeTeam(service)
   const other = await makeTeam(service)
-  const shared = await send(service, team, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
-  await deliver(service, shared, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
+  const shared = await send(team, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
+  await deliver(shared, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
   const settled = [
     ['refused <na@x.example>', [team.id]],
     ['{"words":"To:\\nna@x.example."}', [team.id]],
@@ -183,10 +175,7 @@ t.test("only matches complete addresses, and the team's own reports", async (t) 
     ['refused na@x.example', [other.id]],
     ['parked na@x.example', []],
   ] as const
-  await store(
-    service,
-    settled.map(([body]) => body),
-  )
+  await store(settled.map(([body]) => body))
   const ids = new Map(
     (await reportsByState(database, { limit: 10 })).map(({ id, event_key }) => [event_key, id]),
   )
@@ -202,21 +191,21 @@ t.test("only matches complete addresses, and the team's own reports", async (t) 
   const nobody = { contact: false, emails: 0, waiting_emails_deleted: 0 }
   t.strictSame(await erase(team, 'na@x.example'), { ...nobody, reports: 2 })
   const left = await reportsByState(database, { limit: 10 })
+  const keys = new Set(left.map(({ event_key }) => event_key))
   t.strictSame(
-    new Set(left.map(({ event_key }) => event_key)),
-    new Set(settled.slice(2).map(([body]) => body)),
+    settled.map(([body]) => body).filter((body) => keys.has(body)),
+    settled.slice(2).map(([body]) => body),
   )
   t.strictSame(await erase(team, 'neil@x.example'), { ...nobody, reports: 0 })
   await erase(team, 'a@x.example')
-  t.match(await eventsOf(service, shared), {
+  t.match(await eventsOf(shared), {
     recipients: ['anna@x.example', "o'neil@x.example", null],
     details: /taken for anna@x\.example/,
   })
 })
 
 t.test('keeps an unsubscribe that is accepted while an erasure waits', async (t) => {
-  const { service, team } = await start(t)
-  const { call, database, deps } = service
+  const team = await makeTeam(service)
   const identity = 'waits@example.com'
   await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
   const commit = await hold(t, database, (tx) => lockAccount(tx, team.id))
@@ -228,42 +217,15 @@ t.test('keeps an unsubscribe that is accepted while an erasure waits', async (t)
   t.match(again, { status: 201, body: { status: 'unsubscribed' } })
 })
 
-t.test('an erased address stays suppressed or unsubscribed when created again', async (t) => {
-  const { service, team, erase } = await start(t)
-  const { call, database } = service
-  await startWorker(t, service)
-  const create = async (key: string, email: string) =>
-    (await call('POST', '/v1/contacts', { key, body: { email } })).body.status
-  for (const status of ['bounced', 'complained', 'unsubscribed']) {
-    for (const [at, email] of [`${status}@example.com`, `${status}.bulk@example.com`].entries()) {
-      await create(team.key, email)
-      const suppression = status === 'unsubscribed' ? null : status
-      await database.query(sql.unsafe`
-        update contacts set status = ${status}, suppression = ${suppression} where email = ${email}`)
-      await erase(team, email)
-      const begun = status === 'unsubscribed' ? status : 'subscribed'
-      if (at === 0) t.equal(await create(team.key, email.toUpperCase()), begun)
-      else await call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts: [{ email }] } })
-      t.equal((await call('GET', `/v1/contacts/${email}`, { key: team.key })).body.status, begun)
-    }
-  }
-  const ask = (verb: string) => call('POST', `/v1/contacts/bounced@example.com/${verb}`, { key: team.key })
-  t.equal((await ask('resubscribe')).body.status, 'subscribed', 'a subscribed contact is left as it is')
-  await ask('unsubscribe')
-  t.equal((await ask('resubscribe')).body.error.code, 'contact_suppressed')
-  const other = await makeTeam(service)
-  t.equal(await create(other.key, 'bounced@example.com'), 'subscribed', 'another team knows nothing of it')
-})
-
 t.test('an erased address whose suppression was lifted starts subscribed', async (t) => {
-  const { service, team, erase } = await start(t)
-  const { call, database } = service
-  const cli = adminCli({ DATABASE_URL: service.url })
+  const team = await makeTeam(service)
   const create = async () =>
     (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status
   const remove = () => call('DELETE', `/v1/contacts/${ANA}`, { key: team.key })
   await create()
-  await database.query(sql.unsafe`update contacts set status = 'bounced', suppression = 'bounced'`)
+  await database.query(
+    sql.unsafe`update contacts set status = 'bounced', suppression = 'bounced' where team_id = ${team.id}`,
+  )
   await erase(team)
   t.equal(await create(), 'subscribed')
   await remove()
@@ -274,20 +236,20 @@ t.test('an erased address whose suppression was lifted starts subscribed', async
   t.equal((await held()).size, 0)
   await remove()
   t.equal(await create(), 'subscribed')
-  await database.query(sql.unsafe`update contacts set status = 'unsubscribed', suppression = 'complained'`)
+  await database.query(
+    sql.unsafe`update contacts set status = 'unsubscribed', suppression = 'complained' where team_id = ${team.id}`,
+  )
   await erase(team)
   await create()
   await cli.json(['contact', 'lift', team.id, ANA, '--reason', 'by mistake'])
   await remove()
   t.equal(await create(), 'unsubscribed')
-  const left = sql.unsafe`select 1 from contacts where suppression is not null`
+  const left = sql.unsafe`select 1 from contacts where team_id = ${team.id} and suppression is not null`
   t.notOk(await database.exists(left), 'what it had unsubscribed from stays, and the suppression is lifted')
 })
 
 t.test("lifting doesn't resubscribe an erased address that unsubscribed", async (t) => {
-  const { service, team, erase } = await start(t)
-  const { call } = service
-  const cli = adminCli({ DATABASE_URL: service.url })
+  const team = await makeTeam(service)
   const asked = async (method: string, path: string, body?: unknown) =>
     (await call(method, `/v1/contacts${path}`, { key: team.key, body })).body
   for (const [at, kind] of (['bounced', 'complained'] as const).entries()) {
@@ -305,11 +267,10 @@ t.test("lifting doesn't resubscribe an erased address that unsubscribed", async 
 })
 
 t.test('an erased subscribed address leaves nothing', async (t) => {
-  const { service, team, erase } = await start(t)
-  const { call, database } = service
+  const team = await makeTeam(service)
   await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
   await erase(team)
-  t.notOk(await database.exists(sql.unsafe`select 1 from erased_contacts`))
+  t.notOk(await database.exists(sql.unsafe`select 1 from erased_contacts where team_id = ${team.id}`))
   t.equal(
     (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status,
     'subscribed',
@@ -317,28 +278,25 @@ t.test('an erased subscribed address leaves nothing', async (t) => {
 })
 
 t.test('keeps only a keyed hash of an erased address', async (t) => {
-  const { service, team, erase } = await start(t)
-  const { call, database } = service
+  const team = await makeTeam(service)
   await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
   await call('POST', `/v1/contacts/${ANA}/unsubscribe`, { key: team.key })
   await erase(team)
   const dump = object({ text: string().defined() })
   const { text } = await database.one(sql.type(dump)`
-    select (select string_agg(c::text, '') from erased_contacts c) || coalesce((select string_agg(c::text, '') from contacts c), '')
-      as text`)
+    select (select string_agg(c::text, '') from erased_contacts c where team_id = ${team.id})
+      || coalesce((select string_agg(c::text, '') from contacts c where team_id = ${team.id}), '') as text`)
   t.match(text, /\\x[0-9a-f]{64}/)
   t.notMatch(text, /ana|diaz/i)
 })
 
 t.test('removes an erased contact from the skips of broadcasts', async (t) => {
-  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  const { team, create, post, contacts, get } = await broadcastingOf(service, await makeTeam(service))
   await contacts(['Ana.Diaz', 'ben'], { country: 'FR' })
   const id = await create()
   await post(id, 'send')
-  const { database, deps, url } = service
   const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
   await database.transaction((tx) => expandStep({ ...deps, tx, ahead: 5, brakes }, team.id, id))
-  const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
   t.match(await cli.json(['broadcast', 'skips', team.id, id]), [
     { email: /^$/, reason: 'variables', detail: /^$/ },
@@ -348,10 +306,9 @@ t.test('removes an erased contact from the skips of broadcasts', async (t) => {
 })
 
 t.test("a report that waits for an erasure doesn't contain the address", async (t) => {
-  const { service, team } = await start(t)
-  const { database, deps } = service
-  const id = await send(service, team, [ANA, 'ben@example.com'])
-  await deliver(service, id, [])
+  const team = await makeTeam(service)
+  const id = await send(team, [ANA, 'ben@example.com'])
+  await deliver(id, [])
   const waiting = (count: number) => until(`${count} wait`, async () => (await lockWaits(service)) === count)
   const commit = await hold(t, database, (tx) =>
     tx.query(sql.unsafe`select from email_states where id = ${id} for update`),
@@ -371,12 +328,11 @@ t.test("a report that waits for an erasure doesn't contain the address", async (
   await waiting(2)
   await Promise.all([commit(), erasing])
   t.match(await reported, [{ kind: 'ignored' }, { kind: 'applied' }])
-  t.strictSame((await eventsOf(service, id)).recipients, ['ben@example.com'])
+  t.strictSame((await eventsOf(id)).recipients, ['ben@example.com'])
 })
 
 t.test('erases keys, tags, reply addresses and broadcast tests', async (t) => {
-  const { service, team, create, post } = await beginBroadcasting(t)
-  const { call, database, deps } = service
+  const { team, create, post } = await broadcastingOf(service, await makeTeam(service))
   const { key } = team
   const address = ANA.toLowerCase()
   await call('POST', '/v1/contacts', {
@@ -399,7 +355,7 @@ t.test('erases keys, tags, reply addresses and broadcast tests', async (t) => {
     return body.data[0].id as string
   }
   const [tried, waiting] = [await test('me@example.org'), await test('you@example.org')]
-  for (const id of [sent.id, tried]) await deliver(service, id, ['me@example.org'])
+  for (const id of [sent.id, tried]) await deliver(id, ['me@example.org'])
   await erasePerson({ ...deps, database }, team.id, address)
   t.match(await emailById(database, team.id, sent.id), {
     ...{ to_emails: [NOBODY], reply_to: /^$/, tags: ['welcome'], idempotency_key: null },
@@ -407,7 +363,7 @@ t.test('erases keys, tags, reply addresses and broadcast tests', async (t) => {
   t.match(await emailById(database, team.id, tried), {
     ...{ to_emails: ['me@example.org'], subject: /^$/, variables: EMPTY, tags: EMPTY },
   })
-  t.match(await eventsOf(service, tried), { recipients: ['me@example.org'] }, 'its recipient keeps the event')
+  t.match(await eventsOf(tried), { recipients: ['me@example.org'] }, 'its recipient keeps the event')
   t.equal(await emailById(database, team.id, waiting), null, 'a test that waits is not sent any more')
   t.match(await emailById(database, team.id, shared.id), { idempotency_key: 'order-1' })
   t.match(await emailById(database, team.id, other.id), { tags: ['x'], idempotency_key: 'order-2' })
@@ -417,8 +373,7 @@ t.test('erases keys, tags, reply addresses and broadcast tests', async (t) => {
 })
 
 t.test('a broadcast creates no email for an erased contact', async (t) => {
-  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
-  const { database, deps, url } = service
+  const { team, create, post, contacts, get } = await broadcastingOf(service, await makeTeam(service))
   await contacts(['Ana.Diaz', 'ben'])
   const id = await create()
   await post(id, 'send')
@@ -428,7 +383,6 @@ t.test('a broadcast creates no email for an erased contact', async (t) => {
   const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
   const walking = database.transaction((tx) => expandStep({ ...deps, tx, ahead: 5, brakes }, team.id, id))
   await until('it has picked them', async () => (await lockWaits({ database })) > 0)
-  const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
   await commit()
   await walking
@@ -440,10 +394,8 @@ t.test('a broadcast creates no email for an erased contact', async (t) => {
 })
 
 t.test('erases webhooks about deleted subjects of that contact only', async (t) => {
-  const { service, team, erase } = await start(t)
-  const { call, database, url } = service
+  const team = await makeTeam(service)
   const { key } = team
-  const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['webhook', 'add', team.id, '--url', 'https://example.com/hook'])
   // More than one slice reads, with IDs before all others.
   await database.query(sql.unsafe`
@@ -454,7 +406,7 @@ t.test('erases webhooks about deleted subjects of that contact only', async (t) 
     await call('POST', '/v1/contacts', { key, body: { email } })
     await call('POST', `/v1/contacts/${email}/unsubscribe`, { key })
     await call('DELETE', `/v1/contacts/${email}`, { key })
-    const id = await send(service, team, [`Somebody <${email}>`])
+    const id = await send(team, [`Somebody <${email}>`])
     const event = { team_id: team.id, email_id: id, kind: 'bounced', detail: 'full', event_key: 'x' } as const
     const now = new Date()
     await database.transaction((tx) =>
@@ -481,4 +433,31 @@ t.test('erases webhooks about deleted subjects of that contact only', async (t) 
   await erase(team)
   t.match(await bodies(), about('ben@example.com'))
   t.equal((await bodies()).length, 2)
+})
+
+// Must be the last test, because its worker runs the jobs of all teams.
+t.test('an erased address stays suppressed or unsubscribed when created again', async (t) => {
+  const team = await makeTeam(service)
+  await startWorker(t, service)
+  const create = async (key: string, email: string) =>
+    (await call('POST', '/v1/contacts', { key, body: { email } })).body.status
+  for (const status of ['bounced', 'complained', 'unsubscribed']) {
+    for (const [at, email] of [`${status}@example.com`, `${status}.bulk@example.com`].entries()) {
+      await create(team.key, email)
+      const suppression = status === 'unsubscribed' ? null : status
+      await database.query(sql.unsafe`
+        update contacts set status = ${status}, suppression = ${suppression} where team_id = ${team.id} and email = ${email}`)
+      await erase(team, email)
+      const begun = status === 'unsubscribed' ? status : 'subscribed'
+      if (at === 0) t.equal(await create(team.key, email.toUpperCase()), begun)
+      else await call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts: [{ email }] } })
+      t.equal((await call('GET', `/v1/contacts/${email}`, { key: team.key })).body.status, begun)
+    }
+  }
+  const ask = (verb: string) => call('POST', `/v1/contacts/bounced@example.com/${verb}`, { key: team.key })
+  t.equal((await ask('resubscribe')).body.status, 'subscribed', 'a subscribed contact is left as it is')
+  await ask('unsubscribe')
+  t.equal((await ask('resubscribe')).body.error.code, 'contact_suppressed')
+  const other = await makeTeam(service)
+  t.equal(await create(other.key, 'bounced@example.com'), 'subscribed', 'another team knows nothing of it')
 })
