@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROUTES } from '../api/app.ts'
 import { STATUS } from '../api/http/errors.ts'
+import { BODIES } from '../api/v1/bodies.ts'
 import { V1_ROUTES } from '../api/v1/routes.ts'
 import { CODES } from '../db/errors.ts'
 import { deadLetterQueue, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
@@ -67,4 +68,10 @@ t.test('every route under /v1 describes itself', async (t) => {
 
 t.test('every code has a status', async (t) => {
   t.strictSame(Object.keys(STATUS).sort(), [...CODES].sort())
+})
+
+t.test('the parser’s thread knows every route with a body', async (t) => {
+  const declared = V1_ROUTES.flatMap(({ method, path, body }) => (body ? [[`${method} ${path}`, body]] : []))
+  t.strictSame(Object.keys(BODIES).sort(), declared.map(([route]) => route).sort())
+  for (const [route, body] of declared) t.equal(BODIES[String(route)], body, String(route))
 })

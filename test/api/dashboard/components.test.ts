@@ -1,0 +1,192 @@
+/** Components of pages: charts, browsers, DNS records, tables and sentences. */
+
+import { browserName } from '../../../api/dashboard/components/browser-name.ts'
+import { text, time } from '../../../api/dashboard/components/cell.ts'
+import { figureSections } from '../../../api/dashboard/components/chart.ts'
+import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
+import { emailSentence, meaningIn, webhookSentence } from '../../../api/dashboard/components/sentence.ts'
+import { tableReady } from '../../../api/dashboard/components/table.ts'
+import { messageSentence } from '../../../api/dashboard/components/whatsapp-timeline.ts'
+import { buttonCell, type Roles, tableOf } from '../../../api/dashboard/server/builders.ts'
+import type { Waiting } from '../../../db/delivery/waiting.ts'
+import t from '../../support/tap.ts'
+
+/** Returns the labels of the y-axis for a day with this many emails. */
+function labels(total: number): string[] {
+  const layers = [{ label: 'delivered', tone: 'good', statuses: ['delivered'] }] as const
+  const spans = [{ at: 'today', mark: null, counts: [total], total }]
+  const [chart] = figureSections('Emails', { spans, layers, column: 'Day', title: 'By day', note: '' })
+  return chart?.kind === 'chart' ? chart.ticks.map(({ label }) => label) : []
+}
+
+t.test('the y-axis has round values', (t) => {
+  t.strictSame(labels(14_600), ['0', '5,000', '10,000', '15,000'])
+  t.strictSame(labels(55), ['0', '20', '40', '60'])
+  t.strictSame(labels(7), ['0', '2', '4', '6', '8'])
+  t.strictSame(labels(1), ['0', '1'], 'no parts of an email')
+  t.end()
+})
+
+/** A User-Agent header, with a list of facts about the system in its comment. */
+const agent = (system: readonly string[], products: string): string =>
+  `Mozilla/5.0 (${system.join('; ')}) ${products}`
+
+const CHROME = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0'
+const EDGE = agent(['Windows NT 10.0', 'Win64', 'x64'], `${CHROME} Safari/537.36 Edg/130.0.0.0`)
+const IPHONE = agent(
+  ['iPhone', 'CPU iPhone OS 18_1 like Mac OS X'],
+  'AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
+)
+const PIXEL = agent(['Linux', 'Android 15', 'Pixel 9'], `${CHROME} Mobile Safari/537.36`)
+const FIREFOX = agent(['X11', 'Linux x86_64', 'rv:132.0'], 'Gecko/20100101 Firefox/132.0')
+
+t.test('a browser is named with its system, and an unknown one by its header', (t) => {
+  t.strictSame([EDGE, IPHONE, PIXEL, FIREFOX, 'curl/8.11.0', 'Firefox/132.0', ''].map(browserName), [
+    'Edge on Windows',
+    'Safari on iOS',
+    'Chrome on Android',
+    'Firefox on Linux',
+    'curl/8.11.0',
+    'Firefox',
+    '',
+  ])
+  t.end()
+})
+
+t.test("the host is the name's part before its zone", async (t) => {
+  t.equal(hostIn('example.com', 'hg1._domainkey.mail.example.com'), 'hg1._domainkey.mail')
+  t.equal(hostIn('example.com', 'example.com'), '@')
+  t.equal(hostIn('example.com', 'other.test'), 'other.test')
+  t.equal(hostIn('example.com', 'mail.myexample.com'), 'mail.myexample.com')
+  t.equal(hostIn(null, '_dmarc.example.com'), '_dmarc.example.com')
+})
+
+t.test('describes how a record differs', async (t) => {
+  const value = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`
+  const dkim = { name: 'hg1._domainkey.example.com', value }
+  const said = (...published: string[]) => differenceWords(dkim, published)
+  t.equal(said(value.slice(0, 200)), 'cut short: 200 of 410 characters')
+  t.equal(said(`${value}AAAA`), 'too long: 414 instead of 410 characters')
+  t.equal(said(value.replaceAll(';', '\\;')), 'contains stray quotation marks or backslashes')
+  t.equal(said('v=DKIM1; k=rsa; p='), 'a revoked key: p= is empty')
+  t.equal(said('v=DKIM1; k=rsa; p=BBBB'), 'a different key')
+  t.equal(said('hello'), 'a different text')
+  t.match(
+    said('hello', value.slice(0, 300)),
+    /^none of the 2 records .* The closest is cut short: 300 of 410/,
+  )
+  const spf = { name: 'example.com', value: 'v=spf1 mx include:spf.relay.example -all' }
+  t.equal(differenceWords(spf, ['v=spf1 mx -all']), 'lacks include:spf.relay.example')
+  t.equal(
+    differenceWords(spf, ['v=spf1 -all', 'v=spf1 mx -all']),
+    '2 SPF records, but receivers only accept one',
+  )
+})
+
+t.test('splits a value where the published one is cut short', async (t) => {
+  const value = 'v=DKIM1; k=rsa; p=ABCDEF'
+  const cut = (published: string) => cutValue(value, [published])
+  t.strictSame(cut('v=DKIM1;k=rsa;p=ABC'), { present: 'v=DKIM1; k=rsa; p=ABC', missing: 'DEF' })
+  for (const whole of [value, 'v=DKIM1; k=rsa; p=XYZ', `${value}G`, ''])
+    t.strictSame(cut(whole), { present: value, missing: '' })
+})
+
+const NOW = new Date('2026-11-29T12:00:00Z')
+
+type Row = { name: string; note: string }
+
+/** Returns the classes and labels of cells, and the name for buttons. */
+const layoutOf = (rows: readonly Row[], roles: Roles<'Created' | 'Note' | 'Name' | 'Revoke'>) =>
+  tableReady(
+    tableOf(
+      rows,
+      ({ name, note }) => ({
+        Created: time(NOW.toISOString(), NOW),
+        Note: text(note),
+        Name: text(name),
+        Revoke: buttonCell('/revoke', 'Revoke key'),
+      }),
+      { ...roles, empty: '' },
+    ),
+  ).rows.map(({ of, cells }) => ({ of, cells: cells.map(({ look, label }) => ({ look, label })) }))
+
+const SHORT: Row = { name: 'Key A', note: 'imported' }
+const LONG: Row = { name: 'The key of the shop in the old town', note: 'imported from the previous service' }
+
+t.test('a long value doesn’t change the layout of its table', async (t) => {
+  const [alone] = layoutOf([SHORT], { main: 'Name' })
+  const [first, second] = layoutOf([SHORT, LONG], { main: 'Name' })
+  t.strictSame(first, alone)
+  t.strictSame(second?.cells, alone?.cells)
+})
+
+t.test('the main column names buttons and grows', async (t) => {
+  const [row] = layoutOf([SHORT], { main: 'Name' })
+  t.equal(row?.of, 'Key A')
+  t.strictSame(row?.cells.slice(0, 3), [
+    { look: 'self', label: false },
+    { look: '', label: 'Note' },
+    { look: 'main wide self', label: false },
+  ])
+})
+
+t.test('wrapping columns don’t grow, and others do if named', async (t) => {
+  const look = (roles: Parameters<typeof layoutOf>[1]) =>
+    layoutOf([LONG], roles)[0]?.cells.map(({ look }) => look)
+  t.strictSame(look({ main: 'Name', wrap: ['Name'] }), ['self', '', 'main wrap self', 'self'])
+  t.strictSame(look({ main: 'Name', grow: ['Note'] }), ['self', 'wide self', 'main self', 'self'])
+  t.strictSame(look({}), ['main wide self', '', '', 'self'])
+})
+
+t.test('a value that is cut among six columns has a tooltip', async (t) => {
+  const number = '+436641234567'
+  const whole = (columns: number) => {
+    const cells = Object.fromEntries(Array.from({ length: columns }, (_, at) => [`${at}`, text(number)]))
+    return tableReady(tableOf([cells], (row) => row, { empty: '' })).rows[0]?.cells[1]?.whole
+  }
+  t.equal(whole(5), false)
+  t.equal(whole(6), number)
+})
+
+type Message = Parameters<typeof messageSentence>[0]
+
+const noon = '2026-11-27T12:00:00Z'
+const event = (kind: string) => ({ kind, time: noon, detail: '' })
+const waiting = { state: 'not_taken_yet' } as Waiting
+const isWaiting = /waiting to be sent/i
+
+t.test('a WhatsApp message waits until the provider has accepted it', (t) => {
+  const queued = (...kinds: string[]) => ({ status: 'queued', events: kinds.map(event) }) as Message
+  t.match(messageSentence({ ...queued(), waiting }), isWaiting)
+  const accepted = messageSentence(queued('accepted'))
+  t.notMatch(accepted, /waiting/i)
+  t.match(accepted, /provider/)
+  t.match(messageSentence({ ...queued('accepted', 'requeued'), waiting }), isWaiting, 'requeued later')
+  t.end()
+})
+
+t.test('the sentence of a webhook has the number of attempts', (t) => {
+  const attempt = { at: noon, status: 500, ms: 12, response: '' }
+  const after = (status: 'queued' | 'delivered' | 'failed', attempts: number) =>
+    webhookSentence({ status, attempts: Array.from({ length: attempts }, () => attempt), events: [] })
+  t.match(after('queued', 0), isWaiting)
+  for (const status of ['queued', 'delivered', 'failed'] as const)
+    t.match(after(status, 2), /\b2 \w+/, status)
+  t.match(after('delivered', 1), /\b1 attempt\b/)
+  t.notMatch(after('queued', 2), isWaiting)
+  t.end()
+})
+
+t.test('an email that failed no longer waits', (t) => {
+  type Email = Parameters<typeof emailSentence>[0]
+  const failed = { status: 'queued', events: [event('gave_up')], waiting: { ...waiting, state: 'failed' } }
+  t.notMatch(emailSentence(failed as unknown as Email), /waiting/i)
+  t.end()
+})
+
+t.test('an IP address is not the code of a response', (t) => {
+  t.equal(meaningIn('host mx.example.com[5.2.2.7] said: 550 5.1.1 rejected'), 'the mailbox does not exist')
+  t.equal(meaningIn('host mx.example.com[5.2.2.7] said: 550 rejected'), '')
+  t.equal(meaningIn('550-5.2.2 Over quota'), 'the mailbox is full')
+  t.end()
+})
