@@ -138,9 +138,6 @@ t.test('a number’s own hook opts out of its team, and an erasure deletes its r
   const number = { phone_number_id: 'hook-1', account_id: 'hook', token: 'a-token', app_secret: secret }
   await makeNumber(service, { ...number, name: 'hook' })
   await giveNumber(service, team.id, 'hook')
-  await database.query(
-    sql.unsafe`update whatsapp_templates set account_id = 'hook' where team_id = ${team.id}`,
-  )
   const to = '+15555550155'
   const id = await one({ to: [to] })
   await setTaken(service, id)

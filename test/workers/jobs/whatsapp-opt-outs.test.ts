@@ -55,10 +55,9 @@ const outs = async (team: string) =>
   (await optOutsOfTeam(service.database, team)).map(({ to, by }) => `${to} ${by}`)
 
 t.test('texts, buttons, preferences and failures opt out', async (t) => {
-  const { team, one, cloud, work, row } = await begin(t, { definition: marketing })
+  const { team, oneTaken, cloud, work } = await begin(t, { definition: marketing })
   await work()
-  const sent = await one()
-  await until('it is taken', async () => (await row(sent)).provider_message_id !== null)
+  await oneTaken()
   const [message] = cloud.messages()
   if (!message) throw new Error('no message')
   const is = (what: readonly string[]) =>
@@ -86,7 +85,7 @@ t.test('texts, buttons, preferences and failures opt out', async (t) => {
 })
 
 t.test('after an opt-out only marketing isn’t sent', async (t) => {
-  const { team, one, send, cloud, work, row, kinds } = await begin(t, { definition: marketing })
+  const { team, one, oneTaken, send, cloud, work, row, kinds } = await begin(t, { definition: marketing })
   const waiting = await one()
   t.match(await cli.json(['whatsapp', 'opt-out', team.id, NUMBER]), { to: NUMBER, at: /Z$/, by: 'cli' })
   t.match(await cli.json(['whatsapp', 'opt-outs', team.id]), [{ to: NUMBER, by: 'cli' }])
@@ -102,8 +101,7 @@ t.test('after an opt-out only marketing isn’t sent', async (t) => {
   }
   t.equal(cloud.messages().length, 1)
   t.same(await cli.json(['whatsapp', 'opt-in', team.id, NUMBER]), { to: NUMBER, opted_out: false })
-  const again = await one()
-  await until('it is sent', async () => (await row(again)).provider_message_id !== null)
+  await oneTaken()
   t.equal(cloud.messages().length, 2)
 })
 
@@ -219,16 +217,14 @@ t.test('an opt-out counts for both forms of a number', async (t) => {
 })
 
 t.test("a start word ends an erased number's opt-out", async (t) => {
-  const { team, one, cloud, row, work } = await begin(t, { definition: marketing })
+  const { team, one, oneTaken, cloud, row, work } = await begin(t, { definition: marketing })
   await work()
   let ago = 0
   for (const start of [
     (id: string) => post(service, 'messages', says({ ...START, timestamp: seconds(--ago), context: { id } })),
     () => cli.json(['whatsapp', 'opt-in', team.id, NUMBER]),
   ]) {
-    const before = await one()
-    await until('it is taken', async () => (await row(before)).provider_message_id !== null)
-    const { provider_message_id } = await row(before)
+    const { provider_message_id } = await row(await oneTaken())
     await cli.json(['whatsapp', 'opt-out', team.id, NUMBER])
     await cli.json(['contact', 'erase', team.id, NUMBER, '--yes']).catch(() => {})
     const stopped = await one()
