@@ -97,6 +97,7 @@ t.test('every verb about a team fails for an unknown team', async (t) => {
     ['team', 'show', NOBODY],
     ['team', 'plan', NOBODY, '--plan', 'pro'],
     ['team', 'rename', NOBODY, '--name', 'n'],
+    ['team', 'suspend', NOBODY],
     ['domain', 'add', NOBODY, 'a.test'],
     ['domain', 'verify', NOBODY, 'a.test'],
     ['domain', 'remove', NOBODY, 'a.test'],
@@ -115,6 +116,10 @@ t.test('every verb about a team fails for an unknown team', async (t) => {
     ['email', 'show', NOBODY, NOBODY],
     ['email', 'requeue', NOBODY, NOBODY],
     ['email', 'delete', NOBODY, NOBODY],
+    ...['email', 'whatsapp'].flatMap((noun) => [
+      [noun, 'cancel', NOBODY, NOBODY],
+      [noun, 'reschedule', NOBODY, NOBODY, '--at', '2030-01-01T00:00:00Z'],
+    ]),
   ]
   for (const call of calls)
     t.equal(await cli.fault(call, { input: '<p>x</p>' }), `No team ${NOBODY}.`, call.join(' '))
