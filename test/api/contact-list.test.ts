@@ -126,12 +126,6 @@ t.test('status can be combined with email', async (t) => {
   t.strictSame(emails(await list('?status=bounced&email=smith')), [])
 })
 
-t.test('a team only sees its own contacts', async (t) => {
-  const other = await makeTeam(service)
-  const { body } = await call('GET', '/v1/contacts?email=example', { key: other.key })
-  t.strictSame(body, { data: [] })
-})
-
 type Plan = {
   'Node Type': string
   'Index Name'?: string

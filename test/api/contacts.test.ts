@@ -192,16 +192,8 @@ t.test('malformed percent-encoding and NUL in the path are bad_request', async (
   }
 })
 
-t.test('unknown, foreign and invalid emails are contact_not_found', async (t) => {
-  const other = await makeTeam(service)
-  await call('POST', '/v1/contacts', { key: other.key, body: { email: 'theirs@example.org' } })
-  for (const email of [
-    'unknown@example.org',
-    'theirs@example.org',
-    'no-address',
-    'a@b',
-    'a\r\nb@example.org',
-  ]) {
+t.test('unknown and invalid emails are contact_not_found', async (t) => {
+  for (const email of ['unknown@example.org', 'no-address', 'a@b', 'a\r\nb@example.org']) {
     for (const [method, tail, body] of [
       ['GET', '', undefined],
       ['PATCH', '', {}],
@@ -213,7 +205,6 @@ t.test('unknown, foreign and invalid emails are contact_not_found', async (t) =>
       t.strictSame(refused(reply), [404, 'contact_not_found'], `${method} ${email}${tail}`)
     }
   }
-  t.equal((await call('GET', path('theirs@example.org'), { key: other.key })).status, 200)
 })
 
 t.test('PATCH replaces properties and topics, and ignores absent ones', async (t) => {

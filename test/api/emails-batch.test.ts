@@ -54,16 +54,6 @@ t.test("returns a result per item, unaffected by others' errors", async (t) => {
   t.strictSame(await rowCounts(service, team.id), { emails: 2, jobs: 2 })
 })
 
-t.test('over 100 items are batch_too_large, and an empty batch is valid', async (t) => {
-  const team = await makeTeam(service)
-  const { status, body } = await batch(team, many(101))
-  t.equal(`${status} ${body.error.code}`, '400 batch_too_large')
-  t.strictSame(await rowCounts(service, team.id), { emails: 0, jobs: 0 })
-  t.strictSame((await batch(team, [])).body, { data: [] })
-  for (const emails of [undefined, null, {}, 'x'])
-    t.equal((await batch(team, emails)).body.error.code, 'bad_request')
-})
-
 t.test("stores and charges a batch's repeated key once", async (t) => {
   const team = await makeTeam(service, { email_limit: 2 })
   const { body } = await batch(team, [

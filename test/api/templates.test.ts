@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../db/content/templates/save.ts'
 import { tableSize } from '../support/rows.ts'
-import { anEmail, byCli, makeTeam, world } from '../support/service.ts'
+import { anEmail, byCli, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 const { service, team } = await world(t)
@@ -116,13 +116,6 @@ t.test('a replay shows the template version that was accepted', async (t) => {
 t.test('variables aren’t filled in raw HTML', async (t) => {
   const html = '<p>{{name}} {{{x}}} {{#if}}</p>'
   t.equal((await send({ html, variables: { name: 'x' } })).body.html, html)
-})
-
-t.test('another team’s template is not_found', async (t) => {
-  const other = await makeTeam(service)
-  const { id } = await save('<p>secret</p>', '', other.id)
-  const { status, body } = await send({ template_id: id })
-  t.equal(`${status} ${body.error.code}`, '404 not_found')
 })
 
 t.test('large templates aren’t stored per email', async (t) => {

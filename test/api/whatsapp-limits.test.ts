@@ -60,15 +60,6 @@ t.test('replays ignore the body, disabled templates and the quota', async (t) =>
   )
 })
 
-t.test("keys belong to a team's stored sends", async (t) => {
-  const one = await sender()
-  const two = await sender()
-  const keyed = { idempotency_key: 'shared' }
-  isRefused(t, await send(one.key, aMessage(UNKNOWN, keyed)), 404, 'not_found')
-  t.equal((await send(one.key, aMessage(one.template.id, keyed))).status, 201)
-  t.equal((await send(two.key, aMessage(two.template.id, keyed))).status, 201)
-})
-
 t.test('40 concurrent sends with one key store their rows once', async (t) => {
   const { team, key, template } = await sender()
   const body = aMessage(template.id, { to: numbers(2), idempotency_key: 'at once' })

@@ -187,13 +187,6 @@ t.test('a value that the provider would reject is invalid_params', async (t) => 
   }
 })
 
-t.test('unknown and other teams’ templates are not_found', async (t) => {
-  const { key } = await sender()
-  const other = await sender()
-  isRefused(t, await send(key, aMessage(UNKNOWN)), 404, 'not_found')
-  isRefused(t, await send(key, aMessage(other.template.id)), 404, 'not_found')
-})
-
 t.test('template_id ignores case', async (t) => {
   const { key, template } = await sender()
   t.equal((await send(key, aMessage(template.id.toUpperCase()))).status, 201)
