@@ -31,7 +31,7 @@ export async function databaseFault(tx: Tx): Promise<string | null> {
 }
 
 export const ELSEWHERE =
-  'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases or schemas. Both must lead to the same one, DATABASE_DIRECT_URL without the pooler'
+  'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases or schemas. Set DATABASE_DIRECT_URL to the same database, without the pooler'
 
 /** Compares both databases. Warns if the direct URL is unreachable. @throws SettingsFault if they differ. */
 async function checkDirect(url: string, direct: string | undefined, log: Log): Promise<void> {
@@ -39,7 +39,7 @@ async function checkDirect(url: string, direct: string | undefined, log: Log): P
   const same = await isSameDatabase(url, direct).catch((error: Error) => {
     log.warn(
       { reason: error.message },
-      'DATABASE_DIRECT_URL is unreachable; polling for new work until it can be reached',
+      'DATABASE_DIRECT_URL is unreachable, so this process polls for new work until it can be reached',
     )
     return true
   })
@@ -59,7 +59,7 @@ async function isJitTurnedOff(url: string, log: Log): Promise<boolean> {
     else
       log.warn(
         change,
-        'JIT is on, which makes sends slower; run the statement with a role that is allowed to',
+        'JIT is on, which makes sends slower. Run the statement with a role that is allowed to',
       )
     return change.reason === null
   } finally {
@@ -93,7 +93,10 @@ export async function startDatabase(
       if (settings[name] === 'off') log.warn({ setting: name }, `the database runs with ${name} off: ${risk}`)
     await checkDirect(url, direct, log)
     const listenUrl = await listeningUrl(url, direct)
-    if (listenUrl === null) log.info('behind a connection pooler, without DATABASE_DIRECT_URL: polling only')
+    if (listenUrl === null)
+      log.info(
+        'the database is behind a connection pooler and DATABASE_DIRECT_URL is not set, so this process polls for new work',
+      )
     return { database, listenUrl }
   } catch (error) {
     await database.end()

@@ -38,8 +38,8 @@ const EMAIL = {
   from: `Heliograph Demo <hello@${DEMO_DOMAIN}>`,
   to: ['delivered@example.com'],
   subject: 'Hello from Heliograph',
-  html: '<h1>It works</h1><p>This email went all the way.</p>',
-  text: 'It works: this email went all the way.',
+  html: '<h1>It works</h1><p>This email was accepted, sent and delivered.</p>',
+  text: 'It works. This email was accepted, sent and delivered.',
 }
 
 /** To a number that the sandbox reports as delivered and read (test/sandbox/whatsapp-magic.ts). */

@@ -211,7 +211,7 @@ t.test('the printed link signs in to the dashboard, once', async (t) => {
   t.equal((await press()).status, 404)
 })
 
-t.test("a link from the CLI uses the service's address without a setting", async (t) => {
+t.test("CLI links use the service's address without a setting", async (t) => {
   const login = (settings: Record<string, string> = {}) =>
     adminOn<{ url: string }>(settings, 'login', 'me@example.com', '--operator')
   t.equal((await fetch((await login()).url)).status, 200)
@@ -234,7 +234,7 @@ t.test('a port in use ends it with one line', async (t) => {
   t.equal(await taken.ended, 1)
   t.match(
     taken.said(),
-    /port \d+ is in use by another program, or another npm start: stop it, or set PORT to another port$/m,
+    /port \d+ is in use by another program or another npm start\. Stop it, or set PORT to another port$/m,
   )
 })
 
@@ -266,7 +266,7 @@ t.test('each database keeps its own demo team and key', async (t) => {
   t.equal(await second.ended, 1, 'two of them would share workers')
   t.match(
     second.said(),
-    /^another npm start of this checkout uses this database: stop it, or set DATABASE_URL/m,
+    /^another npm start of this checkout uses this database\. Stop it, or set DATABASE_URL/m,
   )
   first.kill('SIGTERM')
   await first.ended
@@ -308,7 +308,7 @@ t.test('restarts PostgreSQL after a kill', async (t) => {
   process.kill(await pid(), 'SIGKILL')
   await until('the service has noticed', async () => !(await answers()), 90)
   await until('it is back', answers, 90)
-  t.match(service.said(), /^PostgreSQL ended: starting it again$/m)
+  t.match(service.said(), /^PostgreSQL has stopped\. Starting it again$/m)
 })
 
 t.test('starts again with its data after kill -9', async (t) => {
@@ -335,5 +335,8 @@ t.test("reports that .data isn't writable, with its purpose", async (t) => {
   await writeFile(DATA, '')
   const refused = cannotStart({ PORT: port() })
   t.equal(await refused.ended, 1)
-  t.match(refused.said(), /\.data cannot be written to \(E\w+\): .* without DATABASE_URL the database/)
+  t.match(
+    refused.said(),
+    /\.data cannot be written to \(E\w+\)\. .* without DATABASE_URL also its database\./,
+  )
 })

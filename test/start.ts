@@ -61,7 +61,7 @@ async function portOf(name: string, fallback: number): Promise<number> {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${name} must be a port number`)
   if ((await freePort(port)) !== null) return port
   throw new Error(
-    `port ${port} is in use by another program, or another npm start: stop it, or set ${name} to another port`,
+    `port ${port} is in use by another program or another npm start. Stop it, or set ${name} to another port`,
   )
 }
 
@@ -104,7 +104,7 @@ async function holdDatabase(url: string): Promise<void> {
   const isFree = (await acquireName(demoFile(DATA, url))) !== null && (await runningPostgres(DATA)) !== url
   if (isFree) return
   throw new Error(
-    'another npm start of this checkout uses this database: stop it, or set DATABASE_URL to another',
+    'another npm start of this checkout uses this database. Stop it, or set DATABASE_URL to another one',
   )
 }
 
@@ -115,7 +115,7 @@ async function keepPostgres(running: Running, url: string): Promise<void> {
     misses = (await runningPostgres(DATA)) === null ? misses + 1 : 0
     // One failed check may be a busy machine.
     if (misses < 3 || running.stopping) continue
-    say('PostgreSQL ended: starting it again')
+    say('PostgreSQL has stopped. Starting it again')
     try {
       await running.postgres?.stop()
       running.postgres = null
@@ -137,7 +137,7 @@ async function startProcess(running: Running, file: string, env: NodeJS.ProcessE
   void exited.then(async (how) => {
     running.children.delete(child)
     if (running.stopping) return
-    say(`${file} ended (${how}): starting it again`)
+    say(`${file} has exited (${how}). Starting it again`)
     await startProcess(running, file, env).catch((error: Error) => running.stop(error))
   })
 }
@@ -209,7 +209,7 @@ function greet(
     say('')
     say(curl(url, own_number.key, '/v1/whatsapp/messages', own_number.whatsapp))
     say('')
-    say('Write to its number. STOP opts out of marketing:')
+    say('Reply to its number as a recipient. The text STOP opts out of marketing:')
     say('')
     const incoming = { number: DEMO_NUMBER.phone_number_id, from: '+15555550102', text: 'STOP' }
     say(`curl -s ${places.cloud}/incoming -d '${JSON.stringify(incoming)}'`)
@@ -271,7 +271,7 @@ async function makeData(): Promise<void> {
     await access(DATA, constants.W_OK)
   } catch (error) {
     throw new Error(
-      `${DATA} cannot be written to (${(error as NodeJS.ErrnoException).code}): npm start keeps its secrets there, and without DATABASE_URL the database; run it in a folder of yours`,
+      `${DATA} cannot be written to (${(error as NodeJS.ErrnoException).code}). npm start keeps its secrets there, and without DATABASE_URL also its database. Run it in a folder that you own`,
     )
   }
 }

@@ -86,7 +86,7 @@ const workerSettings = object({
   WORKER_QUEUES: string()
     .test(
       'queues',
-      `\${path} must name queues of ${QUEUES.join(', ')}`,
+      `\${path} must only contain queues from this list: ${QUEUES.join(', ')}`,
       (value) =>
         value === undefined ||
         (commaList(value).length > 0 && commaList(value).every((name) => QUEUES.includes(name))),
@@ -106,7 +106,7 @@ const workerSettings = object({
   /** A DNS server to use for the host names of webhooks instead of the system's. */
   DNS_SERVER: dnsServer,
   /** `yes` if recipients' names decide the outcome. For the sandbox, where nothing is delivered. */
-  SIMULATED_RECIPIENTS: string().oneOf(['yes'], '${path} must be yes'),
+  SIMULATED_RECIPIENTS: string().oneOf(['yes'], '${path} must be yes, or unset'),
   /** The number of concurrent provider calls in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
   /**

@@ -17,7 +17,7 @@ export const TEXTS = {
   allowedMethods: 'This page only accepts {methods}.',
   nulInAddress: 'The address must not contain NUL characters.',
   noFilter: 'Unknown filter {name}.',
-  formOutOfDate: 'This form is out of date. Reload the page.',
+  formOutOfDate: 'This form is out of date. Reload the page, then try again.',
   nothingChosen: 'Select at least one row first.',
   noTeam: "Team not found, or you don't have access to it.",
   filledTooLarge: "With these values the {part} is larger than 1 MiB, so it can't be sent.",

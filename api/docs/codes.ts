@@ -35,8 +35,9 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
     remedy: 'Send the country code and the number, such as +15551234567.',
   },
   invalid_params: {
-    meaning: 'A variable of the template is missing from `parameters`, or `parameters` has an unknown key.',
-    remedy: 'Send exactly the variables of the template, such as `body:1`.',
+    meaning:
+      'A variable of the template is missing from `parameters`, a value isn’t allowed, or `parameters` has an unknown key.',
+    remedy: 'Send exactly the variables of the template, such as `body:1`. The message names the problem.',
   },
   template_disabled: {
     meaning: 'The WhatsApp template isn’t approved, or was paused or disabled.',
@@ -58,7 +59,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   insufficient_scope: {
     meaning:
       'The credential doesn’t have the scope for this endpoint, or the endpoint only accepts API keys.',
-    remedy: 'Create a key with that scope.',
+    remedy: 'Use an API key with that scope.',
   },
   domain_not_allowed: {
     meaning: 'The API key is limited to one domain, and `from` has a different one.',

@@ -54,7 +54,7 @@ const json = (name: Component) => ({
 const HEADERS = {
   'X-Request-Id': {
     description:
-      'The ID of this request, which our log and stored data also contain. If you send a valid ID, it is used.',
+      'The ID of this request, which the service also logs and stores. If you send a valid ID, it is used.',
     schema: { type: 'string', examples: ['0b6f3f4e-6c1d-4a55-9a58-5f0e2f1c7a10'] },
   },
 }
@@ -67,7 +67,7 @@ const RATE = {
   },
   RateLimit: {
     description:
-      '`r` is left, and the limit is full again in `t` seconds. Only present if the send was counted, or a limit was reached.',
+      '`r` sends are left, and all are available again in `t` seconds. Only present if the send was counted, or a limit was reached.',
     schema: { type: 'string', examples: ['"sends";r=49;t=1, "emails";r=12345;t=861200'] },
   },
 }

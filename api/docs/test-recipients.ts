@@ -24,5 +24,5 @@ export const TEST_NUMBERS: readonly TestRecipient[] = [
   { to: '0104', becomes: 'rejected immediately' },
   { to: '0105', becomes: 'deferred twice, then delivered' },
   { to: '0106', becomes: 'deferred once, then delivered' },
-  { to: '0107', becomes: 'accepted, and never reported on' },
+  { to: '0107', becomes: 'accepted, without any reports' },
 ]

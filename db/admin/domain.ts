@@ -23,7 +23,7 @@ const looking = async (admin: Admin) => ({
 function rampLimit(given: string): number | null {
   if (given === 'off') return null
   if (/^[1-9]\d{0,8}$/.test(given)) return Number(given)
-  throw new RequestError('bad_request', 'LIMIT must be off, or a number of emails, at least 1')
+  throw new RequestError('bad_request', 'LIMIT must be off, or an integer, 1 or more')
 }
 
 const rampVerb: Verbs = ({ verb, change, admin }) => {

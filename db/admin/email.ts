@@ -36,7 +36,7 @@ type FindOptions = FilterOptions & { team?: string; limit: number }
 /** The filters of emails, except their status and `--since`. */
 const filterFlags = (command: Command): Command =>
   untilFlag(command, 'accepted before this time')
-    .option('--recipient <address>', 'sent to this address, in any spelling, including cc and bcc')
+    .option('--recipient <address>', 'sent to this address, regardless of case, including cc and bcc')
     .option('--id <id>', 'the email’s ID, idempotency key, X-Request-Id, Message-ID or provider ID')
     .option('--subject <words>', 'subject contains all these words, in any order', words)
     .option('--domain <name>', 'sent from this domain')
@@ -144,7 +144,7 @@ export const verbs: Verbs = (noun) => {
 
   verb(
     'delete TEAM ID',
-    'Delete an email and its events. An email of this period no longer counts towards the quota',
+    'Delete an email and its events. If it was accepted in this period, it no longer counts towards the quota',
   ).action(
     change(async (by, team: string, id: string) => {
       const { created_at } = await removeEmail(by, team, id)

@@ -24,7 +24,7 @@ const withFurther = (command: Command): Command =>
   command
     .option(
       '--app-secret-file <file>',
-      'a file with the app secret, if the events of this number go to a different Meta app than WHATSAPP_APP_SECRET belongs to',
+      'a file with the app secret, if this number’s events don’t come from the Meta app of WHATSAPP_APP_SECRET',
     )
     .option(
       '--messages-per-second <n>',
@@ -50,8 +50,8 @@ const openTools = async ({ admin }: Noun): Promise<NumberTools> => ({
 export const verbs: Verbs = (noun) => {
   const { verb, look, change, admin } = noun
   withFurther(verb('add NAME', 'Add a number. Its access token is read from standard input', NAME))
-    .requiredOption('--phone-number-id <id>', 'its id at Meta')
-    .requiredOption('--account-id <id>', 'the id of its WhatsApp Business Account')
+    .requiredOption('--phone-number-id <id>', 'its phone number ID at Meta')
+    .requiredOption('--account-id <id>', 'the ID of its WhatsApp Business Account')
     .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t subscribed yet')
     .addHelpText('after', '\nChecks the token with Meta first. Nothing is stored if Meta rejects it.')
     .action(

@@ -47,7 +47,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
 
   verb(
     'reasons QUEUE',
-    'Show why the dead letters of a queue failed, with the number for each reason',
+    'Show why the dead letters of a queue failed, with the number of jobs for each reason',
     QUEUE,
   ).action(look((database, queue: JobName) => deadReasons(database, queue, MAX_REASONS)))
 

@@ -34,7 +34,7 @@ type DropOptions = ManyOptions & { dryRun?: boolean }
 /** Adds the arguments of a verb for one report, several, or all parked ones. */
 const forMany = (verb: Command): Command =>
   verb
-    .argument('[ids...]', 'IDs of reports (none with --parked)', (id, ids: string[] = []) => [
+    .argument('[ids...]', 'IDs of reports (leave out with --parked)', (id, ids: string[] = []) => [
       ...ids,
       uuidArgument(id),
     ])

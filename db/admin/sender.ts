@@ -12,7 +12,7 @@ type ListOptions = { webhooks?: boolean; limit: number }
 export const verbs: Verbs = ({ verb, look, change, admin }) => {
   verb(
     'list',
-    'List all senders that were ever throttled or paused, with their status, the reason and their events',
+    'List all senders that were ever rate-limited, slowed or paused, with their status, the reason and their events',
   )
     .option('--webhooks', 'only webhooks whose server sent Retry-After, longest wait first')
     .option('--limit <n>', 'how many of these webhooks to show', positive, 100)

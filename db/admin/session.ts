@@ -8,7 +8,7 @@ type Which = { user?: string; all?: boolean }
 
 export const verbs: Verbs = ({ verb, list, change, admin }) => {
   verb('create TEAM', 'Create a session token for 30 days. It is printed only once')
-    .option('--user <email>', 'the user. Becomes a member of the team if necessary')
+    .option('--user <email>', 'the user, who becomes a member of the team if necessary')
     .action(change((by, team: string, { user }: { user?: string }) => issueSession(by, team, user ?? null)))
 
   list(

@@ -6,7 +6,7 @@ export const TEXTS = {
   noSecretKeyYet:
     'SECRET_KEY is not set. Use the same value as your web and worker processes, or run `npm start` once.',
   cannotWrite: 'Could not write {file}: {reason}.',
-  noAttachment: 'The email has no attachment {n}.',
+  noAttachment: 'The email has no attachment {n}. `email show` lists its attachments, from 0.',
   cannotRead: 'Could not read {file}: {reason}.',
   notText: "{file} isn't UTF-8 text.",
   notJson: "{file} isn't valid JSON: {reason}",
@@ -19,7 +19,7 @@ export const TEXTS = {
   notDomain: '--domain must be a domain, such as example.com.',
   addressOrFilter: 'Specify either an address or a filter, not both.',
   noAddressOrFilter: 'Specify an address or a filter, such as --domain.',
-  periodNeedsBoth: '--period-start and --period-end must be given together.',
+  periodNeedsBoth: 'Specify both --period-start and --period-end, or neither.',
   noChange: 'Specify what to change: --plan, or a limit of the team.',
   oneStandardInput: 'Only one of --html and --text can read standard input.',
 } as const

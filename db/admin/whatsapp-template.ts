@@ -25,7 +25,7 @@ FILE contains the provider's template object: name, language, status, category, 
   header:1 … 4        a location's latitude, longitude, name and address
   body:1 … n          the body's variables, in their order
   url:1, url:2        the variable of the first and second dynamic URL button
-  code:1              the code of a button that copies one
+  code:1              the code that a copy-code button copies
 A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is stored and marked.`
 
 const LISTING = `
@@ -43,7 +43,7 @@ export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
       }),
     )
 
-  verb('status TEAM ID STATUS', 'Set the status of a template. Only approved templates are sent', {
+  verb('status TEAM ID STATUS', 'Set the status of a template. Only approved templates can be sent', {
     STATUS: [TEMPLATE_STATES.join(', ')],
   }).action(change(setWhatsappTemplateStatus))
 

@@ -2,7 +2,8 @@
 
 export const TEXTS = {
   noContact: 'No contact with this email address.',
-  contactQuota: "Quota exceeded. Your team's limit is {limit} contacts.",
+  contactQuota:
+    "Quota exceeded. Your team's limit is {limit} contacts. Delete contacts, or request a higher limit.",
   noTopicOfField: 'must only contain topics of this team. There is no topic {id}',
   contactExists: 'A contact with this email address already exists.',
   statusClaim:
@@ -16,11 +17,12 @@ export const TEXTS = {
   strayQuote: 'The row has a quote inside a value. Put the value in quotes, and write each quote in it twice',
   quoteNotClosed: "The row has a quote that isn't closed. Close it, or write it twice inside quotes",
   tooManyColumnsOfFile:
-    'The first row names {count} columns. The most that can be imported is {most}. Columns are separated by commas, semicolons or tabs.',
+    'The first row names {count} columns, and the limit is {most}. Columns are separated by commas, semicolons or tabs.',
   recordTooLong: "{record} is longer than 1 MB. Check for a quote that isn't closed.",
   firstLine: 'The first row',
   recordAfterLine: 'The record that starts after line {line}',
-  noUpload: 'This upload no longer exists. It was started, discarded, or deleted after a day.',
+  noUpload:
+    'This upload no longer exists. It was started, discarded, or deleted after a day. Upload the file again.',
   chosenTopicGone: 'A topic you chose has been deleted. Choose the topics again.',
   badFile: 'The file {problem}.',
   tooManyUploads: '{most} uploads are waiting to be started. Start or discard one first.',
@@ -34,7 +36,7 @@ export const TEXTS = {
   surplusCells: 'The row has {cells} cells, but the first row names {columns} columns',
   quoteSeparators: '{surplus}. Put values that contain separators in quotes',
   cannotResubscribe: "The contact is suppressed ({status}), so it can't be resubscribed.",
-  alreadySuppressed: 'must not be suppressed yet. {email} is already suppressed',
+  alreadySuppressed: "must be an address that isn't suppressed. {email} already is",
   reasonLength: 'must have 1 to {most} characters',
   notSuppressed: "This address isn't suppressed.",
   suppressedSince: 'The contact has been suppressed for another reason since this page was opened.',

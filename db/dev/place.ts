@@ -36,12 +36,13 @@ export async function chooseLocation(
   const enterable = await permits(account, directory, 'cd "$1"')
   if (held && !moved && !enterable) {
     throw new Error(
-      `uid ${account.uid} cannot enter ${directory}: open the way to it, delete it, ${OWN_SERVER}`,
+      `uid ${account.uid} has no access to ${directory}: grant it, delete the folder, ${OWN_SERVER}`,
     )
   }
   const home = enterable && !moved ? directory : away
   if (home === away) await prepareStandIn(away, directory, moved)
-  if (home === away) log(`PostgreSQL runs as a user who cannot enter ${directory}: its data are in ${away}`)
+  if (home === away)
+    log(`PostgreSQL runs as a user without access to ${directory}, so its data is in ${away}`)
   const data = join(home, 'data')
   if (held?.uid === 0) await run('chown', ['-R', `${account.uid}:${account.gid}`, data])
   const usable = (await runs(native, account)) ? native : await copyNative(native, home, account)
@@ -105,7 +106,9 @@ async function prepareStandIn(away: string, directory: string, moved: boolean): 
   await mkdir(away, { mode: 0o711 }).catch(() => {})
   const found = await lstat(away)
   if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0) {
-    throw new Error(`${away} is not root's own directory: find out who made it and delete it, ${OWN_SERVER}`)
+    throw new Error(
+      `${away} isn't a directory that only root can write to: find out who created it, delete it, ${OWN_SERVER}`,
+    )
   }
   await chmod(away, 0o711)
   if (moved) return
@@ -127,6 +130,6 @@ async function copyNative(native: string, home: string, account: ProcessUser): P
   await rename(`${target}.new`, target)
   if (await runs(target, account)) return target
   throw new Error(
-    `uid ${account.uid} cannot run PostgreSQL from ${target}: allow programs to run there, ${OWN_SERVER}`,
+    `uid ${account.uid} cannot run PostgreSQL from ${target}: mount that folder without noexec, ${OWN_SERVER}`,
   )
 }

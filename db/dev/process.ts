@@ -94,5 +94,5 @@ export async function stopServer(data: string): Promise<void> {
       if (!(await serves(pid, data))) return
     }
   }
-  throw new Error(`PostgreSQL (pid ${pid}) does not stop: end it, then start again`)
+  throw new Error(`PostgreSQL (pid ${pid}) isn't stopping. Kill it, then start again`)
 }

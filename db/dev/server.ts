@@ -55,7 +55,7 @@ export async function ensureCluster(place: ServerLocation, noSync: boolean): Pro
     )
   } catch (error) {
     throw new Error(
-      `cannot make a cluster in ${home}: ${errorWords(error)}\nFree some space, delete ${home}, ${OWN_SERVER}`,
+      `cannot create a database cluster in ${home}: ${errorWords(error)}\nFree some disk space, delete ${home}, ${OWN_SERVER}`,
     )
   }
   return password
@@ -86,7 +86,7 @@ export async function launch(place: ServerLocation, port?: number, settings?: Se
     // Sessions of a killed server use its shared memory until they notice, a moment later.
     const passing = taken || /shared memory block/.test(fault)
     if (!passing || attempt === ATTEMPTS)
-      throw new Error(`PostgreSQL did not start:\n${fault}\n${OWN_SERVER}`)
+      throw new Error(`PostgreSQL did not start:\n${fault}\nFix the cause, ${OWN_SERVER}`)
     await sleep(500)
   }
 }
@@ -110,7 +110,7 @@ async function launchOnce(place: ServerLocation, settings: Settings): Promise<st
   if (fault === null) return null
   await stopServer(place.data)
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
-  return [...lines.slice(-12), `${fault}; all of its log: ${file}`].join('\n')
+  return [...lines.slice(-12), `${fault}. The complete log is in ${file}`].join('\n')
 }
 
 /** Waits until the server accepts connections. @returns null, or why it doesn't. */
@@ -120,14 +120,14 @@ async function readiness(server: ChildProcess, data: string): Promise<string | n
     fault = error.message
   })
   server.once('exit', (code, signal) => {
-    fault = `it ended with ${signal ?? code}`
+    fault = `it exited with ${signal ?? code}`
   })
   for (const deadline = Date.now() + READY_WITHIN_MS; Date.now() < deadline; await sleep(20)) {
     if (fault !== null) return fault
     const lines = (await postmasterFile(data)).split('\n')
     if (Number(lines[0]) === server.pid && lines[7]?.trim() === 'ready') return null
   }
-  return 'it did not get ready in time'
+  return "it wasn't ready in time"
 }
 
 function freePort(): Promise<number> {
@@ -166,7 +166,7 @@ export async function ensureDatabase(url: string, { home, data }: ServerLocation
   } catch (error) {
     await stopServer(data)
     throw new Error(
-      `PostgreSQL in ${home} does not answer as it should: ${errorWords(error)}\nDelete ${home}, ${OWN_SERVER}`,
+      `PostgreSQL in ${home} reported an error: ${errorWords(error)}\nDelete ${home}, ${OWN_SERVER}`,
     )
   } finally {
     await client.end().catch(() => {})

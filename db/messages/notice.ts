@@ -71,7 +71,7 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   const since = (missing_since ?? '').slice(0, 10)
   return {
     subject: `The DKIM record of ${name} is missing`,
-    what: `Since ${since}, the DKIM record ${dkimRecord(domain).name} of ${team} has been missing from DNS or different.`,
+    what: `Since ${since}, the DKIM record ${dkimRecord(domain).name} of ${team} has been missing from DNS or has had another value.`,
     next: 'Email from this domain is still sent, but may be rejected or marked as spam. Publish the record again. Its value is on the domain’s page.',
     path: `domains/${name}`,
     link: 'Open the domain',

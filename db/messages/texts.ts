@@ -33,7 +33,8 @@ export const TEXTS = {
   noTest: "The test can't be sent: {reason}.",
   wrongState: 'The broadcast is {state}. It can only be {action} while it is {states}.',
   attachmentDeleted: 'An attachment was deleted while this request was in progress. Try again.',
-  emailQuota: "Quota exceeded. Your team's limit is {limit} emails per period.",
+  emailQuota:
+    "Quota exceeded. Your team's limit is {limit} emails per period. Wait for the next period, or request a higher limit.",
   notAddress: 'must be an email address',
   notMailbox: 'must be an email address, with or without a name, for example Acme <hello@example.com>',
   missingVariables: 'must contain every variable of the template. Missing: {names}',

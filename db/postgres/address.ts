@@ -18,7 +18,7 @@ export type DatabaseAddress = {
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'no-verify', 'verify-ca', 'verify-full'] as const
 type SslMode = (typeof SSL_MODES)[number]
 
-const NO_URL = `must be a postgres:// URL; ${PASSWORD_HINT}`
+const NO_URL = `must be a postgres:// URL. ${PASSWORD_HINT}`
 /** Everything before the servers, the servers, and the rest. */
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s
 /** Options that the driver would interpret differently, or doesn't know. */
@@ -40,7 +40,7 @@ function checkOptions(query: string, params: URLSearchParams): void {
   if (unknown === undefined) return
   if (query.includes('@') || !/^\w{1,40}$/.test(unknown)) throw new Error(NO_URL)
   const meant = KNOWN.find((name) => keepLetters(name) === keepLetters(unknown))
-  const known = meant ? `did you mean ${meant}?` : `known are ${KNOWN.join(', ')}`
+  const known = meant ? `did you mean ${meant}?` : `it must be one of ${KNOWN.join(', ')}`
   throw new Error(`has an unknown option ${unknown}: ${known}`)
 }
 
@@ -68,7 +68,9 @@ function toTls(mode: SslMode, files: ConnectionOptions): false | ConnectionOptio
   if (mode === 'verify-full') return files
   const anyName = { ...files, checkServerIdentity: () => undefined }
   if (mode === 'verify-ca' && !files.ca)
-    throw new Error('needs sslrootcert=FILE for sslmode=verify-ca; verify-full knows the public authorities')
+    throw new Error(
+      'needs sslrootcert=FILE for sslmode=verify-ca. To trust the public authorities, use sslmode=verify-full',
+    )
   if (mode === 'verify-ca' || (mode === 'require' && files.ca)) return anyName
   return { ...files, rejectUnauthorized: false }
 }
@@ -80,7 +82,7 @@ function driverConfig(url: string): ReturnType<typeof parse> {
   } catch (error) {
     const { code, path } = error as NodeJS.ErrnoException
     if (path === undefined) throw new Error(NO_URL)
-    throw new Error(`names a certificate's file that cannot be read: ${path} (${code})`)
+    throw new Error(`names a certificate file that can't be read: ${path} (${code})`)
   }
 }
 
@@ -106,7 +108,7 @@ export function readDatabaseUrl(url: string): DatabaseAddress {
   const wish = params.get('target_session_attrs') ?? 'any'
   if (!['any', 'primary', 'read-write'].includes(wish))
     throw new Error(
-      'selects a standby with target_session_attrs. It must lead to a server that accepts writes',
+      'has a target_session_attrs that selects a standby. Use read-write, because the server must accept writes',
     )
   const mode = readSslMode(params)
   if (params.get('sslrootcert') === 'system') params.delete('sslrootcert')

@@ -201,17 +201,17 @@ const NOT_ALLOWED = '42501'
 /** The fix. Only the owner can use what `release` has created. */
 const howToAllow = (message: string): string =>
   message.includes('pg_control_system')
-    ? 'let its owner grant it, such as by `grant execute on function pg_control_system() to ROLE`'
-    : 'the role must be the one that `release` runs as, or a member of it'
+    ? 'run `grant execute on function pg_control_system() to ROLE` as its owner'
+    : 'use the role that `release` runs as, or a member of it'
 
 /** Returns why a TLS handshake failed, if a setting can fix it. Null for any other error. */
 function tlsRefusal({ code, message }: Error & { code?: unknown }): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return `its certificate is for another name: connect by that name, or use sslmode=verify-ca (${message})`
+    return `its certificate is for another name. Connect with that name, or use sslmode=verify-ca (${message})`
   if (message === NO_TLS) return "it doesn't support TLS. Use sslmode=disable if the network is safe"
   if (typeof code !== 'string' || !/CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/.test(code)) return null
   const reason = message.split(';')[0]
-  return `its certificate is not trusted (${reason}): name its authority with sslrootcert=FILE, or use sslmode=require to encrypt without a check`
+  return `its certificate isn't trusted (${reason}). Set sslrootcert=FILE to its authority, or encrypt without a check with sslmode=require`
 }
 
 /**
@@ -222,11 +222,11 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
 export function databaseRejection(error: unknown, place = ''): string | null {
   for (const fault of causes(error)) {
     const { code, message } = fault
-    const hint = message.includes('no encryption') ? '; add ?sslmode=require' : ''
+    const hint = message.includes('no encryption') ? '. Add ?sslmode=require' : ''
     if (typeof code === 'string' && REFUSED_CODES.has(code))
       return `the server${place} rejects DATABASE_URL: ${message}${hint}`
     if (code === NOT_ALLOWED)
-      return `the server${place} denies a permission to the role of DATABASE_URL: ${message}; ${howToAllow(message)}`
+      return `the server${place} denies a permission to the role of DATABASE_URL: ${message}. To fix this, ${howToAllow(message)}`
     if (code === DISK_FULL) return `the disk of the database${place} is full: ${message}. Free space on it`
     const tls = tlsRefusal(fault)
     if (tls !== null) return `the server${place} can't be used with DATABASE_URL: ${tls}`

@@ -14,8 +14,8 @@ type SecretKeys = { SECRET_KEY: string; SECRET_KEY_PREVIOUS?: string | undefined
 const TEXT = Buffer.from('heliograph')
 
 const ANOTHER_KEY =
-  'SECRET_KEY is not the one that this database was used with: set that one, or, to replace it, name it in ' +
-  'SECRET_KEY_PREVIOUS'
+  "SECRET_KEY isn't the key that this database was used with. Use that key. To replace it, set SECRET_KEY_PREVIOUS " +
+  'to that key'
 
 const opens = (secrets: Secrets, sealed: Buffer): boolean => {
   try {

@@ -22,7 +22,9 @@ import { isWeakKey } from './weak-key.ts'
 /** Invalid settings, one per line. A process prints the message and exits. */
 export class SettingsFault extends Error {
   constructor(faults: readonly string[]) {
-    super(`cannot start, the settings need attention:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    super(
+      `cannot start, because settings are missing or invalid:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
+    )
     this.name = 'SettingsFault'
   }
 }
@@ -74,7 +76,7 @@ const postgresUrl = string().test({
 })
 
 /** The hosted relay that sends email. Unset if the relay has no hook for reports. */
-export const relayName = string().oneOf(RELAYS, `\${path} must be ${RELAYS.join(', ')}`)
+export const relayName = string().oneOf(RELAYS, `\${path} must be one of ${RELAYS.join(', ')}`)
 
 /** The URL of a single server. With several hosts, the one that accepts writes would be chosen. */
 export const replicaUrl = postgresUrl.test(
@@ -89,7 +91,7 @@ const anySecretKey = string()
   .min(16, '${path} must be at least 16 characters long')
   .test(
     'not blank',
-    '${path} must be 16 random characters or more, not spaces',
+    '${path} must not consist of spaces. Use 32 random characters, for example from `openssl rand -hex 16`',
     (key) => key === undefined || key.trim() !== '',
   )
 
@@ -100,7 +102,7 @@ const strongSecretKey = anySecretKey.test(
 )
 
 const secretKey = strongSecretKey.required(
-  '${path} is missing: 16 random characters or more, preferably 32, the same in every process',
+  '${path} is missing. Use the same 32 random characters in every process, for example from `openssl rand -hex 16`',
 )
 
 /** The plan of teams that are created without one. Default: `free`. */
@@ -170,7 +172,7 @@ export const toReturnDomain = ({
 
 export const networkList = string().test(
   'networks',
-  '${path} must be networks such as 10.0.0.0/8, by commas',
+  '${path} must be networks such as 10.0.0.0/8, separated by commas',
   (text) => commaList(text).every((cidr) => ipaddr.isValidCIDR(cidr)),
 )
 

@@ -105,7 +105,7 @@ const within = <T>(question: Promise<T>, patience: number): Promise<T> =>
   })
 
 const unanswered = (patience: number): Unanswered =>
-  new Unanswered(`no name server answered within ${patience / 1_000} s`)
+  new Unanswered(`no name server responded within ${patience / 1_000} s`)
 
 /** The last result of a name. A name that hung isn't queried until `until`. */
 type NameState = 'answered' | { rest: number; until: number }
@@ -140,7 +140,7 @@ function guarded(patience: number) {
     const last = states.get(key)
     const hung = typeof last === 'object'
     if (hung && performance.now() < last.until)
-      throw new Unanswered('no name server responded last time. The next query is made later')
+      throw new Unanswered('no name server responded to the last query. Try again later')
     const begin = () => attempt(key, work)
     const answer = await (hung ? few.run('', begin, 0) : places.run(last ?? 'new', begin, patience))
     if (answer === null) throw new Error('too many names are being looked up')

@@ -54,6 +54,8 @@ export async function createLog(settings: {
   if (stream) return pino(options, stream)
   const log = pino(options)
   if (settings.LOG_FORMAT === 'pretty')
-    log.warn('LOG_FORMAT=pretty needs pino-pretty, which is only part of a development install; writing JSON')
+    log.warn(
+      'LOG_FORMAT=pretty needs pino-pretty, which is only part of a development install, so the log is JSON',
+    )
   return log
 }

@@ -94,7 +94,7 @@ export const isUuid = (text: string): boolean =>
 export const likePattern = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`
 
 /** A hint for errors about URLs with a password. */
-export const PASSWORD_HINT = 'in the password, characters such as @ / # ? % are percent-encoded'
+export const PASSWORD_HINT = 'Percent-encode characters such as @ / # ? % in the password'
 
 /** Returns the decoded text, or null if it isn't percent-encoded UTF-8. */
 export function percentDecoded(text: string): string | null {

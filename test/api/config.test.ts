@@ -39,7 +39,7 @@ t.test('rejects tokens that are too short', async (t) => {
 
 t.test('a relay must be known and have a valid secret', async (t) => {
   t.match(faults({ SMTP_RELAY: 'mailjet', SMTP_RELAY_SECRET: 'x' }), [
-    'SMTP_RELAY must be mailgun, sendgrid, postmark, brevo',
+    'SMTP_RELAY must be one of mailgun, sendgrid, postmark, brevo',
   ])
   for (const relay of RELAYS) {
     t.match(faults({ SMTP_RELAY: relay }), [/^SMTP_RELAY_SECRET is not set, but SMTP_RELAY is /], relay)

@@ -52,7 +52,7 @@ t.test('returns the catalog without credentials', async (t) => {
 t.test('supports fr, and returns en for other locales', async (t) => {
   const french = (await plans('?locale=fr')).body.plans[0]
   t.match(french, { name: 'Gratuit', cta: 'Commencer gratuitement' })
-  t.equal(french.benefits[0], '5 000 e-mails par mois')
+  t.equal(french.benefits[0], '5\u202f000 e-mails par mois')
   for (const query of ['', '?locale=en', '?locale=de', '?locale=', '?locale=FR', '?locale=__proto__'])
     t.equal((await plans(query)).body.plans[0].name, 'Free', query)
 })

@@ -146,7 +146,7 @@ t.test('parameters must be exactly the template’s variables', async (t) => {
   for (const slot of template.slots) {
     const { [slot]: _, ...rest } = full
     const reply = await send(key, aMessage(template.id, { parameters: rest }))
-    isRefused(t, reply, 400, 'invalid_params', new RegExp(`${slot} missing`))
+    isRefused(t, reply, 400, 'invalid_params', new RegExp(`Missing: ${slot}\\.$`))
   }
   for (const odd of ['body:3', 'footer:1', 'body', 'url:2', 'Body:1', '__proto__', 'constructor', '']) {
     // In an object literal with a computed name, __proto__ is an ordinary key.

@@ -144,7 +144,7 @@ t.test('reports the missing grant to identify the server', async (t) => {
   await migrate(DATABASE_URL)
   await admin.query('revoke execute on function pg_control_system() from public')
   const line =
-    /denies a permission to the role of DATABASE_URL: permission denied for function pg_control_system; let its owner grant it, .*\n$/
+    /denies a permission to the role of DATABASE_URL: permission denied for function pg_control_system\. To fix this, run `grant execute .*\n$/
   t.match(await failing('api/main.ts', { DATABASE_URL, LOG_LEVEL: 'fatal' }), line)
 })
 
@@ -158,7 +158,7 @@ t.test("reports a role that doesn't own the schema", async (t) => {
   t.teardown(async () => await admin.query(`drop role ${role}`))
   const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'hunter2' }).href
   const line =
-    /denies a permission to the role of DATABASE_URL: permission .*; the role must be the one that `release` runs as/
+    /denies a permission to the role of DATABASE_URL: permission .*\. To fix this, use the role that `release` runs as/
   t.match(await failing('workers/main.ts', { DATABASE_URL }), line)
   t.match(await adminCli({ DATABASE_URL }).fault(['plan', 'list']), line)
 })
@@ -179,7 +179,7 @@ t.test('a DATABASE_DIRECT_URL of another database stops every process', async (t
 
 t.test('rejects a SECRET_KEY of spaces', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: ' '.repeat(32) }
-  const line = /SECRET_KEY must be 16 random characters or more, not spaces/
+  const line = /SECRET_KEY must not consist of spaces\. Use 32 random characters/
   for (const said of settingsFaults(settings)) t.match(said, line)
   t.match(await adminCli(settings).fault(['plan', 'list']), line)
 })
@@ -192,7 +192,7 @@ t.test("doesn't start with another database's SECRET_KEY", async (t) => {
   const settings = { DATABASE_URL: url, SECRET_KEY: 'f07a3d9be2186c45', LOG_LEVEL: 'error' }
   t.match(
     await failing('api/main.ts', settings),
-    /^cannot start, .*\n {2}SECRET_KEY is not the one that this database was used with: /,
+    /^cannot start, .*\n {2}SECRET_KEY isn't the key that this database was used with\. /,
   )
 })
 
@@ -227,7 +227,7 @@ t.test('reports an outdated Node version', async (t) => {
     t.equal(program, 'node')
     const { code, stdout, stderr } = await run(process.execPath, ['--import', older, ...args])
     t.match({ code, stdout }, { code: 1, stdout: /^$/ })
-    t.match(stderr, /^Heliograph needs Node 24 or newer, and this is v/)
+    t.match(stderr, /^Heliograph needs Node 24 or later, and this is v/)
     t.notMatch(stderr, /DATABASE_URL/)
   }
 })

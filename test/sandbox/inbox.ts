@@ -179,7 +179,7 @@ function webhookRoutes(receiver: WebhookReceiver, pages: Pages): Router {
   router.post('/webhooks/secrets', async (ctx) => {
     const secret = new URLSearchParams(await text(ctx.req)).get('secret') ?? ''
     if (receiver.trust(secret)) ctx.redirect('/webhooks')
-    else ctx.throw(400, 'that is no secret of a webhook')
+    else ctx.throw(400, 'A webhook secret starts with whsec_.')
   })
   router.post('/webhooks/clear', (ctx) => {
     receiver.clear()

@@ -23,7 +23,7 @@ const isWhatsapp = (job: string) => OWN.includes(job)
 t.test('a worker needs the relay’s name, not its secret', async (t) => {
   t.equal(readWorkerSettings({ ...BASE, SMTP_RELAY: 'brevo' }).SMTP_RELAY, 'brevo')
   t.throws(() => readWorkerSettings({ ...BASE, SMTP_RELAY: 'Brevo' }), {
-    message: /SMTP_RELAY must be mailgun, sendgrid, postmark, brevo/,
+    message: /SMTP_RELAY must be one of mailgun, sendgrid, postmark, brevo/,
   })
 })
 
@@ -117,7 +117,11 @@ t.test('an invalid relay URL stops a worker without being repeated', async (t) =
   ]) {
     for (const name of ['SMTP_URL', 'BULK_SMTP_URL']) {
       const lines = faults({ ...BASE, [name]: url })
-      t.match(lines, [new RegExp(`^${name} must be .* @ / # \\? % are percent-encoded$`)], url)
+      t.match(
+        lines,
+        [new RegExp(`^${name} must be .* Percent-encode characters such as @ / # \\? % in the password$`)],
+        url,
+      )
       t.notMatch(lines.join(), 'hunter2')
     }
     t.throws(() => createSmtpProvider({ url, max_connections: 1 }), /SMTP_URL must be/, url)
@@ -151,7 +155,7 @@ t.test('an unknown option of SMTP_URL stops a worker', async (t) => {
     'SMTP_URL has an unknown option requireTls: did you mean requireTLS?',
   ])
   t.match(said('require_tls=true'), [
-    /^SMTP_URL has an unknown option require_tls: known are secure, requireTLS, /,
+    /^SMTP_URL has an unknown option require_tls: it must be one of secure, requireTLS, /,
   ])
   for (const value of ['1', 'yes', ''])
     t.strictSame(said(`requireTLS=${value}`), [
@@ -166,7 +170,9 @@ t.test('an unknown option of SMTP_URL stops a worker', async (t) => {
 })
 
 t.test('queues that this worker can’t work on are rejected', async (t) => {
-  t.match(faults({ ...BASE, WORKER_QUEUES: ',' }), [/^WORKER_QUEUES must name queues of /])
+  t.match(faults({ ...BASE, WORKER_QUEUES: ',' }), [
+    /^WORKER_QUEUES must only contain queues from this list: /,
+  ])
   for (const WORKER_QUEUES of ['check-email', 'ingest-report,check-email'])
     t.match(faults({ ...BASE, WORKER_QUEUES }), [/^WORKER_QUEUES contains check-email without deliver-email/])
   t.strictSame(faults({ ...BASE, WORKER_QUEUES: 'check-email,deliver-email' }), [])

@@ -95,7 +95,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
     await claims.settle(tx, given)
     for (const [each, end] of given) ends.set(each, end)
   }
-  let reason = 'the job failed; see the worker log'
+  let reason = 'the job failed. The worker log has the cause'
   try {
     if (readable.length > 0) await handle({ jobs: readable, settle }, { ...deps, log })
   } catch (error) {

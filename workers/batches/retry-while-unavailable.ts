@@ -25,7 +25,7 @@ export async function retryWhileUnavailable<T>(
       onFault()
       if (performance.now() - logged > LOG_INTERVAL_MS) {
         logged = performance.now()
-        log.warn({ err: error }, 'database unavailable; results will be recorded when it returns')
+        log.warn({ err: error }, 'database unavailable, so results are recorded once it is available again')
       }
       await sleep(pause)
     }

@@ -129,7 +129,7 @@ function toOutgoing(
 const UNSEALED_ANSWER: WebhookAnswer = {
   status: null,
   ms: 0,
-  response: "not sent: its secret can't be decrypted with SECRET_KEY",
+  response: "not sent: the webhook's secret can't be decrypted with SECRET_KEY or SECRET_KEY_PREVIOUS",
   wait_seconds: null,
 }
 
@@ -164,7 +164,7 @@ function openedKeys(row: OutgoingWebhook, secrets: Secrets): KeyObject[] | null 
 const isTaken = ({ status }: WebhookAnswer): boolean => status !== null && status >= 200 && status <= 299
 
 const summarize = ({ status, response }: WebhookAnswer): string =>
-  status === null ? response : `answered ${status}`
+  status === null ? response : `HTTP ${status}`
 
 function webhookOutcome(answer: WebhookAnswer): AttemptOutcome {
   const detail = summarize(answer)

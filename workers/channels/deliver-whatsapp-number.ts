@@ -51,7 +51,8 @@ const REMOVED = 'its WhatsApp number has been removed'
 const UNSEALED: WhatsappOutcome = {
   kind: 'sender',
   trouble: 'setup',
-  detail: "not sent: the access token of the number can't be decrypted with SECRET_KEY",
+  detail:
+    "not sent: the access token of the number can't be decrypted with SECRET_KEY or SECRET_KEY_PREVIOUS",
 }
 
 /** Makes a message of another number sendable. Without that number's token it isn't sent. */

@@ -74,7 +74,7 @@ export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerD
     if (jobs.length === 1 || isDatabaseUnavailable(error)) throw error
     deps.log.warn(
       { err: error, jobs: jobs.length },
-      'failed to ingest a batch; ingesting its reports one by one',
+      'failed to ingest a batch of reports, so they are ingested one by one',
     )
   }
   for (const job of jobs) {

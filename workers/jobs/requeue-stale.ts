@@ -50,7 +50,7 @@ const inOneTransaction =
 const SWEEPS: Sweep[] = [
   ...DELIVERIES.map(
     (channel): Sweep => [
-      `${channel.noun}s were dead-lettered; see \`queue status\``,
+      `${channel.noun}s were dead-lettered. See \`queue reasons\``,
       inOneTransaction((at) => recordDeadLettered(at, channel, SWEEP_LIMIT)),
     ],
   ),

@@ -48,7 +48,7 @@ export function queuedSentence(
 ): string {
   if (waiting?.state === 'scheduled') return 'Scheduled for later.'
   if (last?.kind !== 'gave_up') return 'Waiting to be sent.'
-  return last.detail.startsWith('expired:') ? 'Not sent. It expired.' : 'Failed after many attempts.'
+  return last.detail.startsWith('expired:') ? 'Not sent. It expired.' : 'Failed, with no attempts left.'
 }
 
 export function emailSentence(email: ShownEmail): string {

@@ -138,14 +138,14 @@ export const pausedQueue = (subject: string, reason: string | null): Alert => ({
   tone: 'warn',
   title:
     reason === RESTORED
-      ? `${subject} is paused: the database was restored or copied`
+      ? `${subject} is paused, because the database was restored or copied`
       : `${subject} is paused by an operator`,
   text: 'Queued messages wait until an operator resumes the queue. Nothing is lost.',
 })
 
 export const SUSPENDED_TEAM: Alert = {
   tone: 'bad',
-  title: 'Nothing goes out: the team is suspended',
+  title: 'Nothing goes out, because the team is suspended',
   text: 'Queued messages are sent once an operator resumes the team.',
 }
 
@@ -156,7 +156,7 @@ export const BULK_NEXT =
 /** The alert for a restored copy of the database, where all deliveries are paused. */
 export const RESTORED_COPY: Alert = {
   tone: 'bad',
-  title: 'Nothing goes out: the database was restored or copied',
+  title: 'Nothing goes out, because the database was restored or copied',
   text: 'After a failover, sending resumes automatically within a minute. Otherwise an operator must review the queued messages and resume sending, because some may already have been sent.',
 }
 
@@ -176,10 +176,10 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
   }
   const tone = seconds < 60 ? 'busy' : 'warn'
   if (state === 'lost') {
-    const words = 'After an hour, check that a worker is running.'
+    const words = 'If this lasts longer than an hour, check that a worker is running.'
     return { tone, title: 'Its job was lost and is requeued automatically', text: words }
   }
-  const words = 'After a minute, check that a worker is running for its queue.'
+  const words = 'If this lasts longer than a minute, check that a worker is running for its queue.'
   return { tone, title: 'Waiting for a worker', text: words }
 }
 

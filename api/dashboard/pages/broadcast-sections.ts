@@ -51,7 +51,7 @@ const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone 
 }
 
 function describeActor({ by, itself }: HistoryEntry): string {
-  if (itself) return 'by itself'
+  if (itself) return 'automatically'
   if (by === null) return 'through the API'
   return by === 'cli' ? 'on the command line' : `by ${by}`
 }

@@ -52,7 +52,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database })
           {
             empty:
               team.role === 'owner'
-                ? 'No domains yet. Add the one that you send from.'
+                ? 'No domains yet. Add your sending domain.'
                 : 'No domains yet. An owner of the team can add one.',
           },
         ),
@@ -131,7 +131,8 @@ const recordSection = (records: readonly DnsLine[], zone: string | null): Sectio
 
 function leadOf(verified: boolean, records: readonly DnsLine[]): string {
   const lacking = records.filter(({ required, state }) => required && state !== 'found')
-  if (lacking.some(({ state }) => state === undefined)) return 'DNS does not respond at the moment.'
+  if (lacking.some(({ state }) => state === undefined))
+    return 'DNS isn’t responding. Reload the page later to check the records.'
   const [first] = lacking
   if (first === undefined)
     return verified
@@ -140,7 +141,7 @@ function leadOf(verified: boolean, records: readonly DnsLine[]): string {
   const what = first.state === 'different' ? 'is different' : 'is missing'
   return verified
     ? `You can send from this domain, but ${first.name} ${what}. Email may be rejected or marked as spam.`
-    : `Not verified: ${first.name} ${what}. Add it at your DNS provider. Changes can take up to an hour.`
+    : `Not verified: ${first.name} ${what}. ${first.state === 'different' ? 'Change' : 'Add'} it at your DNS provider. Changes can take up to an hour.`
 }
 
 /** Checks the records in DNS. Without a response from DNS, returns only the records to publish. */

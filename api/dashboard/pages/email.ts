@@ -128,7 +128,7 @@ type RequeueWay = Awaited<ReturnType<typeof requeueWay>>
 function takenNote({ email, emptied, request }: EmailView, way: RequeueWay): Section[] {
   if (emptied || email.status !== 'bounced' || request.team.role === 'viewer' || way !== null) return []
   const words =
-    'A provider has already accepted it, so it is never sent again. Fix the cause, then send a new one.'
+    'A provider has already accepted this email, so it isn’t sent again. Fix the cause, then send a new email.'
   return [{ kind: 'text', paragraphs: [words] }]
 }
 
@@ -159,7 +159,7 @@ function resending({ email, emptied, request }: EmailView): Section | null {
     type: 'email',
     required: true,
     value: former?.address ?? '',
-    hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', only to this address' : ''}. It counts towards your quota.`,
+    hint: `Sends a new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ' only to this address' : ''}. It counts towards your quota.`,
   })
   return formOf(emailPath(request, 'resend'), 'Send to this address', [to], {
     title: 'Send to a corrected address',

@@ -49,7 +49,7 @@ function createForm(request: TeamRequest, domains: readonly string[]): Section {
     'Create key',
     [
       field('name', 'Name', { required: true, placeholder: 'web shop' }),
-      field('scopes', 'Permissions', {
+      field('scopes', 'Scopes', {
         type: 'checks',
         options: SCOPES.map((scope) => ({ value: scope, label: scope, selected: scope === 'emails:send' })),
       }),

@@ -78,7 +78,7 @@ const askForLink = post('open', '/login', async (request, deps) => {
 const usedLinkView = ({ query }: PageRequest, { from, openid }: PageDeps): View => ({
   title: 'This link has been used or has expired',
   narrow: true,
-  lead: 'A link works once. Ask a team owner for a new one.',
+  lead: 'A link works once, and only for a limited time. Request a new one, or contact a team owner.',
   sections: compact<Section>([
     from !== null &&
       !openid?.only && {

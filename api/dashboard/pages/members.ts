@@ -24,9 +24,9 @@ import { TEXTS } from '../texts.ts'
 const SAYS: Record<Role, string> = {
   viewer: 'Viewer: sees contacts, messages, templates and stats, but can’t change anything',
   editor:
-    'Editor: also changes templates, topics, contacts, suppressions and broadcasts, imports, sends again and sends tests',
+    'Editor: also changes templates, topics, contacts, suppressions and broadcasts, imports files, and sends tests and messages again',
   owner:
-    'Owner: also manages keys, domains, webhooks and members, deletes emails, erases contacts and reads the audit log',
+    'Owner: also manages keys, domains, webhooks and members, deletes emails, exports and erases personal data, and reads the audit log',
 }
 
 /** Builds the choice of roles, each with its permissions. */

@@ -99,7 +99,7 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
       link,
     })
     const late = waiting - given_up
-    if (given_up > 0) alerts.push(alert('bad', given_up, 'failed after retrying for 24 hours'))
+    if (given_up > 0) alerts.push(alert('bad', given_up, 'failed, with no attempts left'))
     if (late > 0) alerts.push(alert('warn', late, 'waiting for longer than 5 minutes'))
   }
   return alerts

@@ -125,11 +125,11 @@ const list = get('viewer', PATH, async (request, { database }) => {
 })
 
 const SENDABLE: Readonly<Record<TemplateState, string>> = {
-  approved: 'Approved: it can be sent.',
-  pending: 'The provider has not approved it yet: it cannot be sent.',
-  rejected: 'The provider rejected it: it cannot be sent.',
-  paused: 'The provider has paused it: it cannot be sent.',
-  disabled: 'The provider has disabled it: it cannot be sent.',
+  approved: 'Approved. It can be sent.',
+  pending: 'The provider hasn’t approved it yet, so it can’t be sent.',
+  rejected: 'The provider rejected it, so it can’t be sent.',
+  paused: 'The provider has paused it, so it can’t be sent.',
+  disabled: 'The provider has disabled it, so it can’t be sent.',
 }
 
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
@@ -138,7 +138,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
   return show({
     title: found.name,
     state: status(found.status),
-    lead: found.unsupported ? `Cannot be sent: ${found.unsupported}` : SENDABLE[found.status],
+    lead: found.unsupported ? `Can’t be sent: ${found.unsupported}` : SENDABLE[found.status],
     back: { href: teamPath(team, 'whatsapp-templates'), label: 'WhatsApp templates' },
     actions: {
       links: [

@@ -213,7 +213,7 @@ export function queryParam(query: URLSearchParams, name: string): string | undef
 export function idParam(query: URLSearchParams, name: string): string | undefined {
   const value = queryParam(query, name)
   if (value === undefined || isUuid(value)) return value?.toLowerCase()
-  throw refused(name, 'an id, such as 019a0000-0000-7000-8000-000000000000')
+  throw refused(name, 'an ID, such as 019a0000-0000-7000-8000-000000000000')
 }
 
 /**

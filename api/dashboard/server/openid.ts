@@ -84,7 +84,7 @@ export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSet
         idTokenExpected: true,
       })
       const claims = tokens.claims()
-      if (!claims) throw new Error('the provider sent no id token')
+      if (!claims) throw new Error('the provider sent no ID token')
       const { iss, sub, email, email_verified } = claims
       return {
         issuer: iss,

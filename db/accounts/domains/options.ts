@@ -10,7 +10,7 @@ import { checkReturnPath } from './return-path.ts'
 import type { Looks } from './verify.ts'
 
 const removed = (name: string): RequestError =>
-  new RequestError('not_found', `the domain ${name} has been removed`)
+  new RequestError('not_found', `The domain ${name} has been removed.`)
 
 /**
  * @throws RequestError bad_request, invalid_state, unavailable unless DNS has the records for the domain's own return
@@ -21,7 +21,7 @@ async function assertReady(domain: DomainRow, looks: Looks): Promise<void> {
   if (returnDomain === null)
     throw new RequestError(
       'bad_request',
-      'RETURN_PATH_DOMAIN is not set. Set it to the value that the workers have',
+      'RETURN_PATH_DOMAIN is not set. Set it to the same value as in your worker processes',
     )
   const { name, value } = returnPathRecord(domain, returnDomain)
   if (!(await looks.lookupCname(name)).includes(value))

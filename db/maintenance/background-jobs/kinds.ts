@@ -199,7 +199,7 @@ const lifting = counting(
   'lifted',
   { given: readLift, cursor: readAfter, result: readLifted },
   async ({ secrets, ...at }, teamId, given, place) => {
-    if (!secrets) throw new Error('to remove suppressions needs SECRET_KEY')
+    if (!secrets) throw new Error('lifting suppressions needs SECRET_KEY')
     const { lifted, cursor } = await liftBatch({ ...at, secrets }, teamId, given, place)
     return { cursor, checked: lifted, changed: lifted }
   },
@@ -233,7 +233,7 @@ const erasing = define({
   cursor: readErasureCursor,
   result: readErasure,
   async slice({ secrets, ...at }, { team_id, given, cursor, done, result }) {
-    if (!secrets) throw new Error('to erase needs SECRET_KEY')
+    if (!secrets) throw new Error('erasing personal data needs SECRET_KEY')
     const slice = await eraseSlice({ ...at, secrets }, team_id ?? '', given.identity, cursor)
     const sum = (count: 'emails' | 'waiting_emails_deleted' | 'reports') =>
       (result[count] ?? 0) + (slice[count] ?? 0)

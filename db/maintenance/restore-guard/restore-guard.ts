@@ -114,7 +114,7 @@ function createWatch(
     if (look.is_home) leftAt = null
     else if (leftAt === null) {
       leftAt = performance.now()
-      log.warn({}, 'the database has changed; sending is paused until it is known whether it is a copy')
+      log.warn({}, 'the database has changed, so sending is paused until it is clear whether it is a copy')
     }
   }
   return async (): Promise<boolean> => {
@@ -132,7 +132,7 @@ function createWatch(
     if (verdict.kind === 'new') await claimAsOriginal(database, idNow())
     if (verdict.kind === 'unknown') Object.assign(memory, { last: null, original: null })
     if (verdict.kind === 'continued' && (await goOn(database, look.home_id)))
-      log.info({}, 'the database has failed over and nothing is missing; sending continues')
+      log.info({}, 'the database has failed over and nothing is missing, so sending continues')
     const hasStopped =
       verdict.kind === 'copy' && (await database.transaction((tx) => stopCopy(tx, look.home_id)))
     if (hasStopped) log.error({ reason: verdict.why }, WHAT_TO_DO)

@@ -27,7 +27,7 @@ import {
 const PLACEHOLDER = 'erased'
 
 const unknown = (number: string) =>
-  new RequestError('contact_not_found', `No messages to ${number} and no opt-out are stored.`)
+  new RequestError('contact_not_found', `Nothing is stored about ${number}: no messages and no opt-out.`)
 
 type Exporting = Omit<By, 'tx'> & { database: Database; secrets: Pick<Secrets, 'sign'> }
 

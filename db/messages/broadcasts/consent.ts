@@ -54,7 +54,7 @@ export async function checkBeforeSend(
 }
 
 const mayHaveArrived = (reason: string): string =>
-  `an attempt had no response, so it may have arrived and isn't repeated: ${reason}`
+  `an attempt got no response, so the email may have arrived and isn't sent again: ${reason}`
 
 function toCheck({ reason, state }: EmailState, isUnanswered: boolean): SendCheck {
   if (reason !== null) return isUnanswered ? { given_up: mayHaveArrived(reason) } : 'gone'

@@ -3,10 +3,13 @@ import type { Brake } from './broadcasts.sql.ts'
 
 /** The reason and the next step, by the broadcast's `state_reason`. */
 const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = {
-  overdue: ['It would have started more than an hour late, so it was paused instead', ''],
-  quota_exceeded: ['The quota is used up', 'It resumes when you have quota again.'],
+  overdue: [
+    'It would have started more than an hour late, so it was paused instead',
+    'Resume it to send it now.',
+  ],
+  quota_exceeded: ['The quota is used up', 'Resume it when you have quota again.'],
   bounces: ['Too many of its emails bounced', 'Check the addresses before you resume it.'],
-  complaints: ['Too many recipients complained', 'Check who receives it before you resume it.'],
+  complaints: ['Too many recipients reported it as spam', 'Check who receives it before you resume it.'],
   team_bounces: [
     'Too many emails of the team bounced in 24 hours',
     'An owner or operator can resume the team’s broadcasts and batches.',
@@ -17,11 +20,17 @@ const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = 
   ],
   restored: [
     'The database was restored from a backup, so more emails may have been sent than are recorded here',
-    '',
+    'Check the emails already sent before you resume it.',
   ],
-  from_domain_not_verified: ['The domain of its From address isn’t verified', ''],
-  topic_gone: ['One of its topics was deleted', ''],
-  no_audience: ['Its audience was empty when it was due to start', ''],
+  from_domain_not_verified: [
+    'The domain of its From address isn’t verified',
+    'Verify the domain before you resume it.',
+  ],
+  topic_gone: ['One of its topics was deleted', 'Duplicate it, and choose other topics.'],
+  no_audience: [
+    'Its audience was empty when it was due to start',
+    'Resume it once contacts match its topics and conditions.',
+  ],
 }
 
 /** Formats the rate that caused an auto-pause: `0.17 % of 1,761 emails, limit 0.10 %`. */

@@ -32,7 +32,7 @@ export async function showWebhook(
   )
   const timeline = history.map(({ kind, occurred_at, detail, status }) =>
     kind === 'attempt'
-      ? { kind: 'deferred', occurred_at, detail: status === null ? detail : `answered ${status}` }
+      ? { kind: 'deferred', occurred_at, detail: status === null ? detail : `HTTP ${status}` }
       : { kind, occurred_at, detail },
   )
   const sender = `${WEBHOOK_SENDERS}${row.endpoint_id}`

@@ -123,8 +123,8 @@ async function raise(tx: Tx, events: readonly WhatsappEvent[]): Promise<void> {
 }
 
 /** A status that contains only the provider's ID and not ours may be about another server's message. */
-const FOREIGN = ignored('the status is of no message of ours')
-const OF_OTHER_NUMBER = ignored('the status is of a number that the message was not sent from')
+const FOREIGN = ignored('the status belongs to none of our messages')
+const OF_OTHER_NUMBER = ignored("the status is from a number that didn't send the message")
 
 type Known = Omit<ReportedStatus, 'ref' | 'status'> &
   MessageRef & { kind: ReportedStatus['status']; index: number }

@@ -57,5 +57,5 @@ async function applyAccountEvents(tx: Tx, events: readonly AccountEvent[]): Prom
   const isOwn = ({ account_id }: AccountEvent): boolean => own === null || own.has(account_id)
   const kept = events.filter(isOwn)
   if (kept.length > 0) await storeAccountEvents(tx, kept)
-  return events.map((event) => (isOwn(event) ? APPLIED : ignored('the account is not ours')))
+  return events.map((event) => (isOwn(event) ? APPLIED : ignored("the account isn't one of ours")))
 }

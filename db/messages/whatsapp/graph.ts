@@ -132,7 +132,7 @@ export async function askNumber(
   const number = await request(query, query.phone_number_id, { fields: NUMBER_FIELDS.join(',') })
   if (!(await hasNumber(query)))
     throw new TokenRejected(
-      `the number ${query.phone_number_id} isn't one of the account ${query.account_id}`,
+      `the number ${query.phone_number_id} doesn't belong to the account ${query.account_id}`,
     )
   return {
     display_phone_number: text(number.display_phone_number),

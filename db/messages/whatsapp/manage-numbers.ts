@@ -74,9 +74,11 @@ function checkGiven({
 }: GivenNumber): void {
   if (!NUMBER_NAME.test(name)) throw invalidField('name', 'must be 1 to 64 characters of a-z, 0-9 and -')
   if (name === 'default')
-    throw invalidField('name', 'must not be default, which is the number of the settings')
-  if (!ID.test(phone_number_id)) throw invalidField('phone_number_id', 'must be the id of the number')
-  if (!ID.test(account_id)) throw invalidField('account_id', 'must be the id of the account')
+    throw invalidField('name', 'must not be default, because that name means the number in the settings')
+  if (!ID.test(phone_number_id))
+    throw invalidField('phone_number_id', 'must be the phone number ID that Meta shows')
+  if (!ID.test(account_id))
+    throw invalidField('account_id', 'must be the ID of the WhatsApp Business Account')
   checkToken(token)
   checkRate(rate)
 }

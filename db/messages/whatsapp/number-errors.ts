@@ -15,7 +15,7 @@ export const NUMBER_ERRORS = {
   id_taken: error('bad_request', (name: string) => `The number ${name} already has this phone number ID.`),
   rejected: error(
     'bad_request',
-    (words: string) => `Meta doesn't accept this token for the number and its account: ${words}`,
+    (words: string) => `Meta rejects this token for the number and its account: ${words}`,
   ),
   no_change: error(
     'bad_request',
@@ -24,7 +24,7 @@ export const NUMBER_ERRORS = {
   in_use: error(
     'invalid_state',
     ({ name, teams, waiting }: { name: string; teams: number; waiting: number }) =>
-      `The number ${name} has ${teams} teams and ${waiting} waiting messages. Give the teams another number, and remove this one when no message waits.`,
+      `The number ${name} has ${teams} teams and ${waiting} waiting messages. Give the teams another number, then remove this one once no messages are waiting.`,
   ),
   old_web: error(
     'invalid_state',

@@ -71,7 +71,7 @@ export async function recordDefaultNumber(
   const name = await otherNumberOfId(tx, number.phone_number_id)
   if (name !== null)
     throw new SettingsFault([
-      `WHATSAPP_PHONE_NUMBER_ID is the id of the number ${name}. Set another one, or remove that number first.`,
+      `WHATSAPP_PHONE_NUMBER_ID is the ID of the number ${name}. Set another one, or remove that number first.`,
     ])
   await storeDefaultNumber(tx, number)
 }

@@ -161,7 +161,7 @@ export async function optedOutAmong<M extends { team_id: string; recipient: stri
 function requireNumber(number: string): string {
   const phone = normalisePhone(number)
   if (phone) return phone.e164
-  throw new RequestError('bad_request', `${number} must be a number in E.164 form, such as +15551234567.`)
+  throw new RequestError('bad_request', `${number} must be a number in E.164 format, such as +15551234567.`)
 }
 
 /** Opts a recipient out of, or in to, a team's marketing manually. @throws RequestError not_found, bad_request */

@@ -67,7 +67,7 @@ function lengthProblem(where: string, part: TextPart | undefined | null, values:
   const filled = lengths.reduce((sum, each) => sum + each.filled, part.own)
   const [longest] = lengths.sort((one, other) => other.length - one.length)
   if (filled <= part.limit || !longest) return null
-  const problem = `must be shorter: the ${where} would have ${filled} characters with the template's text, and at most ${part.limit} are allowed`
+  const problem = `must be shorter. With it, the ${where} would have ${filled} characters, and at most ${part.limit} are allowed`
   return { field: `parameters[${JSON.stringify(longest.slot)}]`, problem }
 }
 
@@ -80,12 +80,18 @@ export function parametersProblem(
 ): FieldError | null {
   const missing = slots.filter((slot) => !Object.hasOwn(parameters, slot))
   if (missing.length > 0)
-    return { field: 'parameters', problem: `must fill the template's slots: ${missing.join(', ')} missing` }
+    return {
+      field: 'parameters',
+      problem: `must contain every variable of the template. Missing: ${missing.join(', ')}`,
+    }
   for (const [name, value] of Object.entries(parameters)) {
     if (!slots.includes(name)) {
-      const known = slots.length === 0 ? 'the template has no parameters' : `it has ${slots.join(', ')}`
+      const known =
+        slots.length === 0
+          ? 'The template has no variables'
+          : `The template's variables are ${slots.join(', ')}`
       const unknown = JSON.stringify(name.slice(0, 64))
-      return { field: 'parameters', problem: `has the unknown key ${unknown}: ${known}` }
+      return { field: 'parameters', problem: `has the unknown key ${unknown}. ${known}` }
     }
     const { most, form } = findCheck(name, parts)
     const problem = valueProblem(value, most) ?? form?.(value) ?? null

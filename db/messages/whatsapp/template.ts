@@ -67,10 +67,10 @@ function slotsIn(
   const isNamed = found.some((name) => !POSITION.test(name))
   const distinct = [...new Set(found)]
   if (isNamed && !distinct.every((name) => NAME.test(name)))
-    throw new Unsupported(`the ${where} has a variable without a name`)
+    throw new Unsupported(`the ${where} has an invalid variable, or mixes numbered and named variables`)
   const ordered = isNamed ? distinct : distinct.sort((one, other) => Number(one) - Number(other))
   if (!isNamed && Number(ordered.at(-1) ?? 0) !== ordered.length)
-    throw new Unsupported(`the ${where}'s variables leave a gap`)
+    throw new Unsupported(`the numbers of the ${where}'s variables have a gap`)
   const slotOf = new Map(ordered.map((name, index) => [name, `${scope}:${index + 1}`]))
   const slots = [...slotOf.values()]
   const counts = Map.groupBy(found, (name) => slotOf.get(name) ?? '')
@@ -145,7 +145,7 @@ function buttonsPart(component: Json, definition: Json): Part {
     if (name !== undefined) names[slot] = name
     return [{ ...part, place, slot }]
   })
-  if (counts.code > 1) throw new Unsupported('it has more than one button that copies a code')
+  if (counts.code > 1) throw new Unsupported('it has more than one copy-code button')
   const ordered = [...buttons].sort(
     (one, other) => Number(one.kind === 'code') - Number(other.kind === 'code'),
   )
@@ -164,8 +164,10 @@ function parseParts(definition: Json): Part[] {
   const components: unknown[] = Array.isArray(definition.components) ? definition.components : []
   const types = components.map((component) => (isObject(component) ? word(component.type) : ''))
   const odd = types.find((type, index) => !ORDER.includes(type) || types.indexOf(type) !== index)
-  if (odd !== undefined)
-    throw new Unsupported(`it has a component of the kind ${odd.toLowerCase() || 'unknown'}`)
+  if (odd !== undefined) {
+    const count = ORDER.includes(odd) ? 'more than one' : 'a'
+    throw new Unsupported(`it has ${count} component of the kind ${odd.toLowerCase() || 'unknown'}`)
+  }
   return ORDER.flatMap((type) => {
     const component = components[types.indexOf(type)]
     return isObject(component) ? (PARTS[type]?.(component, definition) ?? []) : []

@@ -13,7 +13,8 @@ export const TEXTS = {
   templateNotObject: 'The template must be an object.',
   templateTooLarge: 'The template must be at most 256 KiB.',
   templateUnsupported: "The template can't be sent: {reason}.",
-  whatsappQuota: "Quota exceeded. Your team's limit is {limit} WhatsApp messages per period.",
+  whatsappQuota:
+    "Quota exceeded. Your team's limit is {limit} WhatsApp messages per period. Wait for the next period, or request a higher limit.",
   whatsappTemplateExists: 'The team already has a template {name} ({language}).',
   credentialsUndecryptable:
     'Could not decrypt the credentials of the WhatsApp number {name} with SECRET_KEY or SECRET_KEY_PREVIOUS.',

@@ -57,7 +57,7 @@ export const GAUGES = {
   heliograph_return_path: 'Whether bounces can come back: RETURN_PATH_DOMAIN is set, and has MX and SPF.',
   heliograph_report_age_seconds: 'Age of the last delivery report for email.',
   heliograph_misconfigured_senders:
-    'Senders whose set-up made three emails to different domains bounce within an hour.',
+    'Senders whose configuration made three emails to different domains bounce within an hour.',
   heliograph_reports: 'Delivery reports that are pending, or parked for manual action.',
   heliograph_reports_oldest_seconds: 'Age of the oldest waiting delivery report.',
 } as const

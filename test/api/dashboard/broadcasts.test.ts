@@ -248,7 +248,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
     t.ok(actions.includes(action), action)
 })
 
-t.test('the main action of a blocked draft depends on the blocker', async (t) => {
+t.test("a blocked draft's main action depends on the blocker", async (t) => {
   const topic_ids = await topicOf('Blocked')
   await contact('blocked@example.org', topic_ids, { first: 'B' })
   const acts = async (fields: Record<string, string>) => mainActs(await editor.get(await draft(fields)))
@@ -372,7 +372,7 @@ t.test('shows who paused or resumed a broadcast, and when', async (t) => {
   shows(t, await viewer.get(path), /Paused through the API, just now: .* Paused .* Through the API\. Resumed/)
   await database.query(sql.unsafe`
     update broadcasts set state_reason = 'bounces' where id = ${broadcast.id}`)
-  shows(t, await viewer.get(path), /Paused by itself, just now: .*Paused .* By itself\./)
+  shows(t, await viewer.get(path), /Paused automatically, just now: .*Paused .* Automatically\./)
   await byKey('cancel')
   shows(t, await viewer.get(path), /Cancelled through the API, just now: /)
   const other = await aBroadcast(service, team)

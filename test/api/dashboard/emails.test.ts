@@ -63,7 +63,7 @@ t.test('a subject has the direction of its script', async (t) => {
   t.match((await owner.get(list)).html, /<div[^>]* dir="auto"[^>]*>(<a[^>]*>)?[^<]*فاتورة/)
 })
 
-t.test('the list shows the name of a template, or its deletion', async (t) => {
+t.test("the list shows a template's name, or its deletion", async (t) => {
   const { location } = await editor.post(`/teams/${team.id}/templates`, {
     ...{ name: 'Short-lived', html: '<p>Hi</p>', text: '' },
   })
@@ -157,7 +157,7 @@ t.test('a bulk action changes exactly the emails that were counted', async (t) =
   t.match(entry, { actor: owner.email, action: 'email.delete', subject: '3 emails', detail: 'tag=bulk' })
 })
 
-t.test('sends a copy to the user, and requeues a queued email', async (t) => {
+t.test('sends the user a copy, and requeues a queued email', async (t) => {
   const id = await send({ subject: 'Copied' })
   t.equal((await editor.post(`${list}/${id}/copy`)).status, 303)
   shows(t, await editor.get(`${list}?recipient=${editor.email}`), 'Copied')
@@ -234,7 +234,7 @@ t.test('rejected emails are only requeued in bulk if checked', async (t) => {
   shows(
     t,
     await editor.get(`${list}/all?tag=outright`),
-    /is scheduled, or has expired\. .*1 waiting email 1 waiting email, and 1 email rejected by a server/,
+    /accepted, scheduled emails and expired emails aren’t sent again\. .*1 waiting email 1 waiting email, and 1 email rejected by a server/,
   )
   shows(t, await question(), 'Send 1 waiting email again?')
   shows(t, await question({ force: 'refused' }), 'Send 1 waiting email and 1 rejected one again?')
@@ -243,7 +243,7 @@ t.test('rejected emails are only requeued in bulk if checked', async (t) => {
   shows(t, await press({ force: 'refused' }), '2 emails queued to be sent again.')
 })
 
-t.test('the question of a bulk requeue shows an incomplete count as a minimum', async (t) => {
+t.test('a bulk requeue shows an incomplete count as a minimum', async (t) => {
   await send({ tags: ['slow'] })
   const [fields = {}] = formsTo(await editor.get(`${list}/all?tag=slow`), `${list}/all/requeue`)
   const question = (waiting: number, form: Record<string, string> = {}) =>
@@ -328,7 +328,7 @@ t.test("the page explains why an accepted email can't be requeued", async (t) =>
   await database.transaction((tx) => applyEmailEvents(tx, [{ ...sent, occurred_at: now }], now))
   await recordBounce(service, ref, { recipient: 'full@example.org', detail: '552 5.2.2 full' })
   const page = await editor.get(`${list}/${id}`)
-  shows(t, page, 'A provider has already accepted it, so it is never sent again.')
+  shows(t, page, 'A provider has already accepted this email, so it isn’t sent again.')
   t.notMatch(page.html, /Send again/)
   t.equal((await editor.post(`${list}/${id}/requeue`, { force: 'refused' })).status, 400)
 })
@@ -405,7 +405,7 @@ t.test('a copy has the same attachments, or fails without them', async (t) => {
   t.match((await editor.get(`${list}/${id}/preview`)).status, 200)
 })
 
-t.test('resends an email to a corrected address as a new email', async (t) => {
+t.test('resends to a corrected address as a new email', async (t) => {
   const wrong = await send({ to: ['typo@example.org'], subject: 'Lost', tags: ['lost'], text: 'plain' })
   const bounce = { recipient: 'typo@example.org', detail: '550 5.1.1 no such user' }
   await recordBounce(service, { team_id: team.id, email_id: wrong }, bounce)
@@ -588,7 +588,10 @@ t.test('the page of a purged email offers no failing action', async (t) => {
       /The content of this email was deleted, by retention or by an erasure request\./,
     )
   const page = textOf((await editor.get(`${list}/${id}?view=text`)).html)
-  t.notMatch(page, /Send a copy to me|corrected address|already accepted it|without a plain-text part/)
+  t.notMatch(
+    page,
+    /Send a copy to me|corrected address|already accepted this email|without a plain-text part/,
+  )
   t.equal((await editor.post(`${list}/${id}/copy`)).status, 400, 'it would be refused')
 })
 

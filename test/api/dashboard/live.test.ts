@@ -204,7 +204,7 @@ async function livePages(browser: Browser): Promise<void> {
   t.test("shows a lost connection with the last update's time", async (t) => {
     const { page, context } = await signIn(t)
     await page.goto(`${home}/operator`)
-    const stale = page.getByRole('alert').filter({ hasText: 'The service does not respond.' })
+    const stale = page.getByRole('alert').filter({ hasText: 'The service isn’t responding.' })
     await context.setOffline(true)
     await stale.waitFor()
     const updated = (await page.locator('#updated').innerText()).replace('Updated ', '')
@@ -222,7 +222,7 @@ async function livePages(browser: Browser): Promise<void> {
     await failing.waitFor()
     await page.unroute(page.url())
     await page.route(page.url(), () => {})
-    await page.locator('.stale', { hasText: 'The service does not respond.' }).waitFor()
+    await page.locator('.stale', { hasText: 'The service isn’t responding.' }).waitFor()
   })
 
   t.test('the end of a session is shown', async (t) => {
@@ -237,7 +237,7 @@ async function livePages(browser: Browser): Promise<void> {
     await page.locator('.stale', { hasText: 'Your session has ended.' }).waitFor()
   })
 
-  t.test("shows that an audience can't be counted, and counts it later", async (t) => {
+  t.test("shows that an audience can't be counted yet, then counts", async (t) => {
     const own = await makeTeam(service)
     const { contacts, create } = await broadcastingOf(service, own)
     await contacts(['one', 'two'])
@@ -250,7 +250,7 @@ async function livePages(browser: Browser): Promise<void> {
     await page.getByRole('checkbox').first().uncheck()
     const stale = page.locator('#audience .stale')
     await stale.waitFor()
-    t.match(await stale.innerText(), /does not respond\. This count is from .*\d:\d\d/)
+    t.match(await stale.innerText(), /isn’t responding\. This count is from .*\d:\d\d/)
     await context.setOffline(false)
     await stale.waitFor({ state: 'detached' })
     t.match(await size.innerText(), '–')

@@ -134,11 +134,11 @@ t.test('a worker checks the email provider, shown on Health', async (t) => {
   const { stop } = await startWorker(t, service, { smtp_url: sink.url })
   const answer = async (words: RegExp, location: string | null) =>
     until(`the page says ${words}`, async () => words.test(textOf((await operator.get(location ?? '')).html)))
-  await answer(/accepts email/, asked.location)
+  await answer(/reachable, accepts the login/, asked.location)
   await stop()
   await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
   const again = await operator.post('/operator/health/check')
-  await answer(/smtp:127\.0\.0\.1:9 rejects email .*ECONNREFUSED/, again.location)
+  await answer(/smtp:127\.0\.0\.1:9 can’t be reached, or rejects the login .*ECONNREFUSED/, again.location)
   t.equal((await operator.get('/operator/health?check=x')).status, 200)
 })
 
@@ -239,7 +239,7 @@ t.test("a suspended team's key returns 401 until it is resumed", async (t) => {
   shows(t, await operator.get(`/operator/teams/${team.id}`), /its credentials are rejected/)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const overview = await viewer.get(`/teams/${team.id}`)
-  shows(t, overview, /This team is suspended\. .* Nothing goes out: the team is suspended/)
+  shows(t, overview, /This team is suspended\. .* Nothing goes out, because the team is suspended/)
   t.notMatch(overview.html, /Everything is going out/)
   shows(t, await viewer.get(`/teams/${team.id}/contacts`), 'This team is suspended.')
   await operator.post(`/operator/teams/${team.id}/resume`)
@@ -258,7 +258,7 @@ t.test('queued emails wait for a suspended team, scheduled ones for their time',
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   for (const person of [viewer, operator]) {
     const page = await person.get(queued)
-    shows(t, page, /Why it waits Nothing goes out: the team is suspended/)
+    shows(t, page, /Why it waits Nothing goes out, because the team is suspended/)
     t.notMatch(textOf(page.html), /requeued automatically|a worker/)
     shows(t, await person.get(scheduled), /Why it waits Scheduled for/)
   }
@@ -407,7 +407,7 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   shows(
     t,
     await operator.get('/operator'),
-    /going out\? \d alerts? .*smtp:relay\.test accepts nothing 554 5\.7\.1/,
+    /going out\? \d alerts? .*The sender smtp:relay\.test is paused 554 5\.7\.1/,
   )
   shows(
     t,
@@ -466,7 +466,7 @@ t.test("filters the audit log, and owners only see their team's", async (t) => {
   shows(t, await operator.get('/operator/audit?action=topic'), /Created a topic Theirs A team/)
 })
 
-t.test('the audit log finds the command line by its shown name', async (t) => {
+t.test('the audit log finds the CLI by its shown name', async (t) => {
   const team = await makeTeam(service, { domain: 'cli.test' })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const at = new Date()

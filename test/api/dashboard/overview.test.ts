@@ -227,12 +227,12 @@ t.test('everyone sees a restored copy, and one click resumes everything', async 
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const operator = await signedIn(service, { operator: true })
   const [message, first, queues] = [`/teams/${team.id}/emails/${id}`, '/operator', '/operator/queues']
-  const words = 'Nothing goes out: the database was restored or copied'
+  const words = 'Nothing goes out, because the database was restored or copied'
   await claimAsOriginal(database, uuidv7())
   t.notMatch(await overviewOf(team), words)
   await database.query(sql.unsafe`update database_home set place = 'elsewhere'`)
   t.match(await overviewOf(team), words)
-  shows(t, await viewer.get(message), 'Its queue is paused: the database was restored or copied')
+  shows(t, await viewer.get(message), 'Its queue is paused, because the database was restored or copied')
   shows(t, await operator.get(first), words)
   shows(t, await operator.get(queues), /Resume all .*Webhooks, paused deliver-webhook, restored/)
   const asked = await operator.ask('/operator/queues/restored')
@@ -345,7 +345,7 @@ t.test("doesn't compare with an empty period or show unreported deliveries", asy
   t.match(await overviewOf(team), /Sent, 30 days 100 Delivered 10\.0 % Bounced/)
 })
 
-t.test('compares four counts with the 30 days before and the limits', async (t) => {
+t.test('compares four counts with the previous 30 days and limits', async (t) => {
   const team = await makeTeam(service)
   await database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)
@@ -402,7 +402,7 @@ t.test('only shows broadcasts that were paused automatically, with the reason', 
   await become('complaints')
   t.match(
     await overviewOf(team),
-    /4 broadcasts were paused automatically .*“complaints”.* Too many recipients complained\./,
+    /4 broadcasts were paused automatically .*“complaints”.* Too many recipients reported it as spam\./,
   )
   const other = await makeTeam(service, { domain: 'stopped-other.test' })
   t.notMatch(await overviewOf(other), 'paused')

@@ -156,7 +156,7 @@ t.test('only its user and owners can revoke a token', async (t) => {
   )
 })
 
-t.test('a token ends with the membership and follows a lower role', async (t) => {
+t.test('tokens end with the membership and follow a lower role', async (t) => {
   const team = await makeTeam(service)
   await member(team, 'owner')
   const editor = await member(team, 'editor')
@@ -187,7 +187,7 @@ t.test('only members can create tokens, up to 20, in an active team', async (t) 
   t.notMatch((await operator.get(pageOf(team))).html, 'Create a session token')
   const said = await operator.post(pageOf(team))
   t.equal(said.status, 400)
-  shows(t, said, 'Only members of the team can create session tokens for themselves')
+  shows(t, said, "You aren't a member of this team, so you can't create a session token in it")
   for (let made = 0; made < 20; made++) t.equal((await editor.post(pageOf(team))).status, 303)
   t.equal((await editor.post(pageOf(team))).status, 400)
 })

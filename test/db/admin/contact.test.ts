@@ -36,7 +36,7 @@ t.test('contact list shows a suppression, and lift removes it', async (t) => {
   t.match(await cli.json([...suppress, '--reason', 'asked by post']), {
     ...{ email: 'eve@example.org', cause: 'complaint', email_id: null, response: 'asked by post' },
   })
-  t.match(await cli.fault([...suppress, '--reason', 'again']), /is already suppressed/)
+  t.match(await cli.fault([...suppress, '--reason', 'again']), /must be an address that isn't suppressed/)
   t.match(await cli.fault(['contact', 'show', team, 'eve@example.org']), /No contact/, 'it makes none')
   const bounced = ['contact', 'suppress', team, 'dan@example.org', '--as', 'bounced', '--reason', 'x']
   t.match(await cli.json(bounced), { email: 'dan@example.org', cause: 'bounce' })

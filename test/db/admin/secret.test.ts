@@ -46,7 +46,7 @@ t.test('after secret reseal, SECRET_KEY_PREVIOUS is no longer needed', async (t)
   const other = { env: { SECRET_KEY: NEW } }
   t.match(
     await cli.fault(['secret', 'reseal'], other),
-    /SECRET_KEY is not the one that this database was used with/,
+    /SECRET_KEY isn't the key that this database was used with/,
   )
   t.match(await keyBy(SECRET_KEY), keys)
   const both = { env: { SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: SECRET_KEY } }
@@ -68,7 +68,7 @@ t.test('after secret reseal, SECRET_KEY_PREVIOUS is no longer needed', async (t)
     { domains: 1, webhooks: 1, numbers: 1 },
     'without the old key too',
   )
-  t.match(await cli.fault(['domain', 'add', id, 'b.test']), /SECRET_KEY is not the one/)
+  t.match(await cli.fault(['domain', 'add', id, 'b.test']), /SECRET_KEY isn't the key that/)
 })
 
 t.test('rejects a weak SECRET_KEY and explains how to create one', async (t) => {

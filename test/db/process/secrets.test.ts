@@ -47,7 +47,7 @@ t.test("rejects another database's key unless it is also set", async (t) => {
   await openSecrets(database, { SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: OLD })
   await t.rejects(openSecrets(database, { SECRET_KEY: NEW }), {
     name: 'SettingsFault',
-    message: /SECRET_KEY is not the one that this database was used with: .* SECRET_KEY_PREVIOUS/,
+    message: /SECRET_KEY isn't the key that this database was used with\. .* SECRET_KEY_PREVIOUS/,
   })
 })
 

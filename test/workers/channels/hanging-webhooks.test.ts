@@ -133,6 +133,6 @@ t.test('endpoints whose names don’t resolve delay neither others nor email', a
   t.ok(Date.now() - begun < 30_000, 'before those that hang have failed')
   await until('those that hang have failed, and say why', () =>
     service.database.exists(sql.unsafe`
-      select from webhook_events where team_id = ${slow.id} and detail like 'no name server answered%'`),
+      select from webhook_events where team_id = ${slow.id} and detail like 'no name server responded%'`),
   )
 })

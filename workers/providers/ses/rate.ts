@@ -35,7 +35,7 @@ export function createRate(
       rate ??= FALLBACK_RATE
       next = performance.now() + Math.min(RETRY_MS, refresh)
       const name = error instanceof Error ? error.name : 'Error'
-      warn(`could not read the account's send rate (ses:GetAccount): ${name}; sending ${rate} per second`)
+      warn(`could not read the account's send rate (ses:GetAccount): ${name}. Sending ${rate} per second`)
     }
   }
   return async () => {

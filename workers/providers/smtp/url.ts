@@ -45,7 +45,7 @@ function optionFault(name: string, value: string): string | null {
   if (shape?.test(value)) return null
   if (shape) return `has an option ${name} that must be ${shape === FLAG ? 'true or false' : 'a number'}`
   const meant = Object.keys(OPTIONS).find((known) => known.toLowerCase() === name.toLowerCase())
-  const known = meant ? `did you mean ${meant}?` : `known are ${Object.keys(OPTIONS).join(', ')}`
+  const known = meant ? `did you mean ${meant}?` : `it must be one of ${Object.keys(OPTIONS).join(', ')}`
   // Anything but a plain name may be half a password.
   return `has an unknown option${/^[\w.]{1,40}$/.test(name) ? ` ${name}` : ''}: ${known}`
 }
@@ -91,7 +91,7 @@ const TLS_UNDECIDED =
 /** Returns the error of a URL, to follow `SMTP_URL `, or null. */
 export function smtpUrlFault(url: string): string | null {
   const parsed = parse(url)
-  if (parsed === null) return `must be the smtp:// or smtps:// URL of a relay; ${PASSWORD_HINT}`
+  if (parsed === null) return `must be the smtp:// or smtps:// URL of a relay. ${PASSWORD_HINT}`
   for (const [name, value] of parsed.searchParams) {
     const fault = optionFault(name, value)
     if (fault !== null) return fault
@@ -120,5 +120,5 @@ const decode = (text: string): string => percentDecoded(text) ?? text
 export function withWayOut(words: string): string {
   if (!/certificate/i.test(words)) return words
   const [reason] = words.split(';')
-  return `${reason}: name its authority in NODE_EXTRA_CA_CERTS, or add to SMTP_URL tls.rejectUnauthorized=false (encrypted, unchecked) or requireTLS=false&ignoreTLS=true (not encrypted)`
+  return `${reason}. Set NODE_EXTRA_CA_CERTS to its authority, or add to SMTP_URL tls.rejectUnauthorized=false (encrypted, unchecked) or requireTLS=false&ignoreTLS=true (not encrypted)`
 }

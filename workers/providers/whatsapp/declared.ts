@@ -47,12 +47,15 @@ const settings = {
         : schema,
     ),
   WHATSAPP_PHONE_NUMBER_ID: string()
-    .matches(/^[\w-]{1,64}$/, '${path} must be the id of the sending number')
+    .matches(/^[\w-]{1,64}$/, '${path} must be the phone number ID of the sending number')
     .when('WHATSAPP_ACCESS_TOKEN', ([token], schema) =>
-      token ? schema.required('${path} is missing: the id of the sending number') : schema,
+      token ? schema.required('${path} is missing: the phone number ID of the sending number') : schema,
     ),
   /** The account whose templates `whatsapp-template sync` lists. */
-  WHATSAPP_BUSINESS_ACCOUNT_ID: string().matches(/^[\w-]{1,64}$/, '${path} must be the id of the account'),
+  WHATSAPP_BUSINESS_ACCOUNT_ID: string().matches(
+    /^[\w-]{1,64}$/,
+    '${path} must be the ID of the WhatsApp Business Account',
+  ),
   /** The sending number's limit: 80 at first, up to 1,000 once the provider has raised it. */
   WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 10_000).default(80),
 }
@@ -96,7 +99,8 @@ export const WHATSAPP = {
   queues,
   isSet: ({ WHATSAPP_ACCESS_TOKEN }: Pick<Settings, 'WHATSAPP_ACCESS_TOKEN'>) =>
     Boolean(WHATSAPP_ACCESS_TOKEN),
-  unset: 'WHATSAPP_ACCESS_TOKEN is not set: this worker sends no WhatsApp messages from the default number',
+  unset:
+    'WHATSAPP_ACCESS_TOKEN is not set, so this worker sends no WhatsApp messages from the default number',
   open,
   reader: () => readWhatsappReport,
   cut: (body) => cutPost(body),

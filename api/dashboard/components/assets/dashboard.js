@@ -138,7 +138,7 @@ async function ask(url, more) {
     if (answer.redirected || !answer.ok) return { problem: 'This page is no longer available. Reload it.' }
     return { page, now }
   } catch {
-    return { problem: 'The service does not respond.' }
+    return { problem: 'The service isn’t responding.' }
   }
 }
 /** Shows a warning at the top of a part that it is out of date, or removes it if `words` is empty. */

@@ -32,7 +32,7 @@ export async function databaseState(tx: Tx) {
 
 export const databaseAlerts = ({ fault, off, isDrifting, drift_s }: DatabaseState): Alert[] =>
   compact([
-    fault !== null && { tone: 'bad', title: 'The database cannot be used', text: fault },
+    fault !== null && { tone: 'bad', title: 'The database can’t be used', text: fault },
     ...off.map(
       (name): Alert => ({
         tone: 'bad',

@@ -47,8 +47,8 @@ export function relayCheck(found: SenderCheck | null | undefined): Check {
     }
   const { sender, fault } = found
   return fault === null
-    ? { label: sender, detail: 'accepts email', tone: 'good' }
-    : { label: sender, detail: 'rejects email', tone: 'bad' }
+    ? { label: sender, detail: 'reachable, accepts the login', tone: 'good' }
+    : { label: sender, detail: 'unreachable, or rejects the login', tone: 'bad' }
 }
 
 export const returnPathChecks = ({ domain, mx, spf, last_report_at }: ReturnPathCheck, now: Date): Check[] =>
@@ -106,7 +106,7 @@ export function summaryChecks(
       clockCheck(state),
       ...heardChecks(reports, now),
       returnDomain === null
-        ? { label: 'No return path', detail: 'RETURN_PATH_DOMAIN', tone: 'plain' }
+        ? { label: 'No return path', detail: 'RETURN_PATH_DOMAIN is not set', tone: 'plain' }
         : { label: 'Return path', detail: returnDomain, tone: 'good' },
       unset.length > 0 && { label: 'Optional settings not set', detail: unset.join(', '), tone: 'plain' },
     ]),

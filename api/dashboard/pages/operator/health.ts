@@ -40,7 +40,7 @@ async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
       }),
       {
         title: 'Misconfigured senders',
-        note: 'Recipients’ servers of at least three domains rejected emails because of your set-up. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
+        note: 'Recipients’ servers of at least three domains rejected emails because of your configuration. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
         empty: '',
         wrap: ['Response'],
       },
@@ -142,7 +142,11 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         live: found === null,
         alerts: compact([
           ...databaseAlerts(state),
-          found?.fault && { tone: 'bad', title: `${found.sender} rejects email`, text: found.fault },
+          found?.fault && {
+            tone: 'bad',
+            title: `${found.sender} can’t be reached, or rejects the login`,
+            text: found.fault,
+          },
           path.domain !== null &&
             path.fault !== null && {
               tone: 'warn',

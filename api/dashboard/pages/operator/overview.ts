@@ -59,7 +59,7 @@ const NO_WORKER: Alert = {
 const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
   pausedSenderAlerts(senders, ({ key }) => ({
     tone: 'bad',
-    title: `${key} accepts nothing`,
+    title: `The sender ${key} is paused`,
     link: { href: '/operator/senders', label: 'View sender' },
   }))
 
@@ -68,7 +68,7 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   const all = [...paused.values()]
   const byHand = all.filter(({ reason }) => reason !== RESTORED)
   const others = byHand.filter(({ queue }) => !paused.has(PART_OF.get(queue) ?? ''))
-  const link = { href: '/operator/queues', label: 'Resume it' }
+  const link = { href: '/operator/queues', label: 'Show queues' }
   return compact([
     byHand.length < all.length && { ...RESTORED_COPY, link },
     ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
@@ -159,7 +159,7 @@ const sendersSection = (checks: readonly Check[]): Section => ({
   live: true,
   checks,
   empty: 'No worker is sending.',
-  next: { href: '/operator/senders', label: 'History of senders' },
+  next: { href: '/operator/senders', label: 'Sender history' },
 })
 
 const checksSection = (checks: readonly Check[]): Section => ({

@@ -24,7 +24,7 @@ const stateCell = ({ state, rate }: ShownSender): Cell =>
 const TITLES: Readonly<Record<string, string>> = {
   slowed: 'It was slowed down',
   paused: 'It was paused',
-  recovered: 'It accepts email again',
+  recovered: 'It accepts messages again',
   resumed: 'An operator resumed it',
 }
 

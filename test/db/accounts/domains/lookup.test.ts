@@ -21,6 +21,6 @@ t.test("times out if a name server doesn't respond", async (t) => {
   const lookup = createDomainLookups(dns.address, 100).lookupTxt
   await t.rejects(lookup('silent.test'), {
     code: 'unavailable',
-    message: 'Could not look up silent.test: no name server answered within 0.1 s',
+    message: 'Could not look up silent.test: no name server responded within 0.1 s',
   })
 })

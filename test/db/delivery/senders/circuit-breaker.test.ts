@@ -86,7 +86,7 @@ t.test('probes a sender that keeps requesting a second less often', async (t) =>
   const { say, stored } = aSender()
   const pauses: (number | null)[] = []
   for (const now of [100, 200, 300, 400, 500, 600]) {
-    await say(now, ['connection', now - 1, 'answered 503', 1])
+    await say(now, ['connection', now - 1, 'HTTP 503', 1])
     pauses.push(((await stored()).until ?? 0) - now)
   }
   t.strictSame(pauses, [2, 4, 8, 16, 30, 30])

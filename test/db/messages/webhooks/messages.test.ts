@@ -34,19 +34,23 @@ t.test('shows why a webhook waits, and retries it on request', async (t) => {
   t.match(await message(), {
     ...{ event_id, type: 'webhook.test', status: 'queued', body: /"webhook\.test"/ },
     attempts: [{ status: 503, response: 'not <now>', ms: Number }],
-    waiting: { attempts: 1, last_response: 'answered 503', paused_senders: EMPTY, queue_paused: false },
+    waiting: { attempts: 1, last_response: 'HTTP 503', paused_senders: EMPTY, queue_paused: false },
   })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', endpoint.id, ...rest].join('/')
   const page = await owner.get(at('events', event_id))
-  shows(t, page, /Why it waits Attempted 1 time\. Next attempt in .* Last response: answered 503/)
+  shows(t, page, /Why it waits Attempted 1 time\. Next attempt in .* Last response: HTTP 503/)
   shows(t, page, /Response 503 after .* ms .* not <now>/)
   shows(t, await owner.get(at('messages?status=queued')), 'webhook.test')
   shows(t, await owner.get(at('messages?status=delivered')), 'No message matches.')
   t.equal((await owner.get(at('messages?status=eaten'))).status, 400)
   await cli.json(['team', 'suspend', team.id])
   const suspended = await owner.get(at('events', event_id))
-  shows(t, suspended, /Why it waits Nothing goes out: the team is suspended .* Last response: answered 503/)
+  shows(
+    t,
+    suspended,
+    /Why it waits Nothing goes out, because the team is suspended .* Last response: HTTP 503/,
+  )
   await cli.json(['team', 'resume', team.id])
   receiver.answer = null
   await owner.post(at('events', event_id, 'requeue'))
@@ -84,16 +88,16 @@ t.test('shows Retry-After as the reason, and lists such servers separately', asy
   const message = () => cli.json(['webhook', 'message', team.id, endpoint.id, event_id])
   const key = `webhook:${endpoint.id}`
   await until('it is paused', async () => (await message()).waiting?.paused_senders.length === 1)
-  t.match(await message(), { waiting: { paused_senders: [{ sender: key, reason: 'answered 429' }] } })
+  t.match(await message(), { waiting: { paused_senders: [{ sender: key, reason: 'HTTP 429' }] } })
   const mine = async (...flags: string[]) =>
     (await cli.json(['sender', 'list', ...flags])).filter((one: { key: string }) => one.key === key)
-  t.match(await mine('--webhooks'), [{ key, team_id: team.id, reason: 'answered 429', name: endpoint.name }])
+  t.match(await mine('--webhooks'), [{ key, team_id: team.id, reason: 'HTTP 429', name: endpoint.name }])
   t.strictSame(await mine(), [])
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const at = `/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`
-  shows(t, await viewer.get(at), /Its server asked us to wait until .* answered 429/)
+  shows(t, await viewer.get(at), /Its server asked us to wait until .* HTTP 429/)
   const operator = await signedIn(service, { operator: true })
-  shows(t, await operator.get('/operator/senders'), /Paused webhooks .* answered 429/)
+  shows(t, await operator.get('/operator/senders'), /Paused webhooks .* HTTP 429/)
   t.notMatch(textOf((await operator.get(`/teams/${team.id}`)).html), 'Nothing goes out through webhook:')
   receiver.answer = null
   await operator.post(`/operator/senders/resume?${new URLSearchParams({ key })}`)
@@ -265,7 +269,7 @@ const jobRow = object({
   expire_seconds: number().defined(),
 })
 
-t.test('a new webhook has its job, as the queue stores it', async (t) => {
+t.test('a new webhook has the job that the queue stores', async (t) => {
   const { team, endpoint } = await begin(t)
   const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
   await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
@@ -283,7 +287,7 @@ t.test('a new webhook has its job, as the queue stores it', async (t) => {
   t.strictSame(own, [retryLimit, heartbeatSeconds, expireInSeconds])
 })
 
-t.test('keeps delivered messages for 3 days and failed ones for 30', async (t) => {
+t.test('keeps delivered messages for 3 days, failed ones for 30', async (t) => {
   const { team, endpoint } = await begin(t)
   const [a = '', b = ''] = await storeEmails(rows, team.id, [['a@example.org'], ['b@example.org']])
   for (const [email_id, status] of [
