@@ -1,8 +1,7 @@
 /**
- * Authenticates API keys and session tokens, and checks their scopes. Missing, malformed, unknown, revoked
- * and expired credentials return the same error, like those of a suspended team. Nothing is cached, so a
- * revoked key stops working with the next request. A credential costs one query, or none if its checksum is
- * wrong. Once an hour, a second query updates when the key was last used.
+ * Authenticates API keys and session tokens. All unusable credentials return the same error, like those of a suspended
+ * team. Nothing is cached, so a revoked key stops working with the next request. A credential costs one query, or none
+ * if its checksum is wrong. Once an hour, a second query updates when the key was last used.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto'
@@ -25,10 +24,7 @@ import { type Database, isDatabaseUnavailable, type Tx } from '../../db/postgres
 import { type Batcher, createBatcher } from './batcher.ts'
 import { TEXTS } from './texts.ts'
 
-/**
- * The authenticated caller. `domain` is the domain that its key is bound to. `key` is the prefix of the key.
- * `actor` is the name in the audit log: the user of a session token, otherwise the prefix.
- */
+/** `key` is a prefix, `domain` the only sending domain. `actor` is for the audit log: the user, or the prefix. */
 export type Principal = {
   key: string | null
   actor: string
@@ -38,7 +34,6 @@ export type Principal = {
   domain: string | null
 }
 
-/** The kinds of credentials and the scope that a route requires. */
 export type PrivateAccess = {
   scope: Scope | null
   kinds: readonly CredentialKind[]
@@ -59,7 +54,7 @@ const hourOf = (at: Date): Date => new Date(Math.floor(at.getTime() / HOUR) * HO
 
 const isNewHour = (last: string | null, now: Date): boolean => last === null || new Date(last) < hourOf(now)
 
-/** Looks up one credential. Concurrent look-ups share a statement. Nothing is cached. */
+/** Concurrent look-ups share a statement. */
 type KeyLookup = Batcher<{ hash: string; now: Date }, { found: PrincipalRow | null }>
 
 export type Credentials = Readonly<Record<CredentialKind, KeyLookup>>
@@ -100,7 +95,7 @@ export async function authenticate(
   throw new RequestError('unauthorized', TEXTS.noCredential)
 }
 
-/** Checks that the principal may use a route. @throws RequestError insufficient_scope */
+/** @throws RequestError insufficient_scope */
 export function authorize(principal: Principal, access: PrivateAccess): void {
   if (!access.kinds.includes(principal.kind)) {
     throw new RequestError('insufficient_scope', TEXTS.keysOnly)
@@ -119,9 +114,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 
-/**
- * Checks the header for this exact token. @throws RequestError unauthorized, also if no token is configured
- */
+/** @throws RequestError unauthorized, also if no token is configured */
 export function assertBearer(authorization: string | undefined, token: string | null): void {
   const given = BEARER.exec(authorization ?? '')?.[1]
   if (given !== undefined && token !== null && sameSecret(given, token)) return

@@ -1,9 +1,8 @@
 /**
- * Group commit: calls that arrive while a batch is being processed go into the next batch together. A call
- * never waits for later calls. Each caller gets its own result. Calls with the same key are processed in the
- * order of their arrival. A key that is locked elsewhere doesn't delay other keys. If a batch fails and can
- * be repeated, it is repeated key by key, then call by call. A call that can't start in time is rejected and
- * never starts.
+ * Group commit: calls that arrive while a batch is being processed go into the next batch together. A call never waits
+ * for later calls. Calls with the same key are processed in the order of their arrival. A key that is locked elsewhere
+ * doesn't delay other keys. A failed batch that can be repeated is repeated key by key, then call by call. A call that
+ * can't start in time is rejected and never starts.
  */
 
 import { RequestError, Unavailable } from '../../db/errors.ts'
@@ -16,11 +15,10 @@ export type Batcher<C, O> = (call: C) => Promise<O>
 
 type BatchOptions<C, O> = {
   /**
-   * Processes a batch, all or nothing. If `alone`, all calls have the same key, and `work` waits for its lock
-   * instead of returning null.
+   * Processes a batch, all or nothing. If `alone`, all calls have the same key, and `work` waits for its lock instead
+   * of returning null.
    */
   work(calls: readonly C[], alone: boolean): Promise<CallEnd<O>[]>
-  /** Calls with the same key are processed in successive batches. */
   keyOf(call: C): string
   /** The size of a call in bytes. A batch has at most MAX_BATCH_BYTES, unless it is a single call. */
   weightOf(call: C): number
@@ -30,13 +28,11 @@ type BatchOptions<C, O> = {
 
 type Waiting<C, O> = { call: C; key: string; since: number } & PromiseWithResolvers<O>
 
-/** Concurrent batches, in addition to those of single keys. */
 const BATCHES_AT_ONCE = 2
 /** Concurrent batches of single keys. Each can wait for a lock, and uses a connection while it waits. */
 const SINGLE_KEYS_AT_ONCE = 3
 const MAX_BATCH_CALLS = 100
 const MAX_BATCH_BYTES = 4 * 1024 * 1024
-/** How long a call can wait before it starts, in milliseconds. */
 const TURN_WAIT_MS = 10_000
 
 /** Takes the next calls whose keys aren't in progress, and rejects those that have waited too long. */
@@ -67,7 +63,6 @@ export function createBatcher<C, O>(gathering: BatchOptions<C, O>): Batcher<C, O
   const { keyOf, weightOf } = gathering
   let pending: Waiting<C, O>[] = []
   const busy = new Set<string>()
-  /** Batches of one key each. */
   const apart: Batch[] = []
   const running = { batches: 0, alone: 0 }
   let scheduled = false
@@ -119,7 +114,7 @@ export function createBatcher<C, O>(gathering: BatchOptions<C, O>): Batcher<C, O
 
 const late = () => new Unavailable('busy', TEXTS.tooManyRequests, 1)
 
-/** Processes a batch and settles its calls. @returns the calls to process again */
+/** @returns the calls to process again */
 async function attempt<C, O>(
   { work, isSafe }: BatchOptions<C, O>,
   batch: readonly Waiting<C, O>[],
@@ -138,7 +133,7 @@ async function attempt<C, O>(
   }
 }
 
-/** Settles a call. @returns false if its key is locked */
+/** @returns false if the call's key is locked */
 function answer<O>({ resolve, reject }: PromiseWithResolvers<O>, end: CallEnd<O>, alone: boolean): boolean {
   if (end instanceof RequestError) reject(end)
   else if (end !== null) resolve(end)

@@ -1,12 +1,9 @@
 /**
  * Reads and parses request bodies.
- * - Memory is limited. A body waits for capacity before it is read, and gets 503 `unavailable` if none is
- *   released in time.
+ * - A body waits for capacity before it is read, and gets 503 `unavailable` if none is released in time.
  * - Unauthenticated requests can't use the capacity that the largest authenticated body needs.
- * - A team's parsing doesn't delay other teams. Large bodies are parsed in a thread, one per team at a
- *   time, followed by a pause.
- * - Rejected bodies are drained, a few at a time, so that clients stay connected until they can read the
- *   error.
+ * - Large bodies are parsed in a thread, one per team at a time, followed by a pause for other teams.
+ * - Rejected bodies are drained, a few at a time, so that clients stay connected until they can read the error.
  */
 import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
@@ -17,69 +14,44 @@ import { type BodyShape, parseBody } from './input.ts'
 import { type Kind, type Parser, tooManyLarge } from './parser.ts'
 import { discard, readBytes, readJsonBytes, readPieces } from './read-body.ts'
 
-/** How long a body can wait until it is parsed, in milliseconds. */
 const PARSE_WAIT_MS = 10_000
 /** Larger bodies are parsed in the thread. The second limit is for formats that are slow to parse. */
 const THREAD_FROM_BYTES = 512 * 1024
 const THREAD_FROM_BYTES_IF_HEAVY = 8 * 1024
-/**
- * A body of this size in the thread, or a parse of this duration here, is followed by a pause of REST_FACTOR
- * times the duration.
- */
+/** A larger body in the thread, or a longer parse here, is followed by a pause of REST_FACTOR times its duration. */
 const REST_FROM_BYTES = 1024 * 1024
 const REST_FROM_MS = 10
 const REST_FACTOR = 3
-/**
- * How many rejected bodies are drained at once. A socket delivers up to 2 MiB before the next one gets its
- * turn.
- */
+/** How many rejected bodies are drained at once. A socket delivers up to 2 MiB before the next one gets its turn. */
 const DISCARDED_AT_ONCE = 2
-/** How long a rejected body waits to be drained, in milliseconds. */
 const DISCARD_WAIT_MS = 2_000
-/**
- * The longest pause. It is much shorter than the time that the owner's next body waits, however slow the
- * machine is.
- */
+/** Much shorter than the time that the owner's next body waits, however slow the machine is. */
 const MAX_REST_MS = 500
 
-/** The part of a route that describes its body. */
 export type BodyRoute = { method: string; path: string; body?: BodyShape<unknown>; heavy?: true }
 
 /** The body of one request. Its bytes count towards the limits until the request ends. */
 export type Body = {
   /** Reads the raw body. @throws RequestError unavailable, and as `readBytes` does */
   bytes(limit?: number): Promise<Buffer>
-  /**
-   * Reads the body in pieces, and never keeps all of it in memory.
-   * @throws RequestError as `bytes` does, and what `take` throws
-   */
+  /** Never keeps all of the body in memory. @throws RequestError as `bytes` does, and what `take` throws */
   pieces(bounds: { limit: number; size: number }, take: (piece: Buffer) => Promise<void>): Promise<void>
-  /**
-   * Reads the fields of a form of at most `limit` bytes.
-   * @throws RequestError bad_request, unsupported_media_type, and as `bytes` does
-   */
+  /** @param limit in bytes. @throws RequestError bad_request, unsupported_media_type, and as `bytes` does */
   form(limit: number): Promise<URLSearchParams>
   /** Parses the body with the route's shape. Undefined if the route has none. @throws RequestError */
   parsed(route: BodyRoute): Promise<unknown>
-  /**
-   * Releases the body's capacity early, for callers that have dropped the bytes and keep waiting for
-   * something else.
-   */
+  /** Releases the capacity early, for callers that have dropped the bytes and keep waiting for something else. */
   release(): void
 }
 
-/**
- * Whose bodies share a limit and are parsed in turn: a team, a user or a public path. All unauthenticated
- * bodies share another limit.
- */
+/** A team, a user or a public path, whose bodies share a limit. All unauthenticated bodies share another limit. */
 export type Owner = { name: string; isAuthenticated: boolean }
 
 export type Bodies = {
-  /** Runs the work of a request, which can read its body. */
   during<T>(owner: Owner, request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T>
 }
 
-/** Returns the counts that a body of this owner is part of, with the limit of each. */
+/** Returns the counts of which a body of this owner is part, with their limits. */
 function boundsOf(
   { name, isAuthenticated }: Owner,
   { perOwner, unauthenticated, perPath, total }: Budget,
@@ -95,10 +67,7 @@ function boundsOf(
   ]
 }
 
-/**
- * Counts the bytes in memory by owner. A body waits for capacity. Small bodies can use a part that large ones
- * can't.
- */
+/** Counts the bytes in memory by owner. Small bodies can use a part that large ones can't. */
 function createBudget(budget: Budget) {
   const held = new Map<string, number>()
   const waiting = new Set<() => void>()
@@ -134,7 +103,6 @@ function createBudget(budget: Budget) {
       waiting.add(tryAgain)
     })
   return {
-    /** Tracks the bytes of one request until they are released. */
     open(owner: Owner) {
       let [reserved, read] = [0, 0]
       return {
@@ -160,7 +128,6 @@ function createBudget(budget: Budget) {
   }
 }
 
-/** How to parse a body. `heavy` if that is slow for its length. */
 type ParseOptions = {
   kind: Kind
   heavy?: boolean | undefined
@@ -187,10 +154,7 @@ const formOf = (type: string): ParseOptions => ({
 function createParsing(parser: Parser) {
   const turns = createKeyedSemaphore(1)
 
-  /**
-   * Parses when it is the owner's turn. The turn ends after the pause, but the request continues before it.
-   * @throws RequestError unavailable
-   */
+  /** The turn ends after the pause, but the request continues before it. @throws RequestError unavailable */
   const inTurn = (
     key: string,
     parse: (begun: () => void) => Promise<unknown>,
@@ -207,7 +171,6 @@ function createParsing(parser: Parser) {
       await todo?.(begun).then(parsed.resolve, parsed.reject)
       todo = null
       const took = performance.now() - began
-      // Others run before this owner's next body.
       await (isLong(took) ? sleep(Math.min(took * REST_FACTOR, MAX_REST_MS)) : setImmediate())
       return true
     }

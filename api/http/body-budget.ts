@@ -1,13 +1,12 @@
-/** The limits for request bodies in the memory of a process. */
+/** How many bytes of request bodies a process keeps in memory. */
 import { byMemory } from '../../db/process/memory.ts'
 import { MAX_BODY_BYTES } from './read-body.ts'
 
 const MIB = 1024 * 1024
 /**
- * Limits in bytes per owner, for all unauthenticated bodies, per public path, and in total. `patience` is how
- * long a body waits for capacity, in milliseconds. Its socket isn't read during that time. Storing a body
- * needs several times its size in memory. Unauthenticated bodies always leave enough for the largest body of
- * a team, and those of one path leave some for other paths.
+ * In bytes. `patience` is how long a body waits for capacity, in milliseconds, with its socket unread. Storing a body
+ * needs several times its size. Unauthenticated bodies always leave enough for the largest body of a team, and those of
+ * one path leave some for other paths.
  */
 export const BODY_BUDGET = {
   perOwner: 12 * MIB,
@@ -22,10 +21,7 @@ export type Budget = typeof BODY_BUDGET
 export const SMALL_BODY_BYTES = 64 * 1024
 export const LARGE_BODIES_SHARE = 7 / 8
 
-/**
- * The limits with little memory: enough for a body of 3.5 MiB of a team, and for the largest post of a hook,
- * 3 MiB.
- */
+/** With little memory: enough for a team's body of 3.5 MiB, and for the largest post of a hook, 3 MiB. */
 const SMALLEST = { perOwner: 4 * MIB, unauthenticated: 3.5 * MIB, total: 8 * MIB }
 
 /** Returns the limits of a process. @param limit its memory limit in bytes */
@@ -36,6 +32,5 @@ export const budgetFor = (limit: number): Budget => ({
   total: byMemory(limit, SMALLEST.total, BODY_BUDGET.total),
 })
 
-/** The size of the largest body that fits into the limits. */
 export const largestBody = ({ perOwner }: Budget): number =>
   Math.min(MAX_BODY_BYTES, Math.floor(perOwner * LARGE_BODIES_SHARE))

@@ -1,7 +1,6 @@
 /**
- * Handles a request whose route is known: authentication, scope, parameters, query, body, then the handler,
- * within a deadline. A caller without rights learns nothing about its body (DECISIONS: Order of checks). A
- * team uses only a part of the connections at a time and leaves the rest to other teams.
+ * Handles a request whose route is known, within a deadline. A caller without rights learns nothing about its body
+ * (DECISIONS: Order of checks). A team uses only a part of the connections at a time.
  */
 
 import type { IncomingMessage } from 'node:http'
@@ -20,7 +19,7 @@ import { TEXTS } from './texts.ts'
 /** From the last byte of the body to the response. Longer than any wait of a handler. */
 const DEADLINE_MS = 28_000
 
-/** How long the items of a list are serialized before other requests get their turn, in milliseconds. */
+/** How long a list is serialized before other requests get their turn, in milliseconds. */
 const SLICE_MS = 4
 
 /** Serializes a list item by item. A page of contacts can be 80 MB, which would block other requests. */
@@ -43,10 +42,7 @@ async function written(answering: Promise<Answer>): Promise<Answer> {
   return Array.isArray(list?.data) ? { ...answer, body: await listJson(list) } : answer
 }
 
-/**
- * Sends a response. An object and the bytes of a list are JSON. A string and other bytes have their own
- * Content-Type.
- */
+/** An object and the bytes of a list are JSON. A string and other bytes have their own Content-Type. */
 export function send(ctx: Context, { status, body, headers = {}, trace }: Answer): void {
   ctx.state.trace = trace
   ctx.status = status
@@ -59,14 +55,12 @@ export function send(ctx: Context, { status, body, headers = {}, trace }: Answer
   ctx.set(headers)
 }
 
-/** True if the body is being read and hasn't ended. */
 const isUploading = (raw: IncomingMessage): boolean =>
   raw.readableFlowing !== null && !raw.readableEnded && !raw.destroyed
 
 /**
- * Fails with 503 after the deadline, so that callers don't hang when the database does. The clock starts
- * again when the body has arrived, because a 503 before the work has started would make clients repeat a
- * request that is then stored. Stalled uploads are ended by slow-bodies.ts.
+ * Fails with 503 after the deadline, so that callers don't hang when the database does. The clock starts again when the
+ * body has arrived, because a 503 before the work has started would make clients repeat a request that is then stored.
  */
 async function withinDeadline(answering: Promise<Answer>, raw: IncomingMessage, ms: number): Promise<Answer> {
   const late = Promise.withResolvers<never>()
@@ -85,10 +79,10 @@ async function withinDeadline(answering: Promise<Answer>, raw: IncomingMessage, 
   }
 }
 
-/** A request's route and the parameters of its path, or null if they can't be decoded. */
+/** `params` is null if the path can't be decoded. */
 type RouteMatch<D> = { route: Route<D>; params: Params | null }
 
-/** Runs the route and sends its response. @param deadline milliseconds after the last byte of the body */
+/** @param deadline milliseconds after the last byte of the body */
 export async function answer<D extends HttpDeps>(
   ctx: Context,
   found: RouteMatch<D>,
@@ -98,7 +92,6 @@ export async function answer<D extends HttpDeps>(
   send(ctx, await withinDeadline(written(answerOf(found, deps, ctx)), ctx.req, deadline))
 }
 
-/** How long a team's statement waits for the team's other statements, in milliseconds. */
 const TURN_WAIT_MS = 10_000
 
 /** The methods of the database that run a statement without a transaction. */
@@ -115,9 +108,8 @@ const STATEMENTS = [
 ] as const
 
 /**
- * Returns the database for a team's handler. The team's transactions, single statements and searches each
- * have their own limit. A single statement doesn't wait for transactions, and searches only wait for each
- * other.
+ * Limits a team's transactions, single statements and searches, each by itself. A single statement doesn't wait for
+ * transactions, and searches only wait for each other.
  */
 function inTurn(
   { database, semaphores }: HttpDeps,
@@ -141,7 +133,6 @@ function inTurn(
   }
 }
 
-/** Authenticates the caller, checks the scope and runs the handler (DECISIONS: Order of checks). */
 async function answerOf<D extends HttpDeps>(found: RouteMatch<D>, deps: D, ctx: Context): Promise<Answer> {
   const { route } = found
   const now = deps.clock()
@@ -166,7 +157,7 @@ async function answerOf<D extends HttpDeps>(found: RouteMatch<D>, deps: D, ctx: 
   )
 }
 
-/** Builds the handler's request. Only authorized callers learn that it is malformed. */
+/** Only authorized callers learn that their request is malformed. */
 async function requestOf<D>(
   { route, params }: RouteMatch<D>,
   ctx: Context,

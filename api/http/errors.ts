@@ -1,6 +1,6 @@
 /**
- * Converts errors to HTTP responses. This is the only module that knows both codes and statuses. All errors
- * have the same envelope. For an internal error the caller only gets the request's ID.
+ * Converts errors to HTTP responses. This is the only module that knows both codes and statuses. For an internal error
+ * the caller only gets the request's ID.
  */
 
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
@@ -55,7 +55,7 @@ const MAX_IDS_TRACED = 3
 
 export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, MAX_IDS_TRACED) })
 
-/** Converts an error to the one that the caller gets. Internal errors are logged with the request's ID. */
+/** Returns the error for the caller. Logs internal errors with the request's ID. */
 export function toRequestError(error: unknown, requestId: string, log: Log): RequestError {
   if (error instanceof RequestError) return error
   if (isDatabaseUnavailable(error)) {
@@ -66,11 +66,9 @@ export function toRequestError(error: unknown, requestId: string, log: Log): Req
   return new RequestError('internal_error', fill(TEXTS.internal, { id: requestId }))
 }
 
-/** Returns the reason label of an `unavailable` error, and nothing for others. */
 export const reasonOf = (refusal: RequestError): { reason?: UnavailableReason } =>
   refusal instanceof Unavailable ? { reason: refusal.reason } : {}
 
-/** Converts an error to a response, with the headers that its code needs. */
 export function errorResponse(refusal: RequestError): Answer {
   const headers: Record<string, string> = {}
   if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)

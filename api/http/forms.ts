@@ -1,8 +1,6 @@
 /**
- * Parses forms and query strings: application/x-www-form-urlencoded and multipart/form-data. The time is
- * linear in the number of bytes. Fields are counted before any is parsed, and more than MAX_FIELDS are
- * rejected (DECISIONS: Forms). No other module parses them, because Node's parser is quadratic for pairs
- * without `=`.
+ * Parses forms and query strings in linear time. Fields are counted before any is parsed (DECISIONS: Forms). No other
+ * module parses them, because Node's parser is quadratic for pairs without `=`.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -11,14 +9,13 @@ import { fill } from '../../db/fill.ts'
 import { textOfFile } from '../../db/validation/decode.ts'
 import { TEXTS } from './texts.ts'
 
-/** The most fields of a form or query string. A broadcast's form contains up to 1,000 topics twice. */
+/** A broadcast's form contains up to 1,000 topics twice. */
 const MAX_FIELDS = 2_000
 
 export type Pair = [name: string, value: string]
 
 const [AMPERSAND, EQUALS, PERCENT, PLUS, SPACE] = [0x26, 0x3d, 0x25, 0x2b, 0x20]
 
-/** The value of each byte as a hexadecimal digit. -1 for other bytes. */
 const DIGITS = Int8Array.from({ length: 256 }, (_, byte) =>
   '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase()),
 )
@@ -27,7 +24,7 @@ const digit = (byte = 0): number => DIGITS[byte] ?? -1
 const tooMany = () =>
   new RequestError('bad_request', fill(TEXTS.tooManyFields, { most: MAX_FIELDS.toLocaleString('en-US') }))
 
-/** Decodes percent-encoding. Invalid sequences don't change, as in browsers. */
+/** Invalid sequences don't change, as in browsers. */
 function decoded(bytes: Buffer): string {
   if (!bytes.includes(PERCENT) && !bytes.includes(PLUS)) return bytes.toString()
   const plain = Buffer.allocUnsafe(bytes.length)
@@ -42,7 +39,7 @@ function decoded(bytes: Buffer): string {
   return plain.subarray(0, size).toString()
 }
 
-/** Splits a form into pairs without decoding them. Skips empty ones. @throws RequestError bad_request */
+/** Skips empty pairs. @throws RequestError bad_request */
 function rawPairs(bytes: Buffer): Buffer[] {
   const pairs: Buffer[] = []
   let from = 0
@@ -61,10 +58,7 @@ function pairOf(raw: Buffer): Pair {
   return at < 0 ? [decoded(raw), ''] : [decoded(raw.subarray(0, at)), decoded(raw.subarray(at + 1))]
 }
 
-/**
- * Parses a query string without its `?`. @param check gets the name and the raw pair of each parameter
- * @throws RequestError bad_request, and what `check` throws
- */
+/** @param search without its `?`. @throws RequestError bad_request, and what `check` throws */
 export function readQuery(search: string, check?: (name: string, raw: string) => void): URLSearchParams {
   const pairs = rawPairs(Buffer.from(search)).map((raw): Pair => {
     const pair = pairOf(raw)
@@ -85,7 +79,6 @@ const ANY_BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 
 export const isUrlencoded = (type: string): boolean => URLENCODED.test(type)
 
-/** Returns the boundary of a Content-Type, or null if it has none that RFC 2046 allows. */
 function boundaryOf(type: string): string | null {
   const [, quoted, token] = BOUNDARY.exec(type) ?? []
   const boundary = quoted?.replace(/\\(.)/g, '$1') ?? token ?? ''
@@ -103,7 +96,7 @@ function delimiterAt(text: Buffer, at: number, length: number): { end: number; l
   return text[end] === CR && text[end + 1] === LF ? { end: end + 2, last: false } : null
 }
 
-/** Splits a form into the parts between its delimiters. Null if the last delimiter is missing. */
+/** Null if the last delimiter is missing. */
 function splitParts(text: Buffer, boundary: string): Buffer[] | null {
   const delimiter = Buffer.from(`--${boundary}`)
   const parts: Buffer[] = []
@@ -119,10 +112,7 @@ function splitParts(text: Buffer, boundary: string): Buffer[] | null {
   return null
 }
 
-/**
- * Rewrites a form with a boundary that Node's parser accepts. It requires at least 27 characters and no
- * padding.
- */
+/** Rewrites a form with a boundary that Node's parser accepts. It requires at least 27 characters and no padding. */
 function rewritten(text: Buffer, boundary: string): { bytes: Buffer; boundary: string } | null {
   const parts = splitParts(text, boundary)
   if (parts === null) return null
@@ -131,11 +121,7 @@ function rewritten(text: Buffer, boundary: string): { bytes: Buffer; boundary: s
   return { bytes: Buffer.concat([...pieces, Buffer.from(`--${own}--\r\n`)]), boundary: own }
 }
 
-/**
- * Parses the parts of a form. A file becomes three fields: its text, `NAME_name` with its filename, and
- * `NAME_encoding`.
- * @throws RequestError bad_request
- */
+/** A file becomes three fields: its text, `NAME_name` and `NAME_encoding`. @throws RequestError bad_request */
 async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
   const unreadable = () => new RequestError('bad_request', TEXTS.unreadableForm)
   const boundary = boundaryOf(type)
@@ -160,7 +146,7 @@ async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pa
   return pairs.flat()
 }
 
-/** Parses a form. An empty body has no fields. @throws RequestError bad_request, unsupported_media_type */
+/** An empty body has no fields. @throws RequestError bad_request, unsupported_media_type */
 export async function readForm(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
   if (bytes.length === 0) return []
   if (isUrlencoded(type))

@@ -1,7 +1,4 @@
-/**
- * Parses JSON bodies, batches and query strings. read-body.ts reads the bytes. db/validation/fields.ts
- * validates the fields.
- */
+/** Parses JSON bodies, batches and query strings. db/validation/fields.ts validates the fields. */
 
 import type { AnyObject, ObjectSchema } from 'yup'
 import { errorWords, RequestError, resultOrError } from '../../db/errors.ts'
@@ -12,18 +9,17 @@ import { readQuery } from './forms.ts'
 import { TEXTS } from './texts.ts'
 
 /**
- * Limits for JSON, because parsed JSON can need fifty times its length in memory. The first one is for
- * strings (including keys), arrays and objects together. 1,000 contacts with 100 properties each have two
- * thirds of it. The second one is for all values, such as the bytes of a file as a Buffer.
+ * Limits for JSON, because parsed JSON can need fifty times its length in memory. The first one is for strings
+ * (including keys), arrays and objects together. 1,000 contacts with 100 properties each have two thirds of it. The
+ * second one is for all values, such as the bytes of a file as a Buffer.
  */
 export const MAX_JSON_STRINGS = 300_000
 export const MAX_JSON_VALUES = 3_000_000
-/** The shortest string, array or object. */
 const MIN_JSON_BYTES = 2
 
 /**
- * Parses and validates a body. PostgreSQL can store its text, because NUL characters and lone surrogates only
- * occur as escapes. @throws RequestError bad_request, payload_too_large, and the shape's own errors
+ * PostgreSQL can store the text, because NUL characters and lone surrogates only occur as escapes.
+ * @throws RequestError bad_request, payload_too_large, and the shape's own errors
  */
 export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
   if (bytes.length === 0 && shape.optional) return shape.read({})
@@ -33,7 +29,7 @@ export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
 
 const [QUOTE, BACKSLASH, OPEN_LIST, OPEN_OBJECT, COMMA] = Buffer.from('"\\[{,') as unknown as number[]
 
-/** Counts the elements of JSON, which may be invalid. @throws RequestError payload_too_large */
+/** The JSON may be invalid. @throws RequestError payload_too_large */
 function checkCounts(bytes: Uint8Array): void {
   if (bytes.length <= MAX_JSON_STRINGS * MIN_JSON_BYTES) return
   let [strings, values] = [0, 1]
@@ -71,10 +67,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/**
- * Returns V8's message about invalid JSON without the text that it quotes. Messages with a position quote
- * nothing.
- */
+/** Returns V8's message about invalid JSON without the text that it quotes. Messages with a position quote nothing. */
 function jsonFault(error: unknown): string {
   const message = errorWords(error)
   const [, words, place] =
@@ -87,21 +80,14 @@ function jsonFault(error: unknown): string {
 export const withoutByteOrderMark = (bytes: Buffer): Buffer =>
   bytes.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? bytes.subarray(3) : bytes
 
-/**
- * The body that a route accepts. The handler gets the result of `read`. The API's description is generated
- * from `schema`, which is the schema of an item if the body is a batch.
- */
+/** The body that a route accepts. `schema` describes it in the API's description, or an item if it is a batch. */
 export type BodyShape<B> = {
   schema: Fields
   batch: { field: string; most: number } | null
-  /** True if the body may be empty. It is then read as an empty object. */
   optional?: true
   /** @throws RequestError for an error that isn't about one item */
   read(value: unknown): B
-  /**
-   * Adds the raw bytes of the valid body, for handlers that need them. They aren't copied back from the
-   * parser's thread.
-   */
+  /** Adds the raw bytes for handlers that need them. They aren't copied back from the parser's thread. */
   withBytes?(body: B, bytes: Buffer): B
 }
 
@@ -115,7 +101,7 @@ export const json = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T>
   read: (value) => parse(schema, value),
 })
 
-/** Like `json`, but `make` validates and converts the value. @param make throws RequestError */
+/** @param make validates and converts the value. Throws RequestError. */
 export const jsonAs = <T extends AnyObject, R>(
   schema: ObjectSchema<T>,
   make: (value: unknown) => R,
@@ -128,7 +114,7 @@ export const optionalJson = <T extends AnyObject>(schema: ObjectSchema<T>): Body
 })
 
 /**
- * A JSON object with a list of items. Each item has its own result.
+ * A list of items in an object. Each item has its own result.
  * @param make converts an item or throws its error. It also gets the item's path, such as `emails[3]`.
  */
 export const batchOf = <T extends AnyObject, R>(
@@ -148,7 +134,7 @@ export const queryOf = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShap
   read: (url) => parseQuery(schema, url),
 })
 
-/** Returns the items of a batch. @throws RequestError bad_request, batch_too_large */
+/** @throws RequestError bad_request, batch_too_large */
 export function parseBatch(body: unknown, field: string, limit: number): unknown[] {
   const items = isObject(body) ? body[field] : undefined
   if (!isObject(body))
@@ -159,11 +145,7 @@ export function parseBatch(body: unknown, field: string, limit: number): unknown
   return items
 }
 
-/**
- * Parses query parameters as strings. Each may occur only once, as percent-encoded UTF-8.
- * @param url the request's URL with its raw query
- * @throws RequestError bad_request
- */
+/** Each parameter may occur only once. @param url with its raw query. @throws RequestError bad_request */
 function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
   const search = url.slice(url.indexOf('?') + 1 || url.length)
   const query = readQuery(search, (name, raw) => {
@@ -176,7 +158,6 @@ function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): 
   return parse(schema, Object.fromEntries(query))
 }
 
-/** An integer in a query string, only digits, between `from` and `to`. */
 export const wholeNumber = (from: number, to: number) =>
   text()
     .meta({ jsonSchema: { type: 'integer', minimum: from, maximum: to } } satisfies Described)

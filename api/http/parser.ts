@@ -1,8 +1,7 @@
 /**
- * Parses and validates large bodies and forms in a thread, so that the process keeps serving other requests.
- * The thread starts with the first large body and ends when it is idle. It has one body at a time, with
- * limits for memory and time. Beyond a limit the thread ends, only that body is `unavailable`, and the next
- * one gets a new thread. The results are the same as those of `parseBody` and `readForm`.
+ * Parses and validates large bodies and forms in a thread, so that the process keeps serving other requests. It has one
+ * body at a time, with limits for memory and time. Beyond a limit the thread ends, only that body is `unavailable`, and
+ * the next one gets a new thread. The results are those of `parseBody` and `readForm`.
  */
 
 import { setImmediate } from 'node:timers/promises'
@@ -13,15 +12,13 @@ import { byMemory } from '../../db/process/memory.ts'
 import { isThreadDeath, openThread } from '../../db/process/thread.ts'
 import { TEXTS } from './texts.ts'
 
-/** The format of a body: the JSON of a route, or a form with its Content-Type. */
 export type Kind = { method: string; path: string } | { form: string }
 
 export type Parser = {
   /**
    * @param bytes are moved to the thread. The caller can't use them afterwards.
    * @param begun called when the thread is free for this body.
-   * @throws RequestError the errors of `parseBody` and `readForm`, unavailable if the thread ended or wasn't
-   * free in time
+   * @throws RequestError as `parseBody` and `readForm` do, unavailable if the thread ended or wasn't free in time
    */
   parse(kind: Kind, bytes: Buffer, begun?: () => void): Promise<unknown>
   close(): Promise<void>
@@ -29,13 +26,9 @@ export type Parser = {
 
 export type Question = Kind & { bytes: Uint8Array<ArrayBuffer> }
 
-/** A value serialized by V8, which is deserialized when it is needed. */
 type SerializedBytes = Uint8Array<ArrayBuffer>
 
-/**
- * The thread's result: a body, the items of a batch one after another with their errors, or the error of the
- * call.
- */
+/** `packed` contains the items of a batch one after another. */
 export type Reply =
   | { body: SerializedBytes }
   | { items: ({ bytes: number } | { refused: ErrorData })[]; packed: SerializedBytes }
@@ -43,22 +36,19 @@ export type Reply =
 
 /** The thread's heap: more than a body with the most strings and values (input.ts) needs. */
 const THREAD_HEAP_MIB = 128
-/** The heap with little memory, where bodies are smaller. */
 const LEAST_THREAD_HEAP_MIB = 64
 const THREAD_YOUNG_HEAP_MIB = 16
 
-/** The time limit for parsing a body, in milliseconds. The maximum number of values needs about a second. */
+/** The maximum number of values needs about a second. */
 const PARSE_TIMEOUT_MS = 15_000
-/** How long a body waits for the thread, in milliseconds. */
 const THREAD_WAIT_MS = 30_000
 
-/** How long the items of a batch are deserialized before other requests get their turn, in milliseconds. */
+/** How long a batch is deserialized before other requests get their turn, in milliseconds. */
 const SLICE_MS = 4
 
 export const tooManyLarge = () => new Unavailable('large_bodies', TEXTS.tooManyLarge, 1)
 const unread = () => new Unavailable('body_unread', TEXTS.unreadableBody, 1)
 
-/** Deserializes a result. @throws RequestError */
 async function unpacked(reply: Reply): Promise<unknown> {
   if ('refused' in reply) throw errorFrom(reply.refused)
   if ('body' in reply) return deserialize(reply.body)
@@ -85,7 +75,7 @@ const movable = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
     : new Uint8Array(bytes)
 
 /**
- * Creates the parser of a process. @param entry the module that the thread runs
+ * @param entry the module that the thread runs
  * @param options `timeLimit` for one body in milliseconds, `memory` limit of the process in bytes
  */
 export function createParser(

@@ -1,6 +1,6 @@
 /**
- * Reads the bytes of a body from the socket, at once or in pieces, and drains rejected bodies. Never buffers
- * more bytes than `expect` and `hold` allow. The content is parsed by input.ts.
+ * Reads the bytes of a body from the socket, at once or in pieces, and drains rejected bodies. Never buffers more bytes
+ * than `expect` and `hold` allow. The content is parsed by input.ts.
  */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
@@ -9,20 +9,16 @@ import { fill } from '../../db/fill.ts'
 import { TEXTS } from './texts.ts'
 
 const MIB = 1024 * 1024
-/** The default limit for bodies, and the limit for uploads. */
 export const MAX_BODY_BYTES = 10 * MIB
 export const MAX_UPLOAD_BYTES = 25 * MIB
-/** Limits for draining a rejected body: its bytes, its time and the pauses between its chunks. */
+/** Limits for draining a rejected body. The last one is for the pauses between its chunks. */
 const MAX_DISCARD_BYTES = 64 * 1024 * 1024
 const MAX_DISCARD_MS = 10_000
 const MAX_DISCARD_PAUSE_MS = 2_000
 const JSON_TYPE = /^application\/json *(;|$)/i
 const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?utf-?8\b)/i
 
-/**
- * Reads and drops the rest of a body, within limits, so that a client that is still uploading can read the
- * response.
- */
+/** Drops the rest of a body, within limits, so that a client that is still uploading can read the response. */
 export const discard = (request: IncomingMessage): Promise<void> =>
   new Promise((resolve) => {
     const until = performance.now() + MAX_DISCARD_MS
@@ -53,10 +49,7 @@ const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['conte
 export const hasBody = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
 
-/**
- * Reads at most `limit` bytes. `expect` is called before the body is read, with the number of bytes that will
- * be buffered at once. `hold` is called before a chunk is kept. Both can throw.
- */
+/** `expect` is called before reading, with the bytes to buffer at once, and `hold` before a chunk. Both can throw. */
 type ReadOptions = {
   expect: (bytes: number) => Promise<void>
   hold: (bytes: number) => void
@@ -92,9 +85,8 @@ export async function readBytes(
 }
 
 /**
- * Reads a body in pieces of `size` bytes, one at a time, and never buffers all of it. The last piece can be
- * shorter. Sizes are checked as in `readBytes`. @throws RequestError as `readBytes` does, and what `take`
- * throws
+ * Reads a body in pieces of `size` bytes, and never buffers all of it. The last piece can be shorter.
+ * @throws RequestError as `readBytes` does, and what `take` throws
  */
 export async function readPieces(
   request: IncomingMessage,
@@ -140,13 +132,12 @@ async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
   }
 }
 
-/** @throws RequestError unsupported_media_type */
 export function assertUncompressed(headers: IncomingHttpHeaders): void {
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
     throw new RequestError('unsupported_media_type', TEXTS.compressedBody)
 }
 
-/** Reads the bytes of a JSON body. @throws RequestError unsupported_media_type, and as `readBytes` does */
+/** @throws RequestError unsupported_media_type, and as `readBytes` does */
 export async function readJsonBytes(request: IncomingMessage, options: ReadOptions): Promise<Buffer> {
   if (!hasBody(request)) return readBytes(request, options)
   const { 'content-type': type = '' } = request.headers

@@ -1,7 +1,6 @@
 /**
- * Counts rejections, and stores each team's last rejected calls for the dashboard. No call waits for this,
- * and any number of rejections costs one statement every two seconds. Bodies, queries and credentials are
- * never stored. A killed process loses the calls that it hasn't stored yet.
+ * Counts rejections, and stores each team's last rejected calls for the dashboard, without making them wait. Bodies,
+ * queries and credentials are never stored. A killed process loses the calls that it hasn't stored yet.
  */
 import { insertRejectedCalls } from '../../db/accounts/rejections/refusals.sql.ts'
 import { RequestError } from '../../db/errors.ts'
@@ -11,9 +10,8 @@ import type { Metrics } from '../../db/process/metrics.ts'
 import { storableWords } from '../../db/validation/words.ts'
 import { reasonOf } from './errors.ts'
 
-/** How often rejected calls are stored, in milliseconds. */
 const STORE_INTERVAL_MS = 2_000
-/** The most calls of a team in one interval. Older ones are dropped. */
+/** In one interval. Older calls are dropped. */
 const MAX_KEPT_PER_TEAM = 20
 
 /** The caller: the team, and the prefix of its key (none for a session token). */

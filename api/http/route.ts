@@ -1,7 +1,6 @@
 /**
- * A route: method, path, access, the shapes of its input, and a handler. Routes are plain values, so that
- * tests and the API's description can list them. Each has to declare its access. A handler gets its body and
- * query parsed, and throws its errors.
+ * Routes are plain values, so that tests and the API's description can list them. Each has to declare its access. A
+ * handler gets its body and query parsed, and throws its errors.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Database } from '../../db/postgres/pool.ts'
@@ -16,18 +15,13 @@ import type { Rejections } from './rejections.ts'
 
 export type HttpDeps = {
   database: Database
-  /**
-   * The limits of a team's statements in this process, which leave connections to others if the team's rows
-   * are locked.
-   */
+  /** A team's limits in this process, which leave connections to other teams if its rows are locked. */
   semaphores: { transactions: KeyedSemaphore; statements: KeyedSemaphore; searches: KeyedSemaphore }
   bodies: Bodies
   credentials: Credentials
   metrics: Metrics
-  /** Stores rejected calls for the dashboard. */
   rejections: Rejections
   log: Log
-  /** Returns the current time. Tests can set it. */
   clock: () => Date
 }
 
@@ -37,24 +31,18 @@ export type Params = Readonly<Record<string, string>>
 /** Returns the methods that a route serves. HEAD requests are handled like GET. */
 export const allowedMethods = (method: string): string[] => (method === 'GET' ? ['HEAD', 'GET'] : [method])
 
-/** A request with its route's input. `body` and `query` are the results of the route's shapes. */
+/** `body` and `query` are the results of the route's shapes. */
 export type Request<B = undefined, Q = undefined> = {
   /** X-Request-Id: the client's, or a generated one. */
   id: string
   params: Params
-  /**
-   * Returns the query parameters without validation, for routes without a shape. @throws RequestError
-   * bad_request
-   */
+  /** Returns the query parameters without validation, for routes without a shape. @throws RequestError bad_request */
   search(): URLSearchParams
   /** Reads the raw body. Hooks only call it if the headers can be genuine. */
   bytes: Body['bytes']
-  /** Reads the fields of a form of at most this many bytes. */
   form: Body['form']
-  /** Reads the body in pieces, so that it is never completely in memory. */
   pieces: Body['pieces']
   body: B
-  /** Releases the body's capacity, for handlers that have dropped it and keep waiting for something else. */
   release: Body['release']
   query: Q
   headers: IncomingHttpHeaders
@@ -75,9 +63,7 @@ type RouteOptions<B, Q> = {
   searches?: boolean
 }
 
-/**
- * A route without credentials. A hook verifies its caller itself. `D` are the dependencies of the handler.
- */
+/** A route without credentials. A hook verifies its caller itself. */
 export type PublicRoute<D, B = unknown, Q = unknown> = RouteOptions<B, Q> & {
   access: 'public'
   /** True if the handler verifies its caller before it reads the body. */
@@ -85,7 +71,6 @@ export type PublicRoute<D, B = unknown, Q = unknown> = RouteOptions<B, Q> & {
   handle(request: Request<B, Q>, deps: D): Promise<Answer>
 }
 
-/** A route for teams. `access` declares the credentials that it accepts. */
 export type TeamRoute<D, B = unknown, Q = unknown> = RouteOptions<B, Q> & {
   access: PrivateAccess
   handle(request: Request<B, Q> & { principal: Principal }, deps: D): Promise<Answer>

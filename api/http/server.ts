@@ -1,7 +1,6 @@
 /**
- * The HTTP server of the application. It tracks requests in flight, responds to requests that never reach the
- * application, and drains. Even bytes that aren't HTTP get a response in the envelope. A request continues
- * when its client disconnects.
+ * The HTTP server. Even bytes that aren't HTTP get a response in the envelope. A request continues when its client
+ * disconnects.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -25,9 +24,8 @@ import { type BodyPace, watchBodies } from './slow-bodies.ts'
 import { TEXTS } from './texts.ts'
 
 /**
- * In milliseconds. Requests have no total limit, because a large upload on a slow connection may last long.
- * Instead, headers have a limit, bodies a minimum rate, and the deadline starts at the end of the body. Node
- * checks for slow headers and bodies every `connectionsCheckingInterval`.
+ * In milliseconds. Requests have no total limit, because a large upload on a slow connection may last long. Instead,
+ * headers have a limit, bodies a minimum rate, and the deadline starts at the end of the body.
  */
 const TIMEOUTS = {
   requestTimeout: 0,
@@ -39,10 +37,7 @@ const TIMEOUTS = {
 /** Much slower than usual connections. A slower body would only occupy a connection and memory. */
 const MIN_BODY_PACE: BodyPace = { bytes: 128 * 1024, window: 50_000 }
 
-/**
- * How long a connection can be silent, in milliseconds. It exceeds the deadline of every response
- * (dispatch.ts).
- */
+/** Exceeds the deadline of every response (dispatch.ts). */
 const MAX_SILENCE_MS = 70_000
 
 /** How long a client has to read the error before its connection is closed, in milliseconds. */
@@ -51,12 +46,11 @@ const PARTING_MS = 1_000
 // How long connections are still served after a stop signal, in milliseconds.
 const LINGER_MS = 1_000
 
-/** How long the last responses have to be sent, in milliseconds. */
 export const FLUSH_MS = 500
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Listens. `drain` finishes the requests in flight and stops. @throws SettingsFault if it can't listen */
+/** `drain` finishes the requests in flight and stops. @throws SettingsFault if it can't listen */
 export async function serve(
   handler: RequestHandler,
   { PORT, HOST }: { PORT: number; HOST?: string | undefined },
@@ -83,7 +77,6 @@ const TOO_SLOW = TEXTS.slowBody
 
 type Requests = ReturnType<typeof trackRequests>
 
-/** Tracks the requests in flight. A client that disconnects doesn't end its request. */
 function trackRequests(handler: RequestHandler, bodies: Omit<ReturnType<typeof watchBodies>, 'end'>) {
   const inFlight = new Map<Promise<void>, ServerResponse>()
   let draining = false
@@ -139,7 +132,6 @@ function refuse(socket: Duplex, refusal: RequestError, { answering }: Requests):
   else end()
 }
 
-/** Sends an error in the envelope for requests that never reach the application. */
 function answerOutsiders(server: Server, requests: Requests): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -159,10 +151,6 @@ function answerOutsiders(server: Server, requests: Requests): void {
   server.on('checkExpectation', requests.handle)
 }
 
-/**
- * Closes connections after their responses, stops accepting new ones, waits for requests in flight, and
- * closes the remaining connections.
- */
 async function drain(server: Server, requests: Requests): Promise<void> {
   const late = sleep(DRAIN_MS, undefined, { ref: false })
   const drained = requests.drain()

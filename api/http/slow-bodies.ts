@@ -1,7 +1,6 @@
 /**
- * Detects requests whose bodies arrive too slowly, however large they are. A body that is fast enough is
- * never cut off. A body that stalls or trickles is cut off soon after its window. Bytes that wait for our own
- * reader count as progress.
+ * Cuts off requests whose bodies stall or trickle, soon after their window. Bytes that wait for our own reader count as
+ * progress.
  */
 import type { IncomingMessage } from 'node:http'
 import { hasBody } from './read-body.ts'
@@ -35,7 +34,6 @@ export function watchBodies(
   }
   const timer = setInterval(look, interval).unref()
   return {
-    /** Watches a request from the end of its headers. */
     add(request: IncomingMessage): void {
       if (hasBody(request)) coming.set(request, readState(request))
     },

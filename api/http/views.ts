@@ -1,7 +1,6 @@
 /**
- * Compiles Handlebars views. All values are escaped, which test/architecture.test.ts enforces. Views can't access
- * prototypes, and only have Handlebars' built-in helpers. This module loads with the first page, because the compiler
- * needs 3 MB.
+ * Compiles Handlebars views. All values are escaped, which test/architecture.test.ts enforces. This module loads with
+ * the first page, because the compiler needs 3 MB.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -9,7 +8,7 @@ import Handlebars from 'handlebars'
 
 export type Render = (name: string, context: object) => string
 
-/** Compiles the views of a folder and its subfolders. A view can include the others by their names. */
+/** Includes subfolders. A view can include the others by their names. */
 export function compileViews(folder: string): Render {
   const handlebars = Handlebars.create()
   const options = { knownHelpersOnly: true, preventIndent: true }
