@@ -43,7 +43,7 @@ t.test('lists skipped tests and their reasons at the end', async (t) => {
   ])
 })
 
-t.test('a process that ends early fails and shows its last test', async (t) => {
+t.test('a process that exits early fails, showing its last test', async (t) => {
   const said: string[] = []
   const report = tapReport((line) => said.push(line))
   const [whole, cut] = [report.stream(), report.stream()]
@@ -169,7 +169,7 @@ t.test('stops a stuck process, and ends one that is done', async (t) => {
   t.match(errors.join('\n'), /^a process is done and does not end \(.*Timeout.*\): .*leaves\.test\.mjs/m)
 })
 
-t.test('a run starts with the slowest files of the last one', async (t) => {
+t.test("a run starts with the last run's slowest files", async (t) => {
   const file = (text: string) => `export default ${JSON.stringify(text)}`
   const root = t.testdir({
     test: { 'a.test.ts': file(''), 'b.test.ts': file('./support/browser.ts'), 'c.test.ts': file('') },
@@ -231,7 +231,7 @@ t.test("finds programs of /usr/sbin that a user's PATH leaves out", async (t) =>
   t.match(said.join(), /:\/usr\/local\/sbin:\/usr\/sbin$/)
 })
 
-t.test('a server that lacks something ends a run with one line', async (t) => {
+t.test('a server lacking something ends a run with one line', async (t) => {
   const { url, prefix } = testServer()
   const role = `${prefix}_plain`
   const admin = new Client({ connectionString: url })

@@ -178,7 +178,7 @@ t.test('a replay shows the stored attachments', async (t) => {
   t.strictSame(again.body.attachments, first.body.attachments)
 })
 
-t.test('an unknown upload is not_found after the template, before its variables', async (t) => {
+t.test('reports an unknown upload after the template, before its variables', async (t) => {
   const missing = [{ attachment_id: '01920000-0000-7000-8000-000000000000' }]
   const { status, body } = await send(missing)
   t.equal(`${status} ${body.error.code}`, '404 not_found')

@@ -128,7 +128,7 @@ t.test('a resume also releases an email that is being deferred', async (t) => {
   t.equal(sink.messages().length, 1)
 })
 
-t.test('a start that waits for the account’s lock causes no deadlock', async (t) => {
+t.test('a start waiting for the account’s lock causes no deadlock', async (t) => {
   const { service, team, create, post, contacts } = await beginBroadcasting(t)
   const { database } = service
   const [contact_id = ''] = await contacts(['ana', 'ben'])

@@ -127,7 +127,7 @@ t.test('PUBLIC_URL is normalized', async (t) => {
   )
 })
 
-t.test('an invalid DNS server or missing OpenID provider is one line', async (t) => {
+t.test('an invalid DNS_SERVER or missing OIDC_ISSUER is one line', async (t) => {
   for (const DNS_SERVER of ['foo:bar', 'foo:', 'a b', '127.0.0.1:0x5', '127.0.0.1:99999'])
     t.match(faults({ DNS_SERVER }), [/^DNS_SERVER must be host or host:port$/], DNS_SERVER)
   for (const DNS_SERVER of ['127.0.0.1', '127.0.0.1:5353', 'dns.example.com', '::1', '[::1]:53'])

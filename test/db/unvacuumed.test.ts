@@ -121,7 +121,7 @@ t.test('finds requeueable emails in batches of waiting ones', async (t) => {
   t.ok(some.length > 0 && some.length < 200, `${some.length} of them`)
 })
 
-t.test("searches a part of an address among the team's contacts only", async (t) => {
+t.test("searches parts of addresses among the team's contacts only", async (t) => {
   const all = { offset: 0, limit: 51 }
   for (const [team, part, found] of [
     [TEAM, 'example', 51],

@@ -77,7 +77,7 @@ const hurryUntil = (what: string, holds: () => Promise<boolean>) =>
 
 const dead = async () => (await queueStatus(database)).filter((queue) => queue.dead + queue.failed > 0)
 
-t.test('a version newer than the schema starts neither web nor worker', async (t) => {
+t.test("a version newer than the schema doesn't start", async (t) => {
   await t.rejects(web(next), /api\/main\.ts could not start/)
   await t.rejects(worker(next), /workers\/main\.ts could not start/)
 })

@@ -41,7 +41,7 @@ t.test('email to anyone is accepted and stored with its envelope', async (t) => 
   t.equal((await sandbox.messages()[0]?.parsed())?.subject, 'Hello')
 })
 
-t.test('refused@ is rejected permanently, at any domain and in any case', async (t) => {
+t.test('rejects refused@ permanently, at any domain and in any case', async (t) => {
   const { sandbox, sendTo } = await start(t)
   for (const recipient of ['refused@demo.test', 'REFUSED@else.test', 'refused+1@demo.test']) {
     t.match(await sendTo(recipient), [

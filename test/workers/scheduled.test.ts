@@ -143,7 +143,7 @@ t.test('sends on time, and counts latency from there', async (t) => {
   t.ok(dates.includes(Math.floor(at / 1_000) * 1_000), 'its Date is the scheduled time')
 })
 
-t.test('a scheduled email is dated by its time, not its request', async (t) => {
+t.test('a scheduled email is dated by its scheduled time', async (t) => {
   const { service, team, release } = await begin(t)
   const sink = await startSmtpSink(t)
   const at = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 30 * 24 * HOUR)

@@ -15,7 +15,7 @@ import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
-t.test('an unreadable job is dead-lettered at once and delays no other', async (t) => {
+t.test('an unreadable job is dead-lettered immediately and delays none', async (t) => {
   const { service, team } = await world(t)
   const { url: smtp_url } = await startSmtpSink(t)
   const emails = Array.from({ length: 3 }, () => anEmail())
@@ -82,7 +82,7 @@ t.test('a message claimed during another probe waits only seconds', async (t) =>
 
 const jobRow = object({ state: string().defined(), output: mixed<{ reason: string }>().defined().nullable() })
 
-t.test('an error whose text jsonb rejects is retried like any other', async (t) => {
+t.test('an error with text that jsonb rejects is retried too', async (t) => {
   const { service, database, deps, team } = await world(t)
   const ref = { team_id: team.id, upsert_id: uuidv7() }
   await database.transaction((tx) => deps.queue.enqueue(tx, 'upsert-contacts', [ref]))

@@ -207,7 +207,7 @@ t.test('a multi-value field rejects too many values', async (t) => {
   shows(t, lines, /Properties must have at most 1,000 parts/)
 })
 
-t.test('too many large forms of one user return 503 without delaying others', async (t) => {
+t.test("one user's large forms return 503 and delay no others", async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   // Capacity for one large form and a small one, because large bodies can only fill a share.

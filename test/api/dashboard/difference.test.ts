@@ -24,7 +24,7 @@ t.test('finds a change in a long text, with bounded output', (t) => {
   t.end()
 })
 
-t.test('shows some lines of each text if they have none in common', (t) => {
+t.test('shows lines of both texts if they have nothing in common', (t) => {
   const lines = shown('a\n'.repeat(500_000), 'b\r\n'.repeat(300_000))
   t.ok(lines.length < 5_000, `${lines.length} lines`)
   t.ok(lines.includes('…498,000 more lines'))

@@ -49,7 +49,7 @@ t.test('imports valid records, and returns the others with reasons', async (t) =
   t.match(line, { actor: operator.email, action: 'contact.export' })
 })
 
-t.test('lists imports of one purpose, even if many of the other are newer', async (t) => {
+t.test('lists imports of one purpose despite many newer others', async (t) => {
   const draft = (await editor.upload(path, 'older.csv', 'email\nolder@example.com\n')).location ?? ''
   const ids = sql.array(Array.from({ length: 25 }, idNow), 'uuid')
   await database.query(sql.unsafe`

@@ -46,7 +46,7 @@ t.test('any ID of an email leads to its page', async (t) => {
       )
 })
 
-t.test('a contact is found with its name, address and other properties', async (t) => {
+t.test('finds a contact by name, address and other properties', async (t) => {
   const body = { email: 'una@example.org', properties: { name: 'Una Sol', city: 'Graz' } }
   await service.call('POST', '/v1/contacts', { key: team.key, body })
   shows(t, await viewer.get('/find?q=una'), /Contacts .* Una Sol una@example\.org Graz /)

@@ -99,7 +99,7 @@ t.test('properties are sorted by name, ignoring case', async (t) => {
   )
 })
 
-t.test("a contact's page has its name as title, and two buttons next to a menu", async (t) => {
+t.test("a contact's page has its name, two buttons, a menu", async (t) => {
   await contact('named@example.org', { vip: 'yes', 'Last name': 'Mustermann', first_name: 'Erika' })
   const path = at('contacts/named%40example.org')
   shows(

@@ -452,7 +452,7 @@ t.test("an email's page links to its template until its deletion", async (t) => 
   t.notMatch(page.html, idOf(path))
 })
 
-t.test('a list of emails only has a template column if one has a template', async (t) => {
+t.test('emails have a template column only if one has a template', async (t) => {
   const none = await makeTeam(service, { domain: 'plain.test' })
   const reader = await signedIn(service, { team: none.id, role: 'viewer' })
   const { body } = await call('POST', '/v1/emails', {

@@ -138,7 +138,7 @@ t.test('the CSV has the pricing of each message', async (t) => {
   )
 })
 
-t.test('an editor opts a number out of marketing and in again', async (t) => {
+t.test('an editor opts a number out of marketing, then in', async (t) => {
   const page = `/teams/${team.id}/whatsapp-opt-outs`
   t.equal((await editor.post(page, { to: '+1 555 555 0109' })).location, page)
   shows(t, await viewer.get(page), new RegExp(`\\+15555550109 ${editor.email}`))

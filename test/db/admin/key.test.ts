@@ -38,7 +38,7 @@ t.test('key create prints the key once and stores its digest', async (t) => {
   t.notMatch(JSON.stringify(listed), made.key)
 })
 
-t.test('key create limits a key to a domain and an expiry', async (t) => {
+t.test("key create limits a key's domain and lifetime", async (t) => {
   const { cli, id, create, principal } = await start(t)
   await cli.json(['domain', 'add', id, 'bücher.example'])
   const flags = ['--domain', 'Bücher.example', '--expires', '2030-01-31T01:00:00+01:00']

@@ -85,7 +85,7 @@ t.test('number add --subscribe subscribes our app, whichever others are subscrib
   t.match(await unknown.add('acme', '901'), { subscribed: false }, 'Meta doesn’t name our app')
 })
 
-t.test("a number's hook verifies posts with the app secret of a file", async (t) => {
+t.test("a number's hook verifies posts with its own app secret", async (t) => {
   const { cli, add } = await begin(t)
   const raw = JSON.stringify({ object: 'whatsapp_business_account', entry: [] })
   const post = async (secret: string) =>
@@ -133,7 +133,7 @@ t.test('removing a paused number ends its pause', async (t) => {
   t.equal(await open(), 0)
 })
 
-t.test('a team keeps its templates when it changes its number within an account', async (t) => {
+t.test('templates stay when a team changes numbers within an account', async (t) => {
   const { cli, add } = await begin(t)
   await add('acme', '901')
   await add('acme-2', '902')

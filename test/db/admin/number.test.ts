@@ -231,7 +231,7 @@ t.test("syncs a team's templates with its own account", async (t) => {
   )
 })
 
-t.test('a send that waits for a change uses the new number', async (t) => {
+t.test('a send waiting for a change uses the new number', async (t) => {
   const { cli, add } = await begin(t)
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
   await add()

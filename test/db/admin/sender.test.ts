@@ -21,7 +21,7 @@ const trouble = async (seconds: number, began = seconds, words = '554 5.7.1 No')
   return database.transaction((tx) => noteTrouble(tx, SENDER, trouble))
 }
 
-t.test('pauses grow to half a minute, and older failures change nothing', async (t) => {
+t.test('pauses grow to 30 s, and older failures change nothing', async (t) => {
   t.equal(await trouble(0), 2)
   t.equal(await trouble(1, -5), null)
   t.strictSame(

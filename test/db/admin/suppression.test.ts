@@ -79,7 +79,7 @@ t.test('suppression lift removes all matches with one audit entry', async (t) =>
   t.match(entries[0], { subject: /\b2\b/, detail: /delisted/ })
 })
 
-t.test('exits with code 1 without a suppression, a reason or a filter', async (t) => {
+t.test('exits with 1 without a suppression, reason or filter', async (t) => {
   const { cli, team } = await begin(t)
   t.match(await cli.json(['suppression', 'show', team.id, 'A@one.example']), { cause: 'bounce' })
   await cli.fault(['suppression', 'show', team.id, 'nobody@one.example'])

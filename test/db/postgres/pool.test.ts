@@ -57,7 +57,7 @@ t.test('replaces connections that no longer respond', async (t) => {
   t.match(await two(), [{ status: 'fulfilled' }, { status: 'fulfilled' }])
 })
 
-t.test('treats errors about the state of the server as an outage', async (t) => {
+t.test("treats errors about the server's state as an outage", async (t) => {
   const database = await openPool(t, url, { size: 1 })
   const fault = async (statement: string): Promise<unknown> =>
     await database.query({ ...sql.unsafe`select`, sql: statement }).catch((error: unknown) => error)

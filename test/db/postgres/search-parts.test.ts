@@ -29,7 +29,7 @@ t.test('parts become shorter if they exceed the target time', async (t) => {
   t.ok(Number(lengths.next().value) <= 800)
 })
 
-t.test('at least one part is read, and none after the time', (t) => {
+t.test('reads at least one part, and none after the time', (t) => {
   t.strictSame([...partLengths({ first: 10 }, 0)], [10])
   t.strictSame([...partLengths({ first: 10 }, -1)], [10])
   t.end()
@@ -42,7 +42,7 @@ const multiples = async ({ before = '101', limit, length }: SearchPart) => {
   return { rows, reached: read.length < length ? null : String(read.at(-1)) }
 }
 
-t.test('a search ends with a full page, at its end or time limit', async (t) => {
+t.test('a search ends at a full page, its end or limit', async (t) => {
   const search = (page: { before?: string; limit: number }, patience: number) =>
     searchParts({ ...page, first: 7, patience }, multiples)
   t.strictSame(await search({ limit: 3 }, Number.POSITIVE_INFINITY), { rows: [100, 90, 80], reached: null })

@@ -100,7 +100,7 @@ t.test('closes an idle connection that receives unsolicited data', async (t) => 
   await until('it is hung up on', () => standing() === 0, 3)
 })
 
-t.test('recognizes a request that failed during its TLS handshake as unsent', async (t) => {
+t.test('a request that failed in its TLS handshake is unsent', async (t) => {
   const { pem: cert, key_pem: key } = makeCertificate(['localhost'])
   const cut = (socket: Socket) => socket.on('error', () => {}).once('data', () => socket.destroy())
   const agent = new Agent({ rejectUnauthorized: false })

@@ -17,7 +17,7 @@ t.test('IDs of one time ascend within the bounds of their time', async (t) => {
   }
 })
 
-t.test("generators created at the same time don't produce the same IDs", async (t) => {
+t.test('generators created at the same time produce different IDs', async (t) => {
   const now = new Date()
   const ids = Array.from({ length: 1_000 }, () => idsAt(now)())
   t.equal(new Set(ids).size, ids.length)

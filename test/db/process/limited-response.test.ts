@@ -133,7 +133,7 @@ t.test('the fetch for libraries returns all headers and limits bytes', async (t)
   await t.rejects(boundedFetch(BOUNDS)(`${url}long`), { message: 'the response is larger than 1 KiB' })
 })
 
-t.test('Retry-After is only a number of seconds or an HTTP date', async (t) => {
+t.test('Retry-After is a number of seconds or an HTTP date', async (t) => {
   for (const [value, seconds] of [
     ['0', 0],
     [' 90 ', 90],

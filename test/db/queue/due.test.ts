@@ -14,7 +14,7 @@ t.test('queues that check at the same time share a statement', async (t) => {
   t.strictSame(asked, [['deliver-email', 'deliver-webhook'], ['deliver-webhook']])
 })
 
-t.test('an error reaches every caller, and the next check runs again', async (t) => {
+t.test('every caller gets the error, and the next check runs', async (t) => {
   let fails = true
   const isDue = createDueQuestions(async () => {
     if (fails) throw new Error('the database is away')

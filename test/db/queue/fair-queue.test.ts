@@ -58,7 +58,7 @@ async function deliver(store: Store, count: number): Promise<void> {
 const placeOf = async (store: Store, team: string): Promise<number> =>
   (await line(store)).findIndex(({ team_id }) => team_id === team)
 
-t.test("a position follows the team's last one and the queue's front", async (t) => {
+t.test("a position follows the team's last and the queue's front", async (t) => {
   t.strictSame(positionsAfter(0, 0, 3), [1, 2, 3])
   t.strictSame(positionsAfter(7, 3, 2), [8, 9])
   t.strictSame(positionsAfter(7, 100, 2), [100, 101])
@@ -152,7 +152,7 @@ t.test("delivered email doesn't count against a team", async (t) => {
   t.ok((await placeOf(store, busy)) <= 2)
 })
 
-t.test('a requeued email is placed after the front of the queue', async (t) => {
+t.test('requeued emails are placed after the front of the queue', async (t) => {
   const { store, team } = await begin(t)
   const [flood, other] = [await team(), await team()]
   await send(store, other, 100)

@@ -24,44 +24,38 @@ async function begin(t: Test) {
   return { proxy, database }
 }
 
-t.test(
-  'queues and schedules share their looks, and a scheduled job that is due starts at once',
-  async (t) => {
-    const { proxy, database } = await begin(t)
-    const consumer = await openConsumer(proxy.url, {
-      connections: 2,
-      onError: (error) => t.fail(error.message),
-    })
-    t.teardown(() => consumer.stop(0))
-    const ran: ScheduleName[] = []
-    for (const name of keysOf(SCHEDULES)) await consumer.schedule(name, async () => void ran.push(name))
-    const claims = consumer.claims('deliver-email')
-    t.teardown(() => claims.close())
-    claims.idle()
-    const texts: string[] = []
-    await until('it has looked', async () => {
-      texts.push(...(await proxy.textsDuring(() => sleep(500))))
-      return texts.filter((text) => text.includes('asked (name)')).length >= LOOKS
-    })
-    const fetches = texts.filter((text) => text.includes('next AS (')).length
-    t.ok(
-      fetches < LOOKS,
-      `${fetches} fetches for ${Object.keys(SCHEDULES).length} schedules beside ${LOOKS} looks`,
-    )
-    ran.length = 0
-    const queue = scheduleQueue('purge-sessions')
-    await database.query(sql.unsafe`insert into pgboss.job (name, policy) values (${queue}, 'exclusive')`)
-    await until('it runs', () => ran.includes('purge-sessions'), BEFORE_THE_FALLBACK)
-  },
-)
+t.test('queues and schedules share their polls, and due jobs start immediately', async (t) => {
+  const { proxy, database } = await begin(t)
+  const consumer = await openConsumer(proxy.url, {
+    connections: 2,
+    onError: (error) => t.fail(error.message),
+  })
+  t.teardown(() => consumer.stop(0))
+  const ran: ScheduleName[] = []
+  for (const name of keysOf(SCHEDULES)) await consumer.schedule(name, async () => void ran.push(name))
+  const claims = consumer.claims('deliver-email')
+  t.teardown(() => claims.close())
+  claims.idle()
+  const texts: string[] = []
+  await until('it has looked', async () => {
+    texts.push(...(await proxy.textsDuring(() => sleep(500))))
+    return texts.filter((text) => text.includes('asked (name)')).length >= LOOKS
+  })
+  const fetches = texts.filter((text) => text.includes('next AS (')).length
+  t.ok(
+    fetches < LOOKS,
+    `${fetches} fetches for ${Object.keys(SCHEDULES).length} schedules beside ${LOOKS} looks`,
+  )
+  ran.length = 0
+  const queue = scheduleQueue('purge-sessions')
+  await database.query(sql.unsafe`insert into pgboss.job (name, policy) values (${queue}, 'exclusive')`)
+  await until('it runs', () => ran.includes('purge-sessions'), BEFORE_THE_FALLBACK)
+})
 
-t.test(
-  'a look at scheduled messages and resumed teams is one statement, and so is one at the disk',
-  async (t) => {
-    const { proxy, database } = await begin(t)
-    const queue = createProducer()
-    await releaseAll({ database, queue })
-    t.equal(await proxy.during(() => releaseAll({ database, queue })), 1)
-    t.equal(await proxy.during(() => writeToDisk(database)), 1)
-  },
-)
+t.test('releaseAll and writeToDisk each run one statement', async (t) => {
+  const { proxy, database } = await begin(t)
+  const queue = createProducer()
+  await releaseAll({ database, queue })
+  t.equal(await proxy.during(() => releaseAll({ database, queue })), 1)
+  t.equal(await proxy.during(() => writeToDisk(database)), 1)
+})

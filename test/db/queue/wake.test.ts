@@ -64,7 +64,7 @@ t.test('replays and rejected sends send no hint', async (t) => {
   t.strictSame(hinted, [])
 })
 
-t.test('sends a hint after the commit, and none after a rollback', async (t) => {
+t.test('sends a hint after a commit, none after a rollback', async (t) => {
   const { database, deps } = service
   const payload = { team_id: teamId, upsert_id: uuidv7() }
   hinted.length = 0

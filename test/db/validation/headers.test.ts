@@ -64,7 +64,7 @@ t.test("rejects an operator's reserved names in any case", async (t) => {
   t.equal(asked({ 'X-Tags': 'a', 'X-Ta': 'a' }), null)
 })
 
-t.test('rule 5: the headers of RFC 8058 one-click unsubscribe are allowed', async (t) => {
+t.test('rule 5: RFC 8058 one-click unsubscribe headers are allowed', async (t) => {
   const headers = {
     'List-Unsubscribe': '<https://a.example/u>',
     'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',

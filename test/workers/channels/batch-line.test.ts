@@ -20,7 +20,7 @@ const unlimited = ({ database }: Service, teamId: string) =>
     subscribeTeam(byCli(tx), teamId, { plan: 'pro', send_rate_per_second: 10_000 }),
   )
 
-t.test('a sign-in code overtakes 4,000 receipts in batches of its team', async (t) => {
+t.test('a sign-in code overtakes 4,000 batched receipts of its team', async (t) => {
   const { service, team } = await world(t, { team: { plan: 'pro' } })
   const sink = await startSmtpSink(t)
   await unlimited(service, team.id)

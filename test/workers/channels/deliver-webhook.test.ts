@@ -20,7 +20,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const { service, rows, cli, begin } = await startWebhooks(t)
 
-t.test('a failed webhook is retried with the same bytes and id', async (t) => {
+t.test('retries a failed webhook with the same bytes and ID', async (t) => {
   const { team, receiver, show } = await begin(t, { types: 'email.bounced,email.delivered' })
   let tries = 0
   receiver.answer = (_one, response) => {
@@ -126,7 +126,7 @@ t.test('stores a disabled webhook’s first week for a replay', async (t) => {
   await until('they are recorded', async () => (await show()).last_success_at !== null)
 })
 
-t.test('a new URL ends a wait that the old one requested', async (t) => {
+t.test('a new URL ends a wait requested by the old one', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   const healthy = await startReceiver(t)
   receiver.answer = (_one, response) => void response.writeHead(503, { 'retry-after': '3600' }).end()

@@ -54,7 +54,7 @@ t.test('an accepted message stores the provider’s id and stays queued', async 
   t.equal(cloud.messages().length, 1)
 })
 
-t.test('messages are sent while bulk email of their team is paused', async (t) => {
+t.test("messages are sent while their team's bulk email is paused", async (t) => {
   const { cloud, send, work, team } = await begin(t)
   await work()
   const pause = { reason: 'team_bounces', sent: 600, count: 72, limit: 10 } as const
@@ -63,7 +63,7 @@ t.test('messages are sent while bulk email of their team is paused', async (t) =
   await until('both are taken', () => cloud.messages().length === 2)
 })
 
-t.test('reports move a message from queued to sent, delivered and read', async (t) => {
+t.test('reports move a queued message to sent, delivered and read', async (t) => {
   const { oneTaken, report, row, kinds, work } = await begin(t)
   await work()
   const id = await oneTaken()
@@ -191,7 +191,7 @@ t.test('never resends accepted or final messages', async (t) => {
   )
 })
 
-t.test('a message with an early report is not sent at all', async (t) => {
+t.test("a message with an early report isn't sent", async (t) => {
   const { cloud, one, row, work, team } = await begin(t)
   const id = await one()
   await startWorker(t, service)

@@ -134,7 +134,7 @@ t.test('bytes that may still be in transit are never overwritten', async (t) => 
   t.equal(textOf(lost, one), one.base64)
 })
 
-t.test('emails queue for memory, and an oversized one waits for the others', async (t) => {
+t.test('emails wait for memory, an oversized one for all others', async (t) => {
   const files = createEncodedFiles(service.database, ONE)
   const first = await hold(files, one)
   const hasRoom = files.look()

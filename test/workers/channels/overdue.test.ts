@@ -25,7 +25,7 @@ const effectOfLast = (detail: string) => {
   return [...outcome.values()].map((each) => (each.kind === 'refused' ? each.effect : each.kind))[0]
 }
 
-t.test('the last response decides a deferred email’s effect on the contact', (t) => {
+t.test("a deferred email's last response decides its effect on contacts", (t) => {
   for (const response of [
     '451 4.7.1 Rate limit exceeded',
     '450 4.7.1 Client host blocked using zen.spamhaus.org',

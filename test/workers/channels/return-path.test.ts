@@ -68,7 +68,7 @@ for (const [stage, script] of Object.entries(REJECTIONS))
     t.strictSame(await rejectedReturnPaths(database, 10), [], 'turning it on again tries it again')
   })
 
-t.test('an email has two signatures while the second key is on', async (t) => {
+t.test('emails have two signatures while the second key is on', async (t) => {
   const { database, service, sink, team, sent } = await begin(t)
   const turn = async (on: boolean) =>
     setEd25519({ ...byCli(database), secrets: service.deps.secrets }, team.id, { name: 'example.com', on })

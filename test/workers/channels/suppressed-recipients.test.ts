@@ -52,7 +52,7 @@ async function statsOf({ database }: Service, team: TestTeam): Promise<readonly 
       group by status) s where count > 0 order by status`)
 }
 
-t.test('email to an address with a hard bounce ends as bounced', async (t) => {
+t.test('email to a hard-bounced address ends as bounced', async (t) => {
   const team = await makeTeam(service)
   const receiver = await startReceiver(t)
   await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', '*'])

@@ -52,7 +52,7 @@ t.test('a late failure is sent again from its own number', async (t) => {
   await worker.stop()
 })
 
-t.test('a late failure of a message with named variables keeps its queue', async (t) => {
+t.test('messages with named variables keep their queue after late failures', async (t) => {
   const definition = aTemplate(
     {},
     { parameter_format: 'NAMED', components: [{ type: 'BODY', text: 'Hello {{name}}' }] },
@@ -169,7 +169,7 @@ t.test('a state of another account’s template neither stops a message nor come
   await worker.stop()
 })
 
-t.test('a message that was claimed just before its number was paused waits', async (t) => {
+t.test("a message claimed just before its number's pause waits", async (t) => {
   const { team, cloud, one } = await beginWithOwn(t, 'claimed')
   const message_id = await one()
   const { secrets, log } = service.deps
@@ -182,7 +182,7 @@ t.test('a message that was claimed just before its number was paused waits', asy
   t.ok(((await wait()) ?? 0) > 0)
 })
 
-t.test('an accepted message stores the recipient’s ID if it isn’t the number', async (t) => {
+t.test('stores the recipient’s ID if it differs from the number', async (t) => {
   const taken = { contacts: [{ wa_id: '551187654321' }], messages: [{ id: 'wamid.br' }] }
   const { team, one, row, work } = await begin(t, { onMessage: () => ({ status: 200, body: taken }) })
   const worker = await work()

@@ -226,7 +226,7 @@ const EXAMPLES: Record<string, Example> = {
   'GIF header': unsupported({ type: 'HEADER', format: 'GIF', example: handle }),
 }
 
-t.test('60 % of Meta’s examples can be created, synced and sent', async (t) => {
+t.test('creates, syncs and sends 60 % of Meta’s examples', async (t) => {
   const { service, database, team, call } = await world(t, { team: { plan: 'pro' } })
   const definitions = Object.values(EXAMPLES).map(({ category = 'UTILITY', components }, index) => ({
     ...{ id: String(index), name: `example_${index}`, language: 'en_US', category, components },

@@ -141,7 +141,7 @@ t.test("up to a second's worth of messages is in flight", async (t) => {
   t.strictSame([0, 0.01, 0.1, 0.15, 0.5, 1, 2, 2.1].map(after), [16, 16, 10, 6, 2, 2, 2, 1])
 })
 
-t.test('the latest accepted send is known from the row or this process', async (t) => {
+t.test('knows the latest accepted send, by row or own process', async (t) => {
   const { breaker } = begin(t)
   const see = (changes: object) => breaker.see(Object.assign({}, state, changes))
   t.equal(breaker.acceptedAt(), null)

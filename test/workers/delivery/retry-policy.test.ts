@@ -25,7 +25,7 @@ t.test('an accepted or permanently rejected message ends', async (t) => {
   t.strictSame(nextStep([outcome('accepted'), outcome('refused')], old, at), { end: 'completed' })
 })
 
-t.test('the delay doubles from 30 s up to half an hour', async (t) => {
+t.test('the delay doubles from 30 s to half an hour', async (t) => {
   const pauseBefore = (deferrals: number, wait_seconds: number | undefined, spread: number): unknown => {
     const { end, ...rest } = nextStep(
       [outcome('deferred', wait_seconds === undefined ? {} : { wait_seconds })],
@@ -46,7 +46,7 @@ t.test('the delay doubles from 30 s up to half an hour', async (t) => {
   t.equal(pauseBefore(1, undefined, 1), 8, 'those that were put off together are spread over twice the time')
 })
 
-t.test('a deferred message fails after 24 h of attempts, not before', async (t) => {
+t.test('a deferred message only fails after 24 h of attempts', async (t) => {
   const day = { ...old, since: ago(23.9).toISOString() }
   t.match(nextStep([outcome('deferred')], day, at), { end: 'again' })
   t.strictSame(nextStep([outcome('deferred')], old, at), { end: 'given_up', reason: 'words' })

@@ -183,7 +183,7 @@ t.test('a hanging sender gets one slot', async (t) => {
   await until('the slow are sent', () => allSent(service, slow))
 })
 
-t.test('a yielding queue claims only the allowed number and reports it', async (t) => {
+t.test('a yielding queue claims and reports only the allowed number', async (t) => {
   const state = { most: 0, looks: 0 }
   const claims: { count: number; asked: number }[] = []
   const { service, post, start } = await begin(

@@ -28,7 +28,7 @@ import { delivery, sesEvent, sesReport } from '../../support/ses-events.ts'
 import t from '../../support/tap.ts'
 import { startProcess, startWorker, until, withoutSchedules } from '../../support/worker.ts'
 
-t.test('an event that the database rejects fails only its own report', async (t) => {
+t.test('an event rejected by the database fails only its report', async (t) => {
   const { service, team, first, ids } = await beginReports(t, 3)
   const retries = await watchRetries(service)
   await refuseEvents(service, 'poison')

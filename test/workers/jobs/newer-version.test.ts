@@ -76,7 +76,7 @@ t.test('a newer version’s job prevents a second one', async (t) => {
   t.equal((await jobsIn(service, 'deliver-email')).length, 1)
 })
 
-t.test('a report of a newer version’s provider waits for its workers', async (t) => {
+t.test('a newer version’s report waits for that version’s workers', async (t) => {
   const { service, ids, status } = await beginReports(t, 2)
   const { database } = service
   await storeAll(

@@ -90,7 +90,7 @@ t.test('finds an email without a job behind a thousand', async (t) => {
   t.equal((await jobsIn(service, 'deliver-email')).length, 1_001)
 })
 
-t.test('a half-sent email without its job gets one for the rest only', async (t) => {
+t.test('a half-sent email without its job sends only the rest', async (t) => {
   const { service, sweep, team } = await begin(t)
   let late = true
   const sink = await startSmtpSink(t, {

@@ -10,7 +10,7 @@ import type { Json } from '../../support/whatsapp.ts'
 import { makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-t.test('the latest of each kind is shown on the Health page', async (t) => {
+t.test('the Health page shows the latest event of each kind', async (t) => {
   const { service, database, call } = await world(t)
   await startWorker(t, service)
   const post = async (field: string, value: Json, time: number, id = '200') => {

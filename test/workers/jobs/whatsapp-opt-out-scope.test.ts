@@ -38,7 +38,7 @@ const report = (changes: Partial<Reported>) =>
     ),
   )
 
-t.test('an incoming stop word counts for both forms of a number', async (t) => {
+t.test('a stop word counts for both forms of a number', async (t) => {
   const { team, one } = await begin(t)
   await setTaken(service, await one({ to: ['+5511987654321'] }))
   await report({ from: '551187654321' })
@@ -47,7 +47,7 @@ t.test('an incoming stop word counts for both forms of a number', async (t) => {
   t.equal(await outs(team.id), '')
 })
 
-t.test('a start and a stop of the same second in one batch are an opt-out', async (t) => {
+t.test('start and stop in the same second are an opt-out', async (t) => {
   const { team } = await begin(t)
   const change = { team_id: team.id, recipient: '+15555550101', at: at(1), by: 'text' }
   for (const order of [

@@ -167,7 +167,7 @@ t.test('the latest message counts, and each change sends one webhook', async (t)
   )
 })
 
-t.test('an opt-out counts for the team replied to, or those that wrote within 30 days', async (t) => {
+t.test('opt-outs count for the team replied to, or recent senders', async (t) => {
   const { database } = service
   const recipient = '+15555550177'
   const wrote = async (days: number) => {

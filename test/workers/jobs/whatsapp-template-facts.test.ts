@@ -92,7 +92,7 @@ t.test('a sync that finds a paused template approved releases it', async (t) => 
   t.match(await templateOf(service, id), { status: 'approved' })
 })
 
-t.test('nightly syncs are for live teams with templates, in accounts that are known', async (t) => {
+t.test('nightly syncs cover live teams with templates in known accounts', async (t) => {
   const { service, database, team_id } = await world(t)
   const [other, test, none] = [
     await makeTeam(service),

@@ -147,7 +147,7 @@ t.test('saves the account with a charge', async (t) => {
   t.strictSame(buildCharge(ROW.team_id, account()), savingAllowances(new Map([[ROW.team_id, saved]])))
 })
 
-t.test('a new team starts with a full bucket and no usage', async (t) => {
+t.test('new teams start with a full bucket and no usage', async (t) => {
   t.strictSame(firstAllowance({ kind: 'free', send_rate_per_second: 3 }, new Date(NOW)), {
     period_start: '2026-02-01T00:00:00.000Z',
     period_end: '2026-03-01T00:00:00.000Z',

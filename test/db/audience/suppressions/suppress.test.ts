@@ -159,7 +159,7 @@ t.test('an email without a bounce for 24 h counts as delivered', async (t) => {
   t.same(await other.state(), SUPPRESSED, 'one that bounced, or was sent an hour ago, is no delivery')
 })
 
-t.test('reports that leave an email sent keep it from counting as delivered', async (t) => {
+t.test('an email with a report never counts as delivered by time', async (t) => {
   for (const kind of ['delayed', 'unreadable', 'unsubscribed', 'machine_opened'] as const) {
     const { email, happen, softBounces, state } = await begin()
     await softBounces(5)
@@ -195,7 +195,7 @@ t.test('SENT_COUNTS_AS_DELIVERED_HOURS sets when sent counts as delivered', asyn
   t.same(await state(), FREE)
 })
 
-t.test('the review runs every hour, and every minute for less than an hour', async (t) => {
+t.test('reviews hourly, or every minute for limits below an hour', async (t) => {
   const { email, happen, softBounces, state } = await begin()
   await softBounces(5)
   await happen(await email(), 'sent', 'none', hour(10))
@@ -212,7 +212,7 @@ t.test('the review runs every hour, and every minute for less than an hour', asy
   t.same(await state(), FREE)
 })
 
-t.test('a contact recovers after an email stays sent for a day', async (t) => {
+t.test('a contact recovers after an email stays sent a day', async (t) => {
   const { email, happen, softBounces, state } = await begin()
   await softBounces(5)
   await happen(await email(), 'sent', 'none', hour(10))

@@ -85,7 +85,7 @@ t.test('unknown fields are ignored', async (t) => {
   t.type(opened('email.delete', { given: { ...matching, color: 'red' } }), 'function')
 })
 
-t.test('a job in an unknown form is left to newer versions', async (t) => {
+t.test('leaves a job in an unknown form to newer versions', async (t) => {
   const { filter: _filter, ...unfiltered } = matching
   const UNKNOWN: readonly (Stored & { kind: BackgroundJobKind })[] = [
     { kind: 'email.delete', given: [matching] },

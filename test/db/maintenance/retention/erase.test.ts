@@ -305,7 +305,7 @@ t.test('removes an erased contact from the skips of broadcasts', async (t) => {
   t.match((await get(id)).body, { stats: { made: 0, skipped: 2 } })
 })
 
-t.test("a report that waits for an erasure doesn't contain the address", async (t) => {
+t.test("a report waiting for an erasure doesn't contain the address", async (t) => {
   const team = await makeTeam(service)
   const id = await send(team, [ANA, 'ben@example.com'])
   await deliver(id, [])

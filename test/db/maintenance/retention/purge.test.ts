@@ -155,7 +155,7 @@ t.test('deletes sender events after their own retention period', async (t) => {
   t.match(shown?.events, [{ detail: 'said just now' }])
 })
 
-t.test('bodies are purged in place, and one row moves off a full page', async (t) => {
+t.test('purges bodies in place, and moves one row per full page', async (t) => {
   const { store, teamId, purge } = await start(t, ownServer)
   const { database } = store
   const other = await store.team('pro', daysAgo(500))

@@ -134,7 +134,7 @@ async function ingest(service: Service, events: readonly EmailEvent[], held?: Pr
   })
 }
 
-t.test('any order, repeats and split of events end in the same state', async (t) => {
+t.test('events end the same in any order, repetition and split', async (t) => {
   const service = await startService(t)
   let suppressed = 0
   await fc.assert(

@@ -118,7 +118,7 @@ t.test('stored values stay', (t) => {
   t.end()
 })
 
-t.test('counts an email when it is sent, bounces and is complained about', (t) => {
+t.test('counts an email as sent, bounced and complained', (t) => {
   const counts = (before: Partial<StoredState>, status: StoredState['status'], suppression?: string) => {
     const state = { ...QUEUED, ...before }
     const change: EmailChange = { ...DEFERRED, status, pending: 'none left' }

@@ -163,7 +163,7 @@ t.test('the earliest report sets the acceptance time', async (t) => {
   t.match(await stateOf(unnamed), { status: 'sent', accepted_at: null, provider_message_id: null })
 })
 
-t.test('sends a returned message again, unless the failure is of another attempt', async (t) => {
+t.test("resends a returned message, unless the failure is another attempt's", async (t) => {
   const ids = await messages(7)
   const [fresh = '', lost = '', taken = '', nameless = '', other = '', sent = '', failed = ''] = ids
   const now = new Date()

@@ -10,7 +10,7 @@ import { aMessage, makeTemplate, numbers, rowsOf } from '../../../support/whatsa
 const { service, database, team } = await world(t)
 const template = await makeTemplate(service, team.id)
 
-t.test('concurrent events have the same result in any order and split', async () => {
+t.test('concurrent events end the same in any order and split', async () => {
   const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
   const event = fc.record({ row: fc.nat(3), status: fc.constantFrom(...STATUSES), copy: fc.nat(1) })
   const runs = fc

@@ -198,7 +198,7 @@ t.test('OpenDKIM also verifies the signature of each shape', { skip: withoutOpen
   }
 })
 
-t.test('a calendar file with a method is also the last alternative', async (t) => {
+t.test('a calendar with a method is also the last alternative', async (t) => {
   const content_type = 'text/calendar; charset=utf-8; method=REQUEST'
   const invitation = file('invitation.ics', { content_type })
   const raw = await deliver(t, { text: 'hi', files: [invitation] })

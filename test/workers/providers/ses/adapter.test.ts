@@ -216,7 +216,7 @@ t.test('an account without GetAccount permission uses the minimum production rat
   t.match(await provider.sender(), { ceiling: 14 * 0.9 })
 })
 
-t.test('a check reads the account, sends nothing and names the problem', async (t) => {
+t.test('a check sends nothing, reads the account, names the problem', async (t) => {
   const { api, provider } = await start(t)
   t.equal(await provider.check(), null)
   t.strictSame(api.calls, [])

@@ -54,7 +54,7 @@ async function serve(
   return `http://127.0.0.1:${await portOf(t, server)}/credentials`
 }
 
-t.test('a key that no header can contain is a sender failure', async (t) => {
+t.test('a key that fits no header is a sender failure', async (t) => {
   const keys = { AWS_ACCESS_KEY_ID: 'AKIATEST\n', AWS_SECRET_ACCESS_KEY: 'test' }
   const { send, calls } = await start(t, keys)
   t.match(await send(), { kind: 'sender', trouble: 'connection', detail: /Invalid character in header/ })
@@ -72,7 +72,7 @@ t.test('an endless metadata response is a sender failure', async (t) => {
   t.strictSame(calls, [])
 })
 
-t.test('a slow metadata service costs a send only its time limit', async (t) => {
+t.test('a slow metadata service delays sends by its limit only', async (t) => {
   let isWell = false
   const url = await serve(t, (response) => {
     if (isWell) return void response.end(CREDENTIALS)
@@ -101,7 +101,7 @@ t.test('an instance metadata response that breaks off is requested again', async
   await until('it goes out', async () => (await send())?.kind === 'accepted')
 })
 
-t.test('a silent credentials process costs a send only its time limit', async (t) => {
+t.test('a silent credentials process delays sends by its limit only', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'heliograph-aws-'))
   const within = (name: string) => join(directory, name)
   const [config, script, pids] = [within('config'), within('credentials.sh'), within('pids')]

@@ -70,7 +70,7 @@ for (const [mode, ehlo] of Object.entries(EHLO)) {
   }
 }
 
-t.test('a recipient rejected by name stays rejected after a lost response', async (t) => {
+t.test('a rejected recipient stays rejected after a lost response', async (t) => {
   let rcpt = 0
   const { url } = await startSmtpScript(t, (step) => {
     if (step === 'rcpt') return ++rcpt === 1 ? '550 5.1.1 No such user' : undefined
@@ -82,7 +82,7 @@ t.test('a recipient rejected by name stays rejected after a lost response', asyn
   t.match(outcomes.get('ok@example.com'), { kind: 'unknown' })
 })
 
-t.test('a complete reply counts, even if the connection breaks after it', async (t) => {
+t.test('a complete reply counts even if the connection then breaks', async (t) => {
   const { url } = await startSmtpScript(t, (step) => (step === 'dot' ? '421 4.3.0 closing' : undefined))
   const outcome = only(await provide(t, url, { ...LIMITS, answer_ms: 20_000 }).send(outgoingEmail()))
   t.match(outcome, { kind: 'sender', trouble: 'slow' })

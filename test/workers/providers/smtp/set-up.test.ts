@@ -95,7 +95,7 @@ t.test('TLS is required of a login, except on loopback', (t) => {
   t.end()
 })
 
-t.test('a login at a private address needs a decision about TLS', (t) => {
+t.test('a login at a private address requires deciding about TLS', (t) => {
   const private_hosts = [
     ...[
       '10.1.2.3',
