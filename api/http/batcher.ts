@@ -74,7 +74,7 @@ export function createBatcher<C, O>(gathering: BatchOptions<C, O>): Batcher<C, O
     const leftKeys = new Set(left.map(({ key }) => key))
     for (const { key } of batch) if (!leftKeys.has(key)) busy.delete(key)
     apart.push(...Map.groupBy(left, ({ key }) => key).values())
-    start()
+    schedule()
   }
 
   async function runAlone(batch: Batch): Promise<void> {
@@ -84,6 +84,12 @@ export function createBatcher<C, O>(gathering: BatchOptions<C, O>): Batcher<C, O
     running.alone -= 1
     for (const { key } of batch) busy.delete(key)
     start()
+  }
+
+  /** Deferred, so that calls that arrive together share a batch. */
+  function schedule(): void {
+    if (!scheduled) setImmediate(start)
+    scheduled = true
   }
 
   function start(): void {
@@ -105,9 +111,7 @@ export function createBatcher<C, O>(gathering: BatchOptions<C, O>): Batcher<C, O
   return (call) => {
     const waiting = { call, key: keyOf(call), since: performance.now(), ...Promise.withResolvers<O>() }
     pending.push(waiting)
-    // Deferred, so that calls that arrive together share a batch.
-    if (!scheduled) setImmediate(start)
-    scheduled = true
+    schedule()
     return waiting.promise
   }
 }

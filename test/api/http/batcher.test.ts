@@ -21,7 +21,12 @@ function heldBatcher() {
   })
   return { batches, batch }
 }
-const turn = () => new Promise((resolve) => setImmediate(resolve))
+const immediate = () => new Promise((resolve) => setImmediate(resolve))
+/** Waits until ended batches have made room and the next ones have started. */
+const turn = async () => {
+  await immediate()
+  await immediate()
+}
 const done = async (batch: Batch | undefined) => {
   batch?.resolve(batch.calls.map((call) => `${call}!`))
   await turn()
@@ -41,6 +46,20 @@ t.test('concurrent calls share a batch, and later ones the next', async (t) => {
   t.strictSame(shown(batches), ['a1,b1,a2', 'a3,b2'])
   await done(batches[1])
   t.strictSame(await Promise.all(ends), ['a1!', 'b1!', 'a2!', 'a3!', 'b2!'])
+})
+
+t.test('calls that arrive right after a batch share the next one', async (t) => {
+  const { batches, batch } = heldBatcher()
+  const ends = ['a1', 'a2'].map(batch)
+  await turn()
+  ends.push(batch('a3'))
+  batches[0]?.resolve(['a1!', 'a2!'])
+  await Promise.all(ends.slice(0, 2))
+  ends.push(batch('b1'))
+  await turn()
+  t.strictSame(shown(batches), ['a1,a2', 'a3,b1'])
+  await done(batches[1])
+  t.strictSame(await Promise.all(ends), ['a1!', 'a2!', 'a3!', 'b1!'])
 })
 
 t.test('a locked key is processed separately, before its later calls', async (t) => {
