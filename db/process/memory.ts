@@ -1,6 +1,5 @@
 /** The memory that this process can use: from a setting, otherwise the limit of its container. */
 import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { SettingsFault } from './config.ts'
 
 const MIB = 1024 * 1024
@@ -31,16 +30,10 @@ export function saveMemory(limit: number): void {
 /** How long, and up to which load, a process must be idle before it collects the garbage of its start. */
 const [IDLE_MS, IDLE_SHARE] = [5_000, 0.05]
 
-/** Collects all garbage, and returns the free pages to the system, as V8 does itself only when memory is exhausted. */
-function collectAll(): void {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as (how: object) => void
-  // The code cache depends on the flags.
-  setFlagsFromString('--no-expose-gc')
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
-}
-
-/** Collects the garbage of the start, about 16 MB, once the process is idle. A busy process reuses that memory. */
+/**
+ * Collects the garbage of the start, about 16 MB, once the process is idle, and returns the free pages to the system. A
+ * busy process reuses that memory. Without Node's --expose-gc it does nothing.
+ */
 export function collectWhenIdle(): void {
   let last = performance.eventLoopUtilization()
   const timer = setInterval(() => {
@@ -48,7 +41,7 @@ export function collectWhenIdle(): void {
     last = performance.eventLoopUtilization()
     if (utilization > IDLE_SHARE) return
     clearInterval(timer)
-    collectAll()
+    globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
   }, IDLE_MS).unref()
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { startApi } from '../support/api-process.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
 import { limitedNode } from '../support/memory-limit.ts'
+import { procfileOptions } from '../support/procfile.ts'
 import { ROOT } from '../support/program.ts'
 import { runProgram } from '../support/programs.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
@@ -65,5 +66,13 @@ t.test('a worker stops at the start below 256 MB', async (t) => {
     }).catch((error) => error)
     t.equal(ended.code, 1)
     t.match(ended.stderr, /MEMORY_LIMIT_MB: this process can use 200 MiB/)
+  }
+})
+
+t.test('idle processes can return the memory of their start', async (t) => {
+  for (const file of ['api/main.ts', 'workers/main.ts']) {
+    const argv = [...procfileOptions(file), '--print', 'typeof globalThis.gc']
+    const { stdout } = await runProgram(process.execPath, argv, { env: bareEnvironment() })
+    t.equal(stdout.trim(), 'function', file)
   }
 })
