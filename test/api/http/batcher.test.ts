@@ -22,7 +22,7 @@ function heldBatcher() {
   return { batches, batch }
 }
 const immediate = () => new Promise((resolve) => setImmediate(resolve))
-/** Waits until ended batches have made room and the next ones have started. */
+/** Waits until the next batches have started. */
 const turn = async () => {
   await immediate()
   await immediate()
