@@ -2,7 +2,6 @@
 import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
-import { removeEmail } from '../../db/messages/emails/remove.ts'
 import { runClock, stopClock } from '../support/clock.ts'
 import { hold } from '../support/held.ts'
 import { lockWaits, rowCounts, usedBy } from '../support/rows.ts'
@@ -173,52 +172,6 @@ t.test('free plans have a calendar month in UTC', async (t) => {
     end: '2028-04-01T00:00:00.000Z',
   })
   t.equal((await usedBy(service, team.id)).emails, 1)
-})
-
-t.test('paid plans have a subscription period, which repeats', async (t) => {
-  await at('2027-01-31T10:00:00.000Z')
-  const team = await makeTeam(service, { plan: 'pro', email_limit: 1 })
-  const period = { start: new Date('2027-01-01T00:00:00Z'), end: new Date('2027-01-31T12:00:00Z') }
-  await subscribeTeam(byCli(service.database), team.id, { plan: 'pro', period })
-  t.equal((await send(team)).status, 201)
-  await at('2027-01-31T11:59:59.999Z')
-  t.equal((await send(team)).status, 402)
-  await at('2027-01-31T12:00:00.000Z')
-  t.equal((await send(team)).status, 201)
-  await at('2027-05-15T00:00:00.000Z')
-  t.equal((await send(team)).status, 201)
-  t.strictSame((await showTeam(service.database, team.id)).period, {
-    start: '2027-05-03T00:00:00.000Z',
-    end: '2027-06-02T12:00:00.000Z',
-  })
-})
-
-t.test('a change of plan keeps the usage', async (t) => {
-  await at('2027-06-10T00:00:00.000Z')
-  const team = await makeTeam(service, { plan: 'free', rate: 1_000 })
-  await send(team)
-  await subscribeTeam(byCli(service.database), team.id, { plan: 'pro' })
-  t.equal((await usedBy(service, team.id)).emails, 1)
-})
-
-t.test('a moved period recounts its stored emails', async (t) => {
-  await at('2027-06-10T00:00:00.000Z')
-  const team = await makeTeam(service, { plan: 'pro' })
-  await send(team)
-  await at('2027-06-20T00:00:00.000Z')
-  await send(team)
-  const period = { start: new Date('2027-06-15T00:00:00Z'), end: new Date('2027-07-15T00:00:00Z') }
-  await subscribeTeam(byCli(service.database), team.id, { plan: 'pro', period })
-  t.equal((await usedBy(service, team.id)).emails, 1)
-})
-
-t.test('deleting an email releases its quota', async (t) => {
-  const team = await makeTeam(service, { email_limit: 1 })
-  const { body } = await send(team)
-  t.equal((await send(team)).status, 402)
-  await service.database.transaction((tx) => removeEmail(byCli(tx), team.id, body.id))
-  t.equal((await usedBy(service, team.id)).emails, 0)
-  t.equal((await send(team)).status, 201)
 })
 
 /** Returns the policies in a RateLimit header by name. */

@@ -2,7 +2,6 @@
 
 import { sql } from 'slonik'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
-import { showTeam } from '../../db/accounts/teams/view.ts'
 import { byCli, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 import {
@@ -84,16 +83,6 @@ t.test('concurrent sends never exceed the quota of messages', async (t) => {
   t.equal((await rowsOf(service, team.id)).length, 18)
   t.equal((await send(key, aMessage(template.id, { to: numbers(2, 90) }))).status, 201, 'what fits is taken')
   isRefused(t, await send(key, aMessage(template.id)), 402, 'quota_exceeded')
-})
-
-t.test('the free plan has 250 messages, paid ones 10,000', async (t) => {
-  const free = await sender('free')
-  const paid = await sender('pro')
-  t.equal((await showTeam(database, free.team.id)).limits.whatsapp, 250)
-  t.equal((await showTeam(database, paid.team.id)).limits.whatsapp, 10_000)
-  for (let at = 0; at < 250; at += 50)
-    t.equal((await send(free.key, aMessage(free.template.id, { to: numbers(50, at) }))).status, 201)
-  isRefused(t, await send(free.key, aMessage(free.template.id)), 402, 'quota_exceeded')
 })
 
 t.test('a moved period recounts the messages in it', async (t) => {

@@ -6,9 +6,10 @@ import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
+const { url } = await testDatabase(t)
+const cli = adminCli({ DATABASE_URL: url })
+
 t.test('plan load reads the output of plan list', async (t) => {
-  const { url } = await testDatabase(t)
-  const cli = adminCli({ DATABASE_URL: url })
   const { stdout } = await cli.run(['plan', 'list'])
   const listed = JSON.parse(stdout)
   t.same(
@@ -36,8 +37,6 @@ t.test('plan load replaces the catalog', async (t) => {
 })
 
 t.test('plan load rejects an invalid catalog and changes nothing', async (t) => {
-  const { url } = await testDatabase(t)
-  const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['team', 'create', '--name', 'Acme'])
   const refuse = async (input: string, reason: RegExp) =>
     t.match(await cli.fault(['plan', 'load', '-'], { input }), reason)
@@ -110,8 +109,6 @@ t.test('plan load only requires key, kind and names', async (t) => {
 })
 
 t.test('reports an invalid catalog in one line without values', async (t) => {
-  const { url } = await testDatabase(t)
-  const cli = adminCli({ DATABASE_URL: url })
   const refuse = async (input: string, line: string) =>
     t.equal(await cli.fault(['plan', 'load', '-'], { input }), line)
   const broken = async (changes: string, line: string) =>
