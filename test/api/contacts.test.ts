@@ -180,14 +180,7 @@ t.test('the path accepts an email URL-encoded or not', async (t) => {
 
 t.test('malformed percent-encoding and NUL in the path are bad_request', async (t) => {
   for (const email of '%zz@example.org a%@example.org %ff@example.org %ed%a0%80@example.org %00'.split(' ')) {
-    for (const [method, tail] of [
-      ['GET', ''],
-      ['DELETE', ''],
-      ['POST', '/unsubscribe'],
-    ] as const) {
-      const reply = await call(method, `/v1/contacts/${email}${tail}`, { key })
-      t.strictSame(refused(reply), [400, 'bad_request'], `${method} ${email}`)
-    }
+    t.strictSame(refused(await call('DELETE', `/v1/contacts/${email}`, { key })), [400, 'bad_request'], email)
     t.equal((await call('GET', `/v1/contacts/${email}`)).status, 401, 'authentication comes first')
   }
 })

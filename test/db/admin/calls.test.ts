@@ -1,7 +1,7 @@
 /** What all calls of the CLI have in common. */
 import { formatFailure } from '../../../db/admin/fault.ts'
 import { adminCli } from '../../support/admin.ts'
-import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../../support/database.ts'
+import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
 // Calls in a separate process, as operators run them. The other calls share a process.
@@ -73,18 +73,6 @@ t.test('names an invalid setting without showing its value', async (t) => {
   ])
   t.match(odd, /DATABASE_URL/)
   t.notMatch(odd, /ter2/)
-})
-
-t.test('reports a database that is missing or not migrated', async (t) => {
-  const { url, prefix } = testServer()
-  const missing = adminCli({ DATABASE_URL: databaseUrl(url, `${prefix}_missing`) }, OWN)
-  t.match(await missing.fault(['plan', 'list']), /database ".*_missing" does not exist/)
-
-  const { url: empty } = await emptyDatabase(t)
-  t.match(
-    await adminCli({ DATABASE_URL: empty }).fault(['plan', 'list']),
-    /^the database is not migrated to this version/,
-  )
 })
 
 t.test('every verb about a team fails for an unknown team', async (t) => {

@@ -19,6 +19,7 @@ t.test('a code or text about the address is evidence', async (t) => {
   check(t, [
     ...codes,
     ['address', 'hard', '550 User unknown'],
+    ['address', 'hard', '501 Bad address'],
     ['address', 'hard', '550 No such user here'],
     ['address', 'hard', '554 delivery error: dd This user doesn’t have a yahoo.example account'],
     ['address', 'hard', '550 5.2.1 The account that you tried to reach is disabled'],

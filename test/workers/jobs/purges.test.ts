@@ -1,6 +1,9 @@
-/** Deletion of session tokens and raw reports. */
+/** Deletion of session tokens, raw reports and bulk upserts. */
+
+import { sql } from 'slonik'
 import { sessionsOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueSession } from '../../../db/accounts/credentials/issue.ts'
+import { deleteUpserts, upsertResult } from '../../../db/audience/contacts/upserts.sql.ts'
 import { claimTokens } from '../../../db/delivery/reports/relay-tokens.sql.ts'
 import { endReports, pendingReports, reportsByState } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
@@ -9,6 +12,7 @@ import { purgeReports } from '../../../workers/jobs/purge-reports.ts'
 import { purgeSessions } from '../../../workers/jobs/purge-sessions.ts'
 import { stopClock } from '../../support/clock.ts'
 import { startService, world } from '../../support/service.ts'
+import { openStore } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
 
 t.test('expired sessions are deleted, others stay', async (t) => {
@@ -70,4 +74,21 @@ t.test('deletes finished and parked reports after 30 days', async (t) => {
   t.strictSame(await purge(29), ['done', 'parked', 'pending'])
   t.strictSame(await purge(31), ['pending'])
   t.equal((await pendingReports(database, [idOf('pending')])).length, 1)
+})
+
+t.test('deletes finished upserts in batches, and keeps newer ones', async (t) => {
+  const { database, team } = await openStore(t)
+  const id = await team()
+  const kept = '00000000-0000-7000-8000-000000000001'
+  await database.query(sql.unsafe`
+    insert into contact_upserts (team_id, id, created_at, finished_at, result)
+    select ${id}, gen_random_uuid(), '2026-01-01', '2026-01-01', '{"items": []}' from generate_series(1, 2001)`)
+  await database.query(sql.unsafe`
+    insert into contact_upserts (team_id, id, created_at, finished_at, result)
+    values (${id}, ${kept}, '2026-03-01', '2026-03-01', '{"items": []}')`)
+  const before = new Date('2026-02-01T00:00:00Z')
+  const past = { finishedBefore: before, createdBefore: before }
+  t.equal(await deleteUpserts(database, past), 2001)
+  t.equal(await deleteUpserts(database, past), 0)
+  t.strictSame(await upsertResult(database, id, kept), { items: [] })
 })

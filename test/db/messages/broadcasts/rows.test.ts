@@ -7,8 +7,9 @@ import { EMAIL } from '../../../../db/channels/email.sql.ts'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { requeueMessages } from '../../../../db/delivery/requeue.ts'
 import { purgeMessages } from '../../../../db/maintenance/retention/purge.ts'
-import { broadcastById } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { type BroadcastRow, broadcastById } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { checkBeforeSend } from '../../../../db/messages/broadcasts/consent.ts'
+import { toMailing } from '../../../../db/messages/broadcasts/mailing.ts'
 import { insertSkips } from '../../../../db/messages/broadcasts/skips.sql.ts'
 import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
@@ -181,4 +182,19 @@ t.test('a contact is skipped once, for the first reason', async (t) => {
   await insertSkips(database, [{ ...skip, reason: 'cancelled' }], new Date())
   t.match(await database.any(sql.unsafe`select reason from broadcast_skips`), [{ reason: 'variables' }])
   t.match(await broadcastById(database, teamId, id), { state: 'sending', conditions: EMPTY, audience: null })
+})
+
+const mailed = {
+  ...{ team_id: '01920000-0000-7000-8000-00000000000a', id: 'broadcast', template_id: 'template' },
+  ...{ from_address: 'hello@example.com', subject: 'Hi', headers: null, reply_to: '', tags: [] },
+} as unknown as BroadcastRow
+
+t.test('an email without topics uses the broadcast as its list', async (t) => {
+  const { item } = toMailing({ ...mailed, topic_ids: [] }, [])
+  t.match(item.headers, {
+    'List-Id': '<broadcast.example.com>',
+    'Feedback-ID': 'broadcast:broadcast:broadcast:00000000000a',
+  })
+  const aimed = toMailing({ ...mailed, topic_ids: ['news', 'offers'] }, [])
+  t.match(aimed.item.headers, { 'List-Id': '<news.example.com>' })
 })

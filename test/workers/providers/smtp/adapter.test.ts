@@ -41,33 +41,6 @@ t.test('each recipient has the outcome of its own reply', async (t) => {
   }
 })
 
-t.test('only RCPT rejections about the address suppress', async (t) => {
-  let reply = ''
-  const { provider } = await start(t, { onRcpt: () => reply })
-  const cases: [words: string, effect: 'hard' | 'soft' | 'none'][] = [
-    ['550 5.1.1 No such user', 'hard'],
-    ['550 5.1.2 No such host', 'hard'],
-    ['553 5.1.3 Bad syntax', 'hard'],
-    ['551 5.1.6 Moved', 'hard'],
-    ['556 5.1.10 Null MX', 'hard'],
-    ['550 No such user here', 'hard'],
-    ['550 5.2.1 Disabled', 'hard'],
-    ['550 5.1.0 Address rejected', 'soft'],
-    ['550 5.0.0 No', 'soft'],
-    ['552 5.2.2 Mailbox full', 'soft'],
-    ['552 5.3.4 Too big', 'none'],
-    ['554 5.6.0 Content', 'none'],
-    ['552 Full', 'soft'],
-    ['553 Not allowed', 'soft'],
-    ['554 No', 'soft'],
-    ['501 Bad address', 'hard'],
-  ]
-  for (const [words, effect] of cases) {
-    reply = words
-    t.strictSame(only(await provider.send(outgoingEmail())), { kind: 'refused', detail: words, effect })
-  }
-})
-
 t.test('a relay’s rejection of access or login rejects no message', async (t) => {
   const policy = (blames: string) => ({ kind: 'policy', blames })
   const setup = { kind: 'sender', trouble: 'setup' }
