@@ -247,8 +247,8 @@ t.test('invalid settings end it with one line before anything starts', async (t)
   }
   const { url, prefix } = testServer()
   const refusals: [env: Record<string, string>, line: RegExp][] = [
-    [{ DATABASE_URL: 'banana' }, /^ {2}DATABASE_URL must be a postgres:\/\/ URL;/m],
-    [{ SECRET_KEY: ' '.repeat(20) }, /^ {2}SECRET_KEY must be .* not spaces$/m],
+    [{ DATABASE_URL: 'banana' }, /^ {2}DATABASE_URL must be a postgres:\/\/ URL\. Percent-encode /m],
+    [{ SECRET_KEY: ' '.repeat(20) }, /^ {2}SECRET_KEY must not consist of spaces$/m],
     [{ EMAIL_PROVIDER: 'pigeon' }, /^ {2}EMAIL_PROVIDER must be smtp or ses$/m],
     [
       { DATABASE_URL: databaseUrl(url, `${prefix}_missing`) },

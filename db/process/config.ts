@@ -89,11 +89,7 @@ const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// UR
 
 const anySecretKey = string()
   .min(16, '${path} must be at least 16 characters long')
-  .test(
-    'not blank',
-    '${path} must not consist of spaces. Use 32 random characters, for example from `openssl rand -hex 16`',
-    (key) => key === undefined || key.trim() !== '',
-  )
+  .test('not blank', '${path} must not consist of spaces', (key) => key === undefined || key.trim() !== '')
 
 const strongSecretKey = anySecretKey.test(
   'not weak',

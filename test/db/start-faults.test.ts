@@ -179,7 +179,7 @@ t.test('a DATABASE_DIRECT_URL of another database stops every process', async (t
 
 t.test('rejects a SECRET_KEY of spaces', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: ' '.repeat(32) }
-  const line = /SECRET_KEY must not consist of spaces\. Use 32 random characters/
+  const line = /SECRET_KEY must not consist of spaces/
   for (const said of settingsFaults(settings)) t.match(said, line)
   t.match(await adminCli(settings).fault(['plan', 'list']), line)
 })
