@@ -151,9 +151,7 @@ t.test('an invalid email is bad_request, an unknown one contact_not_found', asyn
   for (const body of [{ email: 'no address' }, { email: 'a@b' }, []])
     t.strictSame(refused(await marketing(body)), [400, 'bad_request'], JSON.stringify(body))
   for (const fields of [{}, { topic_ids: [] }, { topic_ids: [UNKNOWN] }])
-    t.strictSame(refused(await marketing({ email: 'unknown@example.org', ...fields })), [
-      ...[404, 'contact_not_found'],
-    ])
+    t.equal(refused(await marketing({ email: 'no@example.org', ...fields })).join(), '404,contact_not_found')
 })
 
 t.test('deleting a topic removes it from contacts, also concurrent ones', async (t) => {

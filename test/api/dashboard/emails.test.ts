@@ -110,15 +110,13 @@ t.test('a preview blocks scripts, forms and, unless requested, remote images', a
   t.match((await editor.get(`${list}/${id}`)).html, /<iframe sandbox src="\/dashboard[^"]+\/preview"/)
 })
 
-t.test('the CSV has the matching emails, without formulas', async (t) => {
-  await send({ subject: '=HYPERLINK("https://evil.test")', tags: ['csv'] })
+t.test('the CSV has the matching emails', async (t) => {
   await send({ subject: 'Plain, "quoted"', tags: ['csv'] })
   const { html: file, headers } = await editor.get(`${list}.csv?tag=csv`)
   t.match(headers.get('content-type'), 'text/csv')
   const lines = file.trim().split('\r\n')
-  t.equal(lines.length, 3)
+  t.equal(lines.length, 2)
   t.match(lines[1], '"Plain, ""quoted"""')
-  t.match(lines[2], '"\'=HYPERLINK(""https://evil.test"")"')
 })
 
 /** Prepares a click on a button for all matching emails, as the page has it now. */
