@@ -10,6 +10,8 @@ const NAMES: Readonly<Record<string, string>> = {
   'deliver-whatsapp-parts': 'WhatsApp with media or named variables',
   'deliver-whatsapp-number': 'WhatsApp of teams’ own numbers',
   'deliver-webhook': 'Webhooks',
+  'sync-whatsapp-templates': 'WhatsApp template sync',
+  'sync-whatsapp-number-templates': 'Template sync of own numbers',
   'deliver-test': 'Simulated emails',
   'deliver-test-whatsapp': 'Simulated WhatsApp',
   'ingest-report': 'Delivery reports',

@@ -23,7 +23,7 @@ import { MAX_COUNTED } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time } from '../../components/cell.ts'
-import type { Alert, Form, Section } from '../../components/section.ts'
+import type { Alert, Form, Section, Tile } from '../../components/section.ts'
 import { RESTORED_COPY } from '../../components/timeline.ts'
 import {
   action,
@@ -131,20 +131,33 @@ function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
   return known
 }
 
-const facts = (queue: ShownQueue, now: Date): Section =>
-  factsOf(
+/** Builds the sections with a queue's figures, and with the pause of a paused one. */
+const figures = (queue: ShownQueue, now: Date): Section[] => {
+  const oldest = queue.oldest_ready_seconds
+  const tiles: Tile[] = [
     {
-      Ready: counted(queue.ready),
-      'Oldest waits': text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds)),
-      Active: number(queue.active),
-      Deferred: counted(queue.deferred),
-      Done: text(rate(queue.completed_per_second)),
-      Workers: text(queue.workers.map(({ host, pid }) => `${host} (${pid})`).join(', ')),
-      'Paused since': queue.paused_at !== null && time(queue.paused_at, now),
-      'Paused by': queue.paused && text(queue.pause_reason ?? queue.paused_by),
+      label: 'Ready',
+      value: counted(queue.ready).text,
+      detail: oldest === null ? undefined : `the oldest for ${duration(oldest)}`,
     },
-    { id: 'facts', live: true },
-  )
+    { label: 'Active', value: number(queue.active).text },
+    { label: 'Deferred', value: counted(queue.deferred).text },
+    { label: 'Done', value: rate(queue.completed_per_second) },
+    {
+      label: 'Workers',
+      value: number(queue.workers.length).text,
+      detail: queue.workers.map(({ host, pid }) => `${host} (${pid})`).join(', '),
+    },
+  ]
+  const pause = {
+    'Paused since': queue.paused_at !== null && time(queue.paused_at, now),
+    'Paused by': text(queue.pause_reason ?? queue.paused_by),
+  }
+  return compact([
+    { kind: 'tiles', id: 'tiles', live: true, tiles },
+    queue.paused && factsOf(pause, { id: 'facts', live: true }),
+  ])
+}
 
 const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { database }) => {
   const queue = queueOf(params)
@@ -166,7 +179,7 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
       ],
     },
     sections: compact([
-      shown && facts(shown, now),
+      ...(shown ? figures(shown, now) : []),
       tableOf(
         rows,
         ({ reason, count, teams, first_at, last_at, samples }) => ({
