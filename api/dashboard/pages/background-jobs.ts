@@ -37,9 +37,10 @@ const doneWords = ({ done, total }: BackgroundJobRow): string =>
   total === null ? number(done).text : `${number(done).text} of ${number(total).text}`
 
 /** Shows the progress of a running job as a bar if its total is known, otherwise the state. */
-function stateCell(job: BackgroundJobRow): Cell {
+function progressCell(job: BackgroundJobRow): Cell {
   const state = stateOf(job)
-  return state === 'running' && job.total ? bar(job.done, job.total, 'busy', state) : status(state)
+  const shown = state === 'running' && job.total ? bar(job.done, job.total, 'busy', state) : status(state)
+  return { ...shown, detail: doneWords(job) }
 }
 
 /** Describes the result of a job, why it failed, or how long it still takes. */
@@ -55,15 +56,15 @@ function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
         jobs,
         (job) => ({
           What: text(wordsOf(job).title, { href: backgroundJobPath(job), detail: job.begun_by }),
-          State: stateCell(job),
-          Done: text(doneWords(job), { number: true }),
+          Progress: progressCell(job),
           Outcome: text(outcomeOf(job, now)),
           Started: time(job.begun_at, now),
         }),
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
-          grow: ['What', 'Outcome'],
+          grow: [],
+          wrap: ['Outcome'],
           empty: 'No recent jobs.',
         },
       ),
