@@ -244,6 +244,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const recent = emails.filter(({ day }) => day >= first)
   const isNew = [...figures.values()].every((own) => own.length === 0)
   const steps = await firstSteps(request, deps)
+  const quota = await quotaSection(request, shown)
   const tiles: Section = {
     kind: 'tiles',
     id: 'counts',
@@ -261,15 +262,18 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         alerts: foldAlerts(await alertsOf(request, deps, recent)),
         calm: describeCalm(team, isNew),
       },
-      ...steps,
+      ...(isNew ? [] : steps),
     ],
     sections: compact([
+      ...(isNew ? steps : []),
+      // A new team's viewers have no steps.
+      isNew && steps.length === 0 && quota,
       !isNew && [tiles, ...(await chartSections(request, deps, figures))],
       ...(await aheadSection(request, deps)),
       ...(await testEmailForm(request, deps.database)),
     ]),
     aside: [
-      await quotaSection(request, shown),
+      ...(isNew && steps.length === 0 ? [] : [quota]),
       ...bounceSection(
         await bouncesOfTeam(deps.database, team.id, {
           since: dayBefore(now, CHART_DAYS - 1),

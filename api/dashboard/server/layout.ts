@@ -114,7 +114,7 @@ function prepared(given: Section, id: string, frame: Frame): object {
   return section
 }
 
-/** Prepares the buttons next to the title, and the menu. */
+/** Prepares the buttons next to the title, and the menu. `hasMain` is true if one of the buttons is black. */
 function actionsReady(view: View, folded: readonly FoldedForm[], ids: Map<Section, string>, frame: Frame) {
   const { menu, ...shown } = splitActions(view.actions ?? {}, folded)
   const hasMain =
@@ -131,13 +131,15 @@ function actionsReady(view: View, folded: readonly FoldedForm[], ids: Map<Sectio
     forms.map((form, at) => formReady(form, `${id}-${at}`, frame))
   const acts = ready(menu.folded, () => 'quiet')
   const count = menu.links.length + menu.forms.length + acts.length + menu.last.length
+  const opened = ready(shown.folded, (place, isQuiet) => (place === 0 && !hasMain && !isQuiet ? '' : 'quiet'))
   return {
+    hasMain: hasMain || opened.some(({ look }) => look === ''),
     actions: (shown.saves !== undefined || shown.links.length + shown.forms.length > 0) && {
       ...shown,
       forms: formsReady(shown.forms, 'buttons'),
       ...{ top: true, id: 'buttons' },
     },
-    acts: ready(shown.folded, (place, isQuiet) => (place === 0 && !hasMain && !isQuiet ? '' : 'quiet')),
+    acts: opened,
     menu: count > 0 && {
       links: menu.links,
       forms: formsReady(menu.forms, 'menu'),

@@ -37,6 +37,8 @@ async function looks(browser: Browser): Promise<void> {
       await lookAt(t, page, `${service.base}/dashboard${path}`, `empty${list}`)
       // An empty list whose objects are created here has a link or a form for the first one.
       const [begin, form] = [begins[list], forms[list]]
+      const black = await page.locator('main :is(.acts, .empty) .button:not(.quiet)').allTextContents()
+      t.ok(black.length <= 1, `${list}: black buttons: ${black}`)
       if (begin) t.equal(await page.locator('.empty').getByRole('link', { name: begin }).count(), 1, list)
       if (form) t.ok(await page.locator('.acts summary', { hasText: form }).isVisible(), list)
       if (begin || form) begun += 1
