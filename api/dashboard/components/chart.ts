@@ -22,7 +22,7 @@ const GONE: readonly Layer[] = [
 
 const EMAIL_LAYERS: readonly Layer[] = [
   ...GONE,
-  { label: 'waiting', tone: 'warn', statuses: ['queued'] },
+  { label: 'queued', tone: 'warn', statuses: ['queued'] },
   { label: 'bounced', tone: 'bad', statuses: ['bounced'] },
   // These were delivered, unlike the bounced ones.
   { label: 'complained', tone: 'worse', statuses: ['complained'] },

@@ -87,7 +87,7 @@ function requeueing(request: TeamRequest, bulk: BulkForm, counts: Requeueable): 
       fields: [...form.fields, ...requeueableFields(counts), hidden('force', FORCE)],
     }
   }
-  const waits = requeueableWords(waiting, counts, ['waiting email'])
+  const waits = requeueableWords(waiting, counts, ['queued email'])
   const isOne = rejected === 0 && isAll
   const form = bulkForm(request, bulk, 'requeue', { submit: isOne ? `Send ${waits} again` : 'Send again' })
   const others = `and ${requeueableWords(rejected, counts, ['email'])} rejected by a server`

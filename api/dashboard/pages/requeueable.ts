@@ -42,7 +42,7 @@ function readRequeueable(form: URLSearchParams): Requeueable {
 export function describeRequeued(form: URLSearchParams): string {
   const counts = readRequeueable(form)
   const { waiting, rejected, isAll } = counts
-  const waits = requeueableWords(waiting, counts, ['waiting email'])
+  const waits = requeueableWords(waiting, counts, ['queued email'])
   if (form.get('force') !== FORCE) return waits
   if (isAll && waiting === 0) return requeueableWords(rejected, counts, ['rejected email'])
   return isAll && rejected === 0

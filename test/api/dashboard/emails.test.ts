@@ -232,10 +232,10 @@ t.test('rejected emails are only requeued in bulk if checked', async (t) => {
   shows(
     t,
     await editor.get(`${list}/all?tag=outright`),
-    /accepted, scheduled emails and expired emails aren’t sent again\. .*1 waiting email 1 waiting email, and 1 email rejected by a server/,
+    /accepted, scheduled emails and expired emails aren’t sent again\. .*1 queued email 1 queued email, and 1 email rejected by a server/,
   )
-  shows(t, await question(), 'Send 1 waiting email again?')
-  shows(t, await question({ force: 'refused' }), 'Send 1 waiting email and 1 rejected one again?')
+  shows(t, await question(), 'Send 1 queued email again?')
+  shows(t, await question({ force: 'refused' }), 'Send 1 queued email and 1 rejected one again?')
   t.equal((await question({ waiting: 'many' })).status, 400)
   shows(t, await press({}), '1 email queued to be sent again.')
   shows(t, await press({ force: 'refused' }), '2 emails queued to be sent again.')
@@ -249,9 +249,9 @@ t.test('a bulk requeue shows an incomplete count as a minimum', async (t) => {
       ...{ ...fields, waiting: String(waiting), rejected: '0', timed_out: 'yes' },
       ...form,
     })
-  shows(t, await question(3), 'Send at least 3 waiting emails again?')
-  shows(t, await question(0), 'Send the waiting emails again?')
-  shows(t, await question(0, { force: 'refused' }), 'Send the waiting emails and the rejected ones again?')
+  shows(t, await question(3), 'Send at least 3 queued emails again?')
+  shows(t, await question(0), 'Send the queued emails again?')
+  shows(t, await question(0, { force: 'refused' }), 'Send the queued emails and the rejected ones again?')
 })
 
 t.test('bulk actions say beforehand that nothing can be sent again', async (t) => {

@@ -71,12 +71,12 @@ t.test("shows the last day by the reader's hours", async (t) => {
     insert into daily_figures (team_id, channel, day, status, count)
     select ${team.id}, c, (now() at time zone 'UTC')::date, 'sent', 1 from unnest(array['email', 'whatsapp']) c`)
   const page = await overviewOf(team, '?range=24h')
-  t.match(page, /Emails of the last 24 hours .* delivered 1,200 sent 30 waiting 0 bounced 7 complained 2 /)
+  t.match(page, /Emails of the last 24 hours .* delivered 1,200 sent 30 queued 0 bounced 7 complained 2 /)
   t.match(
     await overviewOf(team, '?channel=whatsapp&range=24h'),
     /WhatsApp messages of the last 24 hours .* delivered 0 sent 0 not reported yet 0 failed 3 /,
   )
-  t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced complained All /)
+  t.match(page, / now .* By hour \(UTC time\) Hour delivered sent queued bounced complained All /)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   owner.cookies.set('heliograph-zone', 'Asia/Kolkata')
   const { html } = await owner.get(`/teams/${team.id}?range=24h`)
