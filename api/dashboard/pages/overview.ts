@@ -253,7 +253,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   return show({
     title: 'Overview',
     actions: nextActs(request, shown.bulk_paused !== null, isNew),
-    above: [
+    above: compact<Section>([
       {
         kind: 'alerts',
         id: 'needs',
@@ -262,18 +262,18 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         alerts: foldAlerts(await alertsOf(request, deps, recent)),
         calm: describeCalm(team, isNew),
       },
-      ...(isNew ? [] : steps),
-    ],
+      !isNew && steps,
+    ]),
     sections: compact([
-      ...(isNew ? steps : []),
+      isNew && steps,
       // A new team's viewers have no steps.
       isNew && steps.length === 0 && quota,
       !isNew && [tiles, ...(await chartSections(request, deps, figures))],
       ...(await aheadSection(request, deps)),
       ...(await testEmailForm(request, deps.database)),
     ]),
-    aside: [
-      ...(isNew && steps.length === 0 ? [] : [quota]),
+    aside: compact([
+      (!isNew || steps.length > 0) && quota,
       ...bounceSection(
         await bouncesOfTeam(deps.database, team.id, {
           since: dayBefore(now, CHART_DAYS - 1),
@@ -281,7 +281,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         }),
         'Bounces of the last 30 days.',
       ),
-    ],
+    ]),
   })
 })
 

@@ -63,7 +63,7 @@ export const stoppedBroadcastAlerts = (
 ): Alert[] =>
   stopped.map(({ team_id, team, id, name, state_reason, brake }) => ({
     tone: 'bad',
-    title: `The broadcast “${name}”${ofTeams ? ` of ${team}` : ''} was paused automatically`,
-    text: pausedBecause(state_reason, brake),
+    title: `The broadcast “${name}” was paused automatically`,
+    text: `${ofTeams ? `${team}: ` : ''}${pausedBecause(state_reason, brake)}`,
     link: { href: teamPath({ id: team_id }, 'broadcasts', id), label: 'Open the broadcast' },
   }))

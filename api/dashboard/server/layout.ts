@@ -114,7 +114,7 @@ function prepared(given: Section, id: string, frame: Frame): object {
   return section
 }
 
-/** Prepares the buttons next to the title, and the menu. `hasMain` is true if one of the buttons is black. */
+/** Prepares the buttons next to the title, and the menu. `hasMain` tells if a button is black. */
 function actionsReady(view: View, folded: readonly FoldedForm[], ids: Map<Section, string>, frame: Frame) {
   const { menu, ...shown } = splitActions(view.actions ?? {}, folded)
   const hasMain =

@@ -128,7 +128,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
         }),
         {
           main: 'About',
-          grow: ['Who', 'Action', 'About', 'Team'],
+          grow: ['Who', 'About', 'Team'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',

@@ -131,8 +131,8 @@ function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
   return known
 }
 
-/** Builds the sections with a queue's figures, and with the pause of a paused one. */
-const figures = (queue: ShownQueue, now: Date): Section[] => {
+/** Builds a queue's tiles, and the facts about its pause. */
+const sectionsOf = (queue: ShownQueue, now: Date): Section[] => {
   const oldest = queue.oldest_ready_seconds
   const tiles: Tile[] = [
     {
@@ -179,7 +179,7 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
       ],
     },
     sections: compact([
-      ...(shown ? figures(shown, now) : []),
+      shown && sectionsOf(shown, now),
       tableOf(
         rows,
         ({ reason, count, teams, first_at, last_at, samples }) => ({
