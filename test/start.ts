@@ -180,6 +180,12 @@ const curl = (url: string, key: string, path: string, body: unknown): string =>
     `  -d '${JSON.stringify(body)}'`,
   ].join('\n')
 
+/** True if email isn't sent to the sandbox. */
+function hasEmailProvider(): boolean {
+  const { SMTP_URL = '', EMAIL_PROVIDER = '' } = process.env
+  return SMTP_URL !== '' || !['', 'smtp'].includes(EMAIL_PROVIDER)
+}
+
 function greet(
   { key, email, whatsapp, own_number }: Demo,
   url: string,
@@ -189,8 +195,8 @@ function greet(
   say(`API      ${url}/v1`)
   say(`docs     ${url}/docs`)
   say(
-    process.env.SMTP_URL
-      ? 'email    goes to SMTP_URL, not to the sandbox'
+    hasEmailProvider()
+      ? 'email    goes to your provider, not to the sandbox'
       : `inbox    ${places.inbox}   what the sandbox received`,
   )
   if (process.env.DASHBOARD !== 'off') say(`sign in  ${places.login}   once, within 15 minutes`)
@@ -242,7 +248,7 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
     SMTP_URL: `smtp://127.0.0.1:${smtp}`,
     PUBLIC_URL: url,
     DOCS_DOMAIN: DEMO_DOMAIN,
-    ...(process.env.SMTP_URL || process.env.EMAIL_PROVIDER ? {} : { SIMULATED_RECIPIENTS: 'yes' }),
+    ...(hasEmailProvider() ? {} : { SIMULATED_RECIPIENTS: 'yes' }),
     WEBHOOK_ALLOW: LOOPBACK,
     ...(await whatsappSettings(whatsapp, url)),
     ...Object.fromEntries(set),
