@@ -2,6 +2,7 @@
 
 import { sql } from 'slonik'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
+import { showTeam } from '../../db/accounts/teams/view.ts'
 import { byCli, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 import {
@@ -83,6 +84,14 @@ t.test('concurrent sends never exceed the quota of messages', async (t) => {
   t.equal((await rowsOf(service, team.id)).length, 18)
   t.equal((await send(key, aMessage(template.id, { to: numbers(2, 90) }))).status, 201, 'what fits is taken')
   isRefused(t, await send(key, aMessage(template.id)), 402, 'quota_exceeded')
+})
+
+t.test('the free plan has 250 messages, paid ones 10,000', async (t) => {
+  for (const [plan, whatsapp] of [
+    ['free', 250],
+    ['pro', 10_000],
+  ] as const)
+    t.match(await showTeam(service.database, (await sender(plan)).team.id), { limits: { whatsapp } }, plan)
 })
 
 t.test('a moved period recounts the messages in it', async (t) => {

@@ -38,6 +38,7 @@ t.test('adds, finds, changes and deletes a contact', async (t) => {
   const path = at('contacts/ana%40example.org')
   shows(t, await after(editor, await editor.post(path, { 'name.0': '"name"', 'value.0': 'Anna' })), /Anna/)
   shows(t, await editor.get(path), / No messages yet\. Messages to phone numbers also appear here/)
+  t.match((await editor.get(path)).html, /<button class="danger">Delete contact</)
   shows(t, await after(editor, await editor.post(`${path}/unsubscribe`)), /Anna unsubscribed/)
   shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Anna subscribed/)
   shows(t, await after(editor, await editor.post(`${path}/delete`)), 'The contact is deleted.')

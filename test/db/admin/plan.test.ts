@@ -123,6 +123,7 @@ t.test('reports an invalid catalog in one line without values', async (t) => {
   await broken('"cta":{"en":"a","fr":"\\ud800"}', 'plans[0].cta.fr must not contain lone surrogates.')
   await broken('"benefits":{"en":[7],"fr":[]}', 'plans[0].benefits.en[0] must be a string.')
   await broken('"name":"Free"', 'plans[0].name must have text in en and fr.')
+  await broken('"name":{"en":"Free"}', 'plans[0].name.fr is required.')
   await broken('"featured":"yes"', 'plans[0].featured must be true or false.')
   await broken('"tiers":{}', 'plans[0].tiers must be an array.')
   t.match(await cli.json(['plan', 'list']), defaultCatalog)
