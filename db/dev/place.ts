@@ -130,6 +130,6 @@ async function copyNative(native: string, home: string, account: ProcessUser): P
   await rename(`${target}.new`, target)
   if (await runs(target, account)) return target
   throw new Error(
-    `uid ${account.uid} cannot run PostgreSQL from ${target}: mount that folder without noexec, ${OWN_SERVER}`,
+    `uid ${account.uid} cannot run PostgreSQL from ${target}: allow programs to run there, for example by mounting it without noexec, ${OWN_SERVER}`,
   )
 }

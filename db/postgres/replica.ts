@@ -50,7 +50,7 @@ export async function createReplica(url: string, { primary, log, options }: Opti
 
   const note = (fault: string | null): void => {
     if (fault !== null && state.fault === null)
-      log.warn({ reason: fault }, "DATABASE_REPLICA_URL can't be used, so pages read from the primary")
+      log.warn({ reason: fault }, "DATABASE_REPLICA_URL can't be used, so reads use the primary")
     if (fault === null && state.fault !== null) log.info({}, 'reading from DATABASE_REPLICA_URL again')
     state = { fault, at: performance.now() }
   }

@@ -24,7 +24,7 @@ import { TEXTS } from '../texts.ts'
 const SAYS: Record<Role, string> = {
   viewer: 'Viewer: sees contacts, messages, templates and stats, but can’t change anything',
   editor:
-    'Editor: also changes templates, topics, contacts, suppressions and broadcasts, imports files, and sends tests and messages again',
+    'Editor: also changes templates, topics, contacts, suppressions and broadcasts, imports files, sends tests, and sends messages again',
   owner:
     'Owner: also manages keys, domains, webhooks and members, deletes emails, exports and erases personal data, and reads the audit log',
 }

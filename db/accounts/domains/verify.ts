@@ -123,7 +123,7 @@ export async function verifyDomain(
     }
     return { promoted, row }
   })
-  if (!row) throw new RequestError('not_found', `the domain ${name} has been removed`)
+  if (!row) throw new RequestError('not_found', `The domain ${name} has been removed.`)
   const { id, status, verified_at } = row
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
   // The old record can be removed once the email it signed has arrived.

@@ -49,7 +49,7 @@ const word = (value: unknown): string => (typeof value === 'string' ? value.toUp
 const STATIC_BUTTONS = new Set(['QUICK_REPLY', 'PHONE_NUMBER'])
 const LONGEST_HEADER = 60
 const LONGEST_BODY = 1_024
-/** If the body is the only component. Source: Meta's reference of messages, parameter object. */
+/** If the body is the only component. Source: Cloud API, Messages, Parameter object. */
 const LONGEST_BODY_ALONE = 32_768
 
 const SLOT = /\{\{([^{}]*)\}\}/g

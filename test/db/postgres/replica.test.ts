@@ -97,7 +97,7 @@ t.test('only reads that may be stale use the standby', async (t) => {
     t.match(await contacts(), /late@example\.com/)
     t.match(await contacts(), /late@example\.com/)
     t.equal((await service.call('GET', '/metrics', { key: METRICS_TOKEN })).status, 200)
-    t.match(heard, [/^DATABASE_REPLICA_URL can't be used, so pages read from the primary/])
+    t.match(heard, [/^DATABASE_REPLICA_URL can't be used, so reads use the primary/])
     t.equal(heard.length, 1)
   })
 

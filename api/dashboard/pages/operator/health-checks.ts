@@ -47,8 +47,8 @@ export function relayCheck(found: SenderCheck | null | undefined): Check {
     }
   const { sender, fault } = found
   return fault === null
-    ? { label: sender, detail: 'reachable, accepts the login', tone: 'good' }
-    : { label: sender, detail: 'unreachable, or rejects the login', tone: 'bad' }
+    ? { label: sender, detail: 'passed the check', tone: 'good' }
+    : { label: sender, detail: 'failed the check', tone: 'bad' }
 }
 
 export const returnPathChecks = ({ domain, mx, spf, last_report_at }: ReturnPathCheck, now: Date): Check[] =>

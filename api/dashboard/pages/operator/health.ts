@@ -142,11 +142,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         live: found === null,
         alerts: compact([
           ...databaseAlerts(state),
-          found?.fault && {
-            tone: 'bad',
-            title: `${found.sender} can’t be reached, or rejects the login`,
-            text: found.fault,
-          },
+          found?.fault && { tone: 'bad', title: `${found.sender} failed the check`, text: found.fault },
           path.domain !== null &&
             path.fault !== null && {
               tone: 'warn',
