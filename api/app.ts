@@ -72,7 +72,7 @@ const identify: Middleware = async (ctx, next) => {
 /**
  * Returns the level: info for requests of clients and providers, warn for errors of ours, debug for the rest.
  */
-const levelOf = ({ status, path }: Pick<Context, 'status' | 'path'>): 'warn' | 'info' | 'debug' => {
+const pickLevel = ({ status, path }: Pick<Context, 'status' | 'path'>): 'warn' | 'info' | 'debug' => {
   if (status >= 500) return 'warn'
   return path.startsWith('/v1') || path.startsWith('/hooks') ? 'info' : 'debug'
 }
@@ -84,7 +84,7 @@ const logRequests =
     const started = performance.now()
     await next()
     const ms = Math.round(performance.now() - started)
-    const level = levelOf(ctx)
+    const level = pickLevel(ctx)
     // Unknown paths share one label, because their number is unlimited and one may contain an email address.
     const labels = { method: ctx.method, route: String(ctx.state.route ?? 'none'), status: ctx.status }
     metrics.observe('heliograph_http_request_seconds', labels, ms / 1_000)
@@ -111,7 +111,7 @@ const renderErrors =
  * Returns the parameters of a path. Null if the path isn't percent-encoded UTF-8 or contains NUL. The router
  * leaves parameters that it can't decode unchanged.
  */
-const paramsOf = ({ path, params }: { path: string; params: Record<string, string> }): Params | null =>
+const readParams = ({ path, params }: { path: string; params: Record<string, string> }): Params | null =>
   percentDecoded(path)?.includes('\0') === false ? params : null
 
 /**
@@ -128,7 +128,7 @@ function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: numbe
     for (const route of those)
       router.register(route.path, [route.method], (ctx) => {
         ctx.state.route = route.path
-        return answer(ctx, { route, params: paramsOf(ctx) }, deps, deadline)
+        return answer(ctx, { route, params: readParams(ctx) }, deps, deadline)
       })
     for (const [path, own = []] of Object.entries(Object.groupBy(those, (each) => each.path))) {
       const allowed = own.flatMap(({ method }) => allowedMethods(method)).join(', ')

@@ -150,7 +150,7 @@ const SWITCHES = [
 ] as const
 
 /** Returns which optional settings this process has, without their values. */
-export const switchesOf = (settings: ApiSettings): { name: string; isSet: boolean }[] =>
+export const listSwitches = (settings: ApiSettings): { name: string; isSet: boolean }[] =>
   SWITCHES.map((name) => ({ name, isSet: settings[name] !== undefined }))
 
 export function openIdSettings(settings: ApiSettings): OpenIdSettings | null {

@@ -32,11 +32,11 @@ import { createApp } from './app.ts'
 import {
   type ApiSettings,
   attachmentLimits,
+  listSwitches,
   openIdSettings,
   readApiSettings,
   reservedHeaders,
   settingsWarnings,
-  switchesOf,
   webhookNetworks,
 } from './config.ts'
 import type { DashboardDeps } from './dashboard/server/deps.ts'
@@ -63,7 +63,7 @@ const LOCK_WAIT_MS = 3_000
 // A separate pool, so that pages only wait for each other and never delay the API.
 const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT_MS }
 
-const docsOf = ({ PUBLIC_URL, PORT, DOCS_DOMAIN }: ApiSettings): Docs =>
+const buildDocs = ({ PUBLIC_URL, PORT, DOCS_DOMAIN }: ApiSettings): Docs =>
   createDocs(V1_ROUTES, { publicUrl: PUBLIC_URL ?? null, port: PORT, domain: DOCS_DOMAIN })
 
 async function openDashboard(settings: ApiSettings, log: Log): Promise<DashboardDeps> {
@@ -87,7 +87,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     graphApi: graphApiUrl(settings),
     defaultPlan: settings.DEFAULT_PLAN ?? USUAL_PLAN,
     openid: openid && (await import('./dashboard/server/openid.ts')).createOpenId(openid),
-    switches: switchesOf(settings),
+    switches: listSwitches(settings),
   }
 }
 
@@ -139,7 +139,7 @@ async function start(settings: ApiSettings, log: Log) {
     database,
     semaphores: semaphoresFor(size),
     bodies: createBodies(parser, budgetFor(memory)),
-    docs: docsOf(settings),
+    docs: buildDocs(settings),
     queue,
     secrets,
     versions,

@@ -338,10 +338,10 @@ t.test('only use cases write audit entries', async (t) => {
 t.test('pages use builders.ts, list.ts, filter.ts and csv.ts', async (t) => {
   const OTHER_WAYS: Readonly<Record<string, RegExp>> = {
     'a page as a literal: get, post, action': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
-    'a form as a literal: button, formOf': /\bmethod: 'post'/,
-    'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
+    'a form as a literal: button, buildForm': /\bmethod: 'post'/,
+    'columns apart from their cells: buildTable': /\bcolumns: |\bcells: \[/,
     'an empty list in place of nothing: compact': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
-    'batches read by hand, or a file of a list: csvOf':
+    'batches read by hand, or a file of a list: defineCsv':
       /for \(let \w+: string \| undefined; ; \)|\bcsvFile\('(?!refused')/,
     'a page of a list by hand: pageById':
       /\bPAGE_SIZE\b|(?:idParam|query\.(?:get|has))\([^)]*'(?:before|after|newer)'/,

@@ -11,14 +11,14 @@ type Schemas = Readonly<Record<string, JsonSchema>>
 const FORMATS: Record<string, string> = { uuid: EXAMPLE_ID, 'date-time': '2026-03-01T09:30:00.000Z' }
 
 /** @param schemas the targets of references, by name */
-export function exampleOf(schema: JsonSchema, schemas: Schemas): unknown {
+export function buildExample(schema: JsonSchema, schemas: Schemas): unknown {
   const { $ref, examples, properties, items, format, type } = schema
-  if (typeof $ref === 'string') return exampleOf(schemas[$ref.split('/').at(-1) ?? ''] ?? {}, schemas)
+  if (typeof $ref === 'string') return buildExample(schemas[$ref.split('/').at(-1) ?? ''] ?? {}, schemas)
   if (Array.isArray(examples)) return examples[0]
   if (typeof format === 'string') return FORMATS[format]
-  if (items) return [exampleOf(items, schemas)]
+  if (items) return [buildExample(items, schemas)]
   if (!properties) throw new Error(`a field of type ${type} has no example`)
   return Object.fromEntries(
-    Object.entries(properties).map(([name, field]) => [name, exampleOf(field, schemas)]),
+    Object.entries(properties).map(([name, field]) => [name, buildExample(field, schemas)]),
   )
 }

@@ -46,7 +46,7 @@ export function schemaFields(
   })
 }
 
-export function objectSchemaOf(
+export function buildObjectSchema(
   schema: Pick<ObjectSchema<AnyObject>, 'describe'>,
   notes: Readonly<Record<string, string>>,
 ): JsonSchema {

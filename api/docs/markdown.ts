@@ -31,7 +31,7 @@ export function guideMarkdown(guide: Guide, shown: Shown): string {
 }
 
 /** The first sentence of a guide's text, which may follow a heading or a table. */
-function summaryOf({ markdown }: Guide): string {
+function readSummary({ markdown }: Guide): string {
   const paragraph = markdown.split(/\n{2,}|^\n/).find((block) => /^[A-Z`]/.test(block)) ?? ''
   const [sentence = ''] = /^(?:`[^`]*`|[^`])*?[.:](?= |$)/.exec(paragraph.replaceAll('\n', ' ')) ?? []
   return sentence.replace(/:$/, '.')
@@ -42,7 +42,7 @@ const LLMS = readFileSync(join(import.meta.dirname, 'llms.md'), 'utf8')
 /** Writes /llms.txt (llmstxt.org): the service in a few sentences, then links with a summary each. */
 export function llmsText(shown: Shown): string {
   const guides = GUIDES.map(
-    (guide) => `- [${guide.title}](${guideUrl(shown.home, guide.id)}): ${summaryOf(guide)}`,
+    (guide) => `- [${guide.title}](${guideUrl(shown.home, guide.id)}): ${readSummary(guide)}`,
   )
   const text = LLMS.replace('{{version}}', VERSION).replace('{{guides}}', guides.join('\n'))
   return withWholeLinks(fill(text, shown), shown.home)

@@ -8,8 +8,8 @@ import { STATUS } from '../http/errors.ts'
 import type { Described, Group } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS, type Component } from './components.ts'
-import { EXAMPLE_ID, exampleOf } from './example.ts'
-import { type JsonSchema, objectSchemaOf, schemaFields } from './json-schema.ts'
+import { buildExample, EXAMPLE_ID } from './example.ts'
+import { buildObjectSchema, type JsonSchema, schemaFields } from './json-schema.ts'
 import { fillExample, type Shown } from './shown.ts'
 import { describedWebhooks, WEBHOOK_SCHEMAS } from './webhooks.ts'
 
@@ -24,7 +24,7 @@ export const GROUPS: Readonly<Record<Group, string>> = {
 }
 
 /** Returns all errors of a route: its own, and those of every route of its kind. */
-export function refusalsOf(route: Described): Code[] {
+export function listRefusals(route: Described): Code[] {
   const { access, body, query, path, about, raw } = route
   const inherent: (Code | false | undefined)[] = [
     (body !== undefined || query !== undefined || path.includes(':')) && 'bad_request',
@@ -48,7 +48,7 @@ const WEBHOOKS_TAG = {
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 
 const json = (name: Component) => ({
-  'application/json': { schema: reference(name), example: exampleOf(COMPONENTS[name], COMPONENTS) },
+  'application/json': { schema: reference(name), example: buildExample(COMPONENTS[name], COMPONENTS) },
 })
 
 const HEADERS = {
@@ -80,7 +80,7 @@ const RETRY_AFTER = {
 }
 
 /** Returns the headers of a response by name, with descriptions. */
-export const headersOf = (
+export const listHeaders = (
   { about }: Pick<Described, 'about'>,
   status: number,
 ): Readonly<Record<string, { description: string; schema: JsonSchema }>> => ({
@@ -99,12 +99,12 @@ const IDEMPOTENCY_KEY = {
 
 /** Returns the error responses of a route, by status. */
 function failures(route: Described) {
-  const byStatus = Map.groupBy(refusalsOf(route), (code) => STATUS[code])
+  const byStatus = Map.groupBy(listRefusals(route), (code) => STATUS[code])
   return [...byStatus].map(([status, codes]) => [
     String(status),
     {
       description: codes.map((code) => `\`${code}\`: ${EXPLAINED[code].meaning}`).join('\n\n'),
-      headers: headersOf(route, status),
+      headers: listHeaders(route, status),
       content: json('Failure'),
     },
   ])
@@ -115,7 +115,7 @@ const answers = (route: Described) =>
     status,
     {
       description: when,
-      headers: headersOf(route, Number(status)),
+      headers: listHeaders(route, Number(status)),
       ...(body ? { content: json(body) } : {}),
     },
   ])
@@ -146,7 +146,7 @@ function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
   if (!body) return {}
   const { takes, notes = {}, id } = about
   if (takes === undefined) throw new Error(`the body of ${id} has no name`)
-  const one = { [takes]: objectSchemaOf(body.schema, notes) }
+  const one = { [takes]: buildObjectSchema(body.schema, notes) }
   if (!body.batch) return one
   const { field, most } = body.batch
   const items = { type: 'array', maxItems: most, items: reference(takes) }

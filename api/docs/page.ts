@@ -15,11 +15,11 @@ import { compileViews } from '../http/views.ts'
 import type { About, Described } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS } from './components.ts'
-import { exampleOf } from './example.ts'
+import { buildExample } from './example.ts'
 import { GUIDES, type Guide, guideHtml } from './guides.ts'
 import { type JsonSchema, schemaFields } from './json-schema.ts'
-import { GROUPS, headersOf, refusalsOf, whoMayCall } from './openapi.ts'
-import { filledSamples, LANGUAGES, pathAsked, type Sample, samplesOf } from './samples.ts'
+import { GROUPS, listHeaders, listRefusals, whoMayCall } from './openapi.ts'
+import { buildSamples, filledSamples, LANGUAGES, pathAsked, type Sample } from './samples.ts'
 import { SCRIPT } from './script.ts'
 import { fill, type Shown, variablesIn } from './shown.ts'
 import { STYLE } from './style.ts'
@@ -34,8 +34,8 @@ const inline = (text: string) => text.split('`').map((part, index) => ({ code: i
 const nameOf = ($ref: string): string => $ref.split('/').at(-1) ?? ''
 
 /** Describes a type briefly, such as `array of string`. */
-function typeOf({ $ref, type, format, items, additionalProperties }: JsonSchema): string {
-  if (type === 'array') return `array of ${typeOf(items ?? {})}`
+function describeType({ $ref, type, format, items, additionalProperties }: JsonSchema): string {
+  if (type === 'array') return `array of ${describeType(items ?? {})}`
   if (typeof $ref === 'string') return nameOf($ref)
   if (additionalProperties) return 'map of strings'
   return [type].flat().includes('null') ? `${format ?? [type].flat()[0]} or null` : String(format ?? type)
@@ -49,7 +49,7 @@ const componentFields = ({ properties, required }: JsonSchema): ReturnType<typeo
     schema,
   }))
 
-function boundsOf(schema: JsonSchema): string {
+function describeBounds(schema: JsonSchema): string {
   const { minLength, maxLength, minItems, maxItems, minimum, maximum, maxProperties } = schema
   const span = (from: unknown, to: unknown, what: string): string[] => {
     if (to === undefined) return []
@@ -70,7 +70,7 @@ const fieldTable = (title: string, fields: ReturnType<typeof schemaFields>) => (
   rows: fields.map(({ name, required, schema }) => {
     const { description = '' } = schema
     const note = description === '' ? [] : inline(String(description))
-    return { name, required, type: typeOf(schema), note, bounds: boundsOf(schema) }
+    return { name, required, type: describeType(schema), note, bounds: describeBounds(schema) }
   }),
 })
 
@@ -79,15 +79,15 @@ const className = (language: string): string => language.toLowerCase().replace(/
 const toCalls = (samples: readonly Sample[]) =>
   samples.map(({ title, text }) => ({ title, class: className(title), text }))
 
-function wireOf(route: Described): string {
+function renderResponse(route: Described): string {
   const responses: Readonly<Record<string, Response>> = route.about.answers
   // Integer keys are in ascending order, so a replay would come first.
   const status = '201' in responses ? '201' : (Object.keys(responses)[0] ?? '')
   const body = responses[status]?.body
-  const headers = Object.entries(headersOf(route, Number(status))).map(
-    ([name, { schema }]) => `${name}: ${exampleOf(schema, COMPONENTS)}`,
+  const headers = Object.entries(listHeaders(route, Number(status))).map(
+    ([name, { schema }]) => `${name}: ${buildExample(schema, COMPONENTS)}`,
   )
-  const example = body && JSON.stringify(exampleOf(COMPONENTS[body], COMPONENTS), null, 2)
+  const example = body && JSON.stringify(buildExample(COMPONENTS[body], COMPONENTS), null, 2)
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...headers, ...(example ? ['', example] : [])]
   return lines.join('\n')
 }
@@ -96,25 +96,25 @@ function toOperation(route: Described, shown: Shown) {
   const { method, path, about, body, query } = route
   const notes = about.notes ?? {}
   const title = body?.batch ? `Each of \`${body.batch.field}\` (at most ${body.batch.most})` : 'Body'
-  const errors = refusalsOf(route).toSorted((one, other) => STATUS[one] - STATUS[other])
+  const errors = listRefusals(route).toSorted((one, other) => STATUS[one] - STATUS[other])
   return {
     ...{ id: about.id, method, path },
     description: inline(`${about.summary}. ${(about.description ?? []).join(' ')}`),
     access: inline(whoMayCall(route)),
     variables: variablesIn([pathAsked(path), about.example]),
-    calls: toCalls(samplesOf(route, shown)),
+    calls: toCalls(buildSamples(route, shown)),
     query: fieldTable('Query', query ? schemaFields(query.schema, notes) : []),
     body: fieldTable(title, body ? schemaFields(body.schema, notes) : []),
     responses: Object.entries<Response>(about.answers).map(([status, { when, body: shape }]) => ({
       ...{ status, shape },
       when: inline(when),
     })),
-    wire: wireOf(route),
+    wire: renderResponse(route),
     errors: errors.map((code) => ({ code, status: STATUS[code] })),
   }
 }
 
-function contentsOf(routes: readonly Described[]) {
+function buildContents(routes: readonly Described[]) {
   const groups = Object.keys(GROUPS).map((title) => ({
     title,
     links: routes
@@ -157,7 +157,7 @@ export const documentation = (routes: readonly Described[], shown: Shown): strin
     script: new Handlebars.SafeString(SCRIPT),
     version: VERSION,
     languages: LANGUAGES.map((name) => ({ name, class: className(name) })),
-    contents: contentsOf(routes),
+    contents: buildContents(routes),
     guides: GUIDES.map((guide) => toGuide(guide, shown)),
     groups: Object.entries(GROUPS).map(([name, description]) => ({
       ...{ name, description },

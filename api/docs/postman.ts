@@ -5,7 +5,7 @@
 import { VERSION } from '../../db/process/version.ts'
 import type { Described } from './about.ts'
 import { GROUPS } from './openapi.ts'
-import { type Call, callOf } from './samples.ts'
+import { buildCall, type Call } from './samples.ts'
 import { type Shown, variablesIn } from './shown.ts'
 
 const SCHEMA = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json'
@@ -16,7 +16,7 @@ const variable = (name: string): string => `{{${name}}}`
 const withVariables = (text: string): string =>
   text.replaceAll(/\$([A-Z_]+)\b/g, (_, name: string) => variable(name))
 
-function urlOf(call: Call) {
+function buildUrl(call: Call) {
   const raw = variable('HELIOGRAPH_URL') + withVariables(call.path)
   const [address = '', query] = raw.split('?')
   const [host = '', ...path] = address.split('/')
@@ -28,24 +28,24 @@ function urlOf(call: Call) {
 }
 
 /** A file is chosen in Postman, because a collection can't contain one. */
-function bodyOf({ body, file }: Call) {
+function buildBody({ body, file }: Call) {
   if (file) return { mode: 'file', file: { src: null } }
   const raw = withVariables(JSON.stringify(body, null, 2))
   return { mode: 'raw', raw, options: { raw: { language: 'json' } } }
 }
 
-function itemOf(route: Described, shown: Shown) {
+function buildItem(route: Described, shown: Shown) {
   const { summary, description = [] } = route.about
-  const call = callOf(route, shown)
+  const call = buildCall(route, shown)
   const type = call.file?.type ?? (call.body && 'application/json')
   return {
     name: summary,
     request: {
       method: call.method,
       header: type ? [{ key: 'Content-Type', value: type }] : [],
-      url: urlOf(call),
+      url: buildUrl(call),
       description: description.join('\n\n'),
-      ...(type ? { body: bodyOf(call) } : {}),
+      ...(type ? { body: buildBody(call) } : {}),
       ...(call.isPublic ? { auth: { type: 'noauth' } } : {}),
     },
     response: [],
@@ -53,7 +53,7 @@ function itemOf(route: Described, shown: Shown) {
 }
 
 export function postmanCollection(routes: readonly Described[], shown: Shown) {
-  const calls = routes.map((route) => callOf(route, shown))
+  const calls = routes.map((route) => buildCall(route, shown))
   const ids = variablesIn(calls.map(({ path, body }) => [path, body]))
   const values = { HELIOGRAPH_URL: shown.home, HELIOGRAPH_KEY: '' }
   return {
@@ -68,7 +68,7 @@ export function postmanCollection(routes: readonly Described[], shown: Shown) {
     })),
     item: Object.entries(GROUPS).map(([name, description]) => ({
       ...{ name, description },
-      item: routes.filter(({ about }) => about.group === name).map((route) => itemOf(route, shown)),
+      item: routes.filter(({ about }) => about.group === name).map((route) => buildItem(route, shown)),
     })),
   }
 }

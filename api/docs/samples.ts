@@ -22,7 +22,7 @@ export type Call = {
   file: About['file']
 }
 
-export function callOf({ method, path, access, about }: Described, shown: Shown): Call {
+export function buildCall({ method, path, access, about }: Described, shown: Shown): Call {
   const query = about.file ? `?filename=${about.file.name}` : ''
   return {
     ...{ method, path: pathAsked(path) + query, isPublic: access === 'public' },
@@ -113,8 +113,8 @@ export const LANGUAGES = keysOf(WRITTEN)
 export const writePost = (language: keyof typeof WRITTEN, path: string, body: Call['body']): string =>
   WRITTEN[language]({ method: 'POST', path, isPublic: false, body, file: undefined })
 
-export const samplesOf = (route: Described, shown: Shown): Sample[] =>
-  Object.entries(WRITTEN).map(([title, write]) => ({ title, text: write(callOf(route, shown)) }))
+export const buildSamples = (route: Described, shown: Shown): Sample[] =>
+  Object.entries(WRITTEN).map(([title, write]) => ({ title, text: write(buildCall(route, shown)) }))
 
 /** Returns the samples of a guide, each below the values for the reader to replace. */
 export const filledSamples = ({ samples }: { samples: readonly Sample[] }, shown: Shown): Sample[] =>

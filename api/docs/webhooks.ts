@@ -9,7 +9,7 @@ import { EMAIL_LADDER } from '../../db/channels/email.ts'
 import { rankOf, TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/events/webhook-types.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
 import { STATS_SCHEMA } from './components.ts'
-import { exampleOf } from './example.ts'
+import { buildExample } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { list, orNull, record, said, text, time, uuid } from './parts.ts'
 
@@ -191,7 +191,7 @@ const dataName = (name: string): string => `${joined(name)}Event`
 
 const schemaName = (type: WebhookName): string => `${joined(type)}Webhook`
 
-const schemaOf = (type: WebhookName): JsonSchema =>
+const buildSchema = (type: WebhookName): JsonSchema =>
   record({
     type: said({ type: 'string', enum: [type] }, 'What happened.', type),
     timestamp: said(time, 'When it happened.'),
@@ -200,7 +200,7 @@ const schemaOf = (type: WebhookName): JsonSchema =>
 
 export const WEBHOOK_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...Object.fromEntries(Object.entries(DATA).map(([name, schema]) => [dataName(name), schema])),
-  ...Object.fromEntries(NAMES.map((type) => [schemaName(type), schemaOf(type)])),
+  ...Object.fromEntries(NAMES.map((type) => [schemaName(type), buildSchema(type)])),
 }
 
 /** Returns the reference to a type's schema, or undefined if it has none. */
@@ -247,7 +247,7 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** Returns an example of a type. If it is about a message, it has the type's own rank and detail. */
 function exampleOfType(type: WebhookName): unknown {
-  const example = exampleOf(schemaOf(type), WEBHOOK_SCHEMAS) as { data: object }
+  const example = buildExample(buildSchema(type), WEBHOOK_SCHEMAS) as { data: object }
   if (!('rank' in example.data)) return example
   const [subject = '', kind = ''] = type.split('.')
   const own = {

@@ -104,7 +104,7 @@ const byMailgun =
 const HEADER = 'x-twilio-email-event-webhook'
 
 const bySendgrid = (secret: string): RelayProof => {
-  const key = publicKeyOf(secret)
+  const key = parsePublicKey(secret)
   return async ({ headers, bytes, now }) => {
     const [signature, timestamp] = [headers[`${HEADER}-signature`], headers[`${HEADER}-timestamp`]]
     if (key === null || typeof signature !== 'string' || typeof timestamp !== 'string') throw notGenuine()
@@ -117,7 +117,7 @@ const bySendgrid = (secret: string): RelayProof => {
 }
 
 /** Parses a P-256 key in base64 of its DER. Null for anything else. */
-export function publicKeyOf(base64: string): KeyObject | null {
+export function parsePublicKey(base64: string): KeyObject | null {
   try {
     const key = createPublicKey({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' })
     return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : null

@@ -14,12 +14,12 @@ import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 
 import { storeReport } from './receive.ts'
-import { notGenuine, publicKeyOf, RELAY_PROOFS, type RelayProof, unverified } from './relay-signatures.ts'
+import { notGenuine, parsePublicKey, RELAY_PROOFS, type RelayProof, unverified } from './relay-signatures.ts'
 
 const publicKey = string().test(
   'public key',
   '${path} must be the verification key that SendGrid shows for its signed event webhook, in base64',
-  (key) => key === undefined || publicKeyOf(key) !== null,
+  (key) => key === undefined || parsePublicKey(key) !== null,
 )
 
 /** The format of each relay's secret. A password in a header must be hard to guess. */

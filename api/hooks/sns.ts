@@ -54,7 +54,7 @@ export function createSns({ topics, agent }: { topics: readonly string[]; agent?
     async confirm(envelope) {
       const url = confirmationUrl(envelope)
       if (url === null) throw refuse()
-      if ((await answerOf(url, agent)) === null) throw unavailable('SNS did not accept the confirmation')
+      if ((await fetchBody(url, agent)) === null) throw unavailable('SNS did not accept the confirmation')
     },
   }
 }
@@ -67,7 +67,7 @@ function createSigners(agent: Agent | undefined) {
   const fetching = new Map<string, Promise<Signer>>()
 
   const fetchSigner = async (url: URL): Promise<Signer> => {
-    const pem = await answerOf(url, agent)
+    const pem = await fetchBody(url, agent)
     if (pem === null) throw unavailable('Could not fetch the certificate of SNS')
     const signer = readCertificate(pem)
     kept.set(url.href, signer)
@@ -100,7 +100,7 @@ function readCertificate(pem: Buffer): Signer {
 }
 
 /** Requests a URL. Null unless the response is a complete 200 within the limits of time and size. */
-async function answerOf(url: URL, agent: Agent | undefined): Promise<Buffer | null> {
+async function fetchBody(url: URL, agent: Agent | undefined): Promise<Buffer | null> {
   // Loaded with the first certificate, because it brings TLS (3 MB), which many processes don't need.
   const { ask } = await import('../../db/process/limited-response.ts')
   const bounds = { bytes: MAX_ANSWER_BYTES, ms: FETCH_TIMEOUT_MS }

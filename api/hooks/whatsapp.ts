@@ -32,14 +32,14 @@ const CHALLENGE = /^[\x21-\x7e]{1,256}$/
 const notGenuine = () => new RequestError('unauthorized', TEXTS.metaOnly)
 
 /** Returns the bytes of the signature. @throws RequestError unauthorized if the header isn't one */
-function signatureOf(header: string | string[] | undefined): Buffer {
+function parseSignature(header: string | string[] | undefined): Buffer {
   const hex = typeof header === 'string' ? SIGNATURE.exec(header)?.[1] : undefined
   if (hex === undefined) throw notGenuine()
   return Buffer.from(hex, 'hex')
 }
 
 /** Returns the challenge. @throws RequestError insufficient_scope (403) unless mode and token match */
-function challengeOf(query: URLSearchParams, verifyTokens: readonly string[]): string {
+function readChallenge(query: URLSearchParams, verifyTokens: readonly string[]): string {
   const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
     const [value, ...others] = query.getAll(name)
     return others.length === 0 ? value : undefined
@@ -89,7 +89,7 @@ type HookRequest = Pick<Request, 'bytes' | 'headers' | 'now'>
 
 const challenge = (query: URLSearchParams, verifyTokens: readonly string[]): Answer => ({
   status: 200,
-  body: challengeOf(query, verifyTokens),
+  body: readChallenge(query, verifyTokens),
   headers: { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' },
 })
 
@@ -99,7 +99,7 @@ async function takePost(
   { bytes, headers, now }: HookRequest,
   { secret, scope }: { secret: string | Buffer | null; scope: HookScope | null },
 ): Promise<Answer> {
-  const signature = signatureOf(headers['x-hub-signature-256'])
+  const signature = parseSignature(headers['x-hub-signature-256'])
   if (secret === null) throw notGenuine()
   const body = await bytes(MAX_POST_BYTES)
   const expected = createHmac('sha256', secret).update(body).digest()

@@ -52,7 +52,7 @@ export type Bodies = {
 }
 
 /** Returns the counts of which a body of this owner is part, with their limits. */
-function boundsOf(
+function listBounds(
   { name, isAuthenticated }: Owner,
   { perOwner, unauthenticated, perPath, total }: Budget,
 ): [string, number][] {
@@ -72,7 +72,7 @@ function createBudget(budget: Budget) {
   const held = new Map<string, number>()
   const waiting = new Set<() => void>()
   const add = (owner: Owner, bytes: number): void => {
-    for (const [count] of boundsOf(owner, budget)) {
+    for (const [count] of listBounds(owner, budget)) {
       const now = (held.get(count) ?? 0) + bytes
       if (now > 0) held.set(count, now)
       else held.delete(count)
@@ -81,7 +81,7 @@ function createBudget(budget: Budget) {
   const take = (owner: Owner, bytes: number): boolean => {
     const part = bytes > SMALL_BODY_BYTES ? LARGE_BODIES_SHARE : 1
     const isOver = ([count, most]: [string, number]) => (held.get(count) ?? 0) + bytes > most * part
-    if (bytes > 0 && boundsOf(owner, budget).some(isOver)) return false
+    if (bytes > 0 && listBounds(owner, budget).some(isOver)) return false
     add(owner, bytes)
     return true
   }
@@ -136,7 +136,7 @@ type ParseOptions = {
   here(bytes: Buffer): unknown
 }
 
-const jsonOf = ({ method, path, body, heavy }: BodyRoute): ParseOptions => ({
+const toJsonOptions = ({ method, path, body, heavy }: BodyRoute): ParseOptions => ({
   kind: { method, path },
   heavy,
   keeps: body?.withBytes !== undefined,
@@ -144,7 +144,7 @@ const jsonOf = ({ method, path, body, heavy }: BodyRoute): ParseOptions => ({
 })
 
 /** A part of a multipart form is thirty times slower to parse than a pair. */
-const formOf = (type: string): ParseOptions => ({
+const toFormOptions = (type: string): ParseOptions => ({
   kind: { form: type },
   heavy: !isUrlencoded(type),
   here: (bytes) => readForm(type, new Uint8Array(bytes)),
@@ -203,14 +203,14 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
       const account = budget.open(owner)
       const read = async (route: BodyRoute): Promise<unknown> => {
         const bytes = await readJsonBytes(request, { ...account, limit: largest })
-        const body = await parse(owner.name, jsonOf(route), bytes)
+        const body = await parse(owner.name, toJsonOptions(route), bytes)
         return route.body?.withBytes ? route.body.withBytes(body, bytes) : body
       }
       const readWhole = (limit = largest): Promise<Buffer> =>
         readBytes(request, { ...account, limit: Math.min(limit, largest) })
       const readFields = async (limit: number): Promise<URLSearchParams> => {
         const bytes = await readWhole(limit)
-        const pairs = await parse(owner.name, formOf(request.headers['content-type'] ?? ''), bytes)
+        const pairs = await parse(owner.name, toFormOptions(request.headers['content-type'] ?? ''), bytes)
         return toSearchParams(pairs as Pair[])
       }
       /** Reads. If that fails before the body has ended, releases its capacity and drains the rest. */

@@ -89,7 +89,7 @@ export async function answer<D extends HttpDeps>(
   deps: D,
   deadline = DEADLINE_MS,
 ): Promise<void> {
-  send(ctx, await withinDeadline(written(answerOf(found, deps, ctx)), ctx.req, deadline))
+  send(ctx, await withinDeadline(written(answerRequest(found, deps, ctx)), ctx.req, deadline))
 }
 
 const TURN_WAIT_MS = 10_000
@@ -133,14 +133,18 @@ function inTurn(
   }
 }
 
-async function answerOf<D extends HttpDeps>(found: RouteMatch<D>, deps: D, ctx: Context): Promise<Answer> {
+async function answerRequest<D extends HttpDeps>(
+  found: RouteMatch<D>,
+  deps: D,
+  ctx: Context,
+): Promise<Answer> {
   const { route } = found
   const now = deps.clock()
   const log = deps.log.child({ request_id: ctx.state.id })
   if (route.access === 'public') {
     const owner = { name: route.path, isAuthenticated: route.readsAuthenticated ?? false }
     return deps.bodies.during(owner, ctx.req, async (body) =>
-      route.handle(await requestOf(found, ctx, { body, now }), { ...deps, log }),
+      route.handle(await buildRequest(found, ctx, { body, now }), { ...deps, log }),
     )
   }
   const principal = await authenticate(
@@ -153,12 +157,15 @@ async function answerOf<D extends HttpDeps>(found: RouteMatch<D>, deps: D, ctx: 
   authorize(principal, route.access)
   const database = inTurn(deps, team_id, route)
   return deps.bodies.during({ name: team_id, isAuthenticated: true }, ctx.req, async (body) =>
-    route.handle({ ...(await requestOf(found, ctx, { body, now })), principal }, { ...deps, log, database }),
+    route.handle(
+      { ...(await buildRequest(found, ctx, { body, now })), principal },
+      { ...deps, log, database },
+    ),
   )
 }
 
 /** Only authorized callers learn that their request is malformed. */
-async function requestOf<D>(
+async function buildRequest<D>(
   { route, params }: RouteMatch<D>,
   ctx: Context,
   { body, now }: { body: Body; now: Date },

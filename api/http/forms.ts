@@ -53,7 +53,7 @@ function rawPairs(bytes: Buffer): Buffer[] {
   return pairs
 }
 
-function pairOf(raw: Buffer): Pair {
+function parsePair(raw: Buffer): Pair {
   const at = raw.indexOf(EQUALS)
   return at < 0 ? [decoded(raw), ''] : [decoded(raw.subarray(0, at)), decoded(raw.subarray(at + 1))]
 }
@@ -61,7 +61,7 @@ function pairOf(raw: Buffer): Pair {
 /** @param search without its `?`. @throws RequestError bad_request, and what `check` throws */
 export function readQuery(search: string, check?: (name: string, raw: string) => void): URLSearchParams {
   const pairs = rawPairs(Buffer.from(search)).map((raw): Pair => {
-    const pair = pairOf(raw)
+    const pair = parsePair(raw)
     check?.(pair[0], raw.toString())
     return pair
   })
@@ -79,7 +79,7 @@ const ANY_BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 
 export const isUrlencoded = (type: string): boolean => URLENCODED.test(type)
 
-function boundaryOf(type: string): string | null {
+function parseBoundary(type: string): string | null {
   const [, quoted, token] = BOUNDARY.exec(type) ?? []
   const boundary = quoted?.replace(/\\(.)/g, '$1') ?? token ?? ''
   return ANY_BOUNDARY.test(boundary) ? boundary : null
@@ -122,9 +122,9 @@ function rewritten(text: Buffer, boundary: string): { bytes: Buffer; boundary: s
 }
 
 /** A file becomes three fields: its text, `NAME_name` and `NAME_encoding`. @throws RequestError bad_request */
-async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
+async function parseParts(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
   const unreadable = () => new RequestError('bad_request', TEXTS.unreadableForm)
-  const boundary = boundaryOf(type)
+  const boundary = parseBoundary(type)
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const form = boundary === null ? null : rewritten(text, boundary)
   if (form === null) throw unreadable()
@@ -150,7 +150,7 @@ async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pa
 export async function readForm(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
   if (bytes.length === 0) return []
   if (isUrlencoded(type))
-    return rawPairs(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).map(pairOf)
-  if (MULTIPART.test(type)) return partsOf(type, bytes)
+    return rawPairs(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).map(parsePair)
+  if (MULTIPART.test(type)) return parseParts(type, bytes)
   throw new RequestError('unsupported_media_type', TEXTS.formType)
 }

@@ -117,7 +117,7 @@ export const optionalJson = <T extends AnyObject>(schema: ObjectSchema<T>): Body
  * A list of items in an object. Each item has its own result.
  * @param make converts an item or throws its error. It also gets the item's path, such as `emails[3]`.
  */
-export const batchOf = <T extends AnyObject, R>(
+export const defineBatch = <T extends AnyObject, R>(
   { field, most, schema }: { field: string; most: number; schema: ObjectSchema<T> },
   make: (value: unknown, path: string) => R,
 ): BodyShape<(R | RequestError)[]> => ({
@@ -129,7 +129,7 @@ export const batchOf = <T extends AnyObject, R>(
     ),
 })
 
-export const queryOf = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShape<T> => ({
+export const defineQuery = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShape<T> => ({
   schema,
   read: (url) => parseQuery(schema, url),
 })

@@ -44,10 +44,10 @@ const tooLarge = (limit: number): RequestError => {
   return new RequestError('payload_too_large', fill(TEXTS.tooLarge, { most }))
 }
 
-const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
+const readLength = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
 export const hasBody = (request: IncomingMessage): boolean =>
-  request.headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
+  request.headers['transfer-encoding'] !== undefined || readLength(request) > 0
 
 /** `expect` is called before reading, with the bytes to buffer at once, and `hold` before a chunk. Both can throw. */
 type ReadOptions = {
@@ -67,7 +67,7 @@ export async function readBytes(
   const check = (bytes: number): void => {
     if (bytes > limit) throw tooLarge(limit)
   }
-  const length = lengthOf(request)
+  const length = readLength(request)
   check(length)
   await expect(length)
   // Filled chunk by chunk, so that the socket's chunks are released at once.
@@ -93,7 +93,7 @@ export async function readPieces(
   { expect, hold, limit = MAX_BODY_BYTES, size }: ReadOptions & { size: number },
   take: (piece: Buffer) => Promise<void>,
 ): Promise<void> {
-  if (lengthOf(request) > limit) throw tooLarge(limit)
+  if (readLength(request) > limit) throw tooLarge(limit)
   await expect(size)
   // The maximum that is buffered at any time, in addition to a chunk of the socket.
   hold(size)

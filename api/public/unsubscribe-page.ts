@@ -70,7 +70,7 @@ function namedByEmail(token: string, { secrets }: RecipientDeps): LinkTarget | n
 }
 
 /** Returns the recipient of the link. @throws RequestError not_found if the token isn't ours */
-async function recipientOf({ params: { token = '' } }: Request, deps: RecipientDeps): Promise<Recipient> {
+async function findRecipient({ params: { token = '' } }: Request, deps: RecipientDeps): Promise<Recipient> {
   const named = (await namedByBroadcast(token, deps)) ?? namedByEmail(token, deps)
   if (!named) throw new RequestError('not_found', TEXTS.unknownLink)
   const { team_id, identity } = named
@@ -96,7 +96,7 @@ function preferencePage(
 const MAX_FORM_BYTES = 16 * 1024
 
 /** Reads the form. A one-click request can have any other encoding. Its body isn't needed. */
-async function formOf({ headers, bytes, form }: Request): Promise<URLSearchParams> {
+async function readForm({ headers, bytes, form }: Request): Promise<URLSearchParams> {
   if (isUrlencoded(headers['content-type'] ?? '')) return form(MAX_FORM_BYTES)
   await bytes(MAX_FORM_BYTES)
   return new URLSearchParams()
@@ -108,7 +108,7 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
     path: '/u/:token',
     access: 'public',
     async handle(request, deps) {
-      const { team_id, identity, contact, broadcast, isBulk } = await recipientOf(request, deps)
+      const { team_id, identity, contact, broadcast, isBulk } = await findRecipient(request, deps)
       if (!contact || !identity) return page('gone')
       const { database } = deps
       if (isBulk && request.search().has('preferences'))
@@ -124,8 +124,8 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
     access: 'public',
     async handle(request, deps) {
       // The token is checked first. If it isn't ours, the body isn't read.
-      const { team_id, identity, contact, broadcast, isBulk } = await recipientOf(request, deps)
-      const form = await formOf(request)
+      const { team_id, identity, contact, broadcast, isBulk } = await findRecipient(request, deps)
+      const form = await readForm(request)
       if (!identity) return page('gone')
       const { database, secrets } = deps
       const { now } = request

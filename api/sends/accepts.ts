@@ -29,7 +29,7 @@ export type Accepts = {
 /** True if a failed batch can be repeated. After a lost connection it is unknown whether it was committed. */
 const isSafe = (error: unknown): boolean => !isDatabaseUnavailable(error) || isLockTimeout(error)
 
-const lengthOf = (text: string | null): number => text?.length ?? 0
+const getLength = (text: string | null): number => text?.length ?? 0
 
 type AcceptsDeps = { database: Database; queue: Producer; versions: Versions; links: UnsubscribeLinks | null }
 
@@ -42,7 +42,7 @@ export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps)
       ),
     keyOf: ({ sender }) => sender.team_id,
     weightOf: ({ items }) =>
-      items.reduce((sum, { html, text }) => sum + 1_000 + lengthOf(html) + lengthOf(text), 0),
+      items.reduce((sum, { html, text }) => sum + 1_000 + getLength(html) + getLength(text), 0),
     isSafe,
   }),
   whatsapp: createBatcher({

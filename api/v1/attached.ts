@@ -31,7 +31,7 @@ type Draft = {
 type Uploads = ReadonlyMap<string, Upload>
 
 /** Converts an attachment to a file of its email. `loaded` is set later. */
-function fileOf(attached: Attached, uploads: Uploads): ItemFile {
+function toFile(attached: Attached, uploads: Uploads): ItemFile {
   const { filename, content_type, content_id } = attached
   if ('bytes' in attached) {
     const name = filename ?? ''
@@ -68,7 +68,7 @@ export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename
  */
 function judged({ path, attached, send }: Draft, uploads: Uploads, limits: AttachmentLimits): ItemFile[] {
   if (attached.length === 0) return []
-  const files = attached.map((each) => fileOf(each, uploads))
+  const files = attached.map((each) => toFile(each, uploads))
   for (const [index, file] of files.entries()) {
     if (!('missing' in file)) refuseBlocked(limits, file.filename, `${path}attachments[${index}].filename`)
   }
@@ -86,7 +86,7 @@ function judged({ path, attached, send }: Draft, uploads: Uploads, limits: Attac
 /** The team that sends, its limits, and where statements run. */
 type FileOptions = { tx: Tx; teamId: string; limits: AttachmentLimits }
 
-async function uploadsOf({ tx, teamId }: FileOptions, drafts: readonly Draft[]): Promise<Uploads> {
+async function loadUploads({ tx, teamId }: FileOptions, drafts: readonly Draft[]): Promise<Uploads> {
   const ids = drafts.flatMap(({ attached }) =>
     attached.flatMap((each) => ('attachment_id' in each ? [each.attachment_id] : [])),
   )
@@ -111,7 +111,7 @@ async function storedKeys({ tx, teamId }: FileOptions, items: readonly EmailItem
  * @throws RequestError bad_request, payload_too_large from that function
  */
 export async function fileMaker(attaching: FileOptions, drafts: readonly Draft[]) {
-  const uploads = await uploadsOf(attaching, drafts)
+  const uploads = await loadUploads(attaching, drafts)
   return (draft: Draft): ItemFile[] => judged(draft, uploads, attaching.limits)
 }
 

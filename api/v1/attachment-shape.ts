@@ -35,11 +35,11 @@ function contentFault(content: unknown): string | null {
   return content.data.every(isByte) ? null : 'must have bytes from 0 to 255 in data'
 }
 
-const textFaultOf = (value: unknown, fault: (text: string) => string | null): string | null =>
+const findTextFault = (value: unknown, fault: (text: string) => string | null): string | null =>
   value == null ? null : typeof value === 'string' ? fault(value) : 'must be a string'
 
 /** Returns the first error of an attachment, or null. `field` is '' if it is about the attachment itself. */
-function faultOf(given: unknown): FieldError | null {
+function findFault(given: unknown): FieldError | null {
   if (!isObject(given)) return { field: '', problem: 'must be an object with filename and content' }
   const fetched = NOT_FETCHED.find((name) => given[name] != null)
   if (fetched)
@@ -58,11 +58,11 @@ function faultOf(given: unknown): FieldError | null {
     CONTENT_ID.test(text) ? null : 'must have 1 to 128 characters of A-Z, a-z, 0-9 and ._+@-'
   const uuid = (text: string) => (isUuid(text) ? null : 'must be a UUID')
   const found = [
-    ['filename', textFaultOf(filename, filenameFault)],
+    ['filename', findTextFault(filename, filenameFault)],
     ['content', content === null ? null : contentFault(content)],
-    ['attachment_id', textFaultOf(id, uuid)],
-    ['content_type', textFaultOf(content_type, contentTypeFault)],
-    ['content_id', textFaultOf(content_id, cid)],
+    ['attachment_id', findTextFault(id, uuid)],
+    ['content_type', findTextFault(content_type, contentTypeFault)],
+    ['content_id', findTextFault(content_id, cid)],
   ] as const
   for (const [field, problem] of found) if (problem !== null) return { field, problem }
   return null
@@ -75,7 +75,7 @@ function listFault(value: unknown, path: string): FieldError | null {
     return { field: path, problem: `must have at most ${MAX_ATTACHMENTS} attachments` }
   const ids = new Set<unknown>()
   for (const [index, given] of value.entries()) {
-    const fault = faultOf(given)
+    const fault = findFault(given)
     if (fault) return { ...fault, field: `${path}[${index}]${fault.field && `.${fault.field}`}` }
     const id = (given as RawAttachment).content_id ?? null
     if (id !== null && ids.has(id))

@@ -14,7 +14,7 @@ import { CHUNK, contentTypeFault, filenameFault, normalizedName } from '../../db
 import { textFault, utf8Text } from '../../db/validation/strings.ts'
 import { keyOnly } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
-import { queryOf } from '../http/input.ts'
+import { defineQuery } from '../http/input.ts'
 import { assertUncompressed, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 import { ABOUT } from './about.ts'
 import { refuseBlocked } from './attached.ts'
@@ -25,21 +25,21 @@ import { TEXTS } from './texts.ts'
 const UPLOAD_KEPT_DAYS = 7
 
 /** Decodes a header as UTF-8 if possible. Node reads headers as Latin-1, but many clients send UTF-8. */
-const utf8Of = (latin1: string): string => utf8Text(Buffer.from(latin1, 'latin1')) ?? latin1
+const decodeUtf8 = (latin1: string): string => utf8Text(Buffer.from(latin1, 'latin1')) ?? latin1
 
 function dispositionName(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   try {
     const { filename } = parseDisposition(header).parameters
     // `filename*` is already decoded.
-    return filename === undefined || /;\s*filename\*\s*=/i.test(header) ? filename : utf8Of(filename)
+    return filename === undefined || /;\s*filename\*\s*=/i.test(header) ? filename : decodeUtf8(filename)
   } catch {
     throw new RequestError('bad_request', TEXTS.badDisposition)
   }
 }
 
 /** Returns the name of the uploaded file. @throws RequestError bad_request */
-function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): string {
+function readFilename(given: string | undefined, headers: IncomingHttpHeaders): string {
   const name = given ?? dispositionName(headers['content-disposition'])
   if (name === undefined)
     throw new RequestError('bad_request', { field: 'filename', problem: TEXTS.noFilename })
@@ -55,7 +55,7 @@ function refuseForms(given: string | undefined): void {
   if (/^multipart\//i.test(given ?? '')) throw new RequestError('bad_request', TEXTS.multipartType)
 }
 
-function typeOf(given: string | undefined, filename: string): string {
+function readType(given: string | undefined, filename: string): string {
   if (given === undefined || given === '' || CURL_DEFAULT_TYPE.test(given)) return typeOfName(filename)
   const fault = contentTypeFault(given)
   if (fault) throw new RequestError('bad_request', { field: 'Content-Type', problem: fault })
@@ -68,13 +68,13 @@ export const attachmentRoutes: readonly V1Route[] = [
     path: '/v1/attachments',
     about: ABOUT.uploadAttachment,
     access: keyOnly('emails:send'),
-    query: queryOf(object({ filename: text() })),
+    query: defineQuery(object({ filename: text() })),
     raw: true,
     async handle({ query, headers, pieces, principal }, { database, attachments }) {
       refuseForms(headers['content-type'])
-      const filename = filenameOf(query.filename, headers)
+      const filename = readFilename(query.filename, headers)
       refuseBlocked(attachments, filename, 'filename')
-      const content_type = typeOf(headers['content-type'], filename)
+      const content_type = readType(headers['content-type'], filename)
       assertUncompressed(headers)
       const body = await upload(database, principal.team_id, {
         filename,

@@ -16,11 +16,11 @@ export function batchAnswer(items: readonly BatchItem[], metrics: Metrics): Answ
   const data = items.map((item, index) =>
     item instanceof RequestError ? { index, error: errorData(item) } : { index, id: item },
   )
-  return { status: 200, body: { data }, trace: traceOf(items) }
+  return { status: 200, body: { data }, trace: buildTrace(items) }
 }
 
 /** Counts the results for the log, with the most common error code. */
-function traceOf(items: readonly BatchItem[]): Trace {
+function buildTrace(items: readonly BatchItem[]): Trace {
   const codes = items.flatMap((item) => (item instanceof RequestError ? [item.code] : []))
   const ids = items.flatMap((item) => (item instanceof RequestError ? [] : [item]))
   const times = (code: string): number => codes.filter((each) => each === code).length

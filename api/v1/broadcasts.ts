@@ -25,7 +25,7 @@ import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view
 import { reservedFault } from '../../db/validation/headers.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, type Principal } from '../http/auth.ts'
-import { queryOf } from '../http/input.ts'
+import { defineQuery } from '../http/input.ts'
 import { ABOUT_BROADCASTS as ABOUT } from './about-broadcasts.ts'
 import { changeBody, newBody, sendBody, testBody } from './broadcast-bodies.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
@@ -77,7 +77,7 @@ const draftRoutes: readonly V1Route[] = [
     path: '/v1/broadcasts',
     about: ABOUT.listBroadcasts,
     access: keyOnly('broadcasts:read'),
-    query: queryOf(object(paging())),
+    query: defineQuery(object(paging())),
     async handle({ query, principal }, { database }) {
       const { rows, next } = await readPage(query, (page) =>
         broadcastsOfTeam(database, principal.team_id, page),

@@ -18,7 +18,7 @@ import {
 } from '../../db/audience/contacts/edit.ts'
 import { text, unsupported } from '../../db/validation/fields.ts'
 import { keyOnly } from '../http/auth.ts'
-import { queryOf } from '../http/input.ts'
+import { defineQuery } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { changeBody, createBody } from './contact-bodies.ts'
 import { teamRoute, type V1Route } from './deps.ts'
@@ -61,7 +61,7 @@ export const contactRoutes: readonly V1Route[] = [
     path: '/v1/contacts',
     about: ABOUT.listContacts,
     access: keyOnly('contacts:read'),
-    query: queryOf(listSchema),
+    query: defineQuery(listSchema),
     searches: true,
     async handle({ query, principal }, { database }) {
       const { email, status } = query

@@ -15,7 +15,7 @@ import {
   uuid,
 } from '../../db/validation/fields.ts'
 import { LARGEST_PART, MAX_VARIABLES } from '../../db/validation/strings.ts'
-import { batchOf, jsonAs } from '../http/input.ts'
+import { defineBatch, jsonAs } from '../http/input.ts'
 import { type Attached, attachments, readAttachments } from './attachment-shape.ts'
 
 const BATCH_LIMIT = 100
@@ -62,7 +62,7 @@ type SendBody = InferType<typeof sendSchema>
 export type EmailDraft = { path: string; send: Omit<SendBody, 'attachments'>; attached: readonly Attached[] }
 
 /** Counts the recipients and decodes the attachments. @throws RequestError bad_request */
-function draftOf({ attachments: list = [], ...send }: SendBody, path = ''): EmailDraft {
+function toDraft({ attachments: list = [], ...send }: SendBody, path = ''): EmailDraft {
   if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
     const problem = `must have at most ${MAX_RECIPIENTS} recipients in total`
     throw new RequestError('bad_request', { field: `${path}to, cc and bcc`, problem })
@@ -71,8 +71,11 @@ function draftOf({ attachments: list = [], ...send }: SendBody, path = ''): Emai
 }
 
 /** Reads an item of a batch. @throws RequestError bad_request */
-const toBatchItem = (value: unknown, at: string): EmailDraft =>
-  draftOf(parse(sendSchema, value, at), `${at}.`)
+const parseBatchItem = (value: unknown, at: string): EmailDraft =>
+  toDraft(parse(sendSchema, value, at), `${at}.`)
 
-export const emailBody = jsonAs(sendSchema, (value) => draftOf(parse(sendSchema, value)))
-export const emailsBody = batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem)
+export const emailBody = jsonAs(sendSchema, (value) => toDraft(parse(sendSchema, value)))
+export const emailsBody = defineBatch(
+  { field: 'emails', most: BATCH_LIMIT, schema: sendSchema },
+  parseBatchItem,
+)

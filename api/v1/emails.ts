@@ -33,7 +33,7 @@ const asStored = (recipients: readonly string[] = []): string[] =>
  * Builds an item without its attachments. @throws RequestError invalid_from, invalid_headers,
  * invalid_reply_to, in this order
  */
-function itemOf({ path, send }: EmailDraft): EmailItem {
+function buildItem({ path, send }: EmailDraft): EmailItem {
   const from = fromOf(send.from, path)
   const fault = send.headers === undefined ? null : headersFault(send.headers)
   if (fault !== null) throw new RequestError('invalid_headers', { ...fault, field: path + fault.field })
@@ -67,7 +67,7 @@ function assertUnreserved({ reservedHeaders }: V1Deps, { headers, path }: EmailI
   if (fault) throw new RequestError('invalid_headers', { ...fault, field: path + fault.field })
 }
 
-const senderOf = ({ team_id, domain }: Principal, http_request_id: string): EmailSender => {
+const toSender = ({ team_id, domain }: Principal, http_request_id: string): EmailSender => {
   return { team_id, domain, http_request_id }
 }
 
@@ -87,7 +87,7 @@ async function itemMaker(deps: V1Deps, principal: Principal, drafts: readonly Em
   const makeFiles = await fileMaker(attaching(deps, principal), drafts)
   return (draft: EmailDraft): EmailItem => {
     const attachments = makeFiles(draft)
-    const item = { ...itemOf(draft), ...(attachments.length > 0 ? { attachments } : {}) }
+    const item = { ...buildItem(draft), ...(attachments.length > 0 ? { attachments } : {}) }
     assertUnreserved(deps, item)
     return item
   }
@@ -126,7 +126,7 @@ async function storedRow(
 }
 
 /** Returns the rate limit headers of the last item that used the bucket, or none. */
-function rateOf(outcomes: readonly EmailOutcome[]): Record<string, string> {
+function buildRateHeaders(outcomes: readonly EmailOutcome[]): Record<string, string> {
   const states = outcomes.flatMap((outcome) => {
     if (outcome.kind === 'stored') return [outcome.limit_state]
     return outcome.kind === 'refused' && outcome.refusal instanceof LimitReached
@@ -137,7 +137,7 @@ function rateOf(outcomes: readonly EmailOutcome[]): Record<string, string> {
   return last ? rateHeaders(last) : {}
 }
 
-const batchItemOf = (outcome: EmailOutcome): BatchItem => {
+const toBatchItem = (outcome: EmailOutcome): BatchItem => {
   if (outcome.kind === 'refused') return outcome.refusal
   return outcome.kind === 'stored' ? outcome.row.id : outcome.id
 }
@@ -153,7 +153,7 @@ export const emailRoutes: readonly V1Route[] = [
       const drafts = [{ ...body, send: withIdempotencyKey(body.send, headers) }]
       const items = drafts.map(await itemMaker(deps, principal, drafts))
       const accept = (ready: readonly EmailItem[]) =>
-        deps.accepts.email({ sender: senderOf(principal, id), items: ready })
+        deps.accepts.email({ sender: toSender(principal, id), items: ready })
       const stored = await withFiles(deps, principal, { drafts, items }, accept)
       const [outcome] = countSends(deps.metrics, 'email', stored)
       if (!outcome) throw new Error('one item must have one outcome')
@@ -161,7 +161,7 @@ export const emailRoutes: readonly V1Route[] = [
       return {
         status: outcome.kind === 'stored' ? 201 : 200,
         body: await presentEmail(deps, row),
-        headers: rateOf([outcome]),
+        headers: buildRateHeaders([outcome]),
         trace: tracing([row.id]),
       }
     },
@@ -182,12 +182,12 @@ export const emailRoutes: readonly V1Route[] = [
       let headers = {}
       const accept = async (valid: readonly EmailItem[]) => {
         const outcomes = await withFiles(deps, principal, { drafts, items: valid }, (ready) =>
-          acceptBatch(deps, { ...senderOf(principal, id), batch: true }, ready),
+          acceptBatch(deps, { ...toSender(principal, id), batch: true }, ready),
         )
-        headers = rateOf(outcomes)
+        headers = buildRateHeaders(outcomes)
         return outcomes
       }
-      const items = await acceptEach(checked, accept, batchItemOf)
+      const items = await acceptEach(checked, accept, toBatchItem)
       return { ...batchAnswer(items, deps.metrics), headers }
     },
   }),

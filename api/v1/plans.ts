@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { object } from 'yup'
 import { LOCALES, type Locale } from '../../db/accounts/plans/plans.sql.ts'
 import { text } from '../../db/validation/fields.ts'
-import { queryOf } from '../http/input.ts'
+import { defineQuery } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { publicRoute, type V1Route } from './deps.ts'
 import { presentCatalog } from './present.ts'
@@ -14,7 +14,7 @@ import { presentCatalog } from './present.ts'
  */
 const cacheControl = (left: number): string => `public, max-age=${Math.floor(left / 1_000)}`
 
-const localeOf = (asked: string | undefined): Locale => LOCALES.find((locale) => locale === asked) ?? 'en'
+const findLocale = (asked: string | undefined): Locale => LOCALES.find((locale) => locale === asked) ?? 'en'
 
 const catalogSchema = object({ locale: text() })
 
@@ -24,10 +24,10 @@ export const planRoutes: readonly V1Route[] = [
     path: '/v1/plans',
     about: ABOUT.listPlans,
     access: 'public',
-    query: queryOf(catalogSchema),
+    query: defineQuery(catalogSchema),
     async handle({ query, headers, now }, { database, catalog }) {
       const { plans, left } = await catalog(database, now)
-      const body = JSON.stringify(presentCatalog(plans, localeOf(query.locale)))
+      const body = JSON.stringify(presentCatalog(plans, findLocale(query.locale)))
       const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
       const caching = { ETag: etag, 'Cache-Control': cacheControl(left) }
       const known = (headers['if-none-match'] ?? '')

@@ -13,7 +13,7 @@ import {
   whenOf,
 } from '../../db/validation/fields.ts'
 import { normalisePhone, type Phone } from '../../db/validation/phone.ts'
-import { batchOf, json } from '../http/input.ts'
+import { defineBatch, json } from '../http/input.ts'
 
 const BATCH_LIMIT = 100
 
@@ -37,7 +37,7 @@ type SendBody = InferType<typeof sendSchema>
  * Returns the numbers in E.164 format without duplicates, in order. @throws RequestError invalid_phone for
  * the first invalid one
  */
-function phonesOf(numbers: readonly string[], path: string): Phone[] {
+function parsePhones(numbers: readonly string[], path: string): Phone[] {
   const phones = numbers.map((number, index) => {
     const phone = normalisePhone(number)
     if (phone) return phone
@@ -57,11 +57,11 @@ function limitParameters(parameters: Record<string, string>): Record<string, str
 }
 
 /** Builds an item. Its fields are valid by themselves. @throws RequestError invalid_phone */
-export function itemOf(send: SendBody, path = ''): WhatsappItem {
+export function buildItem(send: SendBody, path = ''): WhatsappItem {
   return {
     path,
     template_id: send.template_id.toLowerCase(),
-    to: phonesOf(send.to, path),
+    to: parsePhones(send.to, path),
     parameters: limitParameters(send.parameters ?? {}),
     idempotency_key: send.idempotency_key ?? null,
     ...whenOf(send),
@@ -78,12 +78,15 @@ function recipientError(error: RequestError, path: string): RequestError {
 }
 
 /** Reads an item of a batch. @throws RequestError bad_request, invalid_phone */
-function toBatchItem(value: unknown, at: string): WhatsappItem {
+function parseBatchItem(value: unknown, at: string): WhatsappItem {
   const path = `${at}.`
-  const item = resultOrError(() => itemOf(parse(sendSchema, value, at), path))
+  const item = resultOrError(() => buildItem(parse(sendSchema, value, at), path))
   if (item instanceof RequestError) throw recipientError(item, path)
   return item
 }
 
 export const messageBody = json(sendSchema)
-export const messagesBody = batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem)
+export const messagesBody = defineBatch(
+  { field: 'messages', most: BATCH_LIMIT, schema: sendSchema },
+  parseBatchItem,
+)

@@ -19,7 +19,7 @@ import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { withIdempotencyKey } from './idempotency-key.ts'
 import { scheduledRoutes } from './scheduled.ts'
-import { itemOf, messageBody, messagesBody } from './whatsapp-body.ts'
+import { buildItem, messageBody, messagesBody } from './whatsapp-body.ts'
 
 const presentMessages = (rows: readonly SentRow[]) => ({
   data: rows.map(({ id, recipient, status, ...times }) => ({
@@ -33,7 +33,7 @@ async function acceptBatch({ database, queue, metrics }: V1Deps, call: WhatsappC
   return countSends(metrics, 'whatsapp', outcomes)
 }
 
-async function rowsOf(
+async function loadRows(
   { database }: V1Deps,
   { team_id }: Principal,
   outcome: WhatsappOutcome,
@@ -43,7 +43,7 @@ async function rowsOf(
   return messagesOfRequest(database, team_id, outcome.request_id)
 }
 
-const batchItemOf = (outcome: WhatsappOutcome): BatchItem =>
+const toBatchItem = (outcome: WhatsappOutcome): BatchItem =>
   outcome.kind === 'refused' ? outcome.refusal : outcome.first_id
 
 export const whatsappRoutes: readonly V1Route[] = [
@@ -55,11 +55,11 @@ export const whatsappRoutes: readonly V1Route[] = [
     body: messageBody,
     async handle({ id, body, headers, principal }, deps) {
       const { team_id } = principal
-      const items = [itemOf(withIdempotencyKey(body, headers))]
+      const items = [buildItem(withIdempotencyKey(body, headers))]
       const outcomes = await deps.accepts.whatsapp({ team_id, items, http_request_id: id })
       const [outcome] = countSends(deps.metrics, 'whatsapp', outcomes)
       if (!outcome) throw new Error('one item must have one outcome')
-      const rows = await rowsOf(deps, principal, outcome)
+      const rows = await loadRows(deps, principal, outcome)
       const trace = tracing(rows.map(({ id }) => id))
       return { status: outcome.kind === 'stored' ? 201 : 200, body: presentMessages(rows), trace }
     },
@@ -74,7 +74,7 @@ export const whatsappRoutes: readonly V1Route[] = [
     async handle({ id, body, principal: { team_id } }, deps) {
       const accept = (items: readonly WhatsappItem[]) =>
         acceptBatch(deps, { team_id, items, http_request_id: id, batch: true })
-      const items = await acceptEach(body, accept, batchItemOf)
+      const items = await acceptEach(body, accept, toBatchItem)
       return batchAnswer(items, deps.metrics)
     },
   }),

@@ -12,7 +12,7 @@ import { EXPLAINED } from '../../api/docs/codes.ts'
 import { COMPONENTS } from '../../api/docs/components.ts'
 import { GUIDES } from '../../api/docs/guides.ts'
 import type { JsonSchema } from '../../api/docs/json-schema.ts'
-import { openApi, refusalsOf } from '../../api/docs/openapi.ts'
+import { listRefusals, openApi } from '../../api/docs/openapi.ts'
 import { createDocs } from '../../api/docs/routes.ts'
 import { WEBHOOK_SCHEMAS } from '../../api/docs/webhooks.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
@@ -166,7 +166,7 @@ t.test('every route and code is documented', async (t) => {
   const ids = V1_ROUTES.map(({ about }) => about?.id)
   t.equal(new Set(ids).size, V1_ROUTES.length)
   // No operation has a wrong method.
-  const described = new Set([...V1_ROUTES.flatMap(refusalsOf), 'method_not_allowed'])
+  const described = new Set([...V1_ROUTES.flatMap(listRefusals), 'method_not_allowed'])
   t.equal(CODES.filter((code) => !described.has(code)).join(), '')
 })
 

@@ -5,7 +5,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { COMPONENTS, type Component } from '../../api/docs/components.ts'
-import { refusalsOf } from '../../api/docs/openapi.ts'
+import { listRefusals } from '../../api/docs/openapi.ts'
 import { WEBHOOK_SCHEMAS, webhookReference } from '../../api/docs/webhooks.ts'
 import type { V1Route } from '../../api/v1/deps.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
@@ -71,5 +71,5 @@ export function assertDescribed(
   // Retry-After only belongs to errors that a retry can solve.
   if (status !== 429 && status < 500 && headers.has('retry-after')) throw new Error(`${at} has Retry-After`)
   const { code } = (body as { error: { code: Code } }).error
-  if (route && !refusalsOf(route).includes(code)) throw new Error(`${at} ${code} is not described`)
+  if (route && !listRefusals(route).includes(code)) throw new Error(`${at} ${code} is not described`)
 }

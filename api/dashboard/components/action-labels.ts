@@ -6,7 +6,7 @@ import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 
 /** Returns the labels for messages and templates of a channel. */
-const labelsOf = ({ name, noun, title }: Channel): Record<string, string> => ({
+const buildLabels = ({ name, noun, title }: Channel): Record<string, string> => ({
   [`${name}.cancel`]: `Cancelled a scheduled ${noun}`,
   [`${name}.open`]: `Read one ${noun}`,
   [`${name}.requeue`]: `Sent ${noun}s again`,
@@ -19,7 +19,7 @@ const labelsOf = ({ name, noun, title }: Channel): Record<string, string> => ({
 
 /** Labels by action. They follow the user's name. */
 const LABELS: Readonly<Record<string, string>> = {
-  ...Object.assign({}, ...CHANNELS.map(labelsOf)),
+  ...Object.assign({}, ...CHANNELS.map(buildLabels)),
   'broadcast.again': 'Sent a broadcast to contacts not reached before',
   'broadcast.cancel': 'Cancelled a broadcast',
   'broadcast.create': 'Created a broadcast',
@@ -121,5 +121,5 @@ const LABELS: Readonly<Record<string, string>> = {
 export const actionLabel = (action: string): string => LABELS[action] ?? action
 
 /** Returns the action with this label, ignoring case, or the text itself if no action has it. */
-export const actionOf = (words: string): string =>
+export const findAction = (words: string): string =>
   Object.keys(LABELS).find((action) => actionLabel(action).toLowerCase() === words.toLowerCase()) ?? words

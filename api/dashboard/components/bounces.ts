@@ -8,14 +8,14 @@ import { meaningIn } from './sentence.ts'
 export const MAX_BOUNCES = 500
 
 /** Returns the meaning of a response's status code. */
-const reasonOf = ({ kind, detail }: Bounce): string =>
+const describeReason = ({ kind, detail }: Bounce): string =>
   kind === 'suppressed' ? 'the address is suppressed' : meaningIn(detail) || 'other reasons'
 
 /** Builds the section, most common reason first. Empty without bounces. */
 export function bounceSection(bounces: readonly Bounce[], note?: string): Section[] {
   const counts = new Map<string, number>()
   for (const bounce of bounces) {
-    const reason = reasonOf(bounce)
+    const reason = describeReason(bounce)
     counts.set(reason, (counts.get(reason) ?? 0) + 1)
   }
   const tiles = [...counts]

@@ -73,7 +73,7 @@ export function byteWords(bytes: number): string {
 }
 
 /** Formats the age of a time, or the time until it. */
-export function ageOf(iso: string, now: Date): string {
+export function formatAge(iso: string, now: Date): string {
   const seconds = (now.getTime() - new Date(iso).getTime()) / 1_000
   if (Math.abs(seconds) < 5) return 'just now'
   return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`
@@ -94,7 +94,7 @@ export const dayWords = (iso: string): string =>
 
 /** Formats a time for lists: its age within a day, otherwise the date. */
 function shortTime(iso: string, now: Date): Pick<Cell, 'short' | 'isDay'> {
-  if (Math.abs(now.getTime() - Date.parse(iso)) < 86_400_000) return { short: ageOf(iso, now) }
+  if (Math.abs(now.getTime() - Date.parse(iso)) < 86_400_000) return { short: formatAge(iso, now) }
   const at = new Date(iso)
   const year = at.getUTCFullYear() === now.getUTCFullYear() ? {} : ({ year: 'numeric' } as const)
   const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year, timeZone: 'UTC' })
@@ -103,7 +103,7 @@ function shortTime(iso: string, now: Date): Pick<Cell, 'short' | 'isDay'> {
 
 /** Builds a cell with a time and its age, or with `never` for null. */
 export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
-  iso === null ? { text: never } : { text: utc(iso), iso, age: ageOf(iso, now), ...shortTime(iso, now) }
+  iso === null ? { text: never } : { text: utc(iso), iso, age: formatAge(iso, now), ...shortTime(iso, now) }
 
 /**
  * Shown about members without known activity. It is stored with their sessions, which are deleted after a sign-out or

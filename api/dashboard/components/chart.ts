@@ -36,7 +36,7 @@ const OTHER_LAYERS: readonly Layer[] = [
 ]
 
 /** Returns the layers of a channel. Only emails have bounces and complaints. */
-const layersOf = (channel: Channel): readonly Layer[] => (channel === EMAIL ? EMAIL_LAYERS : OTHER_LAYERS)
+const pickLayers = (channel: Channel): readonly Layer[] => (channel === EMAIL ? EMAIL_LAYERS : OTHER_LAYERS)
 
 /** The counts of a bar. `at` is its day or hour, and `mark` the label on the axis, if it has one. */
 type Span = { at: string; mark: string | null; counts: number[]; total: number }
@@ -49,7 +49,7 @@ type ChartData = {
   note: string
 }
 
-function spanOf(
+function buildSpan(
   layers: readonly Layer[],
   own: readonly { status: string; count: number }[],
   names: Pick<Span, 'at' | 'mark'>,
@@ -64,14 +64,19 @@ const dayShort = (day: string): string =>
   new Date(day).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 /** Returns the counts of each day of a period, including days without messages. */
-export function daysOf(channel: Channel, figures: readonly StatRow[], since: Date, days: number): ChartData {
-  const layers = layersOf(channel)
+export function countByDay(
+  channel: Channel,
+  figures: readonly StatRow[],
+  since: Date,
+  days: number,
+): ChartData {
+  const layers = pickLayers(channel)
   const spans = Array.from({ length: days }, (_, index) => {
     const day = new Date(since.getTime() + index * DAY).toISOString().slice(0, 10)
     const fromLast = days - 1 - index
     const mark = fromLast === 0 ? 'today' : days <= 7 || fromLast % 7 === 0 ? dayShort(day) : null
     const own = figures.filter((row) => row.day === day)
-    return spanOf(layers, own, { at: day, mark })
+    return buildSpan(layers, own, { at: day, mark })
   })
   const note = 'Messages are counted on the day they were accepted.'
   return { spans, layers, column: 'Day', title: 'By day (UTC)', note }
@@ -82,20 +87,20 @@ export function daysOf(channel: Channel, figures: readonly StatRow[], since: Dat
  * @param since the start of the first hour.
  * @param zone the reader's time zone.
  */
-export function hoursOf(
+export function countByHour(
   channel: Channel,
   figures: readonly HourRow[],
   since: Date,
   { hours, zone }: { hours: number; zone: string },
 ): ChartData {
-  const layers = layersOf(channel)
+  const layers = pickLayers(channel)
   const spans = Array.from({ length: hours }, (_, index) => {
     const time = since.getTime() + index * HOUR
     const at = toLocalTime(new Date(time).toISOString(), zone).replace('T', ' ')
     const fromLast = hours - 1 - index
     const mark = fromLast === 0 ? 'now' : fromLast % 4 === 0 ? at.slice(11) : null
     const own = figures.filter(({ hour }) => Date.parse(hour) === time)
-    return spanOf(layers, own, { at, mark })
+    return buildSpan(layers, own, { at, mark })
   })
   const note = 'Messages are counted in the hour they were accepted.'
   return { spans, layers, column: 'Hour', title: `By hour (${zone} time)`, note }
@@ -106,7 +111,7 @@ function roundUp(value: number): number {
   return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power
 }
 
-function columnOf(
+function buildColumn(
   { at, counts, total }: Span,
   index: number,
   { step, top, layers }: { step: number; top: number; layers: readonly Layer[] },
@@ -128,17 +133,17 @@ function columnOf(
 }
 
 /** Returns the values of the y-axis: 3, 4 or 5 equal steps, so that they are round. */
-function ticksOf(top: number): number[] {
+function listTicks(top: number): number[] {
   const parts = [5, 4, 3].find((count) => /^[125]0*$/.test(String(top / count))) ?? 4
   const values = Array.from({ length: parts + 1 }, (_, part) => (part * top) / parts)
   return values.filter(Number.isInteger)
 }
 
-function chartOf(title: string, stretch: ChartData, switches: readonly Switch[]): Section {
+function buildChart(title: string, stretch: ChartData, switches: readonly Switch[]): Section {
   const { spans, layers } = stretch
   const top = roundUp(Math.max(1, ...spans.map(({ total }) => total)))
   const step = (PLOT.right - PLOT.left) / spans.length
-  const ticks = ticksOf(top).map((value) => ({
+  const ticks = listTicks(top).map((value) => ({
     y: PLOT.bottom - (value / top) * (PLOT.bottom - PLOT.top),
     label: value.toLocaleString('en-US'),
   }))
@@ -151,7 +156,7 @@ function chartOf(title: string, stretch: ChartData, switches: readonly Switch[])
     label: `${title}. The table below has the same data.`,
     switches,
     table: chartTable(stretch),
-    columns: spans.flatMap((span, index) => columnOf(span, index, { step, top, layers })),
+    columns: spans.flatMap((span, index) => buildColumn(span, index, { step, top, layers })),
     ticks,
     marks,
     legend: layers.map(({ tone, label }, layer) => {
@@ -185,4 +190,4 @@ export const figureSections = (
   title: string,
   stretch: ChartData,
   switches: readonly Switch[] = [],
-): Section[] => [chartOf(title, stretch, switches)]
+): Section[] => [buildChart(title, stretch, switches)]

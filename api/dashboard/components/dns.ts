@@ -22,7 +22,7 @@ function alike(one: string, other: string): number {
   return at
 }
 
-function wordsOf(wanted: string, found: string): string {
+function describeMismatch(wanted: string, found: string): string {
   const [needed, has] = [bare(wanted), bare(found)]
   if (has.replace(/["\\]/g, '') === needed) return 'contains stray quotation marks or backslashes'
   if (/(^|;)p=(;|$)/.test(has)) return 'a revoked key: p= is empty'
@@ -60,7 +60,7 @@ export function differenceWords(
     return `lacks ${lacks.join(' ')}`
   }
   const nearest = nearestTo(value, published)
-  const words = wordsOf(value, nearest)
+  const words = describeMismatch(value, nearest)
   return published.length > 1
     ? `none of the ${published.length} records at ${name} match. The closest is ${words}`
     : words

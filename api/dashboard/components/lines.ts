@@ -12,10 +12,10 @@ import { TEXTS } from '../texts.ts'
 const isPlain = (text: string): boolean =>
   text !== '' && text.trim() === text && !/[\r\n]/.test(text) && !text.startsWith('"')
 
-export const lineOf = (text: string): string => (isPlain(text) ? text : JSON.stringify(text))
+export const formatLine = (text: string): string => (isPlain(text) ? text : JSON.stringify(text))
 
 /** Returns the text of a line. A JSON string is parsed, and anything else is trimmed. */
-export function textOf(line: string): string {
+export function parseLine(line: string): string {
   const typed = line.trim()
   const text = typed.startsWith('"') ? jsonOf(typed) : typed
   return typeof text === 'string' ? text : typed
@@ -26,7 +26,7 @@ export function textOf(line: string): string {
  * @param most the maximum number of lines, including empty ones.
  * @throws RequestError bad_request.
  */
-export function linesOf(typed: string, field: string, most: number): string[] {
+export function splitLines(typed: string, field: string, most: number): string[] {
   const lines = typed.split(/\r\n?|\n/, most + 1)
   if (lines.length > most) throw invalidField(field, `must have at most ${most} lines`)
   return lines.filter((line) => line.trim() !== '')
@@ -34,13 +34,13 @@ export function linesOf(typed: string, field: string, most: number): string[] {
 
 /** Formats a name and its text as `name: text`. */
 export const pairLine = ([name, text]: readonly [string, string]): string =>
-  `${isPlain(name) && !name.includes(':') ? name : JSON.stringify(name)}: ${text === '' ? '' : lineOf(text)}`
+  `${isPlain(name) && !name.includes(':') ? name : JSON.stringify(name)}: ${text === '' ? '' : formatLine(text)}`
 
 /** Parses a line of the form `name: text`. @throws RequestError bad_request that quotes the line. */
-export function pairOf(line: string, field: string): [string, string] {
+export function parsePair(line: string, field: string): [string, string] {
   const quoted = /^\s*("(?:[^"\\]|\\.)*")\s*:(.*)$/s.exec(line)
   const [, name = '', text = ''] = quoted ?? /^([^:]+):(.*)$/s.exec(line) ?? []
-  if (name.trim() !== '') return [textOf(name), textOf(text)]
+  if (name.trim() !== '') return [parseLine(name), parseLine(text)]
   throw invalidField(field, fill(TEXTS.notNamedLine, { line: JSON.stringify(line.slice(0, 100)) }))
 }
 

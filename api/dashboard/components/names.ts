@@ -16,7 +16,7 @@ export function compareProperties(one: string, other: string): number {
 }
 
 /** Returns the name of a contact, or null if it has none. */
-export function nameOf(properties: Readonly<Record<string, string>>): string | null {
+export function findName(properties: Readonly<Record<string, string>>): string | null {
   const given = new Map(
     Object.entries(properties).map(([property, value]) => [plain(property), value.trim()]),
   )

@@ -27,19 +27,19 @@ const checked = (pairs: readonly (readonly [string, string])[]): Record<string, 
 const MAX_PROPERTY_LINES = 1_000
 
 /** @throws RequestError bad_request that quotes the line or explains the error in a property. */
-const propertiesOf = (typed: string): Record<string, string> =>
+const parseProperties = (typed: string): Record<string, string> =>
   checked(namedLines(typed, 'properties', MAX_PROPERTY_LINES))
 
 const fields = object({ email: address().required(REQUIRED), topic_ids: uuids() })
 
 /** Reads a new contact from a form. @throws RequestError bad_request. */
-export const contactOf = (form: URLSearchParams) => ({
+export const readContact = (form: URLSearchParams) => ({
   ...parse(fields, { email: form.get('email') || null, topic_ids: form.getAll('topic_ids') }),
-  properties: propertiesOf(form.get('properties') ?? ''),
+  properties: parseProperties(form.get('properties') ?? ''),
 })
 
 /** Reads the checked topics of a form. @throws RequestError bad_request. */
-export const topicsOf = (form: URLSearchParams): string[] =>
+export const readTopics = (form: URLSearchParams): string[] =>
   parse(object({ topic_ids: uuids() }), { topic_ids: form.getAll('topic_ids') }).topic_ids ?? []
 
 /** Number of empty rows for new properties. */
@@ -117,7 +117,7 @@ function shownIn(form: URLSearchParams): KnownFields | null {
  * @throws RequestError bad_request.
  */
 export function changedTopics(form: URLSearchParams, stored: readonly string[]): string[] {
-  const ticked = topicsOf(form)
+  const ticked = readTopics(form)
   const shown = shownIn(form)?.topics
   if (!shown) return ticked
   const kept = stored.filter((id) => ticked.includes(id) || !shown.has(id))
@@ -130,14 +130,14 @@ function nameIn(sent = ''): string | null {
 }
 
 /** Returns the first value of each field, in order. */
-const firstOf = (form: URLSearchParams): ReadonlyMap<string, string> =>
+const pickFirst = (form: URLSearchParams): ReadonlyMap<string, string> =>
   new Map([...new Map([...form].reverse())].reverse())
 
 /** Applies the changes of a form to the stored properties. @throws RequestError bad_request. */
 export function changedProperties(form: URLSearchParams, stored: Properties): Record<string, string> {
   const pairs: (readonly [string, string])[] = []
   const removed = new Set(form.getAll('remove'))
-  const sent = firstOf(form)
+  const sent = pickFirst(form)
   const shown = shownIn(form)?.marks
   const rows = new Set<string>()
   // One more than the maximum is enough for an error.

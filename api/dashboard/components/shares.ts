@@ -45,7 +45,7 @@ export const shareWords = (sums: RateCounts, kind: Share): string =>
   sums.sent === 0 ? '–' : percent(sums[kind] / sums.sent)
 
 /** Returns `bad` if a rate is above the limit of mailbox providers, with enough emails. */
-export const toneOf = (sums: RateCounts, kind: Share): Tone =>
+export const pickTone = (sums: RateCounts, kind: Share): Tone =>
   kind !== 'delivered' && sums.sent >= MIN_SENT_FOR_SHARES && sums[kind] / sums.sent > ALARMING_SHARE[kind]
     ? 'bad'
     : 'plain'

@@ -34,7 +34,7 @@ const isShort = ({ iso, tone, button, bar }: Cell): boolean => Boolean(iso || to
  * Returns the CSS classes of a cell. A `self` cell needs no label in a card.
  * @param times the number of times in the row.
  */
-function lookOf(cell: Cell, { main, grow, wrap }: Column, times: number): string {
+function listClasses(cell: Cell, { main, grow, wrap }: Column, times: number): string {
   const isClear = isShort(cell) || (cell.href !== undefined && !cell.number) || main || grow
   const looks = [
     cell.number && 'number',
@@ -76,7 +76,7 @@ export function tableReady(section: Table) {
       selects: picked.map((index) => cells[index]?.text).join(', '),
       cells: cells.map((cell, index) => {
         const column = columns[index] ?? { label: '' }
-        const look = lookOf(cell, column, times)
+        const look = listClasses(cell, column, times)
         const words = cell.tip ?? [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
         const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))
         return {

@@ -57,7 +57,7 @@ export const wordsFor = ({ person }: Viewer, { kind, detail }: { kind: string; d
 const MAX_OF_A_KIND = 500
 
 /** Builds a message's timeline, latest first. @param said builds an event's entry, except its time. */
-export function timelineOf<E extends { kind: string; time: string }>(
+export function buildTimeline<E extends { kind: string; time: string }>(
   { events, created_at }: { events: readonly E[]; created_at: string },
   now: Date,
   said: (event: E) => Omit<Moment, 'at'>,
@@ -79,8 +79,8 @@ export function timelineOf<E extends { kind: string; time: string }>(
 }
 
 /** Builds an email's timeline. */
-export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, viewer: Viewer): Moment[] =>
-  timelineOf(email, viewer.now, (event) => {
+export const buildMoments = (email: Pick<ShownEmail, 'events' | 'created_at'>, viewer: Viewer): Moment[] =>
+  buildTimeline(email, viewer.now, (event) => {
     const link = linkIn(event)
     const detail = link ? `By ${link.by}.` : wordsFor(viewer, event)
     return { ...eventText(event.kind), who: event.recipient ?? undefined, detail }
@@ -90,7 +90,7 @@ export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, view
 type EmailRecipient = { address: string; as: 'To' | 'Cc' | 'Bcc' }
 type RecipientOutcome = EmailRecipient & { outcome: string; words: string }
 
-function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail): EmailRecipient[] {
+function listAddressees({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail): EmailRecipient[] {
   const listed = (as: EmailRecipient['as']) => (address: string) => ({ address, as })
   return [...to_emails.map(listed('To')), ...cc_emails.map(listed('Cc')), ...bcc_emails.map(listed('Bcc'))]
 }
@@ -101,7 +101,7 @@ export function recipientOutcomes(email: ShownEmail, viewer: Viewer): RecipientO
   const rung = (kind: string): number => EMAIL_LADDER.findIndex((status) => status === kind)
   const byIdentity = Map.groupBy(events, ({ recipient }) => recipient && recipientIdentity(recipient))
   const common = byIdentity.get(null)?.some(({ kind }) => kind === 'sent') ? 'sent' : 'queued'
-  return addresseesOf(email).map(({ address, as }) => {
+  return listAddressees(email).map(({ address, as }) => {
     const own = byIdentity.get(recipientIdentity(address)) ?? []
     const highest = own.reduce((best, { kind }) => (rung(kind) > rung(best) ? kind : best), 'queued')
     const outcome = rung(highest) > rung(common) ? highest : own.length === 0 ? status : common
@@ -215,7 +215,7 @@ export function mainReason(
  * Returns what stops a message. Only the widest reason counts: the team, then the queue, then the senders.
  * @param pauses the pauses of its senders.
  */
-export function stopsOf(waiting: Waiting, pauses: readonly Alert[]): readonly Alert[] {
+export function findStops(waiting: Waiting, pauses: readonly Alert[]): readonly Alert[] {
   if (waiting.team_suspended) return [SUSPENDED_TEAM]
   return waiting.queue_paused ? [pausedQueue('Its queue', waiting.queue_pause_reason)] : pauses
 }
@@ -232,5 +232,5 @@ export function waitingAlerts({ waiting, events, created_at }: WaitingMessage, v
   const shown = person.operator
     ? pauses.map((pause) => pauseAlert(pause, now))
     : pauses.slice(0, 1).map(() => pausedDelivery('It'))
-  return mainReason(attempt, stopsOf(waiting, shown), said)
+  return mainReason(attempt, findStops(waiting, shown), said)
 }

@@ -8,10 +8,10 @@ import {
   ALARMING_SHARE,
   isUnreported,
   percent,
+  pickTone,
   type RateCounts,
   type Share,
   shareWords,
-  toneOf,
   toRateCounts,
   UNREPORTED,
 } from './shares.ts'
@@ -25,7 +25,7 @@ function sumsFrom(figures: readonly StatRow[], from: Date, days: number): RateCo
 }
 
 /** Describes the change from the days before, or returns '' if these had none. */
-function changeOf(now: number, before: number, days: number): string {
+function describeChange(now: number, before: number, days: number): string {
   if (before === 0) return ''
   const part = Math.round(((now - before) / before) * 100)
   return part === 0
@@ -45,7 +45,7 @@ export function periodTiles(figures: readonly StatRow[], { today, days }: DayRan
   const now = sumsFrom(figures, start, days)
   const before = sumsFrom(figures, new Date(start.getTime() - days * DAY), days)
   const shareTile = (label: string, kind: Share): Tile => {
-    const tile = { label, tone: toneOf(now, kind), href: `${emails}&status=${kind}` }
+    const tile = { label, tone: pickTone(now, kind), href: `${emails}&status=${kind}` }
     if (kind === 'delivered' && isUnreported(now.sent, now.delivered + before.delivered))
       return { ...tile, ...UNREPORTED }
     const was = before.sent > 0 ? `${shareWords(before, kind)} before` : ''
@@ -56,7 +56,7 @@ export function periodTiles(figures: readonly StatRow[], { today, days }: DayRan
     {
       label: `Sent, ${days} days`,
       value: now.sent.toLocaleString('en-US'),
-      detail: changeOf(now.sent, before.sent, days),
+      detail: describeChange(now.sent, before.sent, days),
       href: emails,
     },
     shareTile('Delivered', 'delivered'),

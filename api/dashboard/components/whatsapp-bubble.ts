@@ -8,7 +8,7 @@ const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 const words = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** The texts of a template's components. Variables are like {{1}}. */
-function partsOf({ components }: Readonly<Record<string, unknown>>) {
+function readParts({ components }: Readonly<Record<string, unknown>>) {
   const all = listed(components).map((each): Component => Object(each))
   const of = (type: string) => all.find((each) => each.type === type)
   const labels = listed(of('BUTTONS')?.buttons).map((button) => words(Object(button).text))
@@ -16,7 +16,7 @@ function partsOf({ components }: Readonly<Record<string, unknown>>) {
 }
 
 /** Returns the sample values of a component by its variables. Named variables have their own list. */
-function samplesOf(part: Component | undefined): ReadonlyMap<string, string> {
+function readSamples(part: Component | undefined): ReadonlyMap<string, string> {
   const example = Object(part?.example) as Record<string, unknown>
   const named = listed(example.body_text_named_params ?? example.header_text_named_params)
   const places = listed(example.header_text ?? listed(example.body_text)[0])
@@ -38,9 +38,9 @@ export function bubbleSection(
   title: string,
   parameters?: Readonly<Record<string, string>>,
 ): Section[] {
-  const { header, body, footer, buttons } = partsOf(definition)
+  const { header, body, footer, buttons } = readParts(definition)
   const shown = (part: Component | undefined, place: string): string => {
-    const samples = samplesOf(part)
+    const samples = readSamples(part)
     return filledWith(part, (name) => (parameters ? parameters[`${place}:${name}`] : samples.get(name)))
   }
   const bubble = {
@@ -54,7 +54,7 @@ export function bubbleSection(
 
 /** Builds facts with the texts of a template that have variables. */
 export function textFacts(definition: Readonly<Record<string, unknown>>): Section[] {
-  const { header, body } = partsOf(definition)
+  const { header, body } = readParts(definition)
   const facts = Object.entries({ Header: words(header?.text), Body: words(body?.text) })
     .filter(([, value]) => value.includes('{{'))
     .map(([label, value]) => ({ label, cell: text(value) }))

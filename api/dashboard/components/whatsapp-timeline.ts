@@ -3,7 +3,7 @@ import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import type { Moment } from './section.ts'
 import { queuedSentence } from './sentence.ts'
-import { type EventText, eventText, timelineOf, type Viewer, WORDING, wordsFor } from './timeline.ts'
+import { buildTimeline, type EventText, eventText, type Viewer, WORDING, wordsFor } from './timeline.ts'
 
 const WHATSAPP_WORDING: Record<string, EventText> = {
   ...WORDING,
@@ -22,7 +22,7 @@ export const messageMoments = (
   message: Pick<ShownMessage, 'events' | 'created_at'>,
   viewer: Viewer,
 ): Moment[] =>
-  timelineOf(message, viewer.now, (event) => {
+  buildTimeline(message, viewer.now, (event) => {
     const { kind, code = null } = event
     const detail = wordsFor(viewer, event)
     const words = [detail !== '' && meaningOf(code), detail].filter(Boolean).join(' · ')

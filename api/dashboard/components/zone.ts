@@ -5,7 +5,7 @@
 import { isMoment } from '../../../db/validation/moments.ts'
 import { utc } from './cell.ts'
 
-export function zoneOf(name = 'UTC'): string {
+export function parseZone(name = 'UTC'): string {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
     return name
@@ -29,7 +29,7 @@ const aheadAt = (time: number, zone: string): number => Date.parse(`${clockAt(ne
  * that the switch to or from summer time skips or repeats becomes one of the two possible times. The user
  * confirms the result before a broadcast starts.
  */
-export function momentOf(typed: string, zone: string): string {
+export function parseLocalTime(typed: string, zone: string): string {
   // Browsers omit seconds of zero.
   const inUtc = /T\d\d:\d\d$/.test(typed) ? `${typed}:00Z` : `${typed}Z`
   if (!isMoment(inUtc)) return `${typed}Z`

@@ -7,7 +7,7 @@ import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/memb
 import { idleSince } from '../../../db/accounts/members/sign-in.ts'
 import { browserName } from '../components/browser-name.ts'
 import { plural, status, text, time } from '../components/cell.ts'
-import { button, compact, get, post, tableOf } from '../server/builders.ts'
+import { buildTable, button, compact, get, post } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
 
 /** Adds the team whose navigation the page shows. */
@@ -23,7 +23,7 @@ const account = get('person', '/account', async ({ person, now, around }, { data
     title: 'Your sessions',
     lead: `You are ${person.email}. A session ends after 12 hours without use, and after 7 days at most.`,
     sections: compact([
-      tableOf(
+      buildTable(
         sessions,
         ({ id, user_agent, created_at, seen_at }) => ({
           Browser: text(browserName(user_agent) || null, { tip: user_agent || undefined }),

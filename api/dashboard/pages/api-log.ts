@@ -8,7 +8,7 @@ import {
 } from '../../../db/accounts/rejections/refusals.sql.ts'
 import { type Cell, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { get, tableOf } from '../server/builders.ts'
+import { buildTable, get } from '../server/builders.ts'
 import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { integrationTabs } from './integration-tabs.ts'
 
@@ -28,7 +28,7 @@ export function rejectedTable(
   { team, now }: TeamRequest,
   { keys, ...more }: { keys?: readonly KeyRow[]; title?: string; note?: string },
 ): Section {
-  return tableOf(
+  return buildTable(
     calls,
     ({ created_at, method, route, code, message, key_prefix, http_request_id }) => ({
       When: time(created_at, now),

@@ -90,7 +90,7 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
 }
 
 /** Returns the texts of a job. An unknown kind is shown by its name. */
-export const wordsOf = ({ kind }: Pick<BackgroundJobRow, 'kind'>): JobTexts =>
+export const findJobTexts = ({ kind }: Pick<BackgroundJobRow, 'kind'>): JobTexts =>
   WORDS[kind] ?? { title: kind, verb: 'Done', outcome: () => '' }
 
 export const backgroundJobPath = ({ team_id, id }: Pick<BackgroundJobRow, 'team_id' | 'id'>): string =>
@@ -100,5 +100,5 @@ export const backgroundJobPath = ({ team_id, id }: Pick<BackgroundJobRow, 'team_
 export const backgroundJobAnswer = (
   job: BackgroundJobRow,
   path: string,
-  words: string | Notice = wordsOf(job).outcome(job.result),
+  words: string | Notice = findJobTexts(job).outcome(job.result),
 ): PageAnswer => (job.finished_at === null ? redirect(backgroundJobPath(job)) : redirect(path, words))

@@ -9,10 +9,10 @@ import {
 import { bar, type Cell, headed, number, status, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
 import type { Section, View } from '../components/section.ts'
-import { factsOf, get, tableOf } from '../server/builders.ts'
+import { buildFacts, buildTable, get } from '../server/builders.ts'
 import { show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { backgroundJobPath, wordsOf } from './background-job.ts'
+import { backgroundJobPath, findJobTexts } from './background-job.ts'
 
 /** Maximum number of listed jobs. */
 const JOBS_SHOWN = 50
@@ -24,7 +24,7 @@ const stateOf = ({ finished_at, fault }: BackgroundJobRow): string =>
 const PACE_SHOWN_AFTER_MS = 10_000
 
 /** Describes the rate and remaining time of a job, or returns '' if it has finished. */
-const paceOf = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
+const describePace = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
   finished_at !== null || total === null
     ? ''
     : paceWords({ done, left: total - done, since: begun_at }, now, {
@@ -44,20 +44,21 @@ function progressCell(job: BackgroundJobRow): Cell {
 }
 
 /** Describes the result of a job, why it failed, or how long it still takes. */
-const outcomeOf = (job: BackgroundJobRow, now: Date): string =>
-  job.fault ?? (job.finished_at === null ? headed(paceOf(job, now)) : wordsOf(job).outcome(job.result))
+const describeOutcome = (job: BackgroundJobRow, now: Date): string =>
+  job.fault ??
+  (job.finished_at === null ? headed(describePace(job, now)) : findJobTexts(job).outcome(job.result))
 
 function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
   return {
     title: 'Background jobs',
     lead: 'Imports and large bulk actions. If a worker stops, another one continues its jobs.',
     sections: [
-      tableOf(
+      buildTable(
         jobs,
         (job) => ({
-          What: text(wordsOf(job).title, { href: backgroundJobPath(job), detail: job.begun_by }),
+          What: text(findJobTexts(job).title, { href: backgroundJobPath(job), detail: job.begun_by }),
           Progress: progressCell(job),
-          Outcome: text(outcomeOf(job, now)),
+          Outcome: text(describeOutcome(job, now)),
           Started: time(job.begun_at, now),
         }),
         {
@@ -73,7 +74,7 @@ function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
 }
 
 function jobView(job: BackgroundJobRow, now: Date, back: string): View {
-  const { title, verb, outcome } = wordsOf(job)
+  const { title, verb, outcome } = findJobTexts(job)
   const { done, total, finished_at, fault } = job
   const live = finished_at === null
   const tone = fault !== null ? 'bad' : live ? 'busy' : 'good'
@@ -86,7 +87,7 @@ function jobView(job: BackgroundJobRow, now: Date, back: string): View {
         {
           label: fault !== null ? 'Failed' : live ? verb : 'Done',
           value: doneWords(job),
-          detail: paceOf(job, now),
+          detail: describePace(job, now),
           filled: total ? Math.round((done / total) * 100) : undefined,
           tone,
         },
@@ -99,7 +100,7 @@ function jobView(job: BackgroundJobRow, now: Date, back: string): View {
       calm: 'Running in batches. This page refreshes automatically, and you don’t have to wait here.',
       alerts: live ? [] : [fault === null ? { tone, title: outcome(job.result) } : { tone, title: fault }],
     },
-    factsOf({
+    buildFacts({
       'Started by': text(job.begun_by),
       Started: time(job.begun_at, now),
       Ended: finished_at !== null && time(finished_at, now),

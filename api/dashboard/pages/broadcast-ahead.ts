@@ -10,13 +10,13 @@ import { checkReadiness, type Readiness } from '../../../db/messages/broadcasts/
 import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
 import { duration, headed, number, plural, time } from '../components/cell.ts'
 import type { Actions, Alert, Field, Section, Tile } from '../components/section.ts'
-import { momentWords, zoneOf } from '../components/zone.ts'
-import { alertsOf, button, compact, hidden } from '../server/builders.ts'
+import { momentWords, parseZone } from '../components/zone.ts'
+import { buildAlerts, button, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import type { Question, TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { type BroadcastStep, stepPath } from './broadcast-fields.ts'
-import { broadcastPath, namesOf } from './broadcast-sections.ts'
+import { broadcastPath, listNames } from './broadcast-sections.ts'
 import { slotWords } from './template-parts.ts'
 
 /** Returns hidden fields that bind a form to the state shown. */
@@ -42,7 +42,7 @@ export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
 
 /** Warns about variables that no contact has a property for. */
 export const unfilledSection = (slots: readonly string[]): Section[] =>
-  alertsOf([
+  buildAlerts([
     slots.length > 0 && {
       tone: 'warn',
       title: `No contact has the ${slots.length === 1 ? 'property' : 'properties'} ${slotWords(slots)}`,
@@ -76,7 +76,7 @@ function aheadSections(
   const starts = row.send_at !== null && {
     label: 'Starts',
     value: time(row.send_at, now).age ?? '',
-    detail: momentWords(row.send_at, zoneOf(cookies('zone'))),
+    detail: momentWords(row.send_at, parseZone(cookies('zone'))),
   }
   return compact<Section>([
     {
@@ -142,15 +142,15 @@ export async function sendQuestion(request: TeamRequest<'id'>, { database }: Pag
   const audience = count === null ? 'very many contacts' : plural(count, 'contact')
   const names = new Map((await topicsOfTeam(database, request.team.id)).map(({ id, name }) => [id, name]))
   const schedule =
-    row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
+    row.send_at === null ? '' : ` for ${momentWords(row.send_at, parseZone(request.cookies('zone')))}`
   const verb = schedule ? 'Schedule' : 'Send'
   return {
-    question: `${verb} “${row.name}” to ${audience} of ${namesOf(row.topic_ids, names)}${schedule}?`,
+    question: `${verb} “${row.name}” to ${audience} of ${listNames(row.topic_ids, names)}${schedule}?`,
     answer: startLabel(row),
   }
 }
 
-function buttonsOf(row: BroadcastRow, ready: Readiness, request: TeamRequest): Actions {
+function buildButtons(row: BroadcastRow, ready: Readiness, request: TeamRequest): Actions {
   // A draft that can't start yet has no black button to start it.
   const start = button(broadcastPath(request, 'send'), startLabel(row), {
     tone: ready.missing.length > 0 ? 'quiet' : undefined,
@@ -183,5 +183,5 @@ export async function draftParts(
   const { ready } = ahead
   const sections = aheadSections(row, ahead, request)
   if (request.team.role === 'viewer') return { sections, buttons: {} }
-  return { sections, buttons: buttonsOf(row, ready, request) }
+  return { sections, buttons: buildButtons(row, ready, request) }
 }

@@ -6,7 +6,7 @@
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { MAX_CONDITIONS } from '../../../db/messages/broadcasts/fields.ts'
 import { OPERATORS } from '../../../db/messages/broadcasts/operators.ts'
-import { lineOf, pairLine } from '../components/lines.ts'
+import { formatLine, pairLine } from '../components/lines.ts'
 import type { Field } from '../components/section.ts'
 import { toLocalTime } from '../components/zone.ts'
 import { field, hidden } from '../server/builders.ts'
@@ -39,7 +39,7 @@ const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
 
 /** Formats the value of a condition for its field. `in` has one value per line. */
 const valueTyped = (value: Condition['value'] = ''): string =>
-  Array.isArray(value) ? value.map(lineOf).join('\n') : value === '' ? '' : lineOf(value)
+  Array.isArray(value) ? value.map(formatLine).join('\n') : value === '' ? '' : formatLine(value)
 
 export const conditionWords = ({ property, op, value }: Condition): string =>
   [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
@@ -51,7 +51,7 @@ function conditionFields(conditions: readonly Condition[], properties: readonly 
     const nth = at + 1
     const fields: Field[] = [
       field(`property.${at}`, nth === 1 ? 'Property 1' : `And property ${nth}`, {
-        value: property === '' ? '' : lineOf(property),
+        value: property === '' ? '' : formatLine(property),
         offers: properties,
       }),
       field(`op.${at}`, `Comparison ${nth}`, {
@@ -141,7 +141,7 @@ const messageFields = ({ templates, from }: Choices, draft: BroadcastDraft | nul
   field('tags', 'Tags', {
     type: 'textarea',
     rows: Math.min(8, (draft?.tags.length ?? 0) + 1),
-    value: (draft?.tags ?? []).map(lineOf).join('\n'),
+    value: (draft?.tags ?? []).map(formatLine).join('\n'),
     hint: 'One per line.',
   }),
 ]

@@ -6,8 +6,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type FieldError, REQUIRED, RequestError, resultOrError } from '../../../db/errors.ts'
 import { type GivenFields, MAX_CONDITIONS, readChange } from '../../../db/messages/broadcasts/fields.ts'
-import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../components/lines.ts'
-import { momentOf, zoneOf } from '../components/zone.ts'
+import { keptOr, parseLine, parsePair, splitLines, tickedOr } from '../components/lines.ts'
+import { parseLocalTime, parseZone } from '../components/zone.ts'
 import { isWithin } from '../server/form.ts'
 import { type BroadcastDraft, type BroadcastStep, timeTyped } from './broadcast-fields.ts'
 
@@ -15,25 +15,26 @@ import { type BroadcastDraft, type BroadcastStep, timeTyped } from './broadcast-
 const MAX_FIELD_LINES = 1_000
 const MAX_VARIABLE_LINES = 20_000
 
-const propertyOf = (form: URLSearchParams, row: number): string => textOf(form.get(`property.${row}`) ?? '')
+const readProperty = (form: URLSearchParams, row: number): string =>
+  parseLine(form.get(`property.${row}`) ?? '')
 
 /** Returns the rows with a condition. Empty rows are ignored. */
-const rowsOf = (form: URLSearchParams): number[] =>
-  Array.from({ length: MAX_CONDITIONS }, (_, row) => row).filter((row) => propertyOf(form, row) !== '')
+const listRows = (form: URLSearchParams): number[] =>
+  Array.from({ length: MAX_CONDITIONS }, (_, row) => row).filter((row) => readProperty(form, row) !== '')
 
-const conditionsOf = (form: URLSearchParams): object[] =>
-  rowsOf(form).map((row) => {
-    const property = propertyOf(form, row)
+const readConditions = (form: URLSearchParams): object[] =>
+  listRows(form).map((row) => {
+    const property = readProperty(form, row)
     const op = form.get(`op.${row}`) ?? 'eq'
     const value = form.get(`value.${row}`) ?? ''
     if (op === 'exists' || op === 'missing') return { property, op }
-    if (op !== 'in') return { property, op, value: textOf(value) }
-    return { property, op, value: linesOf(value, `value.${row}`, MAX_FIELD_LINES).map(textOf) }
+    if (op !== 'in') return { property, op, value: parseLine(value) }
+    return { property, op, value: splitLines(value, `value.${row}`, MAX_FIELD_LINES).map(parseLine) }
   })
 
 /** Maps the errors of conditions to the fields of their rows. */
 function byFields(form: URLSearchParams, errors: readonly FieldError[]): FieldError[] {
-  const rows = rowsOf(form)
+  const rows = listRows(form)
   const names = new Map<string, string>(
     rows.flatMap((row, at) =>
       ['property', 'op', 'value'].map((part) => [`where[${at}].${part}`, `${part}.${row}`] as const),
@@ -42,8 +43,10 @@ function byFields(form: URLSearchParams, errors: readonly FieldError[]): FieldEr
   return errors.map(({ field, problem }) => ({ field: names.get(field) ?? field, problem }))
 }
 
-const variablesOf = (typed: string): Record<string, string> =>
-  Object.fromEntries(linesOf(typed, 'variables', MAX_VARIABLE_LINES).map((line) => pairOf(line, 'variables')))
+const parseVariables = (typed: string): Record<string, string> =>
+  Object.fromEntries(
+    splitLines(typed, 'variables', MAX_VARIABLE_LINES).map((line) => parsePair(line, 'variables')),
+  )
 
 /**
  * Validates a step.
@@ -70,7 +73,7 @@ function readAll(
 
 type ReadField = (name: string) => string
 
-function messageOf(form: URLSearchParams, sent: ReadField, draft: BroadcastDraft | null): GivenFields {
+function readMessageStep(form: URLSearchParams, sent: ReadField, draft: BroadcastDraft | null): GivenFields {
   const template_id = sent('template_id')
   const given = {
     name: keptOr(sent('name'), draft?.name),
@@ -78,20 +81,24 @@ function messageOf(form: URLSearchParams, sent: ReadField, draft: BroadcastDraft
     from: keptOr(sent('from'), draft?.from_address),
     reply_to: keptOr(sent('reply_to'), draft?.reply_to) || undefined,
     subject: sent('subject'),
-    variables: variablesOf(sent('variables')),
-    tags: linesOf(sent('tags'), 'tags', MAX_FIELD_LINES).map(textOf),
+    variables: parseVariables(sent('variables')),
+    tags: splitLines(sent('tags'), 'tags', MAX_FIELD_LINES).map(parseLine),
   }
   const faults = template_id === '' ? [{ field: 'template_id', problem: REQUIRED }] : []
   return { reply_to: '', variables: {}, tags: [], ...readAll(form, given, faults) }
 }
 
 /** @param isAimed true if a topic is required. */
-function audienceOf(form: URLSearchParams, draft: BroadcastDraft | null, isAimed: boolean): GivenFields {
+function readAudienceStep(
+  form: URLSearchParams,
+  draft: BroadcastDraft | null,
+  isAimed: boolean,
+): GivenFields {
   const topics = form.getAll('topic_ids')
   const given = {
     ...(topics.length === 0 ? {} : { topic_ids: tickedOr(topics, draft?.topic_ids) }),
     exclude_topic_ids: tickedOr(form.getAll('exclude_topic_ids'), draft?.exclude_topic_ids),
-    where: conditionsOf(form),
+    where: readConditions(form),
   }
   const none = isAimed && topics.length === 0
   const faults = none ? [{ field: 'topic_ids', problem: 'must have at least 1 topic' }] : []
@@ -101,9 +108,9 @@ function audienceOf(form: URLSearchParams, draft: BroadcastDraft | null, isAimed
 function readStart(form: URLSearchParams, sent: ReadField, draft: BroadcastDraft | null): GivenFields {
   const rate = sent('rate_per_minute').trim()
   const time = sent('send_at').trim()
-  const zone = zoneOf(sent('send_at_zone'))
+  const zone = parseZone(sent('send_at_zone'))
   const isKept = draft?.send_at && time === timeTyped(draft, zone)
-  const send_at = isKept ? draft.send_at : time === '' ? '' : momentOf(time, zone)
+  const send_at = isKept ? draft.send_at : time === '' ? '' : parseLocalTime(time, zone)
   const given = {
     ...(rate === '' ? {} : { rate_per_minute: Number(rate) }),
     ...(send_at === '' ? {} : { send_at }),
@@ -116,7 +123,7 @@ type AudienceFields = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | '
 /** Reads the audience from a form, which can be incomplete. @throws RequestError bad_request. */
 export function readAudience(form: URLSearchParams): AudienceFields {
   const topic_ids = form.getAll('topic_ids')
-  const where = conditionsOf(form)
+  const where = readConditions(form)
   const exclude_topic_ids = form.getAll('exclude_topic_ids')
   const { conditions = [], ...fields } = readAll(form, {
     exclude_topic_ids,
@@ -139,8 +146,8 @@ export function draftChanges(
 ): GivenFields {
   const sent = (name: string): string => form.get(name) ?? ''
   const said = {
-    message: () => messageOf(form, sent, draft),
-    audience: () => audienceOf(form, draft, isAimed),
+    message: () => readMessageStep(form, sent, draft),
+    audience: () => readAudienceStep(form, draft, isAimed),
     when: () => readStart(form, sent, draft),
   }[step]()
   if (!draft) return said

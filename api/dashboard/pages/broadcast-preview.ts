@@ -11,9 +11,9 @@ import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sq
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import { addressed, toMailing } from '../../../db/messages/broadcasts/mailing.ts'
 import { buildPreview } from '../../../db/messages/emails/content.ts'
-import { nameOf } from '../components/names.ts'
+import { findName } from '../components/names.ts'
 import type { Link, Section } from '../components/section.ts'
-import { alertsOf, compact, field, get } from '../server/builders.ts'
+import { buildAlerts, compact, field, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { idParam, queryParam } from '../server/list.ts'
@@ -30,7 +30,7 @@ const LINK = '#unsubscribe'
 const MAX_LOOKED_AT = 10_000
 
 /** Returns the version that is sent: the one fixed at the start, or the template's newest before that. */
-async function versionOf(
+async function loadVersion(
   { team_id, template_id, template_version_id }: BroadcastRow,
   { database }: PageDeps,
 ) {
@@ -66,7 +66,7 @@ const ANYONE: PreviewContact = { email: 'someone@example.com', properties: {} }
  * @throws RequestError bad_request if the email can't be rendered.
  */
 async function mailingFor(row: BroadcastRow, contact: PreviewContact | null, deps: PageDeps) {
-  const version = await versionOf(row, deps)
+  const version = await loadVersion(row, deps)
   const mailing = toMailing(row, version.slots)
   const names = Object.fromEntries(mailing.slots.map((slot) => [slot, `[${slot}]`]))
   const named = { ...mailing, row: { ...row, variables: { ...names, ...row.variables } } }
@@ -111,11 +111,11 @@ const choice = (contact: ChosenContact, request: TeamRequest<'id'>): Section => 
 })
 
 const describeContact = (contact: ChosenContact, request: TeamRequest): string => {
-  if (contact) return `Preview for ${nameOf(contact.properties) ?? contact.email}`
+  if (contact) return `Preview for ${findName(contact.properties) ?? contact.email}`
   return `No ${request.query.has('follows') ? 'more contacts' : 'contact'} found in the audience`
 }
 
-function noteOf(contact: ChosenContact, skipped: string | null): string | undefined {
+function writeNote(contact: ChosenContact, skipped: string | null): string | undefined {
   if (skipped !== null)
     return `${fill(TEXTS.wouldBeSkipped, { reason: skipped })} Variables without a value show their names.`
   return contact ? undefined : 'Variables without a default value show their names.'
@@ -137,7 +137,7 @@ export async function previewSections(
         kind: 'inbox',
         id: 'preview',
         title: describeContact(contact, request),
-        note: noteOf(contact, skipped),
+        note: writeNote(contact, skipped),
         from: row.from_address,
         subject,
         src: `${broadcastPath(request, 'preview')}?${search}`,
@@ -149,7 +149,7 @@ export async function previewSections(
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
     const problem = { tone: 'bad', title: `Can’t show a preview. ${error.message}` } as const
-    return [...alertsOf([problem], { id: 'preview' }), choice(contact, request)]
+    return [...buildAlerts([problem], { id: 'preview' }), choice(contact, request)]
   }
 }
 

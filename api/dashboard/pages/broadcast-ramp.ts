@@ -9,7 +9,7 @@ import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { number, plural } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { alertsOf, formOf, hidden } from '../server/builders.ts'
+import { buildAlerts, buildForm, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 
@@ -44,7 +44,7 @@ async function offer(name: string, { team }: TeamRequest, deps: PageDeps): Promi
   const label = `Start slowly: ${number(USUAL_RAMP.limit).text} emails on the first day`
   const fields = [hidden('limit', String(USUAL_RAMP.limit))]
   return [
-    formOf(teamPath(team, 'domains', name, 'ramp'), label, fields, {
+    buildForm(teamPath(team, 'domains', name, 'ramp'), label, fields, {
       title: 'A new sending domain',
       tone: 'quiet',
       note,
@@ -65,5 +65,8 @@ export async function rampSections(
   const ramp = request.team.test ? null : await shownRamp(deps.database, name)
   if (ramp === null) return []
   const title = `${name} starts slowly: ${rampWords(ramp)}`
-  return alertsOf([{ tone: 'busy', title, text: describeProgress(ramp, view) }], { id: 'ramp', live: true })
+  return buildAlerts([{ tone: 'busy', title, text: describeProgress(ramp, view) }], {
+    id: 'ramp',
+    live: true,
+  })
 }

@@ -13,8 +13,8 @@ import {
 } from '../../../db/messages/broadcasts/recipients.sql.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
 import { status, text, time } from '../components/cell.ts'
-import { fromReplica, get, tableOf } from '../server/builders.ts'
-import { csvOf } from '../server/csv.ts'
+import { buildTable, fromReplica, get } from '../server/builders.ts'
+import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, defineFilter } from '../server/filter.ts'
 import { pageBy, type RowReader } from '../server/list.ts'
@@ -24,7 +24,7 @@ import { broadcastPath } from './broadcast-sections.ts'
 const toKey = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
 /** Returns the statuses that count as having reached this one, like the stats of a broadcast. */
-function statusesOf(reached: EmailStatus | undefined): readonly EmailStatus[] | undefined {
+function listStatuses(reached: EmailStatus | undefined): readonly EmailStatus[] | undefined {
   if (reached === 'sent') return EMAIL_LADDER.filter((status) => status !== 'queued')
   if (reached === 'delivered') return ['delivered', 'opened', 'clicked', 'complained']
   if (reached === 'opened') return ['opened', 'clicked']
@@ -41,19 +41,19 @@ const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
 const reachedFor =
   (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Reached> =>
   ({ before: after, limit }) =>
-    reachedBy(database, toKey(request), statusesOf(filter.read(request.query).status), { after, limit })
+    reachedBy(database, toKey(request), listStatuses(filter.read(request.query).status), { after, limit })
 
 const skippedFor =
   (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Skipped> =>
   ({ before: after, limit }) =>
     skippedBy(database, toKey(request), { after, limit })
 
-const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
+const loadBroadcast = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
   requireBroadcast(database, team.id, params.id)
 
 const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request
-  const { name } = await broadcastOf(request, deps)
+  const { name } = await loadBroadcast(request, deps)
   const { status: word } = filter.read(query)
   const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
   return show({
@@ -64,7 +64,7 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
     },
     sections: [
       ...filter.shown(request),
-      tableOf(
+      buildTable(
         page.rows,
         ({ id, email, status: stands, detail, created_at }) => ({
           Status: status(stands),
@@ -90,7 +90,7 @@ const SKIP_WORDS: Readonly<Record<string, string>> = {
 
 const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
   const { team, now } = request
-  const { name } = await broadcastOf(request, deps)
+  const { name } = await loadBroadcast(request, deps)
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
   return show({
     title: `${name}: skipped`,
@@ -98,7 +98,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
     back: { href: broadcastPath(request), label: name },
     actions: { links: [{ href: broadcastPath(request, 'skips.csv'), label: 'CSV' }] },
     sections: [
-      tableOf(
+      buildTable(
         page.rows,
         ({ email, reason, detail, at }) => ({
           Address: text(email, { href: teamPath(team, 'contacts', email) }),
@@ -111,7 +111,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
   })
 })
 
-const reachedCsv = csvOf<Reached>(
+const reachedCsv = defineCsv<Reached>(
   '/teams/:team/broadcasts/:id/people.csv',
   {
     name: 'broadcast-people',
@@ -120,14 +120,14 @@ const reachedCsv = csvOf<Reached>(
     filter,
   },
   async (request, deps) => ({
-    subject: (await broadcastOf(request, deps)).id,
+    subject: (await loadBroadcast(request, deps)).id,
     read: reachedFor(request, deps),
     keyOf: contactOf,
     line: (row) => [row.email, row.status, row.detail, row.created_at, row.id, row.contact_id],
   }),
 )
 
-const skippedCsv = csvOf<Skipped>(
+const skippedCsv = defineCsv<Skipped>(
   '/teams/:team/broadcasts/:id/skips.csv',
   {
     name: 'broadcast-skips',
@@ -136,7 +136,7 @@ const skippedCsv = csvOf<Skipped>(
     filter: ALL,
   },
   async (request, deps) => ({
-    subject: (await broadcastOf(request, deps)).id,
+    subject: (await loadBroadcast(request, deps)).id,
     read: skippedFor(request, deps),
     keyOf: contactOf,
     line: (row) => [row.email, row.reason, row.detail, row.at, row.contact_id],

@@ -6,11 +6,11 @@ import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
-import { ageOf, bar, headed, number, plural, type Tone, text, time } from '../components/cell.ts'
+import { bar, formatAge, headed, number, plural, type Tone, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
 import type { Actions, Link, Section } from '../components/section.ts'
 import { ALARMING_SHARE, isUnreported, percent as percentOf, UNREPORTED } from '../components/shares.ts'
-import { alertsOf, button, compact, factsOf, field, formOf, tableOf } from '../server/builders.ts'
+import { buildAlerts, buildFacts, buildForm, buildTable, button, compact, field } from '../server/builders.ts'
 import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
 import { whatHappened } from './message-sections.ts'
@@ -33,7 +33,7 @@ function outcomeWords({ made, queued, bounced, complained }: BroadcastView['stat
 type AudienceNames = { topics: ReadonlyMap<string, string>; template: string | null }
 
 /** Lists the names of objects. A deleted one is shown by its ID. */
-export const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
+export const listNames = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
   ids.map((id) => names.get(id) ?? id).join(', ')
 
 /** Titles and tones of history entries. */
@@ -82,7 +82,7 @@ export function broadcastSentence(
   if (state === 'draft') return 'Draft: nothing is sent until you start it.'
   if (state === 'scheduled') return `Starts ${time(send_at, now).age ?? ''}.`
   const stop = entries.find(({ act }) => STOPS[state] === act)
-  const stopped = stop ? ` ${describeActor(stop)}, ${ageOf(stop.at, now)}` : ''
+  const stopped = stop ? ` ${describeActor(stop)}, ${formatAge(stop.at, now)}` : ''
   const progress = audience === null ? '' : `: ${progressWords({ audience, stats: counted })}`
   return `${STATE_WORDS[state]}${stopped}${progress}.`
 }
@@ -98,13 +98,13 @@ const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'
 
 /** Explains why a broadcast was paused automatically. */
 export const pausedAlert = ({ state_reason: reason, brake }: BroadcastRow): Section[] =>
-  alertsOf([reason !== null && { tone: 'warn', title: pausedBecause(reason, brake) }], {
+  buildAlerts([reason !== null && { tone: 'warn', title: pausedBecause(reason, brake) }], {
     id: 'paused',
     live: true,
   })
 
 export const facts = (view: BroadcastView, names: AudienceNames, { team, now }: TeamRequest): Section =>
-  factsOf(
+  buildFacts(
     {
       Subject: text(view.subject),
       From: text(view.from),
@@ -112,8 +112,8 @@ export const facts = (view: BroadcastView, names: AudienceNames, { team, now }: 
         names.template === null
           ? text('deleted')
           : text(names.template, { href: teamPath(team, 'templates', view.template_id) }),
-      Topics: text(namesOf(view.topic_ids, names.topics)),
-      Except: view.exclude_topic_ids.length > 0 && text(namesOf(view.exclude_topic_ids, names.topics)),
+      Topics: text(listNames(view.topic_ids, names.topics)),
+      Except: view.exclude_topic_ids.length > 0 && text(listNames(view.exclude_topic_ids, names.topics)),
       Conditions: view.where.length > 0 && text(view.where.map(conditionWords).join(' and ')),
       Pace:
         view.rate_per_minute !== null && text(`at most ${plural(view.rate_per_minute, 'email')} a minute`),
@@ -177,7 +177,7 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
     skipped > 0 && { label: 'Skipped', count: skipped, href: broadcastPath(request, 'skips'), tone: 'plain' },
   ])
   return {
-    ...tableOf(
+    ...buildTable(
       rows,
       ({ label, count, href, tone, note = '', share: part = '' }) => ({
         Outcome: text(label, { href }),
@@ -258,7 +258,7 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
 }
 
 export const testForm = (request: TeamRequest, { state }: BroadcastRow): Section =>
-  formOf(
+  buildForm(
     broadcastPath(request, 'test'),
     'Send test',
     [

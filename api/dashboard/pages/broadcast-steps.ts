@@ -13,8 +13,8 @@ import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sq
 import { countAudience, unfilledSlots } from '../../../db/messages/broadcasts/readiness.ts'
 import { number } from '../components/cell.ts'
 import type { Field, Form, Section, Tile, View } from '../components/section.ts'
-import { zoneOf } from '../components/zone.ts'
-import { compact, formOf, hidden } from '../server/builders.ts'
+import { parseZone } from '../components/zone.ts'
+import { buildForm, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { asSent, describeByLabels } from '../server/form.ts'
 import { wordParam } from '../server/list.ts'
@@ -37,7 +37,7 @@ export type DraftPage = Pick<View, 'title' | 'back'> & { action: string; draft: 
 
 const isStep = (word: string | null): word is BroadcastStep => STEPS.some((step) => step === word)
 
-async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<Choices> {
+async function loadChoices(team: { id: string }, { database }: PageDeps): Promise<Choices> {
   const topics = await topicsOfTeam(database, team.id)
   const ids = topics.map(({ id }) => id)
   const verified = (await domainsOfTeam(database, team.id)).find((domain) => domain.status === 'verified')
@@ -82,7 +82,7 @@ const audienceSection = async (...asked: Parameters<typeof audienceTiles>): Prom
 })
 
 /** Returns the buttons of a step, with the next step first. */
-function buttonsOf(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'others'> {
+function buildButtons(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'others'> {
   const at = STEPS.indexOf(step)
   const [before, after] = [STEPS[at - 1], STEPS[at + 1]]
   const save = { next: 'save', label: 'Save the draft' }
@@ -97,7 +97,7 @@ function buttonsOf(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'others'
 }
 
 /** Builds the stepper. A stored draft has links to the other steps. */
-const stepperOf = (step: BroadcastStep, draft: BroadcastRow | null, { team }: TeamRequest): Section => ({
+const buildStepper = (step: BroadcastStep, draft: BroadcastRow | null, { team }: TeamRequest): Section => ({
   kind: 'stepper',
   id: 'steps',
   steps: STEPS.map((each) => ({
@@ -109,7 +109,7 @@ const stepperOf = (step: BroadcastStep, draft: BroadcastRow | null, { team }: Te
 })
 
 /** Builds the right column of a step: the preview of the message, or the size of the audience. */
-async function besideOf(
+async function buildAside(
   step: BroadcastStep,
   { aim, draft }: { aim: Aim | RequestError; draft: BroadcastRow | null },
   request: TeamRequest,
@@ -129,7 +129,7 @@ async function stepView(
   deps: PageDeps,
   sent: URLSearchParams | null = null,
 ): Promise<View> {
-  const stored = draftFields(await choicesOf(request.team, deps), draft, zoneOf(request.cookies('zone')))
+  const stored = draftFields(await loadChoices(request.team, deps), draft, parseZone(request.cookies('zone')))
   const fields = sent ? asSent(stored[step], sent) : stored[step]
   const aim = sent ? aimSent(sent, fields) : (draft ?? NOBODY)
   return {
@@ -138,17 +138,17 @@ async function stepView(
       ? 'Each step is saved when you leave it. Nothing is sent until you start the draft.'
       : 'It is saved as a draft when you continue. Nothing is sent until you start it.',
     back,
-    above: [stepperOf(step, draft, request)],
+    above: [buildStepper(step, draft, request)],
     sections: compact<Section>([
       draft && unfilledSection(await unfilledSlots(deps.database, draft)),
-      formOf(
+      buildForm(
         action,
         '',
         compact([fields, hidden('step', step, true), draft && hidden('seen', draft.updated_at, true)]),
-        { title: TITLES[step], ...buttonsOf(step) },
+        { title: TITLES[step], ...buildButtons(step) },
       ),
     ]),
-    aside: await besideOf(step, { aim, draft }, request, deps),
+    aside: await buildAside(step, { aim, draft }, request, deps),
   }
 }
 

@@ -177,7 +177,7 @@ async function againQuestion(request: TeamRequest<'id'>, { database }: PageDeps)
  * Parses a list of addresses.
  * @throws RequestError bad_request.
  */
-function addressesOf(typed: string): string[] {
+function parseAddresses(typed: string): string[] {
   const to = partsTyped(typed, { field: 'to', between: /[,;\s]/, most: 1_000 })
   const odd = to.find((each) => parseMailbox(each) === null)
   if (odd !== undefined) throw invalidField('to', fill(TEXTS.notAddresses, { given: JSON.stringify(odd) }))
@@ -186,7 +186,7 @@ function addressesOf(typed: string): string[] {
 }
 
 const test = action('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {
-  const to = addressesOf(request.form.get('to') ?? '')
+  const to = parseAddresses(request.form.get('to') ?? '')
   const contact = request.form.get('contact')?.trim() || undefined
   await sendTest(by, toActing(request), request.params.id, { to, contact })
   return redirect(broadcastPath(request), 'A test is on its way.')

@@ -7,7 +7,7 @@ import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, status, text, time } from '../components/cell.ts'
-import { action, alertsOf, get, tableOf } from '../server/builders.ts'
+import { action, buildAlerts, buildTable, get } from '../server/builders.ts'
 import { pageById } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { stepPath } from './broadcast-fields.ts'
@@ -48,7 +48,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
     lead: 'Send a template to the subscribed contacts of one or more topics.',
     actions: { links: edits && !isEmpty ? [{ ...fresh, main: true }] : [] },
     sections: [
-      tableOf(
+      buildTable(
         views,
         (view) => ({
           State: broadcastStateCell(view.state),
@@ -80,7 +80,7 @@ const writing = ({ team }: TeamRequest): DraftPage => ({
 
 const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps) => {
   const { team } = request
-  const needs = alertsOf([
+  const needs = buildAlerts([
     (await topicsOfTeam(deps.database, team.id)).length === 0 && {
       tone: 'warn',
       title: 'No topics yet',

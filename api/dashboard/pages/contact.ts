@@ -27,29 +27,29 @@ import { exportContact } from '../../../db/maintenance/retention/export.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
-import { ageOf, status, text, time } from '../components/cell.ts'
-import { nameOf } from '../components/names.ts'
+import { formatAge, status, text, time } from '../components/cell.ts'
+import { findName } from '../components/names.ts'
 import {
   changedProperties,
   changedTopics,
   inOrder,
   propertyFields,
+  readTopics,
   shownField,
-  topicsOf,
 } from '../components/properties.ts'
 import type { Actions, Section, View } from '../components/section.ts'
 import {
   action,
-  alertsOf,
+  buildAlerts,
+  buildFacts,
+  buildForm,
+  buildTable,
   button,
   compact,
-  factsOf,
   field,
-  formOf,
   get,
   hidden,
   post,
-  tableOf,
 } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
@@ -87,11 +87,11 @@ function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Sect
     [cause.email_id === null ? 'Reason' : 'Server response']: text(cause.detail),
     Report: text(report, { code: cause.report_id !== null }),
   }
-  return [factsOf(facts, { title: 'Cause' })]
+  return [buildFacts(facts, { title: 'Cause' })]
 }
 
 const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section =>
-  formOf(
+  buildForm(
     here(request, 'lift'),
     'Lift suppression',
     [
@@ -113,8 +113,8 @@ async function suppressionAlert(
   const { team, now } = request
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
-  const since = cause ? `, ${ageOf(cause.at, now)}` : ''
-  return alertsOf([
+  const since = cause ? `, ${formatAge(cause.at, now)}` : ''
+  return buildAlerts([
     {
       tone: 'bad',
       title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
@@ -181,7 +181,7 @@ async function sent(
       })),
     ),
   ].sort((one, other) => (one.created_at < other.created_at ? 1 : -1))
-  return tableOf(
+  return buildTable(
     all,
     ({ channel, what, status: word, created_at }) => ({
       Status: status(word),
@@ -241,7 +241,7 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     ...topicChoices(topics, contact.topic_ids),
     shownField(contact.properties, contact.topic_ids),
   ]
-  const name = nameOf(contact.properties)
+  const name = findName(contact.properties)
   return show({
     title: name ?? contact.email,
     lead: name === null ? undefined : contact.email,
@@ -256,7 +256,7 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     ],
     aside: compact([
       edits &&
-        formOf(here(request), 'Save changes', fields, {
+        buildForm(here(request), 'Save changes', fields, {
           title: 'Properties',
           name: EDITING,
           rows: true,
@@ -268,7 +268,7 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
           title: 'Properties',
           facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
         },
-      factsOf({
+      buildFacts({
         Address: text(contact.email, { copy: true }),
         Topics: !edits && text(names.join(', ')),
         Added: time(contact.created_at, now),
@@ -295,7 +295,7 @@ const isSame = (
 const change = action('editor', '/teams/:team/contacts/:email', async (by, request) => {
   const { team, params, form } = request
   const identity = contactIdentity(params.email)
-  const before = await contactToChange(by.tx, team.id, identity, topicsOf(form))
+  const before = await contactToChange(by.tx, team.id, identity, readTopics(form))
   const properties = changedProperties(form, before.properties)
   const topics = changedTopics(form, before.topic_ids)
   if (isSame(before, properties, topics)) return redirect(here(request), 'No changes to save.')

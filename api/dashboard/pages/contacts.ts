@@ -13,15 +13,15 @@ import { importById } from '../../../db/audience/import/imports.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { jsonOf } from '../../../db/validation/strings.ts'
 import { number, status, text, time } from '../components/cell.ts'
-import { lineOf, linesOf, textOf } from '../components/lines.ts'
+import { formatLine, parseLine, splitLines } from '../components/lines.ts'
 import { compareProperties } from '../components/names.ts'
-import { contactOf } from '../components/properties.ts'
+import { readContact } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
-import { action, compact, field, formOf, fromReplica, get, hidden } from '../server/builders.ts'
-import { csvOf } from '../server/csv.ts'
+import { action, buildForm, compact, field, fromReplica, get, hidden } from '../server/builders.ts'
+import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { chips, defineFilter, idOf, search } from '../server/filter.ts'
-import { fromList, listOf, pageById, type RowReader } from '../server/list.ts'
+import { chips, defineFilter, defineId, search } from '../server/filter.ts'
+import { buildList, fromList, pageById, type RowReader } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { isAddressPart, wordsIn } from '../server/search.ts'
 
@@ -34,8 +34,8 @@ const importLink = (team: { id: string }) => ({
 
 const filter = defineFilter({
   q: search('Address or properties', { short: 'Search' }),
-  topic: idOf('Topic'),
-  import: idOf('Import'),
+  topic: defineId('Topic'),
+  import: defineId('Import'),
   status: chips(CONTACT_STATUSES),
 })
 
@@ -68,7 +68,7 @@ function commonProperties(contacts: readonly ContactRow[]): string[] {
     .map(([name]) => name)
 }
 
-const columnOf = (name: string): string => (OWN_COLUMNS.includes(name) ? `${name} (property)` : name)
+const toColumnName = (name: string): string => (OWN_COLUMNS.includes(name) ? `${name} (property)` : name)
 
 /** Builds checkboxes for topics, with the chosen ones checked. */
 export const topicChoices = (topics: TopicRows, chosen: readonly string[]): Field[] =>
@@ -82,7 +82,7 @@ export const topicChoices = (topics: TopicRows, chosen: readonly string[]): Fiel
       ]
 
 const createForm = ({ team }: TeamRequest, topics: TopicRows): Section =>
-  formOf(
+  buildForm(
     teamPath(team, 'contacts'),
     'Add contact',
     [
@@ -107,7 +107,7 @@ const CHOSEN = 'Leave this empty to show the most frequent properties.'
 
 /** @param isChosen true if the team has chosen the columns shown. */
 const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: boolean): Section =>
-  formOf(
+  buildForm(
     teamPath(team, 'contacts', 'columns'),
     'Save columns',
     [
@@ -115,7 +115,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: 
         type: 'textarea',
         code: true,
         rows: MAX_COLUMNS,
-        value: shown.map(lineOf).join('\n'),
+        value: shown.map(formatLine).join('\n'),
         hint: `One per line, up to ${MAX_COLUMNS}, for the entire team. ${isChosen || shown.length === 0 ? CHOSEN : BY_ITSELF} With more than ${MAX_COLUMNS_BESIDE_TOPICS}, the list has no column for topics.`,
       }),
       hidden('shown', JSON.stringify(shown), true),
@@ -123,7 +123,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: 
     { title: 'Columns', folded: 'menu' },
   )
 
-async function readerOf(
+async function createReader(
   { team, query }: TeamRequest,
   { database }: PageDeps,
   how = {},
@@ -133,7 +133,7 @@ async function readerOf(
   return (place) => searchContacts(database, team.id, search, place, how)
 }
 
-const namesOf = (topics: TopicRows) => new Map(topics.map(({ id, name }) => [id, name]))
+const mapNames = (topics: TopicRows) => new Map(topics.map(({ id, name }) => [id, name]))
 
 /** Returns the file name of the import in the filter. */
 async function importChosen({ team, query }: TeamRequest, { database }: PageDeps) {
@@ -145,9 +145,9 @@ async function importChosen({ team, query }: TeamRequest, { database }: PageDeps
 const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request, deps) => {
   const { team, query, now, path } = request
   const topics = await topicsOfTeam(deps.database, team.id)
-  const names = namesOf(topics)
+  const names = mapNames(topics)
   const edits = team.role !== 'viewer'
-  const page = await pageById(request, await readerOf(request, deps))
+  const page = await pageById(request, await createReader(request, deps))
   const stored = (await readAccountRow(deps.database, team.id))?.contacts_used ?? 0
   const chosen = await readContactColumns(deps.database, team.id)
   const columns = chosen ?? commonProperties(page.rows)
@@ -162,7 +162,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
     },
     sections: compact([
       ...filter.shown(request, { choices: { topic: names, ...(await importChosen(request, deps)) } }),
-      listOf(
+      buildList(
         page,
         (contact) => [
           ['Status', status(contact.status)],
@@ -172,7 +172,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
           ],
           ...columns.map((name) => {
             const value = Object.hasOwn(contact.properties, name) ? contact.properties[name] : undefined
-            return [columnOf(name), text(value ?? null)] as const
+            return [toColumnName(name), text(value ?? null)] as const
           }),
           [
             'Topics',
@@ -183,7 +183,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
         ],
         {
           main: 'Address',
-          grow: ['Address', ...columns.map(columnOf), 'Topics'],
+          grow: ['Address', ...columns.map(toColumnName), 'Topics'],
           filtered: filter.set(query).size > 0,
           nothing: 'No contact matches.',
           none: 'No contacts yet.',
@@ -198,13 +198,13 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
 })
 
 const create = action('editor', '/teams/:team/contacts', async (by, { team, form }) => {
-  const wanted = contactOf(form)
+  const wanted = readContact(form)
   const { email } = await createContact(by, team.id, wanted)
   return redirect(teamPath(team, 'contacts', email), `${email} was added.`)
 })
 
 const choose = action('editor', '/teams/:team/contacts/columns', async (by, { team, form }) => {
-  const names = linesOf(form.get('columns') ?? '', 'columns', MAX_COLUMN_LINES).map(textOf)
+  const names = splitLines(form.get('columns') ?? '', 'columns', MAX_COLUMN_LINES).map(parseLine)
   const list = teamPath(team, 'contacts')
   // Submitting the default columns unchanged doesn't save them.
   if (isDeepStrictEqual(names, jsonOf(form.get('shown') ?? ''))) return redirect(list, 'No changes to save.')
@@ -212,13 +212,13 @@ const choose = action('editor', '/teams/:team/contacts/columns', async (by, { te
   return redirect(list, 'The columns were saved.')
 })
 
-const csv = csvOf<ContactRow>(
+const csv = defineCsv<ContactRow>(
   '/teams/:team/contacts.csv',
   { name: 'contacts', action: 'contact.export', header: EXPORT_COLUMNS, filter },
   async (request, deps) => {
-    const names = namesOf(await topicsOfTeam(deps.database, request.team.id))
+    const names = mapNames(await topicsOfTeam(deps.database, request.team.id))
     return {
-      read: await readerOf(request, deps, { patience: Infinity }),
+      read: await createReader(request, deps, { patience: Infinity }),
       keyOf: ({ id }) => id,
       line: ({ id, email, status: word, topic_ids, properties, created_at, updated_at }) => {
         const topics = topic_ids.map((topic) => names.get(topic) ?? topic).join(', ')

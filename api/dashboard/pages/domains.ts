@@ -14,15 +14,15 @@ import { cutValue, differenceWords, hostIn } from '../components/dns.ts'
 import type { DnsRecord, Section } from '../components/section.ts'
 import {
   action,
+  buildFacts,
+  buildForm,
+  buildTable,
   button,
   compact,
-  factsOf,
   field,
-  formOf,
   get,
   hidden,
   post,
-  tableOf,
 } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
@@ -41,7 +41,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database })
     sections: compact([
       sortable(
         request,
-        tableOf(
+        buildTable(
           domains,
           ({ name, status: word, verified_at, created_at }) => ({
             Name: text(name, { href: teamPath(team, 'domains', name) }),
@@ -58,7 +58,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database })
         ),
       ),
       team.role === 'owner' &&
-        formOf(
+        buildForm(
           teamPath(team, 'domains'),
           'Add domain',
           [
@@ -74,7 +74,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database })
   })
 })
 
-function purposeOf({ name, type, value }: Pick<DnsLine, 'name' | 'type' | 'value'>): string {
+function describePurpose({ name, type, value }: Pick<DnsLine, 'name' | 'type' | 'value'>): string {
   if (value.includes('k=ed25519')) return 'DKIM with Ed25519: a second signature'
   if (name.includes('._domainkey.')) return 'DKIM: signs your email'
   if (type === 'CNAME') return 'Return path: receives bounces and aligns SPF'
@@ -99,7 +99,7 @@ function recordShown(
   const shown = others.length > 0 ? value : only
   const instead = published.length > 0 && missing === '' && joined(published) !== shown && joined(published)
   return {
-    title: purposeOf({ name, type, value }),
+    title: describePurpose({ name, type, value }),
     state:
       state === undefined
         ? text('not known')
@@ -129,7 +129,7 @@ const recordSection = (records: readonly DnsLine[], zone: string | null): Sectio
       : `Hosts are shown without ${zone}, as most DNS providers expect them. @ means ${zone} itself.`,
 })
 
-function leadOf(verified: boolean, records: readonly DnsLine[]): string {
+function writeLead(verified: boolean, records: readonly DnsLine[]): string {
   const lacking = records.filter(({ required, state }) => required && state !== 'found')
   if (lacking.some(({ state }) => state === undefined))
     return 'DNS isn’t responding. Reload the page later to check the records.'
@@ -145,7 +145,11 @@ function leadOf(verified: boolean, records: readonly DnsLine[]): string {
 }
 
 /** Checks the records in DNS. Without a response from DNS, returns only the records to publish. */
-async function recordsOf({ team }: TeamRequest, deps: PageDeps, name: string): Promise<readonly DnsLine[]> {
+async function checkRecords(
+  { team }: TeamRequest,
+  deps: PageDeps,
+  name: string,
+): Promise<readonly DnsLine[]> {
   const { database, returnDomain } = deps
   try {
     return (await checkDomain(deps, team.id, name)).records
@@ -186,14 +190,17 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
   const domain = await requireDomain(deps.database, team.id, params.name)
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
   const ramp = await shownRamp(deps.database, domain.name)
-  const [records, zone] = await Promise.all([recordsOf(request, deps, domain.name), deps.zoneOf(domain.name)])
+  const [records, zone] = await Promise.all([
+    checkRecords(request, deps, domain.name),
+    deps.zoneOf(domain.name),
+  ])
   const { returnDomain } = deps
   const isReady = domain.status === 'verified' && records.every(({ state }) => state === 'found')
   return show({
     title: domain.name,
     state: status(domain.status),
     back: { href: teamPath(team, 'domains'), label: 'Domains' },
-    lead: leadOf(domain.status === 'verified', records),
+    lead: writeLead(domain.status === 'verified', records),
     actions: {
       forms:
         team.role === 'owner'
@@ -228,7 +235,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
     },
     sections: compact([
       recordSection(records, zone),
-      factsOf({
+      buildFacts({
         Verified: time(domain.verified_at, now, 'not yet'),
         'Missing since': domain.missing_since && time(domain.missing_since, now),
         'Last checked': time(now.toISOString(), now),

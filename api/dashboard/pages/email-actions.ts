@@ -12,7 +12,7 @@ import { parseMailbox } from '../../../db/validation/address.ts'
 import { asActor } from '../server/action.ts'
 import { action, post } from '../server/builders.ts'
 import { redirect, teamPath } from '../server/page.ts'
-import { emailOf, emailPath, noteOpened } from './email-place.ts'
+import { emailPath, loadEmail, noteOpened } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
 import { requeueAsAsked, requeueQuestion } from './requeue.ts'
 import { scheduledActs } from './scheduled.ts'
@@ -28,7 +28,7 @@ const requeue = post(
 
 const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps) => {
   const { person } = request
-  const email = await emailOf(request, deps)
+  const email = await loadEmail(request, deps)
   await noteOpened(request, deps, email.id)
   countOwn(deps, await asActor(request, deps, (by) => copyEmail({ ...deps, ...by }, email, person.email)))
   return redirect(emailPath(request), `A copy is on its way to ${person.email}.`)
@@ -36,7 +36,7 @@ const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps
 
 const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, deps) => {
   const { team, form } = request
-  const email = await emailOf(request, deps)
+  const email = await loadEmail(request, deps)
   const mailbox = parseMailbox(form.get('to') ?? '')
   if (!mailbox) throw invalidField('to', 'must be an email address')
   const id = countOwn(
@@ -54,7 +54,7 @@ const remove = action(
     return redirect(teamPath(team, 'emails'), 'The email was deleted.')
   },
   async (request, deps) => {
-    const email = await emailOf(request, deps)
+    const email = await loadEmail(request, deps)
     return {
       question: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
       answer: 'Delete email',

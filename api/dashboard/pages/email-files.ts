@@ -14,7 +14,7 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { percentDecoded } from '../../../db/validation/strings.ts'
 import { byteWords, text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { tableOf } from '../server/builders.ts'
+import { buildTable } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageAnswer, raw, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
@@ -22,7 +22,7 @@ import { TEXTS } from '../texts.ts'
 /** Lists the attachments, if there are any. */
 export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamRequest): Section | undefined =>
   attachments &&
-  tableOf(
+  buildTable(
     attachments,
     ({ filename, content_type, size, content_id }, index) => ({
       Name: text(filename, { href: teamPath(team, 'emails', id, 'files', String(index)) }),

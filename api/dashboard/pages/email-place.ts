@@ -24,7 +24,7 @@ export async function emailAndState({ team, params, person, now }: TeamRequest<'
 }
 
 /** Returns an email. @throws RequestError not_found. */
-export const emailOf = async (request: TeamRequest<'id'>, deps: PageDeps): Promise<ShownEmail> =>
+export const loadEmail = async (request: TeamRequest<'id'>, deps: PageDeps): Promise<ShownEmail> =>
   (await emailAndState(request, deps)).email
 
 export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>

@@ -11,12 +11,21 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { LinkKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { recipientIdentity } from '../../../db/validation/addressees.ts'
-import { ageOf, type Cell, status, text } from '../components/cell.ts'
+import { type Cell, formatAge, status, text } from '../components/cell.ts'
 import type { Actions, Alert, Section } from '../components/section.ts'
 import { emailSentence } from '../components/sentence.ts'
-import { momentsOf, recipientOutcomes, waitingAlerts } from '../components/timeline.ts'
+import { buildMoments, recipientOutcomes, waitingAlerts } from '../components/timeline.ts'
 import { auditRead } from '../server/action.ts'
-import { alertsOf, button, compact, factsOf, field, formOf, get, tableOf } from '../server/builders.ts'
+import {
+  buildAlerts,
+  buildFacts,
+  buildForm,
+  buildTable,
+  button,
+  compact,
+  field,
+  get,
+} from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { backTo } from '../server/list.ts'
@@ -25,8 +34,8 @@ import { TEXTS } from '../texts.ts'
 import { emailActs } from './email-actions.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
-import { emailAndState, emailOf, emailPath, noteOpened } from './email-place.ts'
-import { idsOf, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
+import { emailAndState, emailPath, loadEmail, noteOpened } from './email-place.ts'
+import { buildIds, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForm, moveForm, shownState } from './scheduled.ts'
 
@@ -34,7 +43,7 @@ import { cancelForm, moveForm, shownState } from './scheduled.ts'
 type EmailView = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'>; deps: PageDeps }
 
 /** Builds the sections with the content of an email. */
-const contentOf = ({ email, state, sent }: EmailState, request: TeamRequest<'id'>, deps: PageDeps) =>
+const buildContent = ({ email, state, sent }: EmailState, request: TeamRequest<'id'>, deps: PageDeps) =>
   content({
     ...{ email, emptied: state?.emptied === true, request },
     sentText: async () => (await sent(deps.texts)).text,
@@ -65,19 +74,19 @@ function facts(
     Tags: email.tags.length > 0 && text(email.tags.join(', ')),
     Size: text(`${email.size_kb} kB`),
   }
-  return [factsOf(own, { id: 'facts' }), idsOf(email)]
+  return [buildFacts(own, { id: 'facts' }), buildIds(email)]
 }
 
 type Contacts = ReadonlyMap<string, RecipientContact>
 
-async function contactsOf({ email, request, deps }: EmailView): Promise<Contacts> {
+async function loadContacts({ email, request, deps }: EmailView): Promise<Contacts> {
   const identities = everyone(email).map(recipientIdentity)
   const contacts = await contactsWithIdentities(deps.database, request.team.id, identities)
   return new Map(contacts.map((contact) => [contact.identity, contact]))
 }
 
 /** Builds the cell with the email's template. Null if it has none. */
-async function templateOf({ email, request: { team }, deps }: EmailView): Promise<Cell | null> {
+async function buildTemplateCell({ email, request: { team }, deps }: EmailView): Promise<Cell | null> {
   const { template_id: id } = email
   if (id === null) return null
   const name = await templateName(deps.database, team.id, id)
@@ -95,7 +104,7 @@ async function suppressed({ email, request: { team }, deps }: EmailView): Promis
       link: { href: teamPath(team, 'contacts', address), label: 'Show the suppression' },
     }),
   )
-  return alertsOf(alerts, { id: 'alerts-suppressed' })
+  return buildAlerts(alerts, { id: 'alerts-suppressed' })
 }
 
 function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest): Section {
@@ -109,7 +118,7 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
     })
   }
   const hasCopies = everyone(email).length > email.to_emails.length
-  return tableOf(
+  return buildTable(
     recipientOutcomes(email, request),
     ({ address, as, outcome, words }) => ({
       As: hasCopies && text(as),
@@ -161,7 +170,7 @@ function resending({ email, emptied, request }: EmailView): Section | null {
     value: former?.address ?? '',
     hint: `Sends a new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ' only to this address' : ''}. It counts towards your quota.`,
   })
-  return formOf(emailPath(request, 'resend'), 'Send to this address', [to], {
+  return buildForm(emailPath(request, 'resend'), 'Send to this address', [to], {
     title: 'Send to a corrected address',
     // An email that has arrived needs no further action.
     folded: ARRIVED.includes(email.status) ? 'quiet' : true,
@@ -183,11 +192,11 @@ async function linked({ email, request: { team, now }, deps }: EmailView): Promi
     return {
       tone: 'busy',
       title: `${title} ${to_emails?.join(', ') ?? 'an email that was deleted'}`,
-      text: `By ${by}, ${ageOf(at, now)}.`,
+      text: `By ${by}, ${formatAge(at, now)}.`,
       link: to_emails ? { href: teamPath(team, 'emails', id), label } : undefined,
     }
   })
-  return alertsOf(alerts, { title: 'Related emails' })
+  return buildAlerts(alerts, { title: 'Related emails' })
 }
 
 const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
@@ -195,12 +204,12 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const found = await emailAndState(request, deps)
   const { email, state } = found
   const looked = { email, emptied: state?.emptied === true, request, deps }
-  const contacts = await contactsOf(looked)
+  const contacts = await loadContacts(looked)
   const edits = team.role !== 'viewer'
   const way = edits ? requeueWay(state) : null
   const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
-    ? await contentOf(found, request, deps)
+    ? await buildContent(found, request, deps)
     : [
         {
           kind: 'actions',
@@ -223,11 +232,11 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
       edits && moveForm(email, emailPath(request), request.cookies('zone')),
       resending(looked),
       everyone(email).length > 1 && recipients(email, contacts, request),
-      whatHappened(momentsOf(email, request)),
+      whatHappened(buildMoments(email, request)),
       !email.internal && filesTable(email, request),
       ...body,
     ]),
-    aside: facts(looked, contacts, await templateOf(looked)),
+    aside: facts(looked, contacts, await buildTemplateCell(looked)),
   })
 })
 
@@ -236,7 +245,7 @@ const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, 
   const { email } = found
   await noteOpened(request, deps, email.id)
   const back = { href: emailPath(request), label: 'Back to the email' }
-  const sections = await contentOf(found, request, deps)
+  const sections = await buildContent(found, request, deps)
   return show({ title: email.subject || '(no subject)', back, sections })
 })
 
@@ -245,7 +254,7 @@ const preview = (pictures: boolean): TeamPage =>
     'viewer',
     `/teams/:team/emails/:id/preview${pictures ? '-with-pictures' : ''}`,
     async (request, deps) => {
-      const email = await emailOf(request, deps)
+      const email = await loadEmail(request, deps)
       if (email.internal) throw new RequestError('not_found', TEXTS.emailHidden)
       await noteOpened(request, deps, email.id)
       return raw(frameHeaders(pictures), framed(await withPictures(email, request, deps)))
@@ -253,7 +262,7 @@ const preview = (pictures: boolean): TeamPage =>
   )
 
 const download = get('viewer', '/teams/:team/emails/:id/files/:place', async (request, deps) => {
-  const email = await emailOf(request, deps)
+  const email = await loadEmail(request, deps)
   if (email.internal) throw new RequestError('not_found', TEXTS.emailHidden)
   const file = fileAt(email, request.params.place)
   await auditRead(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })

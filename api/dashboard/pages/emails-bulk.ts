@@ -18,15 +18,15 @@ import { storedTimes } from '../../../db/messages/stored-times.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { headed, plural } from '../components/cell.ts'
 import type { Form, Section } from '../components/section.ts'
-import { momentWords, zoneOf } from '../components/zone.ts'
+import { momentWords, parseZone } from '../components/zone.ts'
 import { asActor } from '../server/action.ts'
 import { action, button, compact, field, get, hidden, post } from '../server/builders.ts'
 import { type Counted, countedFields, readCounted } from '../server/confirmed-count.ts'
 import { addressWith, idParam } from '../server/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { backgroundJobAnswer, wordsOf } from './background-job.ts'
-import { filter, parseEmailFilter, searchOf } from './emails-filter.ts'
+import { backgroundJobAnswer, findJobTexts } from './background-job.ts'
+import { filter, parseEmailFilter, readSearch } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
 import { describeRequeued, type Requeueable, requeueableFields, requeueableWords } from './requeueable.ts'
 
@@ -130,7 +130,7 @@ function countWords({ count, lookedTo }: CountedEmails): string {
 const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const { team, query } = request
   filter.only(query)
-  const { team_id, since, now, ...meant } = searchOf(request)
+  const { team_id, since, now, ...meant } = readSearch(request)
   const counted = await countEmails({ tx: deps.database, now, since }, team_id, {
     filter: meant,
     most: MAX_CHANGED + 1,
@@ -150,7 +150,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
       ? ['New emails, and emails that start to match later, aren’t affected.']
       : ['No emails match, so there is nothing to do.']),
     lookedTo !== null &&
-      `There are many emails. Those before ${momentWords(lookedTo.toISOString(), zoneOf(request.cookies('zone')))} weren’t searched.`,
+      `There are many emails. Those before ${momentWords(lookedTo.toISOString(), parseZone(request.cookies('zone')))} weren’t searched.`,
   ])
   return show({
     title: `Bulk actions: ${countWords(counted)}`,
@@ -188,7 +188,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const counted = readCounted(form)
       const most = Math.min(counted.most, MAX_CHANGED)
       const matching = {
-        filter: storedTimes(parseEmailFilter(form, zoneOf(cookies('zone')))),
+        filter: storedTimes(parseEmailFilter(form, parseZone(cookies('zone')))),
         between: readRange(form),
         ...counted,
         most,
@@ -197,7 +197,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const wanted = { given, total: most, team_id: team.id, actor: person.email }
       const kind = matching.filter.in_broadcast === undefined ? verb : (`${verb}_apart` as const)
       const job = await beginBackgroundJob(deps, { kind: `email.${kind}`, ...wanted })
-      const said = wordsOf(job).outcome(job.result)
+      const said = findJobTexts(job).outcome(job.result)
       const paused =
         verb === 'requeue' && Number(job.result.changed) > 0
           ? await pauseWords(deps, EMAIL, { team, person })

@@ -4,8 +4,8 @@ import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import type { EmailFilter } from '../../../db/messages/emails/search.ts'
-import { zoneOf } from '../components/zone.ts'
-import { chips, DAY_RANGE, defineFilter, idOf, oneOf, search } from '../server/filter.ts'
+import { parseZone } from '../components/zone.ts'
+import { chips, DAY_RANGE, defineChoice, defineFilter, defineId, search } from '../server/filter.ts'
 import type { TeamRequest } from '../server/page.ts'
 import { parseSearch } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
@@ -20,7 +20,7 @@ export const ALL_EMAILS = { kind: 'all' } as const
 export const filter = defineFilter(
   {
     q: search('Search', { placeholder: 'Recipient, name, subject or ID' }),
-    kind: oneOf('Emails', KINDS, {
+    kind: defineChoice('Emails', KINDS, {
       options: [
         { value: '', label: 'Single emails' },
         { value: 'broadcasts', label: 'Of broadcasts' },
@@ -34,8 +34,8 @@ export const filter = defineFilter(
     subject: search('Subject contains'),
     id: search('Message, request or idempotency ID', { short: 'ID' }),
     domain: search('From domain'),
-    template: idOf('Template'),
-    broadcast: idOf('Broadcast'),
+    template: defineId('Template'),
+    broadcast: defineId('Broadcast'),
     tag: search('Tag'),
     ...DAY_RANGE,
   },
@@ -64,7 +64,7 @@ export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<Ema
 }
 
 /** Returns the search of a request. It starts at the creation of the team. */
-export const searchOf = ({ team, query, now, cookies }: TeamRequest) => ({
-  ...parseEmailFilter(query, zoneOf(cookies('zone'))),
+export const readSearch = ({ team, query, now, cookies }: TeamRequest) => ({
+  ...parseEmailFilter(query, parseZone(cookies('zone'))),
   ...{ team_id: team.id, since: new Date(team.created_at), now },
 })

@@ -11,13 +11,13 @@ import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { compact, fromReplica, get } from '../server/builders.ts'
-import { csvOf } from '../server/csv.ts'
+import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { fromList, listOf, pageById, type RowReader } from '../server/list.ts'
+import { buildList, fromList, pageById, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { recipientsCell } from './email-place.ts'
 import { bulkActions } from './emails-bulk.ts'
-import { ALL_EMAILS, filter, searchOf } from './emails-filter.ts'
+import { ALL_EMAILS, filter, readSearch } from './emails-filter.ts'
 import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
 
@@ -34,15 +34,15 @@ const toCells = (request: TeamRequest, names: TemplateNames) => (email: ListedEm
 })
 
 /** @throws RequestError bad_request for an invalid filter. */
-function readerOf(request: TeamRequest, deps: PageDeps): RowReader<ListedEmail> {
-  const search = searchOf(request)
+function createReader(request: TeamRequest, deps: PageDeps): RowReader<ListedEmail> {
+  const search = readSearch(request)
   return (place) => searchEmails({ ...deps, tx: deps.database }, search, place)
 }
 
 async function listSection(request: TeamRequest, deps: PageDeps, names: TemplateNames): Promise<Section> {
   try {
-    const page = await pageById(request, readerOf(request, deps))
-    return listOf(page, toCells(request, names), {
+    const page = await pageById(request, createReader(request, deps))
+    return buildList(page, toCells(request, names), {
       ...{ fresh: true, many: 'emails', main: 'Subject', grow: ['Recipient', 'Subject'] },
       filtered: filter.set(request.query).size > 0,
       nothing: 'No email matches.',
@@ -64,7 +64,7 @@ async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps): 
 }
 
 /** Counts emails by status. Undefined if the counts would include broadcasts that the list leaves out. */
-async function countsOf(request: TeamRequest, deps: PageDeps) {
+async function countByStatus(request: TeamRequest, deps: PageDeps) {
   const { team, query, now } = request
   const isAll = query.get('kind') === ALL_EMAILS.kind
   if (!isAll && (await broadcastsOfTeam(deps.database, team.id, { limit: 1 })).length > 0) return undefined
@@ -90,7 +90,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, d
       ]),
     },
     sections: [
-      ...filter.shown(request, { choices: { template: names }, figures: await countsOf(request, deps) }),
+      ...filter.shown(request, { choices: { template: names }, figures: await countByStatus(request, deps) }),
       section,
       ...(await testEmailForm(request, deps.database, isEmpty || 'menu')),
     ],
@@ -105,14 +105,14 @@ const HEADER = [
 /** A mailbox list (RFC 5322). */
 const mailboxes = (each: readonly string[]): string => each.join(', ')
 
-const csv = csvOf<ListedEmail>(
+const csv = defineCsv<ListedEmail>(
   '/teams/:team/emails.csv',
   { name: 'emails', action: 'email.export', header: HEADER, filter },
   async (request, deps) => {
     const names = await namesOfTemplates(request, deps)
-    const templateOf = (id: string | null) => id && (names.get(id) ?? id)
+    const findTemplateName = (id: string | null) => id && (names.get(id) ?? id)
     return {
-      read: readerOf(request, deps),
+      read: createReader(request, deps),
       keyOf: ({ id }) => id,
       line: ({ tags, to_emails, cc_emails = [], bcc_emails = [], ...email }) => [
         ...[
@@ -123,7 +123,12 @@ const csv = csvOf<ListedEmail>(
           mailboxes(to_emails),
           email.subject,
         ],
-        ...[tags.join(' '), templateOf(email.template_id), email.idempotency_key, email.provider_message_id],
+        ...[
+          tags.join(' '),
+          findTemplateName(email.template_id),
+          email.idempotency_key,
+          email.provider_message_id,
+        ],
         ...[mailboxes(cc_emails), mailboxes(bcc_emails)],
       ],
     }

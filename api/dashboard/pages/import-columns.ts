@@ -9,7 +9,7 @@ import { reasonOf } from '../../../db/audience/suppressions/lift.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { text } from '../components/cell.ts'
-import { topicsOf } from '../components/properties.ts'
+import { readTopics } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
 import { compact, field } from '../server/builders.ts'
 import { wordParam } from '../server/list.ts'
@@ -26,7 +26,7 @@ const cut = (value: string, most: number): string =>
 
 const IGNORED: Becomes = { to: 'ignore' }
 
-const choiceOf = (column: Becomes): string => (column.to === 'topic' ? `topic:${column.id}` : column.to)
+const toChoice = (column: Becomes): string => (column.to === 'topic' ? `topic:${column.id}` : column.to)
 
 function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
   const email = { value: 'email', label: 'Email address' }
@@ -66,11 +66,11 @@ export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[]
     const label = name || `Column ${at + 1}`
     const chosen = draft.mapping.columns[at] ?? { to: 'ignore' }
     // The topic may have been deleted.
-    const column = options.some(({ value }) => value === choiceOf(chosen)) ? chosen : IGNORED
+    const column = options.some(({ value }) => value === toChoice(chosen)) ? chosen : IGNORED
     const select: Field = field(`column.${at}`, label, {
       type: 'select',
       hint: sampleValues(draft, at),
-      options: options.map((option) => ({ ...option, selected: option.value === choiceOf(column) })),
+      options: options.map((option) => ({ ...option, selected: option.value === toChoice(column) })),
     })
     const property: Field = field(`name.${at}`, `Property name for ${label}`, {
       value: column.to === 'property' ? column.name : name,
@@ -152,7 +152,7 @@ export function samples({ table: { header, records } }: Draft): Section {
 }
 
 /** Reads the mapping of one column. @throws RequestError bad_request. */
-function columnOf(form: URLSearchParams, at: number): Becomes {
+function readColumn(form: URLSearchParams, at: number): Becomes {
   const choice = form.get(`column.${at}`) ?? 'ignore'
   if (choice.startsWith('topic:')) return { to: 'topic', id: choice.slice('topic:'.length) }
   if (choice === 'property') return { to: 'property', name: (form.get(`name.${at}`) ?? '').trim() }
@@ -166,9 +166,9 @@ function columnOf(form: URLSearchParams, at: number): Becomes {
 /** Reads the mapping from a form. @throws RequestError bad_request. */
 export const mappingSent = (form: URLSearchParams, draft: Draft): Mapping => ({
   names: draft.table.header,
-  columns: draft.table.header.map((_, at) => columnOf(form, at)),
+  columns: draft.table.header.map((_, at) => readColumn(form, at)),
   merge: form.get('merge') === 'yes',
-  topic_ids: draft.mapping.suppress ? [] : topicsOf(form),
+  topic_ids: draft.mapping.suppress ? [] : readTopics(form),
   ...(draft.mapping.no === undefined ? {} : { no: wordParam(form, 'no', AFTER_NO) ?? 'unsubscribed' }),
   suppress: draft.mapping.suppress && {
     as: wordParam(form, 'as', SUPPRESSIONS) ?? 'bounced',

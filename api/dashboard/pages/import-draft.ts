@@ -17,7 +17,7 @@ import { isSlotName } from '../../../db/validation/slots.ts'
 import { byteWords, plural, text, time } from '../components/cell.ts'
 import type { Actions, Alert, Field, Link, Section, View } from '../components/section.ts'
 import { auditRead } from '../server/action.ts'
-import { alertsOf, button, compact, factsOf, formOf, get, hidden, post } from '../server/builders.ts'
+import { buildAlerts, buildFacts, buildForm, button, compact, get, hidden, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
@@ -42,7 +42,7 @@ export const uploads = (team: { id: string }, purpose: Purpose): Link => ({
 const about = ({ records }: Draft): string => plural(records, 'record')
 
 const facts = (draft: Draft, now: Date): Section =>
-  factsOf({
+  buildFacts({
     Records: text(about(draft)),
     Size: text(byteWords(draft.bytes)),
     Encoding: text(draft.encoding),
@@ -71,11 +71,13 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
     back: uploads(team, purposeOf(draft.mapping)),
     actions: discarding(request),
     sections: [
-      ...alertsOf([withoutTopic(draft)]),
-      formOf(here(request), 'Continue', [...columnFields(draft, topics), ...settingFields(draft, topics)], {
-        title: 'Columns',
-        pairs: draft.mapping.suppress ? undefined : HEADINGS,
-      }),
+      ...buildAlerts([withoutTopic(draft)]),
+      buildForm(
+        here(request),
+        'Continue',
+        [...columnFields(draft, topics), ...settingFields(draft, topics)],
+        { title: 'Columns', pairs: draft.mapping.suppress ? undefined : HEADINGS },
+      ),
       samples(draft),
     ],
     aside: [facts(draft, now)],
@@ -152,23 +154,23 @@ const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
   const named = (wanted: (column: Becomes) => boolean): string =>
     header.filter((_, at) => wanted(mapping.columns[at] ?? { to: 'ignore' })).join(', ')
-  const nameOf = (id: string): string => topics.find((topic) => topic.id === id)?.name ?? id
+  const findTopicName = (id: string): string => topics.find((topic) => topic.id === id)?.name ?? id
   const { suppress } = mapping
   const properties = mapping.columns.flatMap((column, at) => {
     if (column.to !== 'property') return []
     return [column.name === header[at] ? column.name : `${header[at]} as ${column.name}`]
   })
   const wished = mapping.columns.flatMap((column, at) =>
-    column.to === 'topic' ? [`${nameOf(column.id)} when ${header[at]} is “yes”`] : [],
+    column.to === 'topic' ? [`${findTopicName(column.id)} when ${header[at]} is “yes”`] : [],
   )
-  return factsOf({
+  return buildFacts({
     'Email address': text(named(({ to }) => to === 'email')),
     'Suppressed as': suppress && text(suppress.as),
     Reason: suppress && text(suppress.detail),
     Properties: !suppress && text(properties.join(', ')),
     Consent: mapping.columns.some(({ to }) => to === 'consent') && text(named(({ to }) => to === 'consent')),
     'Without consent': mapping.no && text(mapping.no === 'ignore' ? 'imported like the others' : mapping.no),
-    'Subscribed to': !suppress && text([...mapping.topic_ids.map(nameOf), ...wished].join(', ')),
+    'Subscribed to': !suppress && text([...mapping.topic_ids.map(findTopicName), ...wished].join(', ')),
     'Not imported': text(named(({ to }) => to === 'ignore')),
   })
 }
@@ -196,7 +198,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
         discarding(request).forms,
       ]),
     },
-    above: alertsOf([unusable(draft), !none && withoutTopic(draft, here(request))]),
+    above: buildAlerts([unusable(draft), !none && withoutTopic(draft, here(request))]),
     sections: trialSections(draft, trial),
     aside: [choiceFacts(draft, topics)],
   })

@@ -4,7 +4,7 @@ import type { Made, RecordRefusal } from '../../../db/audience/import/imports.sq
 import type { Mapping } from '../../../db/audience/import/mapping.ts'
 import { headed, number, text } from '../components/cell.ts'
 import type { Section, Tile } from '../components/section.ts'
-import { type TableOptions, tableOf } from '../server/builders.ts'
+import { buildTable, type TableOptions } from '../server/builders.ts'
 
 /** Builds the table of rejected records, with their row and the reason. */
 export const refusedTable = (
@@ -12,7 +12,7 @@ export const refusedTable = (
   { names }: Mapping,
   more: TableOptions,
 ): Section =>
-  tableOf(
+  buildTable(
     refused,
     ({ row, column, value, message }) => ({
       Row: number(row),

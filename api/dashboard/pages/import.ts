@@ -13,7 +13,7 @@ import { headed, number, plural, status, text, time } from '../components/cell.t
 import { paceWords } from '../components/pace.ts'
 import type { Link, Section } from '../components/section.ts'
 import { auditRead } from '../server/action.ts'
-import { action, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
+import { action, buildForm, buildTable, compact, field, get, large } from '../server/builders.ts'
 import { csvFile } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
@@ -53,7 +53,7 @@ const form = (purpose: Purpose): TeamPage =>
       title: label,
       back: { href: teamPath(team, purpose), label: headed(purpose) },
       sections: [
-        formOf(
+        buildForm(
           href,
           'Upload',
           [
@@ -67,7 +67,7 @@ const form = (purpose: Purpose): TeamPage =>
         ),
       ],
       aside: [
-        tableOf(
+        buildTable(
           imports,
           (one) => ({
             File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
@@ -100,7 +100,7 @@ const storedLink = (team: PageTeam, id: string): Link => ({
 })
 
 /** Describes the rate and remaining time of an import, once its file has been read. */
-async function paceOf(
+async function describePace(
   { id, done, records, reading }: ImportRow,
   { team, now }: TeamRequest,
   { database }: PageDeps,
@@ -117,7 +117,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
   const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
   const here = teamPath(team, 'contacts', 'imports', id)
   const finished = fault !== null || (!reading && done === records)
-  const pace = finished ? '' : await paceOf(shown, request, deps)
+  const pace = finished ? '' : await describePace(shown, request, deps)
   const stored = mapping.suppress
     ? `${plural(created + updated, 'address', 'addresses')} suppressed`
     : `${plural(created + updated, 'contact')} stored`

@@ -11,7 +11,7 @@ import { LANGUAGES, writePost } from '../../docs/samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { text } from '../components/cell.ts'
 import type { Link, Section } from '../components/section.ts'
-import { get, tableOf } from '../server/builders.ts'
+import { buildTable, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
 import { type PageTeam, show, type TeamRequest } from '../server/page.ts'
@@ -37,7 +37,7 @@ const settings = ({ home }: TeamRequest): Section => ({
 })
 
 /** Returns a sample value. The unsubscribe link must be a URL, because it can be in a header. */
-const sampleOf = (slot: string): string =>
+const buildSample = (slot: string): string =>
   slot === UNSUBSCRIBE_SLOT ? 'https://example.com/unsubscribe' : '…'
 
 async function examples(request: TeamRequest, deps: PageDeps, language: Language): Promise<Section[]> {
@@ -59,7 +59,7 @@ async function examples(request: TeamRequest, deps: PageDeps, language: Language
     },
   ]
   if (template) {
-    const variables = Object.fromEntries(template.slots.map((slot) => [slot, sampleOf(slot)]))
+    const variables = Object.fromEntries(template.slots.map((slot) => [slot, buildSample(slot)]))
     const body = { ...email, template_id: template.id, variables }
     const title = `Send the template ${template.name}`
     sections.push({ kind: 'code', title, code: code('/v1/emails', body) })
@@ -90,7 +90,7 @@ function testRecipients({ test }: PageTeam): Section {
     ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: test ? `${to}@example.com` : `${to}@…` })),
     ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: test ? `+1555555${to}` : `+…${to}` })),
   ]
-  return tableOf(
+  return buildTable(
     all,
     ({ to, becomes, others }) => ({
       Recipient: text(to, { code: true, copy: test }),

@@ -7,12 +7,12 @@ import { CALLS_STORED, rejectedCalls } from '../../../db/accounts/rejections/ref
 import { RequestError } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { text, time } from '../components/cell.ts'
-import { momentWords, zoneOf } from '../components/zone.ts'
-import { action, button, compact, factsOf, formOf, get } from '../server/builders.ts'
+import { momentWords, parseZone } from '../components/zone.ts'
+import { action, buildFacts, buildForm, button, compact, get } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { rejectedTable } from './api-log.ts'
-import { expiryOf, keyState, lastDayField, lastUse, scopeWords, stateCell } from './keys.ts'
+import { keyState, lastDayField, lastUse, readExpiry, scopeWords, stateCell } from './keys.ts'
 
 /** @throws RequestError not_found */
 async function requireKey(database: Tx, teamId: string, id: string): Promise<KeyRow> {
@@ -38,12 +38,12 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
     sections: compact([
       team.role === 'owner' &&
         isActive &&
-        formOf(at('rotate'), 'Create the new key', [lastDayField(request)], {
+        buildForm(at('rotate'), 'Create the new key', [lastDayField(request)], {
           title: 'Rotate',
           note: 'The new key has the same name, scopes and domain. This key works for another 24 hours, or until it expires if that is sooner.',
           folded: true,
         }),
-      factsOf(
+      buildFacts(
         {
           Key: text(`${key.prefix}…`, { code: true }),
           'Last used': lastUse(key, now),
@@ -65,9 +65,10 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
 
 const rotate = action('owner', '/teams/:team/keys/:id/rotate', async (by, request) => {
   const { team, params, cookies } = request
-  const { id, key, name, replaces } = await rotateKey(by, team.id, params.id, expiryOf(request))
+  const { id, key, name, replaces } = await rotateKey(by, team.id, params.id, readExpiry(request))
   const end = replaces.expires_at
-  const until = end === null ? '' : ` The old key works until ${momentWords(end, zoneOf(cookies('zone')))}.`
+  const until =
+    end === null ? '' : ` The old key works until ${momentWords(end, parseZone(cookies('zone')))}.`
   const words = `The new key ${name} was created. Copy it now. It isn’t shown again.${until}`
   return redirect(teamPath(team, 'keys', id), { tone: 'good', text: words, secret: key })
 })

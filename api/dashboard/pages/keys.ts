@@ -5,10 +5,10 @@ import { issueKey } from '../../../db/accounts/credentials/issue.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { zoneOf } from '../components/zone.ts'
-import { action, compact, field, formOf, get, tableOf } from '../server/builders.ts'
+import { parseZone } from '../components/zone.ts'
+import { action, buildForm, buildTable, compact, field, get } from '../server/builders.ts'
 import { dayLabel } from '../server/filter.ts'
-import { dayOf } from '../server/list.ts'
+import { readDay } from '../server/list.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 import { logPath } from './api-log.ts'
@@ -35,16 +35,16 @@ export const scopeWords = (scopes: readonly string[]): string =>
 
 /** Builds the field for the last day of a key, which is included. */
 export const lastDayField = ({ cookies }: TeamRequest) =>
-  field('expires', dayLabel('Last day', zoneOf(cookies('zone'))), {
+  field('expires', dayLabel('Last day', parseZone(cookies('zone'))), {
     type: 'date',
     hint: 'Leave it empty for a key that doesn’t expire.',
   })
 
-export const expiryOf = ({ form, cookies }: TeamRequest): Date | null =>
-  dayOf(form, 'expires', { zone: zoneOf(cookies('zone')), next: true }) ?? null
+export const readExpiry = ({ form, cookies }: TeamRequest): Date | null =>
+  readDay(form, 'expires', { zone: parseZone(cookies('zone')), next: true }) ?? null
 
 function createForm(request: TeamRequest, domains: readonly string[]): Section {
-  return formOf(
+  return buildForm(
     teamPath(request.team, 'keys'),
     'Create key',
     [
@@ -76,7 +76,7 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
     sections: compact([
       sortable(
         request,
-        tableOf(
+        buildTable(
           keys,
           (key) => ({
             Name: text(key.name, { href: teamPath(team, 'keys', key.id), detail: `${key.prefix}…` }),
@@ -110,7 +110,7 @@ const create = action('owner', '/teams/:team/keys', async (by, request) => {
     name,
     scopes: form.getAll('scopes'),
     domain: form.get('domain') || null,
-    expires_at: expiryOf(request),
+    expires_at: readExpiry(request),
   }
   const { id, key } = await issueKey(by, team.id, wanted)
   const words = `The key ${name} was created. Copy it now. It isn’t shown again.`

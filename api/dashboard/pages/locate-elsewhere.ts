@@ -11,7 +11,7 @@ import { sentToNumbers, teamsSentTo } from '../../../db/messages/to-numbers.sql.
 import { parseAddress } from '../../../db/validation/address.ts'
 import { type Cell, number, plural, text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { tableOf } from '../server/builders.ts'
+import { buildTable } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import type { OwnRequest } from '../server/page.ts'
 import { isAddressPart, numberIn, parseSearch, wordsIn } from '../server/search.ts'
@@ -138,7 +138,7 @@ export async function elsewhere(search: Search): Promise<OtherTeams | null> {
     own,
     name: names.get(id) ?? id,
   }))
-  const section = tableOf(
+  const section = buildTable(
     rows,
     ({ id, name, own }) => [
       ['Team', text(name, { href: `/find?${new URLSearchParams({ team: id, q: typed })}` })],

@@ -12,15 +12,15 @@ import { parseAddress } from '../../../db/validation/address.ts'
 import { timeOfId } from '../../../db/validation/ids.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
-import { nameOf } from '../components/names.ts'
+import { findName } from '../components/names.ts'
 import type { PageLink, Section } from '../components/section.ts'
-import { compact, tableOf } from '../server/builders.ts'
+import { buildTable, compact } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type OwnRequest, teamPath } from '../server/page.ts'
 import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../server/search.ts'
 import { recipientsCell } from './email-place.ts'
 import { ALL_EMAILS } from './emails-filter.ts'
-import { kindOf, thingPath } from './search-results.ts'
+import { describeKind, thingPath } from './search-results.ts'
 
 /** Maximum number of results per kind. */
 export const SHOWN_OF_EACH_KIND = 10
@@ -84,7 +84,7 @@ export async function emailsFound({
 async function emailsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
   const { rows, reached } = await emailsFound(asked)
-  return tableOf(
+  return buildTable(
     rows,
     (email) => ({
       Status: status(email.status),
@@ -130,23 +130,23 @@ export async function contactsFound({
 /** Builds the cell of a contact, with its address and any name. */
 function contactCell({ email, properties }: ContactRow, team: TeamRow): Cell {
   const href = teamPath(team, 'contacts', email)
-  const name = nameOf(properties)
+  const name = findName(properties)
   return name === null ? text(email, { href }) : text(name, { href, detail: email })
 }
 
 /** Returns the values of a contact's properties, except its name. */
-const valuesOf = ({ properties }: ContactRow): string[] =>
-  Object.values(properties).filter((value) => value !== nameOf(properties))
+const listValues = ({ properties }: ContactRow): string[] =>
+  Object.values(properties).filter((value) => value !== findName(properties))
 
 async function contactsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
   const { rows, reached } = await contactsFound(asked)
-  return tableOf(
+  return buildTable(
     rows,
     (contact) => ({
       Status: status(contact.status),
       Contact: contactCell(contact, team),
-      Properties: text(valuesOf(contact).join(', ')),
+      Properties: text(listValues(contact).join(', ')),
       Added: time(contact.created_at, request.now),
     }),
     {
@@ -167,7 +167,7 @@ async function messagesFor(asked: TeamSearch): Promise<Section[]> {
   const found = await sentToNumbers(deps.database, team.id, [number], SHOWN_OF_EACH_KIND)
   return found.map(
     ({ channel: { title, path }, sent }): Section =>
-      tableOf(
+      buildTable(
         sent,
         (row) => ({
           Status: status(row.status),
@@ -190,11 +190,11 @@ async function thingsFor({
   const things = isUuid(typed)
     ? [...(await namesOfThings(database, [{ team_id: team.id, word: typed }])).values()]
     : await thingsNamed(database, team.id, wordsIn(typed), SHOWN_OF_EACH_KIND)
-  return tableOf(
+  return buildTable(
     things,
     (thing) => {
       const href = thingPath(seen, thing)
-      return { Kind: text(kindOf(thing)), Name: text(thing.name, href === undefined ? {} : { href }) }
+      return { Kind: text(describeKind(thing)), Name: text(thing.name, href === undefined ? {} : { href }) }
     },
     { title: 'By name or ID', main: 'Name', empty: '' },
   )

@@ -13,7 +13,7 @@ import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.s
 import { RequestError } from '../../../db/errors.ts'
 import { headed, text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { compact, factsOf, get, tableOf } from '../server/builders.ts'
+import { buildFacts, buildTable, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam, queryParam } from '../server/list.ts'
 import { type OwnRequest, redirect, show, teamPath } from '../server/page.ts'
@@ -23,20 +23,20 @@ import { foundIn, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
 
 const MAX_FOUND = 50
 
-const channelOf = ({ channel }: MessagePlace): Channel | undefined =>
+const findChannel = ({ channel }: MessagePlace): Channel | undefined =>
   CHANNELS.find(({ name }) => name === channel)
 
 const pathTo = (place: MessagePlace): string =>
-  teamPath({ id: place.team_id }, channelOf(place)?.path ?? '', place.id)
+  teamPath({ id: place.team_id }, findChannel(place)?.path ?? '', place.id)
 
 /** Lists messages with the same ID. An idempotency key of a request can have a message for each number. */
 async function choice(found: readonly MessagePlace[], { database }: PageDeps): Promise<Section> {
   const teams = await namesOfTeams(database, [...new Set(found.map(({ team_id }) => team_id))])
-  return tableOf(
+  return buildTable(
     found,
     (place) => ({
       Message: text(place.id, { code: true, href: pathTo(place) }),
-      Kind: text(headed(channelOf(place)?.noun ?? place.channel)),
+      Kind: text(headed(findChannel(place)?.noun ?? place.channel)),
       Team: text(teams.get(place.team_id) ?? place.team_id),
     }),
     { title: 'Messages with this ID', grow: ['Message', 'Team'], empty: '' },
@@ -47,7 +47,7 @@ async function choice(found: readonly MessagePlace[], { database }: PageDeps): P
  * Returns the team to search in: the one of the page.
  * @throws RequestError not_found for a team that the user can't see.
  */
-async function teamOf(
+async function findTeam(
   { query, person, now, around }: OwnRequest,
   { database }: PageDeps,
 ): Promise<TeamRow | null> {
@@ -68,14 +68,14 @@ async function teamsFor(typed: string, { person }: OwnRequest, { database }: Pag
     : person.memberships
         .filter(({ name }) => name.toLowerCase().includes(word))
         .map(({ team_id, name }) => ({ id: team_id, name }))
-  return tableOf(found, (team) => ({ Team: text(team.name, { href: teamPath(team) }) }), {
+  return buildTable(found, (team) => ({ Team: text(team.name, { href: teamPath(team) }) }), {
     title: 'Teams',
     empty: '',
   })
 }
 
 /** Writes the summary above the results. */
-function leadOf(where: string, found: number, others: string, nothing: string): string {
+function writeLead(where: string, found: number, others: string, nothing: string): string {
   if (found > 0) return `Results${where}${others ? `, and ${others}` : ''}.`
   if (others) return where === '' ? `${others}.` : `0 here, ${others}.`
   return where === '' ? nothing : `Nothing${where} matches. ${nothing}`
@@ -87,7 +87,7 @@ const WAYS =
 const FIELD = 'Type into the field at the top of the page.'
 
 /** The kinds of things in the search, and their texts. */
-const SEARCHED = factsOf({
+const SEARCHED = buildFacts({
   Contacts: text('Name, part of an address, phone number, or another property'),
   Emails: text('Recipient, subject, ID, or your idempotency key'),
   'Messages to phone numbers': text('Phone number, ID, or your idempotency key'),
@@ -103,7 +103,7 @@ const locate = get('person', '/find', async (request, deps) => {
   const named = await messagesWithId(deps.database, typed, { teams, limit: MAX_FOUND })
   const [first, ...others] = named
   if (first && others.length === 0) return redirect(pathTo(first))
-  const team = query.has('id') ? null : await teamOf(request, deps)
+  const team = query.has('id') ? null : await findTeam(request, deps)
   const found = compact([
     named.length > 0 && (await choice(named, deps)),
     team && (await foundIn({ team, typed, request, deps })),
@@ -116,7 +116,7 @@ const locate = get('person', '/find', async (request, deps) => {
   const where = team ? ` in ${team.name}` : ''
   return show({
     title: `Search: ${typed}`,
-    lead: leadOf(where, found.length + (teamTable ? 1 : 0), beyond?.words ?? '', nothing),
+    lead: writeLead(where, found.length + (teamTable ? 1 : 0), beyond?.words ?? '', nothing),
     sections: sections.length > 0 ? sections : [{ kind: 'text', paragraphs: [WAYS] }],
   })
 })

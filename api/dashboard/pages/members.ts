@@ -14,9 +14,9 @@ import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
 import { ROLES, type Role } from '../../../db/accounts/members/roles.ts'
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
-import { ageOf, lastActive, NO_ACTIVITY, status, text } from '../components/cell.ts'
+import { formatAge, lastActive, NO_ACTIVITY, status, text } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
-import { action, button, compact, field, formOf, get, tableOf } from '../server/builders.ts'
+import { action, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
@@ -39,7 +39,7 @@ const roleField = (chosen: Role): Field =>
 const here = (team: { id: string }, ...rest: string[]): string => teamPath(team, 'people', ...rest)
 
 const inviteForm = (team: { id: string }) =>
-  formOf(
+  buildForm(
     here(team),
     'Invite',
     [field('email', 'Email address', { type: 'email', required: true }), roleField('viewer')],
@@ -55,7 +55,7 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
     sections: compact([
       sortable(
         request,
-        tableOf(
+        buildTable(
           members,
           ({ email, role, last_seen_at, user_id }) => ({
             Address: text(email, { href: team.role === 'owner' ? here(team, user_id) : undefined }),
@@ -71,7 +71,7 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
 })
 
 /** @throws RequestError bad_request. */
-function roleOf(form: URLSearchParams): Role {
+function readRole(form: URLSearchParams): Role {
   const role = ROLES.find((word) => word === form.get('role'))
   if (role) return role
   throw invalidField('role', `must be one of ${ROLES.join(', ')}`)
@@ -93,13 +93,13 @@ function linkNotice(
 
 const add = action('owner', '/teams/:team/people', async (by, request) => {
   const { team, form } = request
-  const wish = { email: form.get('email') ?? '', role: roleOf(form) }
+  const wish = { email: form.get('email') ?? '', role: readRole(form) }
   const invited = await invite(by, team.id, wish)
   return redirect(here(team), linkNotice(request, invited, { what: 'invitation', lasts: '7 days' }))
 })
 
 /** @throws RequestError not_found. */
-async function memberOf({ team, params }: TeamRequest, tx: Parameters<typeof membersOfTeam>[0]) {
+async function findMember({ team, params }: TeamRequest, tx: Parameters<typeof membersOfTeam>[0]) {
   const member = (await membersOfTeam(tx, team.id)).find(({ user_id }) => user_id === params.id)
   if (member) return member
   throw new RequestError('not_found', TEXTS.noMember)
@@ -107,11 +107,11 @@ async function memberOf({ team, params }: TeamRequest, tx: Parameters<typeof mem
 
 const page = get('owner', '/teams/:team/people/:id', async (request, { database }) => {
   const { team } = request
-  const { email, role, user_id: id, last_seen_at: seen } = await memberOf(request, database)
+  const { email, role, user_id: id, last_seen_at: seen } = await findMember(request, database)
   return show({
     title: email,
     state: status(role),
-    lead: seen === null ? NO_ACTIVITY : `Last active ${ageOf(seen, request.now)}.`,
+    lead: seen === null ? NO_ACTIVITY : `Last active ${formatAge(seen, request.now)}.`,
     back: { href: here(team), label: 'People' },
     actions: {
       forms: [
@@ -120,7 +120,7 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
         button(here(team, id, 'remove'), 'Remove from the team', { tone: 'danger' }),
       ],
     },
-    sections: [formOf(here(team, id, 'role'), 'Change the role', [roleField(role)])],
+    sections: [buildForm(here(team, id, 'role'), 'Change the role', [roleField(role)])],
   })
 })
 
@@ -129,8 +129,8 @@ const change = action(
   '/teams/:team/people/:id/role',
   async (by, request) => {
     const { team, form } = request
-    const role = roleOf(form)
-    const { email } = await memberOf(request, by.tx)
+    const role = readRole(form)
+    const { email } = await findMember(request, by.tx)
     await setRole(by, team.id, { email, role })
     return redirect(
       here(team),
@@ -138,7 +138,7 @@ const change = action(
     )
   },
   async (request, { database }) => ({
-    question: `Change the role of ${(await memberOf(request, database)).email} to ${roleOf(request.form)}?`,
+    question: `Change the role of ${(await findMember(request, database)).email} to ${readRole(request.form)}?`,
     answer: 'Change the role',
     warning: 'Removed permissions end immediately. Additional ones apply from their next sign-in.',
   }),
@@ -146,7 +146,7 @@ const change = action(
 
 const link = action('owner', '/teams/:team/people/:id/link', async (by, request) => {
   const { team } = request
-  const member = await memberOf(request, by.tx)
+  const member = await findMember(request, by.tx)
   const secret = await memberLink(by, team.id, member)
   const notice = linkNotice(request, { ...member, secret }, { what: 'link', lasts: '15 minutes' })
   return redirect(here(team, member.user_id), notice)
@@ -154,7 +154,7 @@ const link = action('owner', '/teams/:team/people/:id/link', async (by, request)
 
 const endSessions = action('owner', '/teams/:team/people/:id/end-sessions', async (by, request) => {
   const { team } = request
-  const member = await memberOf(request, by.tx)
+  const member = await findMember(request, by.tx)
   await signMemberOut(by, team.id, member)
   return redirect(here(team, member.user_id), `${member.email} was signed out of this team.`)
 })
@@ -164,12 +164,12 @@ const remove = action(
   '/teams/:team/people/:id/remove',
   async (by, request) => {
     const { team } = request
-    const { email } = await memberOf(request, by.tx)
+    const { email } = await findMember(request, by.tx)
     await removeMember(by, team.id, email)
     return redirect(here(team), `${email} was removed from the team.`)
   },
   async (request, { database }) => ({
-    question: `Remove ${(await memberOf(request, database)).email} from ${request.team.name}?`,
+    question: `Remove ${(await findMember(request, database)).email} from ${request.team.name}?`,
     answer: 'Remove from the team',
     warning: 'They are signed out of this team immediately. Their past changes are kept.',
     tone: 'danger',

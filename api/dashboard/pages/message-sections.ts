@@ -1,7 +1,7 @@
 /** Sections that the pages of messages share on all channels: why it waits, timeline, times and IDs. */
 import { text, time } from '../components/cell.ts'
 import type { Alert, Moment, Section } from '../components/section.ts'
-import { alertsOf, factsOf } from '../server/builders.ts'
+import { buildAlerts, buildFacts } from '../server/builders.ts'
 
 type Message = {
   id: string
@@ -18,7 +18,7 @@ type MessageTimes = {
 }
 
 export const whyItWaits = (alerts: readonly Alert[]): Section[] =>
-  alertsOf(alerts, { id: 'waiting', live: true, title: 'Why it waits' })
+  buildAlerts(alerts, { id: 'waiting', live: true, title: 'Why it waits' })
 
 export const whatHappened = (moments: Moment[]): Section => ({
   kind: 'timeline',
@@ -37,7 +37,7 @@ export const messageTimes = (message: MessageTimes, now: Date) => ({
   'Queued again': message.requeued_at && time(message.requeued_at, now),
 })
 
-export function idsOf(message: Message): Section {
+export function buildIds(message: Message): Section {
   const shown = (id: string | null) => id !== null && text(id, { code: true, copy: true })
   const ids = {
     ID: shown(message.id),
@@ -45,5 +45,5 @@ export function idsOf(message: Message): Section {
     'Idempotency key': shown(message.idempotency_key),
     'Provider ID': shown(message.provider_message_id),
   }
-  return factsOf(ids, { title: 'IDs', fold: true })
+  return buildFacts(ids, { title: 'IDs', fold: true })
 }

@@ -4,7 +4,7 @@ import { openBroadcasts } from '../../../db/messages/broadcasts/broadcasts.sql.t
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { bar, type Cell, number, plural, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { tableOf } from '../server/builders.ts'
+import { buildTable } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 import { broadcastStateCell } from './broadcasts.ts'
@@ -13,11 +13,11 @@ import { SCHEDULED_STATUS, scheduledMessages } from './scheduled.ts'
 /** Maximum number of broadcasts shown. */
 const MAX_BROADCASTS = 5
 
-const sentOf = ({ audience, stats }: BroadcastView): string =>
+const formatSent = ({ audience, stats }: BroadcastView): string =>
   audience === null ? '' : `${number(stats.made - stats.queued).text} of ${number(audience).text}`
 
 /** Shows the progress of a broadcast that is being sent, otherwise its state. */
-const stateOf = ({ state, audience, stats }: BroadcastView): Cell =>
+const toStateCell = ({ state, audience, stats }: BroadcastView): Cell =>
   state === 'sending' && audience !== null
     ? bar(stats.made - stats.queued + stats.skipped, audience, 'busy')
     : broadcastStateCell(state)
@@ -32,8 +32,8 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
   const rows = [
     ...open.map((view) => ({
       what: text(view.name, { href: teamPath(team, 'broadcasts', view.id) }),
-      state: stateOf(view),
-      sent: text(sentOf(view), { number: true }),
+      state: toStateCell(view),
+      sent: text(formatSent(view), { number: true }),
       when: time(view.state === 'scheduled' ? view.send_at : view.started_at, now, 'not started'),
     })),
     ...scheduled.map(({ channel, messages, next }) => ({
@@ -48,7 +48,7 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
   if (rows.length === 0) return []
   return [
     {
-      ...tableOf(
+      ...buildTable(
         rows,
         ({ what, state, sent, when }) => ({
           'Running and next': what,

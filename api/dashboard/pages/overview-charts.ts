@@ -10,9 +10,9 @@ import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { hoursSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { keysOf } from '../../../db/validation/keys.ts'
 import { headed } from '../components/cell.ts'
-import { daysOf, figureSections, hoursOf } from '../components/chart.ts'
+import { countByDay, countByHour, figureSections } from '../components/chart.ts'
 import type { Section, Switch } from '../components/section.ts'
-import { zoneOf } from '../components/zone.ts'
+import { parseZone } from '../components/zone.ts'
 import { compact } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
@@ -77,10 +77,10 @@ export async function chartSections(
   if (range === '24h') {
     const from = new Date(Math.floor(now.getTime() / HOUR) * HOUR - (HOURS - 1) * HOUR)
     const hours = await hoursSince(database, team.id, channel, from)
-    const stretch = hoursOf(channel, hours, from, { hours: HOURS, zone: zoneOf(cookies('zone')) })
+    const stretch = countByHour(channel, hours, from, { hours: HOURS, zone: parseZone(cookies('zone')) })
     return figureSections(title, stretch, switches(request, figures))
   }
   const days = range === '7d' ? 7 : CHART_DAYS
-  const stretch = daysOf(channel, figures.get(channel) ?? [], dayBefore(now, days - 1), days)
+  const stretch = countByDay(channel, figures.get(channel) ?? [], dayBefore(now, days - 1), days)
   return figureSections(title, stretch, switches(request, figures))
 }

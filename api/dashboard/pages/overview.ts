@@ -19,7 +19,7 @@ import { figuresSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
 import { byteWords, dayWords, duration, plural, type Tone, time } from '../components/cell.ts'
 import type { Actions, Alert, Section } from '../components/section.ts'
-import { type Share, shareWords, toneOf, toRateCounts } from '../components/shares.ts'
+import { pickTone, type Share, shareWords, toRateCounts } from '../components/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY, SUSPENDED_TEAM } from '../components/timeline.ts'
 import { usageTile } from '../components/usage.ts'
 import { periodTiles } from '../components/week.ts'
@@ -50,7 +50,7 @@ const MAX_COUNTED = 1_000
 function shareAlerts(figures: readonly StatRow[], emails: string): Alert[] {
   const sums = toRateCounts(figures)
   const alert = (status: Share, words: string): Alert | false =>
-    toneOf(sums, status) === 'bad' && {
+    pickTone(sums, status) === 'bad' && {
       tone: 'bad',
       title: `${shareWords(sums, status)} of the last 30 days’ emails ${words}`,
       link: { href: `${emails}&status=${status}`, label: 'Show emails' },
@@ -62,7 +62,7 @@ function shareAlerts(figures: readonly StatRow[], emails: string): Alert[] {
 const allEmails = (team: PageTeam): string =>
   `${teamPath(team, 'emails')}?${new URLSearchParams({ ...ALL_EMAILS })}`
 
-const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
+const listQueues = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
 
 /**
@@ -77,7 +77,7 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
       at: paused_until ? time(paused_until, now) : undefined,
     }))
   const paused = senders.filter(isPaused)
-  return queuesOf(team)
+  return listQueues(team)
     .filter((channel) => paused.some(({ key }) => sendsFor(channel, key)))
     .map(({ title }) => pausedDelivery(title))
 }
@@ -136,7 +136,7 @@ async function webhookAlerts(
 
 /** Returns alerts for paused delivery queues, or a single one if the database is a copy. */
 function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person, team }: TeamRequest): Alert[] {
-  const all = queuesOf(team)
+  const all = listQueues(team)
   const own = all.flatMap(({ job, title }) => {
     const pause = paused.get(job)
     return pause ? [{ title, reason: pause.reason }] : []
@@ -148,7 +148,11 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person, team }: 
 }
 
 /** Returns all alerts. Those that need manual action come first. */
-async function alertsOf(request: TeamRequest, deps: PageDeps, figures: readonly StatRow[]): Promise<Alert[]> {
+async function collectAlerts(
+  request: TeamRequest,
+  deps: PageDeps,
+  figures: readonly StatRow[],
+): Promise<Alert[]> {
   const { team, now } = request
   const { database } = deps
   const senders = await listSenders(database)
@@ -259,7 +263,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         id: 'needs',
         live: true,
         title: 'Needs attention',
-        alerts: foldAlerts(await alertsOf(request, deps, recent)),
+        alerts: foldAlerts(await collectAlerts(request, deps, recent)),
         calm: describeCalm(team, isNew),
       },
       !isNew && steps,

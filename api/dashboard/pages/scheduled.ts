@@ -9,10 +9,10 @@ import { invalidField } from '../../../db/errors.ts'
 import { cancelScheduled, moveScheduled } from '../../../db/messages/scheduled.ts'
 import type { StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { isMoment } from '../../../db/validation/moments.ts'
-import { ageOf, type Cell, status } from '../components/cell.ts'
+import { type Cell, formatAge, status } from '../components/cell.ts'
 import type { Form, Section } from '../components/section.ts'
-import { momentOf, momentWords, toLocalTime, zoneOf } from '../components/zone.ts'
-import { action, button, field, formOf, hidden } from '../server/builders.ts'
+import { momentWords, parseLocalTime, parseZone, toLocalTime } from '../components/zone.ts'
+import { action, buildForm, button, field, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 
@@ -86,7 +86,7 @@ export function listedState(
 ): Cell {
   if (word !== 'queued' || scheduled_at === null || Date.parse(scheduled_at) <= now.getTime())
     return status(word)
-  return status('scheduled', { text: `scheduled ${ageOf(scheduled_at, now)}` })
+  return status('scheduled', { text: `scheduled ${formatAge(scheduled_at, now)}` })
 }
 
 /**
@@ -100,7 +100,7 @@ export const cancelForm = (message: ScheduledFields, noun: string, path: string)
 export function moveForm(message: ScheduledFields, path: string, given: string | undefined): Section | null {
   const due = dueAt(message)
   if (due === null) return null
-  const zone = zoneOf(given)
+  const zone = parseZone(given)
   const fields = [
     field('scheduled_at', `Send at (${zone} time)`, {
       type: 'datetime-local',
@@ -110,7 +110,7 @@ export function moveForm(message: ScheduledFields, path: string, given: string |
     hidden('zone', zone, true),
     hidden('shown', due, true),
   ]
-  return formOf(`${path}/move`, 'Save new time', fields, { title: 'Reschedule', folded: true })
+  return buildForm(`${path}/move`, 'Save new time', fields, { title: 'Reschedule', folded: true })
 }
 
 /** Defines the actions that cancel and reschedule a message. @param noun such as `email`. */
@@ -129,14 +129,14 @@ export const scheduledActs = ({ name: channel, path }: Channel, noun: string): T
     }),
   ),
   action('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
-    const zone = zoneOf(form.get('zone') ?? undefined)
+    const zone = parseZone(form.get('zone') ?? undefined)
     const id = params.id
     const [typed, shown] = [form.get('scheduled_at') ?? '', form.get('shown') ?? '']
     // The field has no seconds and can't tell a repeated hour apart, so an unchanged value must not
     // reschedule.
     if (isMoment(shown) && typed === toLocalTime(shown, zone))
       return redirect(teamPath(team, path, id), 'No changes to save.')
-    const time = momentOf(typed, zone)
+    const time = parseLocalTime(typed, zone)
     if (!isMoment(time)) throw invalidField('scheduled_at', 'must be a date and a time')
     const { scheduled_at } = await moveScheduled(by, { channel, team_id: team.id, id }, time)
     return redirect(teamPath(team, path, id), `Rescheduled to ${momentWords(scheduled_at, zone)}.`)

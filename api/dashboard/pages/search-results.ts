@@ -23,7 +23,7 @@ const KINDS: Readonly<Record<string, { title: string; pages: string; by?: 'name'
   webhook: { title: 'Webhook', pages: 'webhooks' },
 }
 
-export const kindOf = ({ kind }: NamedThing): string => KINDS[kind]?.title ?? kind
+export const describeKind = ({ kind }: NamedThing): string => KINDS[kind]?.title ?? kind
 
 /**
  * Returns the path of an object's page, or undefined if it has none.

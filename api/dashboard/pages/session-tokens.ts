@@ -3,7 +3,7 @@
 import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials/tokens.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
-import { action, button, buttonCell, get, tableOf } from '../server/builders.ts'
+import { action, buildTable, button, buttonCell, get } from '../server/builders.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { isFrozen } from '../server/read-only.ts'
 import { integrationTabs } from './integration-tabs.ts'
@@ -29,7 +29,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
     actions: { forms: team.member ? [button(tokenPath(request), 'Create a session token')] : [] },
     sections: [
       integrationTabs(team, 'tokens'),
-      tableOf(
+      buildTable(
         await tokensFor({ tx: database, now }, team.id, who),
         (row) => ({
           User: text(row.user ?? 'the team', { detail: row.role ?? 'created by an operator' }),

@@ -9,7 +9,7 @@ import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.
 import { countSuppressed } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { plural, text } from '../components/cell.ts'
-import { action, compact, factsOf, field, formOf, get } from '../server/builders.ts'
+import { action, buildFacts, buildForm, compact, field, get } from '../server/builders.ts'
 import { wordParam } from '../server/list.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 
@@ -33,10 +33,10 @@ const page = get('viewer', '/teams/:team/settings', async ({ team }, { database 
     title: 'Settings',
     lead: `Broadcasts never go to a suppressed address. ${team.role === 'owner' ? 'Choose' : 'An owner of the team chooses'} which suppressions stop transactional email as well.`,
     sections: compact([
-      team.role !== 'owner' && factsOf({ 'Stops transactional email': text(CHOICES[chosen]) }),
-      chosen === 'nothing' && factsOf({ 'Addresses that “Hard bounces” would stop': text(many) }),
+      team.role !== 'owner' && buildFacts({ 'Stops transactional email': text(CHOICES[chosen]) }),
+      chosen === 'nothing' && buildFacts({ 'Addresses that “Hard bounces” would stop': text(many) }),
       team.role === 'owner' &&
-        formOf(
+        buildForm(
           teamPath(team, 'settings'),
           'Save the settings',
           [

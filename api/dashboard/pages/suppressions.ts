@@ -17,17 +17,17 @@ import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/back
 import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
 import { plural, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { action, compact, field, formOf, get, hidden, post } from '../server/builders.ts'
+import { action, buildForm, compact, field, get, hidden, post } from '../server/builders.ts'
 import { countedFields, readCounted } from '../server/confirmed-count.ts'
-import { csvOf } from '../server/csv.ts'
+import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, defineFilter, search } from '../server/filter.ts'
-import { addressWith, fromList, listOf, pageById, type RowReader, wordParam } from '../server/list.ts'
+import { addressWith, buildList, fromList, pageById, type RowReader, wordParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { backgroundJobAnswer } from './background-job.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
-  formOf(
+  buildForm(
     teamPath(team, 'suppressions'),
     'Suppress address',
     [
@@ -57,7 +57,7 @@ const filter = defineFilter({
   cause: chips(CAUSES),
 })
 
-const readerOf =
+const createReader =
   ({ team, query }: TeamRequest, { database }: PageDeps): RowReader<ListedAddress> =>
   (place) =>
     suppressedAddresses(database, team.id, { ...filter.read(query), ...place })
@@ -77,7 +77,7 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
   const seen = await seenNow(database)
   const count = await countSuppressed(database, team.id, filter.read(query), null)
   if (count === 0) return false
-  return formOf(
+  return buildForm(
     addressWith({ path: teamPath(team, 'suppressions', 'lift'), query: filter.set(query) }, {}),
     `Lift ${addressCount(count)}`,
     [
@@ -91,7 +91,7 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
 
 const list = get('viewer', '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
-  const page = await pageById(request, readerOf(request, deps))
+  const page = await pageById(request, createReader(request, deps))
   const set = filter.set(query)
   const count = await countSuppressed(deps.database, team.id, {}, MAX_COUNTED + 1)
   const edits = team.role !== 'viewer'
@@ -110,7 +110,7 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
     },
     sections: compact([
       ...filter.shown(request),
-      listOf(
+      buildList(
         page,
         ({ email, cause, since, response }) => ({
           Address: text(email, { href: fromList(request, teamPath(team, 'contacts', email)) }),
@@ -131,11 +131,11 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
   })
 })
 
-const csv = csvOf<ListedAddress>(
+const csv = defineCsv<ListedAddress>(
   '/teams/:team/suppressions.csv',
   { name: 'suppressions', action: 'suppression.export', header: SUPPRESSION_COLUMNS, filter },
   (request, deps) => ({
-    read: readerOf(request, deps),
+    read: createReader(request, deps),
     keyOf: ({ id }) => id,
     line: (row) => {
       const { what, at, detail } = causeShown(row)

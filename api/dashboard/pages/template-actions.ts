@@ -6,20 +6,20 @@ import { renameTemplate, saveTemplate } from '../../../db/content/templates/save
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { keptOr } from '../components/lines.ts'
 import type { Actions, Section } from '../components/section.ts'
-import { action, button, compact, field, formOf } from '../server/builders.ts'
+import { action, buildForm, button, compact, field } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
 import { discardForm, publishForm } from './template-draft.ts'
-import { templateOf, templatePath } from './template-parts.ts'
+import { loadTemplate, templatePath } from './template-parts.ts'
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
 
 /** Builds the forms that open from the menu. */
 export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
-  formOf(templatePath(request, 'rename'), 'Save name', [nameField(name)], {
+  buildForm(templatePath(request, 'rename'), 'Save name', [nameField(name)], {
     title: 'Rename template',
     folded: 'menu',
   }),
-  formOf(templatePath(request, 'duplicate'), 'Create copy', [nameField(`Copy of ${name}`)], {
+  buildForm(templatePath(request, 'duplicate'), 'Create copy', [nameField(`Copy of ${name}`)], {
     title: 'Duplicate template',
     folded: 'menu',
     note: 'A new template with the published text of this one.',
@@ -42,14 +42,14 @@ export const wholeActions = (
 const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()
 
 const rename = action('editor', '/teams/:team/templates/:id/rename', async (by, request) => {
-  const before = await templateOf(request, by.tx)
+  const before = await loadTemplate(request, by.tx)
   const name = keptOr(request.form.get('name') ?? '', before.name)
   await renameTemplate(by, request.team.id, request.params.id, name)
   return redirect(templatePath(request), `The template was renamed to ${name}.`)
 })
 
 const duplicate = action('editor', '/teams/:team/templates/:id/duplicate', async (by, request) => {
-  const { html, text, list_unsubscribe } = await templateOf(request, by.tx)
+  const { html, text, list_unsubscribe } = await loadTemplate(request, by.tx)
   const copy = { name: named(request.form), html, text, list_unsubscribe }
   const { id, name } = await saveTemplate(by, request.team.id, copy)
   return redirect(teamPath(request.team, 'templates', id), `The template ${name} was created.`)
@@ -63,7 +63,7 @@ const remove = action(
     return redirect(teamPath(team, 'templates'), `The template ${name} was deleted.`)
   },
   async (request, { database }) => ({
-    question: `Delete the template ${(await templateOf(request, database)).name}?`,
+    question: `Delete the template ${(await loadTemplate(request, database)).name}?`,
     answer: 'Delete template',
     keep: 'Keep template',
     warning:

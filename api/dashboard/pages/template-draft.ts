@@ -4,10 +4,10 @@ import { discardTemplateDraft, publishDraft, saveDraft } from '../../../db/conte
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
-import { ageOf } from '../components/cell.ts'
+import { formatAge } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import type { Form, Section } from '../components/section.ts'
-import { action, alertsOf, button, formOf, get, hidden, large } from '../server/builders.ts'
+import { action, buildAlerts, buildForm, button, get, hidden, large } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
@@ -15,10 +15,10 @@ import { TEXTS } from '../texts.ts'
 import {
   describeDecoded,
   EDITOR,
+  loadTemplate,
   partFields,
-  partOf,
+  readPart,
   slotWords,
-  templateOf,
   templatePath,
 } from './template-parts.ts'
 
@@ -41,7 +41,7 @@ export const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
 
 /** Builds the editor, which saves drafts. */
 export const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
-  formOf(
+  buildForm(
     templatePath(request, 'draft'),
     'Save the draft',
     [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
@@ -56,11 +56,11 @@ export const editor = (template: ShownTemplate, draft: DraftRow | null, request:
   )
 
 export const savedBy = ({ saved_by, saved_at }: DraftRow, now: Date): string =>
-  `Saved by ${saved_by}, ${ageOf(saved_at, now)}.`
+  `Saved by ${saved_by}, ${formatAge(saved_at, now)}.`
 
 /** Builds the alerts about the draft, with a warning if it isn't based on the published version. */
 export const draftAlerts = (template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] =>
-  alertsOf([
+  buildAlerts([
     {
       tone: 'warn',
       title: 'This is the draft',
@@ -76,7 +76,7 @@ export const draftAlerts = (template: ShownTemplate, draft: DraftRow, request: T
 
 /** @throws RequestError not_found without a draft. */
 async function draftToAskAbout(request: TeamRequest<'id'>, { database }: PageDeps) {
-  const template = await templateOf(request, database)
+  const template = await loadTemplate(request, database)
   const draft = await draftOf(database, request.team.id, template.id)
   if (!draft) throw new RequestError('not_found', TEXTS.noDraft)
   return { template, draft }
@@ -104,11 +104,11 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
 
 const save = action(large('editor'), '/teams/:team/templates/:id/draft', async (by, request) => {
   const { team, form } = request
-  const template = await templateOf(request, by.tx)
+  const template = await loadTemplate(request, by.tx)
   const shown = (await draftOf(by.tx, team.id, template.id)) ?? template
   const written = {
-    html: partOf(form, 'html', shown.html),
-    text: partOf(form, 'text', shown.text),
+    html: readPart(form, 'html', shown.html),
+    text: readPart(form, 'text', shown.text),
     seen: idParam(form, 'seen') ?? '',
   }
   const { draft, decoded } = await saveDraft(by, team.id, template.id, written)

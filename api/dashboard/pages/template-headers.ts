@@ -5,7 +5,7 @@ import type { ShownTemplate } from '../../../db/content/templates/templates.sql.
 import type { Section } from '../components/section.ts'
 import { action, button, compact, hidden } from '../server/builders.ts'
 import { redirect, type TeamRequest } from '../server/page.ts'
-import { templateOf, templatePath } from './template-parts.ts'
+import { loadTemplate, templatePath } from './template-parts.ts'
 
 const ON = 'Mail apps show an unsubscribe button, which uses the link in {{unsubscribe_url}}.'
 const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers require one for newsletters.'
@@ -38,7 +38,7 @@ const change = action(
     return redirect(templatePath(request), `From now on emails of this template ${words}.`)
   },
   async (request, { database }) => {
-    const { name } = await templateOf(request, database)
+    const { name } = await loadTemplate(request, database)
     const way = request.form.get('wanted') === 'yes' ? 'on' : 'off'
     return {
       question: `Turn the List-Unsubscribe headers of ${name} ${way}? This creates a new version, which sends use immediately.`,

@@ -19,7 +19,7 @@ export const templatePath = ({ team, params }: TeamRequest<'id'>, ...rest: strin
   teamPath(team, 'templates', params.id, ...rest)
 
 /** Returns the template of a request. @throws RequestError not_found. */
-export async function templateOf({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> {
+export async function loadTemplate({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> {
   const template = await templateById(tx, team.id, params.id)
   if (!template) throw new RequestError('not_found', TEXTS.noTemplate)
   return template
@@ -50,5 +50,5 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
  * Reads a part of a template from a form.
  * @param stored the value shown, which is kept if it wasn't edited.
  */
-export const partOf = (form: URLSearchParams, name: string, stored?: string): string =>
+export const readPart = (form: URLSearchParams, name: string, stored?: string): string =>
   keptLinesOr(form.get(name) ?? '', stored)

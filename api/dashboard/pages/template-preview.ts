@@ -14,13 +14,13 @@ import { buildPreview } from '../../../db/messages/emails/content.ts'
 import { decodeVariables } from '../../../db/validation/attributes.ts'
 import { escapeHtml, UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import type { Field, Section } from '../components/section.ts'
-import { alertsOf, compact, field, formOf, get, hidden, large, post } from '../server/builders.ts'
+import { buildAlerts, buildForm, compact, field, get, hidden, large, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { addressWith } from '../server/list.ts'
 import { raw, type TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
+import { EDITOR, loadTemplate, readPart, templatePath } from './template-parts.ts'
 
 const MAX_FIELDS = 50
 
@@ -39,7 +39,7 @@ export async function readPreview(
   { database }: PageDeps,
   given: URLSearchParams,
 ): Promise<{ template: ShownTemplate; draft: DraftRow | null; previewed: PreviewTemplate }> {
-  const template = await templateOf(request, database)
+  const template = await loadTemplate(request, database)
   const draft = await draftOf(database, request.team.id, template.id)
   const isDraft = draft !== null && given.get('of') !== 'published'
   const { html, text, slots } = isDraft ? draft : template
@@ -51,12 +51,12 @@ export async function readPreview(
  * Returns a sample value: the slot's name, or a URL for the unsubscribe link, which must be valid in a
  * header.
  */
-const sampleOf = (slot: string): string =>
+const buildSample = (slot: string): string =>
   slot === UNSUBSCRIBE_SLOT ? 'https://example.com/unsubscribe' : `[${slot}]`
 
 /** Returns the value of each slot: the given one, otherwise a sample. */
-export const valuesOf = ({ slots }: PreviewTemplate, given: URLSearchParams): Record<string, string> =>
-  Object.fromEntries(slots.map((slot) => [slot, given.get(`v.${slot}`) ?? sampleOf(slot)]))
+export const readValues = ({ slots }: PreviewTemplate, given: URLSearchParams): Record<string, string> =>
+  Object.fromEntries(slots.map((slot) => [slot, given.get(`v.${slot}`) ?? buildSample(slot)]))
 
 /** Builds fields for the first slots. The others have their sample values. */
 export const valueFields = (values: Record<string, string>): Field[] =>
@@ -93,7 +93,7 @@ async function parts(
     return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', fold: true, code: plain }])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    return alertsOf([{ tone: 'bad', title: `Can’t show a preview. ${error.message}` }])
+    return buildAlerts([{ tone: 'bad', title: `Can’t show a preview. ${error.message}` }])
   }
 }
 
@@ -108,18 +108,18 @@ export async function preview(
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section[]> {
-  const values = valuesOf(previewed, request.query)
+  const values = readValues(previewed, request.query)
   const fields = compact([...valueFields(values), draft && choice(previewed)])
   const search = new URLSearchParams()
   for (const { name, value = '' } of fields) search.set(name, value)
   const edits = request.team.role !== 'viewer'
-  const fromEditor: Section = formOf(
+  const fromEditor: Section = buildForm(
     templatePath(request, 'preview'),
     'Preview unsaved text',
     valueFields(values),
     { title: 'Sample values', joins: { form: EDITOR, frame: FRAME }, rows: true, tone: 'quiet' },
   )
-  const samples = formOf(templatePath(request), 'Show with these values', fields, {
+  const samples = buildForm(templatePath(request), 'Show with these values', fields, {
     title: 'Sample values',
     method: 'get',
     rows: true,
@@ -142,7 +142,7 @@ export async function preview(
 
 const frame = get('viewer', '/teams/:team/templates/:id/preview', async (request, deps) => {
   const { previewed } = await readPreview(request, deps, request.query)
-  const { html, text } = await renderPreview(previewed, valuesOf(previewed, request.query), deps)
+  const { html, text } = await renderPreview(previewed, readValues(previewed, request.query), deps)
   return raw(frameHeaders(false), framed(html || `<pre>${escapeHtml(text)}</pre>`))
 })
 
@@ -152,11 +152,11 @@ async function writtenIn(
   { name, list_unsubscribe }: ShownTemplate,
   deps: PageDeps,
 ): Promise<string> {
-  const { html: source } = decodeVariables(partOf(form, 'html'))
-  const written = { html: source, text: partOf(form, 'text'), list_unsubscribe }
+  const { html: source } = decodeVariables(readPart(form, 'html'))
+  const written = { html: source, text: readPart(form, 'text'), list_unsubscribe }
   try {
     const previewed = { ...written, name, slots: slotsOfParts(written), keeps_equals: true, isDraft: true }
-    const { html, text } = await renderPreview(previewed, valuesOf(previewed, form), deps)
+    const { html, text } = await renderPreview(previewed, readValues(previewed, form), deps)
     return text === '' ? html : `${html}\n<hr><pre>${escapeHtml(text)}</pre>`
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
@@ -165,7 +165,7 @@ async function writtenIn(
 }
 
 const written = post(large('editor'), '/teams/:team/templates/:id/preview', async (request, deps) => {
-  const template = await templateOf(request, deps.database)
+  const template = await loadTemplate(request, deps.database)
   return raw(frameHeaders(false), framed(await writtenIn(request, template, deps)))
 })
 

@@ -4,9 +4,9 @@ import { number } from '../components/cell.ts'
 import type { Section, Tile } from '../components/section.ts'
 import {
   isUnreported,
+  pickTone,
   type Share,
   shareWords,
-  toneOf,
   toRateCounts,
   UNREPORTED,
 } from '../components/shares.ts'
@@ -34,7 +34,7 @@ export async function templateFigures(
     label,
     value: shareWords(sums, kind),
     detail: number(sums[kind]).text,
-    tone: toneOf(sums, kind),
+    tone: pickTone(sums, kind),
     href: `${emails}&status=${kind}`,
     ...(kind === 'delivered' && isUnreported(sums.sent, sums.delivered) ? UNREPORTED : {}),
   })

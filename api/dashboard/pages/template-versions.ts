@@ -13,14 +13,14 @@ import { RequestError } from '../../../db/errors.ts'
 import { type Cell, text, time } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import type { Section } from '../components/section.ts'
-import { action, button, buttonCell, compact, get, hidden, tableOf } from '../server/builders.ts'
+import { action, buildTable, button, buttonCell, compact, get, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { idParam } from '../server/list.ts'
 import { raw, redirect, show, type TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { templateOf, templatePath } from './template-parts.ts'
-import { renderPreview, valuesOf } from './template-preview.ts'
+import { loadTemplate, templatePath } from './template-parts.ts'
+import { readValues, renderPreview } from './template-preview.ts'
 
 const MAX_VERSIONS = 50
 
@@ -52,7 +52,7 @@ export async function history(
       Restore: edits && (id === template.version_id ? text('') : restoreCell(version, request)),
     }
   }
-  return tableOf(versions.slice(0, MAX_VERSIONS), shown, {
+  return buildTable(versions.slice(0, MAX_VERSIONS), shown, {
     ...{ title: 'Versions', wrap: ['Version'], empty: '' },
     note: versions.length > MAX_VERSIONS ? `The newest ${MAX_VERSIONS}.` : undefined,
   })
@@ -74,12 +74,12 @@ const versionPreview = get(
   'viewer',
   '/teams/:team/templates/:id/versions/:version_id/preview',
   async (request, deps) => {
-    const template = await templateOf(request, deps.database)
+    const template = await loadTemplate(request, deps.database)
     const version = request.params.version_id.toLowerCase()
     const [row] = await versionsByIds(deps.database, [{ team_id: request.team.id, id: version }])
     if (row?.template_id !== template.id) throw new RequestError('not_found', TEXTS.noVersion)
     const previewed = { ...template, ...row, text: row.body_text, isDraft: false }
-    const { html } = await renderPreview(previewed, valuesOf(previewed, request.query), deps)
+    const { html } = await renderPreview(previewed, readValues(previewed, request.query), deps)
     return raw(frameHeaders(false), framed(html))
   },
 )
@@ -89,7 +89,7 @@ const compared = get(
   '/teams/:team/templates/:id/versions/:older_id/:newer_id',
   async (request, { database }) => {
     const { team, params } = request
-    const template = await templateOf(request, database)
+    const template = await loadTemplate(request, database)
     const ids = [params.older_id, params.newer_id].map((id) => id.toLowerCase())
     const rows = await versionsToCompare(database, team.id, template.id, ids)
     const [older, newer] = ids.map((id) => rows.find((row) => row.id === id))
@@ -133,7 +133,7 @@ const restore = action(
     return redirect(templatePath(request), 'The version is restored. Sends use it from now on.')
   },
   async (request, { database }) => {
-    const { name } = await templateOf(request, database)
+    const { name } = await loadTemplate(request, database)
     const version = idParam(request.form, 'version') ?? request.params.id
     const [row] = await versionsToCompare(database, request.team.id, request.params.id, [version])
     if (!row) throw new RequestError('not_found', TEXTS.noVersion)

@@ -5,7 +5,7 @@ import { invalidField } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { compact, factsOf, field, formOf, get, post } from '../server/builders.ts'
+import { buildFacts, buildForm, compact, field, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
@@ -18,10 +18,10 @@ import {
   type PreviewTemplate,
   preview,
   readPreview,
+  readValues,
   renderPreview,
   templatePreviewPages,
   valueFields,
-  valuesOf,
 } from './template-preview.ts'
 import { templateFigures } from './template-stats.ts'
 import { history, templateVersionsPages } from './template-versions.ts'
@@ -33,12 +33,12 @@ async function testForm(
 ): Promise<Section> {
   const domains = await domainsOfTeam(database, request.team.id)
   const verified = domains.find(({ status }) => status === 'verified')
-  const values = valueFields(valuesOf(previewed, request.query)).map((field) => ({
+  const values = valueFields(readValues(previewed, request.query)).map((field) => ({
     ...field,
     label: `Value of ${field.label}`,
   }))
   const what = previewed.isDraft ? 'The draft' : 'The published version'
-  return formOf(
+  return buildForm(
     templatePath(request, 'test'),
     'Send it to me',
     [
@@ -84,7 +84,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       await templateFigures(request, deps, template.id),
       await history(template, request, deps),
       headersSection(template, request),
-      factsOf({
+      buildFacts({
         ID: text(template.id, { code: true, copy: true }),
         Variables: text(slotWords(template.slots)),
         'Used by': text('Emails that use it', { href: emails }),
@@ -98,7 +98,7 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   const { template, previewed } = await readPreview(request, deps, form)
   const from = parseMailbox(form.get('from') ?? '')
   if (!from) throw invalidField('from', 'must be an email address')
-  const variables = valuesOf(previewed, form)
+  const variables = readValues(previewed, form)
   // An email can't refer to a draft, so the test contains the rendered text.
   const content = previewed.isDraft
     ? { ...(await renderPreview(previewed, variables, deps)), variables: {} }

@@ -7,10 +7,10 @@ import { usageOfTemplates } from '../../../db/messages/emails/of-template.sql.ts
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { number, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { action, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
+import { action, buildForm, buildTable, compact, field, get, large } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
-import { describeDecoded, partFields, partOf } from './template-parts.ts'
+import { describeDecoded, partFields, readPart } from './template-parts.ts'
 
 const USAGE_DAYS = 30
 /** Maximum number of emails per template that are counted. */
@@ -72,7 +72,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
     sections: compact([
       sortable(
         request,
-        tableOf(
+        buildTable(
           templates,
           ({ id, name }) => ({
             Name: text(name, {
@@ -86,7 +86,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
         ),
       ),
       team.role !== 'viewer' &&
-        formOf(
+        buildForm(
           teamPath(team, 'templates'),
           'Create template',
           [field('name', 'Name', { required: true }), ...partFields({ html: '', text: '' })],
@@ -104,8 +104,8 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
 const create = action(large('editor'), '/teams/:team/templates', async (by, { team, form }) => {
   const wanted = {
     name: (form.get('name') ?? '').trim(),
-    html: partOf(form, 'html'),
-    text: partOf(form, 'text'),
+    html: readPart(form, 'html'),
+    text: readPart(form, 'text'),
   }
   const { id, decoded } = await saveTemplate(by, team.id, wanted)
   const done = `The template ${wanted.name} was created.`

@@ -8,7 +8,7 @@ import { formatMailbox, parseMailbox } from '../../../db/validation/address.ts'
 import { compileHtml } from '../../../db/validation/attributes.ts'
 import { fillSlots } from '../../../db/validation/slots.ts'
 import type { Section } from '../components/section.ts'
-import { compact, field, formOf, post } from '../server/builders.ts'
+import { buildForm, compact, field, post } from '../server/builders.ts'
 import { queryParam } from '../server/list.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
@@ -27,7 +27,7 @@ export async function testEmailForm(
   return compact([
     team.role !== 'viewer' &&
       from.length > 0 &&
-      formOf(
+      buildForm(
         teamPath(team, 'integration', 'test-email'),
         'Send test email',
         [

@@ -6,7 +6,7 @@ import { createTopic, removeTopic, renameTopic } from '../../../db/audience/cont
 import { RequestError } from '../../../db/errors.ts'
 import { number, plural, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
-import { action, button, compact, factsOf, field, formOf, get, tableOf } from '../server/builders.ts'
+import { action, buildFacts, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 
@@ -22,7 +22,7 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
     sections: compact([
       sortable(
         request,
-        tableOf(
+        buildTable(
           topics,
           ({ id, name, created_at }) => ({
             Name: text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
@@ -41,7 +41,7 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
         ),
       ),
       edits &&
-        formOf(
+        buildForm(
           teamPath(team, 'topics'),
           'Add topic',
           [field('name', 'Name', { required: true, placeholder: 'Newsletter' })],
@@ -71,10 +71,10 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params, now
       forms: [button(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', { tone: 'danger' })],
     },
     sections: [
-      formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename topic', [
+      buildForm(teamPath(team, 'topics', topic.id, 'rename'), 'Rename topic', [
         field('name', 'Name', { value: topic.name, required: true }),
       ]),
-      factsOf({ Created: time(topic.created_at, now), ID: text(topic.id, { code: true, copy: true }) }),
+      buildFacts({ Created: time(topic.created_at, now), ID: text(topic.id, { code: true, copy: true }) }),
     ],
   })
 })

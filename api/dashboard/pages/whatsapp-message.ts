@@ -10,17 +10,17 @@ import { waitingAlerts } from '../components/timeline.ts'
 import { bubbleSection } from '../components/whatsapp-bubble.ts'
 import { messageMoments, messageSentence } from '../components/whatsapp-timeline.ts'
 import { auditRead } from '../server/action.ts'
-import { compact, factsOf, get, post } from '../server/builders.ts'
+import { buildFacts, compact, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { idsOf, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
+import { buildIds, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms, requeueQuestion } from './requeue.ts'
 import { cancelForm, moveForm, scheduledActs, shownState } from './scheduled.ts'
 
 type Template = Awaited<ReturnType<typeof whatsappTemplatesOfTeam>>[number]
 
-const templateOf = async (
+const findTemplate = async (
   { team_id, template_id }: Pick<ShownMessage, 'team_id' | 'template_id'>,
   { database }: PageDeps,
 ): Promise<Template | undefined> =>
@@ -31,13 +31,18 @@ const filling = ({ parameters }: ShownMessage, template: Template | undefined): 
   compact([
     ...bubbleSection(template?.definition ?? {}, 'Message', parameters),
     Object.keys(parameters).length > 0 &&
-      factsOf(Object.fromEntries(Object.entries(parameters).map(([label, value]) => [label, text(value)])), {
-        title: 'Parameters',
-      }),
+      buildFacts(
+        Object.fromEntries(Object.entries(parameters).map(([label, value]) => [label, text(value)])),
+        { title: 'Parameters' },
+      ),
   ])
 
 /** Shows the content of a message. An operator who isn't a member opens it on a separate page. */
-function contentOf(message: ShownMessage, template: Template | undefined, { team }: TeamRequest): Section[] {
+function buildContent(
+  message: ShownMessage,
+  template: Template | undefined,
+  { team }: TeamRequest,
+): Section[] {
   if (team.member || Object.keys(message.parameters).length === 0) return filling(message, template)
   const href = teamPath(team, 'whatsapp', message.id, 'content')
   const note = 'You aren’t a member of this team, so opening it is recorded in the audit log.'
@@ -52,7 +57,7 @@ const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request
   return show({
     title: `To ${message.to}`,
     back,
-    sections: filling(message, await templateOf(message, deps)),
+    sections: filling(message, await findTemplate(message, deps)),
   })
 })
 
@@ -73,14 +78,14 @@ function facts(row: ShownMessage, template: Template | undefined, { team, now }:
     Pricing: row.pricing !== null && text(pricingText(row.pricing)),
     ...messageTimes(row, now),
   }
-  return [factsOf(own, { id: 'facts' }), idsOf(row)]
+  return [buildFacts(own, { id: 'facts' }), buildIds(row)]
 }
 
 const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
   const { message: row, state } = await messageWithState({ tx: database, now }, team.id, params.id)
-  const template = await templateOf(row, deps)
+  const template = await findTemplate(row, deps)
   const edits = team.role !== 'viewer'
   const way = edits ? requeueWay(state) : null
   const path = teamPath(team, 'whatsapp', row.id)
@@ -96,7 +101,7 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
       ...whyItWaits(waitingAlerts(row, request)),
       edits && moveForm(row, path, request.cookies('zone')),
       whatHappened(messageMoments(row, request)),
-      ...contentOf(row, template, request),
+      ...buildContent(row, template, request),
     ]),
     aside: facts(row, template, request),
   })

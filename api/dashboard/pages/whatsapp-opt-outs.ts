@@ -3,13 +3,13 @@ import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
 import { optInManually, optOutManually } from '../../../db/messages/whatsapp/opt-outs.ts'
 import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { action, compact, field, formOf, get, tableOf } from '../server/builders.ts'
+import { action, buildForm, buildTable, compact, field, get } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 
 const PATH = '/teams/:team/whatsapp-opt-outs'
 
 const numberForm = (action: string, submit: string, title: string): Section =>
-  formOf(action, submit, [field('to', 'Number', { required: true, placeholder: '+15551234567' })], {
+  buildForm(action, submit, [field('to', 'Number', { required: true, placeholder: '+15551234567' })], {
     title,
     folded: true,
   })
@@ -22,7 +22,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
     lead: 'Marketing messages to these numbers fail. Other messages are still sent.',
     back: { href: teamPath(team, 'whatsapp'), label: 'WhatsApp' },
     sections: compact([
-      tableOf(
+      buildTable(
         await optOutsOfTeam(database, team.id),
         ({ to, at, by }) => ({ Number: text(to), By: text(by), Since: time(at, now) }),
         { empty: 'No one has opted out.' },

@@ -19,15 +19,15 @@ import { jsonTyped } from '../components/typed.ts'
 import { bubbleSection, textFacts } from '../components/whatsapp-bubble.ts'
 import {
   action,
-  alertsOf,
+  buildAlerts,
+  buildFacts,
+  buildForm,
+  buildTable,
   button,
   buttonCell,
   compact,
-  factsOf,
   field,
-  formOf,
   get,
-  tableOf,
 } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
@@ -38,7 +38,7 @@ const PATH = '/teams/:team/whatsapp-templates'
 type SyncState = SyncOutput | 'waiting' | { fault: string }
 
 /** Returns the result of a sync, or null without an ID. */
-async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<SyncState | null> {
+async function findSync(tx: Tx, teamId: string, id: string | null): Promise<SyncState | null> {
   if (id === null || !isUuid(id)) return null
   try {
     return (await syncFound(tx, teamId, id)) ?? 'waiting'
@@ -57,7 +57,7 @@ function availableSection(
 ): Section {
   if (sync !== 'waiting' && 'fault' in sync)
     return { kind: 'alerts', alerts: [{ tone: 'warn', title: 'The sync failed', text: sync.fault }] }
-  return tableOf(
+  return buildTable(
     sync === 'waiting' ? [] : withoutOwn(sync.available ?? [], own),
     ({ name, language, category, status: state }) => ({
       Template: text(name, { detail: language }),
@@ -75,7 +75,7 @@ function availableSection(
 
 const list = get('viewer', PATH, async (request, { database }) => {
   const { team, now, query } = request
-  const found = await syncOf(database, team.id, query.get('sync'))
+  const found = await findSync(database, team.id, query.get('sync'))
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const here = teamPath(team, 'whatsapp-templates')
   return show({
@@ -85,7 +85,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
     sections: compact([
       sortable(
         request,
-        tableOf(
+        buildTable(
           templates,
           (template) => ({
             Template: text(template.name, {
@@ -107,7 +107,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
       ),
       found && availableSection(found, templates, here, team.role !== 'viewer'),
       team.role !== 'viewer' &&
-        formOf(
+        buildForm(
           here,
           'Add template',
           [
@@ -149,7 +149,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
       ],
     },
     sections: [
-      ...alertsOf([
+      ...buildAlerts([
         found.announced_category !== null && {
           tone: 'warn',
           title: `Meta will change the category to ${found.announced_category}`,
@@ -167,7 +167,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
       },
     ],
     aside: [
-      factsOf({
+      buildFacts({
         Language: text(found.language),
         Category: text(found.category),
         Quality: text(found.quality),

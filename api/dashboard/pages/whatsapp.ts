@@ -11,11 +11,11 @@ import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { normalisePhone } from '../../../db/validation/phone.ts'
 import { text, time } from '../components/cell.ts'
-import { zoneOf } from '../components/zone.ts'
+import { parseZone } from '../components/zone.ts'
 import { fromReplica, get } from '../server/builders.ts'
-import { csvOf } from '../server/csv.ts'
-import { chips, DAY_RANGE, defineFilter, idOf, search } from '../server/filter.ts'
-import { fromList, listOf, pageById } from '../server/list.ts'
+import { defineCsv } from '../server/csv.ts'
+import { chips, DAY_RANGE, defineFilter, defineId, search } from '../server/filter.ts'
+import { buildList, fromList, pageById } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { numberIn } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
@@ -29,14 +29,14 @@ const filter = defineFilter(
   {
     recipient: search('Number', { placeholder: '+15551234567' }),
     id: search('Message, request or idempotency ID', { short: 'ID' }),
-    template: idOf('Template'),
+    template: defineId('Template'),
     ...DAY_RANGE,
   },
 )
 
 /** Parses the filter from the URL. @throws RequestError bad_request. */
 function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
-  const { q, status, recipient, id, template, ...asked } = filter.read(query, zoneOf(cookies('zone')))
+  const { q, status, recipient, id, template, ...asked } = filter.read(query, parseZone(cookies('zone')))
   const sought = q === undefined ? null : numberIn(q)
   const twice = sought === null ? 'id' : 'recipient'
   if (q !== undefined && { id, recipient }[twice] !== undefined)
@@ -76,7 +76,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
         choices: { template: choices },
         figures: await scheduledApart(request, deps, WHATSAPP, figures),
       }),
-      listOf(
+      buildList(
         page,
         ({ id, template_id, ...message }) => ({
           Status: listedState(message, now),
@@ -106,7 +106,7 @@ const HEADER = [
   ...['Category', 'Type', 'Billable'],
 ]
 
-const csv = csvOf<WhatsappRow>(
+const csv = defineCsv<WhatsappRow>(
   '/teams/:team/whatsapp.csv',
   { name: 'whatsapp', action: 'whatsapp.export', header: HEADER, filter },
   async (request, { database }) => {

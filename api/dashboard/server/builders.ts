@@ -89,14 +89,14 @@ type SectionOptions<K extends Section['kind'], Own extends string> = Omit<
   'kind' | Own
 >
 
-export const factsOf = (facts: Labelled, more: SectionOptions<'facts', 'facts'> = {}): Section => ({
+export const buildFacts = (facts: Labelled, more: SectionOptions<'facts', 'facts'> = {}): Section => ({
   ...more,
   kind: 'facts',
   facts: toPairs(facts),
 })
 
 /** Builds a section of alerts, or nothing without alerts. */
-export const alertsOf = (
+export const buildAlerts = (
   alerts: readonly (Alert | Falsy)[],
   more: SectionOptions<'alerts', 'alerts' | 'calm'> = {},
 ): Section[] => {
@@ -122,7 +122,7 @@ export type TableOptions = SectionOptions<'table', 'columns' | 'rows'>
  * empty table.
  * @param keyOf identifies a row across refreshes.
  */
-export function tableOf<R, L extends string>(
+export function buildTable<R, L extends string>(
   rows: readonly R[],
   shown: RowCells<R, L>,
   { keyOf, ...options }: TableOptions & Roles<NoInfer<L>> & Loose<{ keyOf?: (row: R) => string }>,
@@ -178,7 +178,7 @@ export const button = (action: string, submit: string, more: Partial<Form> = {})
 type FormSection = Extract<Section, { kind: 'form' }>
 
 /** Builds a section with a form that is posted. */
-export const formOf = (
+export const buildForm = (
   action: string,
   submit: string,
   fields: readonly Field[],

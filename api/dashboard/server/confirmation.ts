@@ -8,7 +8,7 @@ import { RequestError } from '../../../db/errors.ts'
 import { toSearchParams } from '../../http/forms.ts'
 import type { Field, View } from '../components/section.ts'
 import { TEXTS } from '../texts.ts'
-import { formOf, hidden } from './builders.ts'
+import { buildForm, hidden } from './builders.ts'
 import type { PageDeps } from './deps.ts'
 import { seal, unseal } from './guard.ts'
 import { addressWith } from './list.ts'
@@ -46,8 +46,8 @@ function carried(form: URLSearchParams): Field[] {
 }
 
 /** Builds a form that sends the submitted one again. @param by the field that marks it. */
-const again = (request: PageRequest, submit: string, by: Field, more: Parameters<typeof formOf>[3] = {}) =>
-  formOf(addressWith(request, {}), submit, [...carried(request.form), by], more)
+const again = (request: PageRequest, submit: string, by: Field, more: Parameters<typeof buildForm>[3] = {}) =>
+  buildForm(addressWith(request, {}), submit, [...carried(request.form), by], more)
 
 /** Builds the page with a question. @param cancel the path that cancelling leads to. */
 const questionView = ({ question, ...asked }: Question, request: PageRequest, cancel: string): View => ({
@@ -55,7 +55,7 @@ const questionView = ({ question, ...asked }: Question, request: PageRequest, ca
   lead: asked.warning,
   back: { href: cancel, label: 'Back, change nothing' },
   sections: [
-    formOf(
+    buildForm(
       addressWith(request, {}),
       asked.answer,
       [

@@ -9,7 +9,7 @@ import { Readable } from 'node:stream'
 import { sessionOpens } from '../../../db/accounts/members/sessions.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { guardFormulas } from '../../../db/validation/formulas.ts'
-import { toLocalTime, zoneOf } from '../components/zone.ts'
+import { parseZone, toLocalTime } from '../components/zone.ts'
 import { TEXTS } from '../texts.ts'
 import { auditRead } from './action.ts'
 import { fromReplica, get } from './builders.ts'
@@ -48,7 +48,7 @@ export async function csvFile(
     yield csvLine(first.value)
     for await (const row of rows) yield csvLine(row)
   }
-  const time = toLocalTime(now.toISOString(), zoneOf(cookies('zone')))
+  const time = toLocalTime(now.toISOString(), parseZone(cookies('zone')))
     .replace('T', '-')
     .replace(':', '')
   const headers = {
@@ -96,7 +96,7 @@ const whileOpen =
  * is recorded in the audit log as `action`.
  * @param filter the parameters that its URL can have.
  */
-export const csvOf = <R>(
+export const defineCsv = <R>(
   path: string,
   {
     name,

@@ -32,20 +32,20 @@ import {
   questionPages,
 } from './confirmation.ts'
 import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
-import { type Fault, faultOf, faultView } from './errors.ts'
+import { describeError, type Fault, faultView } from './errors.ts'
 import { createFinder, type Finder, type Found, type OtherMethod } from './find.ts'
 import { lostText } from './form.ts'
-import { isFragmentWanted, sendFragment, tagOf } from './fragment.ts'
+import { computeEtag, isFragmentWanted, sendFragment } from './fragment.ts'
 import {
+  findLinkBase,
+  findServiceUrl,
   formToken,
-  homeOf,
   isFormToken,
   isOurs,
-  originOf,
+  readClientIp,
   readCookie,
   safeHeaders,
   seal,
-  siteOf,
   unseal,
   writeCookie,
 } from './guard.ts'
@@ -97,7 +97,7 @@ const reading = (
  * Runs the handler of a page if the user has access to it.
  * @throws RequestError.
  */
-async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
+async function answerVisit(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
   const { request, person, team } = visit
   if (page.access === 'open') return page.handle({ ...request, person }, deps)
   if (!person) {
@@ -121,7 +121,7 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
 }
 
 /** Returns the size limit of a request's form, which is small without a session. */
-const limitOf = (page: Page, { person }: Visit): number =>
+const pickLimit = (page: Page, { person }: Visit): number =>
   page.access === 'open' || !person ? MAX_OPEN_FORM_BYTES : (page.takes ?? MAX_FORM_BYTES)
 
 /**
@@ -133,7 +133,7 @@ async function readForm(page: Page, visit: Visit, { secrets }: PageDeps, body: B
   const { ctx, request, person } = visit
   const foreign = () => new RequestError('insufficient_scope', TEXTS.foreignForm)
   if (!isOurs(ctx, request.home)) throw foreign()
-  const form = await body.form(limitOf(page, visit)).catch((error) => {
+  const form = await body.form(pickLimit(page, visit)).catch((error) => {
     throw page.access !== 'open' && !person ? endedError(error) : error
   })
   request.form = form
@@ -189,7 +189,7 @@ function sendPage(
   const { refused } = notices
   const asked = request.path === '/find' ? (request.query.get('q') ?? '') : ''
   const list = request.query.get(LIST)
-  const tag = person ? tagOf(view, person, team, assets) : ''
+  const tag = person ? computeEtag(view, person, team, assets) : ''
   const frame = { path: request.path, person, team, csrf, notice, refused, asked, list, tag }
   if (person && status === 200 && isFragmentWanted(ctx)) {
     sendFragment(ctx, { tag, now: request.now }, () => layout(view, { ...frame, csrf: '' }))
@@ -208,7 +208,7 @@ async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, faul
   const { request } = visit
   if (fault.status !== 400 || request.query.size === 0) return false
   const looked = { ...visit, request: { ...request, query: new URLSearchParams() } }
-  const answer = await answerOf(page, looked, dashboard.deps).catch(() => null)
+  const answer = await answerVisit(page, looked, dashboard.deps).catch(() => null)
   if (answer?.kind !== 'show') return false
   // The filter's links would lead to unfiltered pages.
   const sections = answer.view.sections.flatMap((section) =>
@@ -236,7 +236,7 @@ async function showOnPage(
   const found = person && visit.ctx.method === 'POST' ? dashboard.finder.above(request.path) : null
   if (!found || fault.status >= 500) return false
   const looked = { ...visit, request: { ...request, path: found.path, params: found.params } }
-  const answer = await answerOf(found.page, looked, dashboard.deps).catch(() => null)
+  const answer = await answerVisit(found.page, looked, dashboard.deps).catch(() => null)
   if (answer?.kind !== 'show') return false
   const notice = { tone: 'bad', text: fault.words } as const
   const refused = {
@@ -268,7 +268,7 @@ function askingPage(dashboard: Dashboard, page: Page, request: PageRequest, isOu
 }
 
 /** Returns the owner whose body limits apply: the user, or one for all who aren't signed in. */
-const ownerOf = ({ person }: Visit): Owner => ({
+const toOwner = ({ person }: Visit): Owner => ({
   name: person ? `dashboard:${person.user_id}` : 'dashboard',
   isAuthenticated: person !== null,
 })
@@ -291,16 +291,16 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
     }
     if ([...request.query].flat().some((text) => text.includes('\0')))
       throw new RequestError('bad_request', TEXTS.nulInAddress)
-    await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
+    await deps.bodies.during(toOwner(visit), ctx.req, async (body) => {
       const isOutlived = ctx.method === 'POST' && (await readForm(found.page, visit, deps, body))
       send(
         dashboard,
         visit,
-        await answerOf(askingPage(dashboard, found.page, request, isOutlived), visit, deps),
+        await answerVisit(askingPage(dashboard, found.page, request, isOutlived), visit, deps),
       )
     })
   } catch (error) {
-    const fault = faultOf(error, ctx.state.id, deps.log)
+    const fault = describeError(error, ctx.state.id, deps.log)
     const page = found && 'page' in found ? found.page : undefined
     if (await showOnPage(dashboard, visit, page, fault)) return
     if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
@@ -331,7 +331,7 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
   }
   return async (ctx) => {
     const path = ctx.path.slice(BASE.length).replace(/\/$/, '')
-    const home = homeOf(ctx, own.publicUrl)
+    const home = findServiceUrl(ctx, own.publicUrl)
     ctx.set(safeHeaders(home))
     if (sendAsset(ctx, assets, path)) return
     const found = app.finder.page(ctx.method, path)
@@ -342,10 +342,10 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
       params: known ? known.params : {},
       query: new URLSearchParams(),
       form: new URLSearchParams(),
-      origin: originOf(ctx),
+      origin: readClientIp(ctx),
       userAgent: ctx.get('User-Agent'),
       home,
-      site: siteOf(ctx, own.publicUrl),
+      site: findLinkBase(ctx, own.publicUrl),
       cookies: (name) => readCookie(ctx, home, name),
       now: deps.clock(),
     }

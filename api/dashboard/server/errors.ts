@@ -34,7 +34,7 @@ const WORDS: Partial<Record<Code, { title: string; words: (requestId: string) =>
 }
 
 /** Describes a thrown error. Logs it unless it is a RequestError. */
-export function faultOf(error: unknown, requestId: string, log: Log): Fault {
+export function describeError(error: unknown, requestId: string, log: Log): Fault {
   if (isTooSlow(error)) {
     log.warn({ request_id: requestId, err: error }, 'page timed out')
     const words =

@@ -3,10 +3,18 @@
  * is an error and is never ignored, because a typo must not widen a bulk action on "all that match".
  */
 import type { Field, Link, Section } from '../components/section.ts'
-import { zoneOf } from '../components/zone.ts'
+import { parseZone } from '../components/zone.ts'
 import { compact } from './builders.ts'
 import { setChips, statusChips, wordChips } from './chips.ts'
-import { dayOf, filled, idParam, optionsWithAny, queryParam, refuseUnknownParams, wordParam } from './list.ts'
+import {
+  filled,
+  idParam,
+  optionsWithAny,
+  queryParam,
+  readDay,
+  refuseUnknownParams,
+  wordParam,
+} from './list.ts'
 import type { PageRequest } from './page.ts'
 
 /** `short` is the label of its chip. `words` are the values that are chosen by chips. */
@@ -32,7 +40,7 @@ export const search = (label: string, more: FieldOptions = {}) =>
   part(queryParam, label, { type: 'search', ...more })
 
 /** A part with a fixed set of values, chosen in a select. */
-export const oneOf = <W extends string>(label: string, words: readonly W[], more: FieldOptions = {}) =>
+export const defineChoice = <W extends string>(label: string, words: readonly W[], more: FieldOptions = {}) =>
   part((query, name) => wordParam(query, name, words), label, {
     type: 'select',
     options: optionsWithAny(words),
@@ -46,14 +54,14 @@ export const chips = <W extends string>(words: readonly W[]) => ({
 })
 
 /** A part with the ID of an object. Without choices, only links set it. */
-export const idOf = (label: string, more: FieldOptions = {}) =>
+export const defineId = (label: string, more: FieldOptions = {}) =>
   part(idParam, label, { type: 'select', ...more })
 
 /** Returns the label of a date field. Days are in the reader's time zone, or UTC without scripts. */
 export const dayLabel = (label: string, zone: string): string => (zone === 'UTC' ? `${label} (UTC)` : label)
 
 const day = (short: string, next: boolean) =>
-  part((query, name, zone) => dayOf(query, name, { zone, next }), `${short} day`, { type: 'date', short })
+  part((query, name, zone) => readDay(query, name, { zone, next }), `${short} day`, { type: 'date', short })
 
 /** A range of days that includes the last one. */
 export const DAY_RANGE = { from: day('From', false), to: day('To', true) }
@@ -92,7 +100,7 @@ function filterFields(
     return [
       {
         name,
-        label: field.type === 'date' ? dayLabel(label, zoneOf(cookies('zone'))) : label,
+        label: field.type === 'date' ? dayLabel(label, parseZone(cookies('zone'))) : label,
         type: 'search',
         placeholder: label,
         ...(named ? { options: [...optionsWithAny([], any), ...options] } : {}),
@@ -127,7 +135,7 @@ export function defineFilter<P extends FilterParts, F extends FilterParts = Reco
   const set = (query: URLSearchParams): URLSearchParams =>
     new URLSearchParams([...query].filter(([name, value]) => name in parts && value.trim() !== ''))
 
-  const formOf = (request: PageRequest, { choices = {}, more = [] }: FilterOptions): Filter => ({
+  const buildForm = (request: PageRequest, { choices = {}, more = [] }: FilterOptions): Filter => ({
     ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
     fields: filterFields(near, request, choices),
     further: further && filterFields(further, request, choices),
@@ -155,7 +163,7 @@ export function defineFilter<P extends FilterParts, F extends FilterParts = Reco
       const pressed = activeChips(parts, request, isSet, around)
       const isForm = Object.values(parts).some(({ words }) => !words)
       return compact<Section>([
-        isForm && { ...formOf(request, around), pressed },
+        isForm && { ...buildForm(request, around), pressed },
         !isForm && pressed && { kind: 'chips', ...pressed },
         further && setChips(request, hidden(isSet), called, said),
       ])

@@ -28,7 +28,7 @@ const isReadable = ([name, value]: [string, string]): boolean =>
   name === 'team' || name.endsWith('id') ? isUuid(value) : !value.includes('\0')
 
 /** Returns the parameters of a matching path, or null if it doesn't match or isn't percent-encoded UTF-8. */
-function paramsOf(fit: ReturnType<typeof match<Record<string, string>>>, path: string): Params | null {
+function readParams(fit: ReturnType<typeof match<Record<string, string>>>, path: string): Params | null {
   try {
     const found = fit(path)
     return found && Object.entries(found.params).every(isReadable) ? found.params : null
@@ -46,7 +46,7 @@ export function createFinder(pages: readonly Page[]): Finder {
   const finder: Finder = {
     page(method, path) {
       const fitting = fits.flatMap(({ page, methods, fit }) => {
-        const params = paramsOf(fit, path)
+        const params = readParams(fit, path)
         return params ? [{ page, methods, params, path }] : []
       })
       const found = fitting.find(({ methods }) => methods.includes(method))

@@ -49,7 +49,7 @@ export const describeOn = (forms: readonly AnyForm[], { action, error }: Rejecte
   describeByLabels(forms.filter((form) => form.action === action).flatMap(allFields), error)
 
 /** Returns the error under each invalid field. A form with a single field shows any error there. */
-function faultsOf(fields: readonly Field[], error: Reason): Map<string, string> {
+function findFaults(fields: readonly Field[], error: Reason): Map<string, string> {
   const faults = new Map<string, string>()
   for (const each of error.fields) {
     const field = findField(fields, each)
@@ -78,7 +78,7 @@ function labelsIn(form: URLSearchParams): [name: string, label: string][] {
     .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)])
 }
 
-const formsOf = ({ actions, sections, aside = [], below = [] }: View): AnyForm[] =>
+const listForms = ({ actions, sections, aside = [], below = [] }: View): AnyForm[] =>
   [...sections, ...aside, ...below].reduce<AnyForm[]>(
     (forms, section) => {
       if (section.kind === 'form') forms.push(section)
@@ -94,7 +94,7 @@ const MAX_LOST = 2_200_000
 /** Shows submitted text of fields that the page no longer has, so that it can be copied. */
 export function lostText(view: View, { action, form }: Pick<Rejected, 'action' | 'form'>): Section[] {
   const known = new Set(
-    formsOf(view)
+    listForms(view)
       .filter((one) => one.action === action)
       .flatMap(({ fields }) => fields.map(({ name }) => name)),
   )
@@ -141,7 +141,7 @@ export function formReady<F extends AnyForm>(
 ) {
   const again = refused !== null && refused.action === form.action ? refused : null
   const all = allFields(form)
-  const faults = again ? faultsOf(all, again.error) : new Map<string, string>()
+  const faults = again ? findFaults(all, again.error) : new Map<string, string>()
   const first = all.find(({ name }) => faults.has(name))?.name
   const ready = (fields: readonly Field[]) =>
     (again ? filled(fields, again.form, true) : fields).map((field) => ({

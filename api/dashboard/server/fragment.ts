@@ -20,7 +20,7 @@ const withoutAges = (key: string, value: unknown): unknown =>
   key === 'age' || (key === 'short' && /^just now$|^in | ago$/.test(String(value))) ? undefined : value
 
 /** Returns the ETag of a page for this user. It ignores notices. */
-export function tagOf(view: View, person: Person, team: PageTeam | null, { paths }: Assets): string {
+export function computeEtag(view: View, person: Person, team: PageTeam | null, { paths }: Assets): string {
   const shown = JSON.stringify([view, person.operator, team, paths], withoutAges)
   return createHash('sha256').update(shown).digest('base64url').slice(0, 22)
 }

@@ -23,7 +23,7 @@ const NEAR = /^(::ffff:)?(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)|^::1$
  * Returns the URL of the service as the browser sees it. The Host header defines it without PUBLIC_URL, and
  * on loopback unless PUBLIC_URL is https.
  */
-export function homeOf({ host }: Pick<Context, 'host'>, publicUrl: string | null): URL {
+export function findServiceUrl({ host }: Pick<Context, 'host'>, publicUrl: string | null): URL {
   const asked = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : new URL('http://localhost')
   const local = LOOPBACK_HOST.test(host) && !publicUrl?.startsWith('https:')
   return publicUrl === null || local ? asked : new URL(publicUrl)
@@ -33,7 +33,7 @@ export function homeOf({ host }: Pick<Context, 'host'>, publicUrl: string | null
  * Returns the base of links to the service: PUBLIC_URL, otherwise localhost with our port. Never uses the
  * Host header, because an attacker could set it and have us email a link to their own host.
  */
-export const siteOf = ({ req }: Pick<Context, 'req'>, publicUrl: string | null): URL =>
+export const findLinkBase = ({ req }: Pick<Context, 'req'>, publicUrl: string | null): URL =>
   new URL(publicUrl ?? `http://localhost:${req.socket.localPort ?? 0}`)
 
 /** True if cookies are Secure, which they always are except with plain HTTP on loopback. */
@@ -57,7 +57,7 @@ export function writeCookie(ctx: Context, home: URL, { name, value, seconds }: C
  * Returns the client's IP address. X-Forwarded-For only counts from a private address, and only its last
  * entry.
  */
-export function originOf(ctx: Context): string {
+export function readClientIp(ctx: Context): string {
   const peer = ctx.req.socket.remoteAddress ?? ''
   const forwarded = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim()
   return NEAR.test(peer) && forwarded ? forwarded.slice(0, 64) : peer

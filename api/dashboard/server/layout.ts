@@ -53,7 +53,7 @@ const slug = (words: string): string =>
     .replace(/^-|-$/g, '')
 
 /** Assigns a stable ID to each section, so that the script can find it again after a refresh. */
-function idsOf(sections: readonly Section[]): Map<Section, string> {
+function assignIds(sections: readonly Section[]): Map<Section, string> {
   const used = new Set<string>()
   return new Map(
     sections.map((section) => {
@@ -162,7 +162,7 @@ export const createLayout =
     const inside = person !== null && !view.narrow
     const { above = [], sections, aside = [], below = [] } = view
     const all = [...above, ...sections, ...aside, ...below]
-    const ids = idsOf(all)
+    const ids = assignIds(all)
     const drawn = (some: readonly Section[]) =>
       some.flatMap((section) => (isOpened(section) ? [] : [prepared(section, ids.get(section) ?? '', frame)]))
     return render('layout', {

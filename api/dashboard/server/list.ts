@@ -10,9 +10,9 @@ import type { Searched } from '../../../db/postgres/search-parts.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { readQuery } from '../../http/forms.ts'
 import type { Field, Form, Link, PageLink, Section } from '../components/section.ts'
-import { momentOf } from '../components/zone.ts'
+import { parseLocalTime } from '../components/zone.ts'
 import { TEXTS } from '../texts.ts'
-import { compact, type Roles, type RowCells, tableOf } from './builders.ts'
+import { buildTable, compact, type Roles, type RowCells } from './builders.ts'
 import type { PageRequest } from './page.ts'
 
 /** Rows per page. Queries read one more to detect a next page. */
@@ -153,7 +153,7 @@ type ListTexts = {
 }
 
 /** Builds the table of a list. */
-export function listOf<R extends { id: string }, L extends string>(
+export function buildList<R extends { id: string }, L extends string>(
   { rows, next, first, further }: Paged<R>,
   shown: RowCells<R, L>,
   { filtered, nothing, none, start, many = '', fresh = false, ...more }: ListTexts & Roles<NoInfer<L>>,
@@ -163,7 +163,7 @@ export function listOf<R extends { id: string }, L extends string>(
     : filtered
       ? nothing
       : none
-  return tableOf(rows, shown, {
+  return buildTable(rows, shown, {
     ...{ ...more, next: rows.length === 0 ? next.filter((link) => link !== further) : next, empty },
     start: further ?? (filtered ? undefined : start),
     ...(fresh ? { keyOf: ({ id }: R) => id, id: 'list', live: first, fresh } : {}),
@@ -250,7 +250,7 @@ const YEARS = { first: 1970, last: 9998 }
  * Returns the start of a day in a time zone, or of the day after it with `next`.
  * @throws RequestError bad_request for an invalid date.
  */
-export function dayOf(
+export function readDay(
   query: URLSearchParams,
   name: string,
   { zone, next = false }: { zone: string; next?: boolean },
@@ -263,5 +263,5 @@ export function dayOf(
   const exists = time.toJSON()?.startsWith(value) === true
   if (!exists || year < YEARS.first || year > YEARS.last) throw refused(name, 'a date, such as 2026-01-31')
   const day = new Date(time.getTime() + (next ? DAY_MS : 0)).toISOString().slice(0, 10)
-  return new Date(momentOf(`${day}T00:00`, zone))
+  return new Date(parseLocalTime(`${day}T00:00`, zone))
 }

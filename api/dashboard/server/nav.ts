@@ -67,15 +67,15 @@ const OPERATOR_PAGES: readonly NavItem[] = [
 ]
 
 /** Builds the links of a group for this role. @param home the prefix of their paths. */
-function linksOf(path: string, home: string, pages: readonly NavItem[], sees: Role): Entry[] {
+function buildLinks(path: string, home: string, pages: readonly NavItem[], sees: Role): Entry[] {
   const seen = pages.filter(([, , , role = 'viewer']) => reaches(sees, role))
-  const hrefOf = (rest: string): string => (rest === '' ? home : `${home}/${rest}`)
+  const toHref = (rest: string): string => (rest === '' ? home : `${home}/${rest}`)
   const around = seen
     .map(([rest]) => rest)
-    .filter((rest) => rest !== '' && path.startsWith(`${hrefOf(rest)}/`))
+    .filter((rest) => rest !== '' && path.startsWith(`${toHref(rest)}/`))
   return seen.map(([rest, label, icon]) => {
-    const href = hrefOf(rest)
-    const isNearest = around.includes(rest) && seen.every(([other]) => hrefOf(other) !== path)
+    const href = toHref(rest)
+    const isNearest = around.includes(rest) && seen.every(([other]) => toHref(other) !== path)
     return { label, href, current: path === href || isNearest, icon: ICONS[icon] }
   })
 }
@@ -84,11 +84,11 @@ function linksOf(path: string, home: string, pages: readonly NavItem[], sees: Ro
 export function navigation(path: string, person: Person | null, team: PageTeam | null) {
   const ofTeam = team
     ? TEAM_PAGES.map(({ label, places: pages }) => {
-        return { label, links: linksOf(path, teamPath(team), pages, team.sees) }
+        return { label, links: buildLinks(path, teamPath(team), pages, team.sees) }
       })
     : []
   const ofOperator = person?.operator
-    ? [{ label: 'Operator', links: linksOf(path, '/operator', OPERATOR_PAGES, 'owner') }]
+    ? [{ label: 'Operator', links: buildLinks(path, '/operator', OPERATOR_PAGES, 'owner') }]
     : []
   return [...ofTeam, ...ofOperator].filter(({ links }) => links.length > 0)
 }

@@ -8,9 +8,9 @@
  *    `editor`, `owner`), and for other paths `person`, `operator` or `open`. Operators have an owner's access
  *    to every team. Access is checked before the handler runs.
  * 2. A GET returns `show(view)`. A view is a title and a list of sections (section.ts): tiles, facts, tables,
- *    forms, timelines, code, frames. Build them with `factsOf`, `tableOf`, `formOf` and the other builders.
+ *    forms, timelines, code, frames. Build them with `buildFacts`, `buildTable`, `buildForm` and the other builders.
  *    Don't write HTML. All text is escaped. A time, a status or a link in a table is a cell (cell.ts).
- * 3. A change is a form (`button`, `formOf`) and an `action(access, path, …)`, which runs in one transaction as
+ * 3. A change is a form (`button`, `buildForm`) and an `action(access, path, …)`, which runs in one transaction as
  *    the user. Use `post` for background jobs and for work that must not run inside a transaction. Token and
  *    origin are checked before the handler runs. Return `redirect(path, notice)`. The next page shows the
  *    notice once. Put a secret that is shown once into the notice's `secret`. If an action is destructive or
@@ -20,8 +20,8 @@
  * 5. Rules and queries belong in use cases in db/, which the CLI also uses. A page has no SQL and no rules. A
  *    use case that changes something gets the user as `by` and writes its own audit entry.
  * 6. Read a list with `pageById` (list.ts), which passes a key and a limit to its reader and builds the links
- *    to other pages (`?before=`). `listOf` builds its table and its empty state. Define its filter with
- *    `defineFilter` (filter.ts), and its CSV file with `csvOf` (csv.ts) and the same reader. With
+ *    to other pages (`?before=`). `buildList` builds its table and its empty state. Define its filter with
+ *    `defineFilter` (filter.ts), and its CSV file with `defineCsv` (csv.ts) and the same reader. With
  *    `fromReplica(access)`, it is read from the replica if there is one, except right after a change by the
  *    same user.
  * 7. Add the page to the list in its file, the list to routes.ts, and a link to nav.ts if it belongs in the

@@ -7,7 +7,7 @@ import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/compon
 import { emailSentence, meaningIn, webhookSentence } from '../../../api/dashboard/components/sentence.ts'
 import { tableReady } from '../../../api/dashboard/components/table.ts'
 import { messageSentence } from '../../../api/dashboard/components/whatsapp-timeline.ts'
-import { buttonCell, type Roles, tableOf } from '../../../api/dashboard/server/builders.ts'
+import { buildTable, buttonCell, type Roles } from '../../../api/dashboard/server/builders.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
 import t from '../../support/tap.ts'
 
@@ -98,7 +98,7 @@ type Row = { name: string; note: string }
 /** Returns the classes and labels of cells, and the name for buttons. */
 const layoutOf = (rows: readonly Row[], roles: Roles<'Created' | 'Note' | 'Name' | 'Revoke'>) =>
   tableReady(
-    tableOf(
+    buildTable(
       rows,
       ({ name, note }) => ({
         Created: time(NOW.toISOString(), NOW),
@@ -142,7 +142,7 @@ t.test('a value that is cut among six columns has a tooltip', async (t) => {
   const number = '+436641234567'
   const whole = (columns: number) => {
     const cells = Object.fromEntries(Array.from({ length: columns }, (_, at) => [`${at}`, text(number)]))
-    return tableReady(tableOf([cells], (row) => row, { empty: '' })).rows[0]?.cells[1]?.whole
+    return tableReady(buildTable([cells], (row) => row, { empty: '' })).rows[0]?.cells[1]?.whole
   }
   t.equal(whole(5), false)
   t.equal(whole(6), number)

@@ -1,7 +1,7 @@
 /** How errors are shown and logged. */
 import { pino } from 'pino'
 import { StatementTimeoutError } from 'slonik'
-import { faultOf } from '../../../api/dashboard/server/errors.ts'
+import { describeError } from '../../../api/dashboard/server/errors.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { logOptions } from '../../../db/process/log.ts'
 import t from '../../support/tap.ts'
@@ -12,7 +12,7 @@ const REQUEST = 'request-17'
 function seen(error: unknown) {
   const lines: Record<string, unknown>[] = []
   const stream = { write: (line: string) => void lines.push(JSON.parse(line)) }
-  const fault = faultOf(error, REQUEST, pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), stream))
+  const fault = describeError(error, REQUEST, pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), stream))
   return { fault, lines }
 }
 

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { text } from '../../../api/dashboard/components/cell.ts'
-import { listOf } from '../../../api/dashboard/server/list.ts'
+import { buildList } from '../../../api/dashboard/server/list.ts'
 import { sortable } from '../../../api/dashboard/server/sort.ts'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
@@ -55,7 +55,7 @@ const waysOf = (html: string): Record<string, string> =>
   )
 
 t.test('an empty search result has one link to older rows', async (t) => {
-  const section = listOf(
+  const section = buildList(
     { rows: [], first: true, next: [OLDER], further: OLDER },
     ({ id }: { id: string }) => ({ ID: text(id) }),
     { filtered: true, nothing: 'No match.', none: 'None yet.', many: 'emails' },

@@ -1,5 +1,5 @@
 /** Timelines of messages with many events. */
-import { momentsOf, recipientOutcomes } from '../../../api/dashboard/components/timeline.ts'
+import { buildMoments, recipientOutcomes } from '../../../api/dashboard/components/timeline.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import t from '../../support/tap.ts'
 
@@ -13,14 +13,14 @@ const event = (index: number, recipient: string | null, kind = 'opened') => ({
 
 t.test('a timeline shows the latest 500 entries of a kind', (t) => {
   const events = Array.from({ length: 20_000 }, (_, index) => event(index, 'all@example.com'))
-  const moments = momentsOf({ events, created_at: new Date(AT).toISOString() }, viewer)
+  const moments = buildMoments({ events, created_at: new Date(AT).toISOString() }, viewer)
   t.equal(moments.length, 502)
   t.match(moments.slice(-3), [
     { title: 'Opened' },
     { title: 'Opened: 19,500 earlier entries not shown here', at: { iso: events[19_499]?.time } },
     { title: 'Accepted by the API' },
   ])
-  const few = momentsOf({ events: events.slice(0, 500), created_at: new Date(AT).toISOString() }, viewer)
+  const few = buildMoments({ events: events.slice(0, 500), created_at: new Date(AT).toISOString() }, viewer)
   t.equal(few.length, 501)
   t.end()
 })
@@ -32,7 +32,7 @@ t.test("many opens don't hide other events of the timeline", (t) => {
     ...[event(0, null, 'sent'), event(1, 'all@example.com', 'delivered')],
     ...[...opens(2), event(602, 'bo@example.com', 'bounced'), ...opens(603)],
   ]
-  const moments = momentsOf({ events, created_at: new Date(AT).toISOString() }, viewer)
+  const moments = buildMoments({ events, created_at: new Date(AT).toISOString() }, viewer)
   t.strictSame(
     moments.flatMap(({ title }) => (title === 'Opened' ? [] : [title])),
     [

@@ -1,5 +1,5 @@
 /** Local times in the reader's zone, also when summer time starts or ends. */
-import { momentOf, momentWords, toLocalTime } from '../../../api/dashboard/components/zone.ts'
+import { momentWords, parseLocalTime, toLocalTime } from '../../../api/dashboard/components/zone.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { stopClock } from '../../support/clock.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -30,7 +30,7 @@ t.test('converts local times to UTC and back', (t) => {
     ['America/Los_Angeles', '2027-12-31T23:00', '2028-01-01T07:00:00.000Z'],
     ['Pacific/Chatham', '2027-01-05T00:00', '2027-01-04T10:15:00.000Z'],
   ] as const) {
-    t.equal(momentOf(typed, zone), moment, `${typed} in ${zone}`)
+    t.equal(parseLocalTime(typed, zone), moment, `${typed} in ${zone}`)
     t.equal(toLocalTime(moment, zone), typed, `${moment} in ${zone}`)
   }
   for (const typed of [
@@ -40,14 +40,14 @@ t.test('converts local times to UTC and back', (t) => {
     '2027-01-05T24:00',
     '0000-01-01T00:00',
   ])
-    t.equal(momentOf(typed, BERLIN), `${typed}Z`, 'what is no time stays none')
+    t.equal(parseLocalTime(typed, BERLIN), `${typed}Z`, 'what is no time stays none')
   t.end()
 })
 
 t.test('maps skipped and repeated local times to an adjacent one', (t) => {
-  t.equal(momentWords(momentOf(LEFT_OUT, BERLIN), BERLIN), INSTEAD)
-  t.equal(momentOf('2027-10-31T02:30', BERLIN), '2027-10-31T01:30:00.000Z')
-  t.equal(momentOf('2027-03-14T02:30', 'America/New_York'), '2027-03-14T06:30:00.000Z')
+  t.equal(momentWords(parseLocalTime(LEFT_OUT, BERLIN), BERLIN), INSTEAD)
+  t.equal(parseLocalTime('2027-10-31T02:30', BERLIN), '2027-10-31T01:30:00.000Z')
+  t.equal(parseLocalTime('2027-03-14T02:30', 'America/New_York'), '2027-03-14T06:30:00.000Z')
   t.end()
 })
 

@@ -3,7 +3,7 @@
  * their storage.
  */
 import { createHmac, generateKeyPairSync } from 'node:crypto'
-import { publicKeyOf, RELAY_PROOFS, unverified } from '../../../api/hooks/relay-signatures.ts'
+import { parsePublicKey, RELAY_PROOFS, unverified } from '../../../api/hooks/relay-signatures.ts'
 import { TEXTS } from '../../../api/http/texts.ts'
 import { fill } from '../../../db/fill.ts'
 import {
@@ -139,12 +139,12 @@ t.test('SendGrid: verifies a signature over time and body', async (t) => {
 })
 
 t.test('SendGrid: the key must be P-256 in DER base64', async (t) => {
-  t.ok(publicKeyOf(RELAY_SECRETS.sendgrid))
+  t.ok(parsePublicKey(RELAY_SECRETS.sendgrid))
   const other = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey
   const { publicKey: edwards } = generateKeyPairSync('ed25519')
   for (const key of [other, edwards])
-    t.equal(publicKeyOf(key.export({ format: 'der', type: 'spki' }).toString('base64')), null)
-  for (const text of ['', 'no key']) t.equal(publicKeyOf(text), null)
+    t.equal(parsePublicKey(key.export({ format: 'der', type: 'spki' }).toString('base64')), null)
+  for (const text of ['', 'no key']) t.equal(parsePublicKey(text), null)
 })
 
 t.test('Postmark and Brevo: accepts the secret as bearer or password', async (t) => {

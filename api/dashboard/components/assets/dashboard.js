@@ -21,7 +21,7 @@ const { timeZone } = zoned.resolvedOptions()
 // biome-ignore lint/suspicious/noDocumentCookie: browsers only have the Cookie Store API on https
 document.cookie = `${mark}heliograph-zone=${timeZone}; Path=/; SameSite=Lax${secure}`
 /** Formats a date like the server (components/cell.ts). */
-function dayOf(at) {
+function formatDay(at) {
   const year = at.getFullYear() === new Date().getFullYear() ? {} : { year: 'numeric' }
   return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year })
 }
@@ -30,7 +30,7 @@ function localTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]')) {
     const at = new Date(time.dateTime)
     const local = zoned.format(at)
-    if (time.dataset.short === 'day') time.textContent = dayOf(at)
+    if (time.dataset.short === 'day') time.textContent = formatDay(at)
     if (time.hasAttribute('data-short')) time.title = `${local} (${time.title})`
     else [time.title, time.textContent] = [time.textContent, local]
   }
@@ -217,10 +217,11 @@ function place(later) {
   else document.querySelector(later.closest('.acts') ? '.acts' : 'main').append(own)
   wake(own, later.outerHTML)
 }
-const rowsOf = (part) => new Map([...part.querySelectorAll('tr[data-key]')].map((tr) => [tr.dataset.key, tr]))
+const mapRows = (part) =>
+  new Map([...part.querySelectorAll('tr[data-key]')].map((tr) => [tr.dataset.key, tr]))
 /** Updates the rows of a list in place. A link shows the number of new and removed rows. */
 function freshen(section, later) {
-  const [known, now] = [rowsOf(section), rowsOf(later)]
+  const [known, now] = [mapRows(section), mapRows(later)]
   for (const [key, row] of known) if (now.has(key)) swap(row, now.get(key))
   const seen = [...now.keys()].findIndex((key) => known.has(key))
   const added = seen === -1 ? now.size : seen

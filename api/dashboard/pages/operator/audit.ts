@@ -11,14 +11,14 @@ import { invalidField } from '../../../../db/errors.ts'
 import { fill } from '../../../../db/fill.ts'
 import { parseAddress } from '../../../../db/validation/address.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
-import { actionLabel, actionOf } from '../../components/action-labels.ts'
+import { actionLabel, findAction } from '../../components/action-labels.ts'
 import { type Cell, text, time } from '../../components/cell.ts'
 import type { View } from '../../components/section.ts'
-import { zoneOf } from '../../components/zone.ts'
+import { parseZone } from '../../components/zone.ts'
 import { fromReplica, get } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { DAY_RANGE, defineFilter, search } from '../../server/filter.ts'
-import { listOf, pageById } from '../../server/list.ts'
+import { buildList, pageById } from '../../server/list.ts'
 import { type PageRequest, show, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
@@ -50,7 +50,7 @@ async function teamsMeant(words: string, { database }: PageDeps): Promise<string
 }
 
 /** Returns the key for looking up an object. For an address it is the identity. */
-const wordOf = (text: string): string => parseAddress(text)?.identity ?? text
+const toLookupKey = (text: string): string => parseAddress(text)?.identity ?? text
 
 /** Returns the operator's page for an entry without a team, if there is one. */
 function operatorPath({ action, subject }: AuditRow): string | undefined {
@@ -68,7 +68,7 @@ function actionCell({ action }: AuditRow): Cell {
 /** Builds the cell with the object of an entry: its name, details, and a link if it has a page. */
 function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
   const { team_id, subject, detail } = entry
-  const bySubject = names.get(thingKey(team_id ?? '', wordOf(subject)))
+  const bySubject = names.get(thingKey(team_id ?? '', toLookupKey(subject)))
   const byDetail = names.get(thingKey(team_id ?? '', detail))
   const named = bySubject ?? byDetail
   const href = team_id && named ? thingPath({ id: team_id }, named) : operatorPath(entry)
@@ -85,14 +85,14 @@ function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): C
 async function auditView(request: PageRequest, deps: PageDeps, only: string | null): Promise<View> {
   const { query, now, cookies } = request
   const { database } = deps
-  const zone = zoneOf(cookies('zone'))
+  const zone = parseZone(cookies('zone'))
   const filter = only === null ? globalFilter : teamFilter
   const { team: meant, ...asked } = {
     team: undefined,
     ...(only === null ? globalFilter : teamFilter).read(query, zone),
   }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
-  const action = asked.action === undefined ? undefined : actionOf(asked.action)
+  const action = asked.action === undefined ? undefined : findAction(asked.action)
   const { actor: part, ...others } = { ...asked, action, teams }
   const isCli = part?.trim().toLowerCase() === COMMAND_LINE
   const actor = isCli ? CLI : part
@@ -105,7 +105,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])
   const things = page.rows.flatMap(({ team_id, subject, detail }) =>
-    team_id === null ? [] : [wordOf(subject), detail].map((word) => ({ team_id, word })),
+    team_id === null ? [] : [toLookupKey(subject), detail].map((word) => ({ team_id, word })),
   )
   const names = await namesOfThings(database, things)
   return {
@@ -113,7 +113,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
     lead: 'All actions of users, newest first. Entries never change.',
     sections: [
       ...filter.shown(request),
-      listOf(
+      buildList(
         page,
         (entry) => ({
           When: time(entry.created_at, now),

@@ -16,7 +16,7 @@ import { misconfiguredSenders } from '../../../../db/stats/fleet/sender-reports.
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { text, time } from '../../components/cell.ts'
 import type { Check, Section } from '../../components/section.ts'
-import { action, button, compact, get, tableOf } from '../../server/builders.ts'
+import { action, buildTable, button, compact, get } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
 import { describeReview } from '../background-job.ts'
 import { databaseAlerts, databaseState } from './database-state.ts'
@@ -31,7 +31,7 @@ async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
   const senders = await misconfiguredSenders(tx)
   if (senders.length === 0) return []
   return [
-    tableOf(
+    buildTable(
       senders,
       ({ sender, last_at, response }) => ({
         Sender: text(sender, { code: true }),
@@ -68,7 +68,7 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
   return compact<Section>([
     numbers.length > 0 && numbersTable(numbers, now, 'WhatsApp numbers'),
     events.length > 0 &&
-      tableOf(
+      buildTable(
         events,
         ({ account_id, number, name, field, detail, occurred_at }) => ({
           Account: text(account_id),
@@ -87,7 +87,7 @@ async function rejectedSection(tx: Tx, now: Date): Promise<Section[]> {
   const rejected = await rejectedReturnPaths(tx, MAX_REJECTED_SHOWN)
   if (rejected.length === 0) return []
   return [
-    tableOf(
+    buildTable(
       rejected,
       ({ team_id, name, at, response }) => ({
         Domain: text(ownReturnPath(name), { href: `/teams/${team_id}/domains/${name}` }),
@@ -109,7 +109,7 @@ const check = action('operator', `${PATH}/check`, async (by) => {
   return redirect(`${PATH}?check=${id}`)
 })
 
-function listOf(
+function buildChecklist(
   title: string,
   checks: readonly Check[],
   more: { id?: string; live?: boolean } = {},
@@ -155,15 +155,15 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     ],
     even: 'Database and settings',
     sections: [
-      listOf('Email', [relayCheck(found), ...returnPathChecks(path, now)], {
+      buildChecklist('Email', [relayCheck(found), ...returnPathChecks(path, now)], {
         id: 'check',
         live: found === null,
       }),
-      listOf('Delivery reports', reportChecks(await lastReports(database), now)),
+      buildChecklist('Delivery reports', reportChecks(await lastReports(database), now)),
     ],
     aside: [
-      listOf('Database', compact([...databaseChecks(state), await judgedCheck(database, now)])),
-      listOf('Settings of this web process', settingChecks(switches)),
+      buildChecklist('Database', compact([...databaseChecks(state), await judgedCheck(database, now)])),
+      buildChecklist('Settings of this web process', settingChecks(switches)),
     ],
     below: [
       ...(await blamedSection(database, now)),

@@ -12,7 +12,7 @@ import { LISTED_FOR_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.t
 import { type Cell, duration, number, plural, status, text, time } from '../../components/cell.ts'
 import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
-import { button, compact, get, tableOf } from '../../server/builders.ts'
+import { buildTable, button, compact, get } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
 import { foldAlerts, groupAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState } from './database-state.ts'
@@ -197,7 +197,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
       { kind: 'alerts', id: 'needs', live: true, alerts: foldAlerts(alerts), calm: 'Nothing is stuck.' },
     ],
     sections: [
-      tableOf(shown, queueShown(now), {
+      buildTable(shown, queueShown(now), {
         id: 'queues',
         live: true,
         empty: '',
@@ -205,7 +205,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
           { href: '/operator/queues', label: idle > 0 ? `All queues (${idle} more are idle)` : 'All queues' },
         ],
       }),
-      tableOf(processes, processShown(now), {
+      buildTable(processes, processShown(now), {
         title: 'Processes',
         id: 'processes',
         live: true,

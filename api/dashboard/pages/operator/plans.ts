@@ -6,7 +6,7 @@ import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { markOf } from '../../../../db/validation/mark.ts'
 import { number, plural, text } from '../../components/cell.ts'
 import { jsonTyped } from '../../components/typed.ts'
-import { action, field, formOf, get, hidden, tableOf } from '../../server/builders.ts'
+import { action, buildForm, buildTable, field, get, hidden } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/plans'
@@ -21,7 +21,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
     title: 'Plans',
     lead: 'The plans of GET /v1/plans, with their limits. Changes apply within a minute.',
     sections: [
-      tableOf(
+      buildTable(
         rows,
         (plan) => ({
           Plan: text(plan.name.en, { detail: plan.key }),
@@ -32,7 +32,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
         }),
         { empty: 'The catalog is empty. Paste one, or run “plan load FILE”.' },
       ),
-      formOf(
+      buildForm(
         PATH,
         'Replace the catalog',
         [

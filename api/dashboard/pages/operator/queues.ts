@@ -27,14 +27,14 @@ import type { Alert, Form, Section, Tile } from '../../components/section.ts'
 import { RESTORED_COPY } from '../../components/timeline.ts'
 import {
   action,
-  alertsOf,
+  buildAlerts,
+  buildFacts,
+  buildTable,
   button,
   buttonCell,
   compact,
-  factsOf,
   get,
   post,
-  tableOf,
 } from '../../server/builders.ts'
 import { countedFields, countedValues, readCounted } from '../../server/confirmed-count.ts'
 import { redirect, show } from '../../server/page.ts'
@@ -101,8 +101,8 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
     actions: isCopy ? { forms: [RESUME_ALL] } : undefined,
     lead: 'Ready jobs wait for a worker, deferred jobs for their next attempt. Failed jobs need manual action.',
     sections: [
-      ...alertsOf(alerts, { title: 'Why queues are paused', id: 'needs' }),
-      tableOf(
+      ...buildAlerts(alerts, { title: 'Why queues are paused', id: 'needs' }),
+      buildTable(
         rows,
         (queue) => ({
           Queue: nameCell(queue, now),
@@ -125,14 +125,14 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
 })
 
 /** Returns the queue in a path. @throws RequestError not_found. */
-function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
+function readQueue({ queue }: Readonly<Record<string, string>>): JobName {
   const known = QUEUES.find((name) => name === queue)
   if (known === undefined) throw new RequestError('not_found', TEXTS.noQueue)
   return known
 }
 
 /** Builds a queue's tiles, and the facts about its pause. */
-const sectionsOf = (queue: ShownQueue, now: Date): Section[] => {
+const buildSections = (queue: ShownQueue, now: Date): Section[] => {
   const oldest = queue.oldest_ready_seconds
   const tiles: Tile[] = [
     {
@@ -155,12 +155,12 @@ const sectionsOf = (queue: ShownQueue, now: Date): Section[] => {
   }
   return compact([
     { kind: 'tiles', id: 'tiles', live: true, tiles },
-    queue.paused && factsOf(pause, { id: 'facts', live: true }),
+    queue.paused && buildFacts(pause, { id: 'facts', live: true }),
   ])
 }
 
 const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { database }) => {
-  const queue = queueOf(params)
+  const queue = readQueue(params)
   const shown = (await listQueues(database)).find((one) => one.queue === queue)
   const seen = await seenNow(database)
   const rows = await deadReasons(database, queue, MAX_REASONS)
@@ -179,8 +179,8 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
       ],
     },
     sections: compact([
-      shown && sectionsOf(shown, now),
-      tableOf(
+      shown && buildSections(shown, now),
+      buildTable(
         rows,
         ({ reason, count, teams, first_at, last_at, samples }) => ({
           Reason: text(reason),
@@ -207,12 +207,12 @@ const pause = action(
   'operator',
   `${PATH}/:queue/pause`,
   async (by, { params }) => {
-    const queue = queueOf(params)
+    const queue = readQueue(params)
     await pauseQueue(by, queue)
     return redirect(PATH, `The queue ${queue} is paused. Jobs already in progress will finish.`)
   },
   async ({ params }, { database }) => {
-    const queues = withParts(queueOf(params))
+    const queues = withParts(readQueue(params))
     const shown = (await listQueues(database)).filter((one) => queues.some((queue) => queue === one.queue))
     const waiting = counted(shown.reduce((sum, { ready, deferred }) => sum + ready + deferred, 0)).text
     return {
@@ -224,7 +224,7 @@ const pause = action(
 )
 
 const resume = action('operator', `${PATH}/:queue/resume`, async (by, request) => {
-  const queue = queueOf(request.params)
+  const queue = readQueue(request.params)
   await resumeQueue(by, queue)
   return redirect(PATH, `The queue ${queue} is resumed.`)
 })
@@ -250,7 +250,7 @@ const redrive = post(
   'operator',
   `${PATH}/:queue/redrive`,
   async (request, deps) => {
-    const queue = queueOf(request.params)
+    const queue = readQueue(request.params)
     const counted = readCounted(request.form)
     const job = await beginBackgroundJob(deps, {
       kind: 'queue.redrive',
@@ -263,7 +263,7 @@ const redrive = post(
   },
   ({ params, form }) => {
     const many = plural(readCounted(form).most, 'failed job')
-    return { question: `Retry ${many} of ${queueName(queueOf(params))}?`, answer: `Retry ${many}` }
+    return { question: `Retry ${many} of ${queueName(readQueue(params))}?`, answer: `Retry ${many}` }
   },
 )
 

@@ -11,9 +11,9 @@ import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
 import { number, plural, status, text, time } from '../../components/cell.ts'
 import type { Form } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
-import { action, button, compact, factsOf, get, hidden, tableOf } from '../../server/builders.ts'
+import { action, buildFacts, buildTable, button, compact, get, hidden } from '../../server/builders.ts'
 import { type Counted, countedFields, readCounted } from '../../server/confirmed-count.ts'
-import { defineFilter, oneOf, search } from '../../server/filter.ts'
+import { defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { addressWith, idParam, pageById, queryParam } from '../../server/list.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
 
@@ -21,7 +21,7 @@ const PATH = '/operator/reports'
 /** Maximum length of a body shown. The CLI prints all of it. */
 const RAW_CHARACTERS_SHOWN = 20_000
 
-const filter = defineFilter({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
+const filter = defineFilter({ provider: defineChoice('From', PROVIDERS), reason: search('Reason contains') })
 
 const countWords = ({ most }: Counted): string => (most === 1 ? '1 report' : `all ${plural(most, 'report')}`)
 
@@ -59,13 +59,17 @@ const reports = get('operator', PATH, async (request, { database }) => {
     },
     sections: compact([
       ...filter.shown(request),
-      tableOf(reasons, ({ reason, reports: count }) => ({ Reason: text(reason), Reports: number(count) }), {
-        wrap: ['Reason'],
-        title: 'Reasons',
-        empty: isFiltered ? 'No report matches.' : 'No parked reports.',
-      }),
+      buildTable(
+        reasons,
+        ({ reason, reports: count }) => ({ Reason: text(reason), Reports: number(count) }),
+        {
+          wrap: ['Reason'],
+          title: 'Reasons',
+          empty: isFiltered ? 'No report matches.' : 'No parked reports.',
+        },
+      ),
       total !== 0 &&
-        tableOf(
+        buildTable(
           page.rows,
           ({ id, received_at, provider, reason, bytes }) => ({
             Received: { ...time(received_at, now), href: `${PATH}/${id}` },
@@ -95,7 +99,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
     back: { href: PATH, label: 'Parked reports' },
     actions: { forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
     sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, RAW_CHARACTERS_SHOWN) }],
-    aside: [factsOf({ Received: time(received_at, now), ID: text(id, { code: true, copy: true }) })],
+    aside: [buildFacts({ Received: time(received_at, now), ID: text(id, { code: true, copy: true }) })],
   })
 })
 

@@ -8,7 +8,7 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { type Cell, countdown, plural, status, text, time } from '../../components/cell.ts'
 import type { Section } from '../../components/section.ts'
-import { action, buttonCell, compact, get, tableOf } from '../../server/builders.ts'
+import { action, buildTable, buttonCell, compact, get } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 
 const PATH = '/operator/senders'
@@ -42,7 +42,7 @@ const timeline = ({ key, events }: ShownSender, now: Date): Section => ({
 
 /** Lists paused webhook endpoints of teams separately, so that they don't hide our senders. */
 const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now: Date): Section =>
-  tableOf(
+  buildTable(
     endpoints,
     ({ key, team_id, team, id, name, paused_until, reason }) => ({
       Webhook: text(name, { href: teamPath({ id: team_id }, 'webhooks', id) }),
@@ -65,7 +65,7 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
 const MAX_COUNTED = 10_000
 
 /** Counts the messages, and their teams, that wait for each paused sender. */
-async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMap<string, string>> {
+async function countWaiting(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMap<string, string>> {
   const words = new Map<string, string>()
   for (const { key, name, state } of rows) {
     const { channel, group } = deliveryOfSender(key, name)
@@ -79,13 +79,13 @@ async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMa
 
 const senders = get('operator', PATH, async ({ now }, { database }) => {
   const rows = await listSenders(database)
-  const waits = await waitsOf(database, rows)
+  const waits = await countWaiting(database, rows)
   const endpoints = await pausedEndpoints(database, WEBHOOKS_SHOWN)
   return show({
     title: 'Senders',
     lead: 'Relays, accounts and numbers that were ever rate-limited, slowed or paused. Messages of a paused sender wait, and nothing is lost.',
     sections: compact([
-      tableOf(
+      buildTable(
         rows,
         (sender) => ({
           Sender: text(sender.key, { detail: sender.name ?? undefined }),

@@ -19,10 +19,10 @@ import { sendingOfWeek, TEAM_SORTS, teamsByShare } from '../../../../db/stats/da
 import { isObject } from '../../../../db/validation/fields.ts'
 import { jsonOf } from '../../../../db/validation/strings.ts'
 import {
-  ageOf,
   byteWords,
   type Cell,
   dayWords,
+  formatAge,
   headed,
   lastActive,
   number,
@@ -34,15 +34,15 @@ import type { Field, Form, Section } from '../../components/section.ts'
 import { usageTile } from '../../components/usage.ts'
 import {
   action,
-  alertsOf,
+  buildAlerts,
+  buildFacts,
+  buildForm,
+  buildTable,
   button,
   compact,
-  factsOf,
   field,
-  formOf,
   get,
   hidden,
-  tableOf,
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { chips, defineFilter, search } from '../../server/filter.ts'
@@ -104,7 +104,7 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
     title: 'Teams',
     sections: [
       ...filter.shown(request),
-      tableOf(
+      buildTable(
         page.rows,
         (team) => {
           const row = accounts.get(team.id)
@@ -125,7 +125,7 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
           next: page.next,
         },
       ),
-      formOf(
+      buildForm(
         PATH,
         'Create team',
         [field('name', 'Name', { required: true }), await planField(database, defaultPlan), TEST_FIELD],
@@ -168,7 +168,7 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
     return field(name, label, { value: value === null ? '' : String(value), placeholder, beside: true })
   })
   const shown = Object.fromEntries(figures.map(({ name, value }) => [name, value]))
-  return formOf(
+  return buildForm(
     planPath(team.id),
     'Save plan and limits',
     [
@@ -189,7 +189,7 @@ async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
     ...{ value: name, label: name === 'default' ? 'the default number' : name },
     selected: name === own,
   }))
-  return formOf(
+  return buildForm(
     `${PATH}/${teamId}/number`,
     'Save number',
     [field('number', 'Number', { type: 'select', options, required: true })],
@@ -207,7 +207,7 @@ const changeNumber = action('operator', `${PATH}/:id/number`, async (by, { param
 })
 
 const membersTable = async (id: string, { database }: PageDeps, now: Date): Promise<Section> =>
-  tableOf(
+  buildTable(
     await membersOfTeam(database, id),
     ({ email, role, last_seen_at }) => ({
       Member: text(email),
@@ -240,9 +240,9 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
     lead:
       suspended_at === null
         ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${team.plan}, from ${dayWords(period.start)} to ${dayWords(period.end)}.`
-        : `Suspended ${ageOf(suspended_at, now)}: its credentials are rejected, and queued messages wait.`,
+        : `Suspended ${formatAge(suspended_at, now)}: its credentials are rejected, and queued messages wait.`,
     sections: [
-      ...alertsOf([bulk && bulkPausedAlert(bulk, now)]),
+      ...buildAlerts([bulk && bulkPausedAlert(bulk, now)]),
       ...compact([
         await membersTable(team.id, deps, now),
         await planForm(team, database),
@@ -258,7 +258,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
           usageTile('Attachments', used.storage, limits.storage, { words: byteWords }),
         ],
       },
-      factsOf({ 'Emails per second': number(limits.rate), ID: text(team.id, { code: true, copy: true }) }),
+      buildFacts({ 'Emails per second': number(limits.rate), ID: text(team.id, { code: true, copy: true }) }),
     ],
   })
 })
@@ -270,7 +270,7 @@ const GROUPED = /^\d{1,3}([,\s]\d{3})+(\.\d+)?$/
  * Reads a limit: a number, null for the plan's limit, or undefined if it is missing.
  * @throws RequestError bad_request.
  */
-function figureOf(form: URLSearchParams, name: string): number | null | undefined {
+function readLimit(form: URLSearchParams, name: string): number | null | undefined {
   const typed = form.get(name)?.trim()
   if (typed === undefined) return undefined
   if (typed === '' || typed === 'plan') return null
@@ -292,7 +292,7 @@ function leftIn(form: URLSearchParams): (name: string) => boolean {
 const changePlan = action('operator', `${PATH}/:id/plan`, async (by, { params: { id }, form }) => {
   const isLeft = leftIn(form)
   const figures = FIGURES.flatMap(({ name }) => {
-    const value = isLeft(name) ? undefined : figureOf(form, name)
+    const value = isLeft(name) ? undefined : readLimit(form, name)
     return value === undefined ? [] : [[name, value] as const]
   })
   const plan = isLeft('plan') ? {} : { plan: form.get('plan') ?? '' }

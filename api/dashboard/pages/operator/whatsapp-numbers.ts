@@ -22,29 +22,29 @@ import type { Field, Section } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import {
   action,
-  alertsOf,
+  buildAlerts,
+  buildFacts,
+  buildForm,
+  buildTable,
   button,
   compact,
-  factsOf,
   field,
-  formOf,
   get,
   hidden,
   post,
-  tableOf,
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/numbers'
-const pageOf = (name: string): string => `${PATH}/${name}`
+const numberPath = (name: string): string => `${PATH}/${name}`
 
 const QUALITY_TONES: Readonly<Partial<Record<string, Tone>>> = { GREEN: 'good', YELLOW: 'warn', RED: 'bad' }
 
 const qualityCell = (quality: string | null): Cell =>
   quality === null ? text(null) : status(quality, { tone: QUALITY_TONES[quality] ?? 'plain' })
 
-const stateOf = ({ paused }: WhatsappNumber): Cell =>
+const toStateCell = ({ paused }: WhatsappNumber): Cell =>
   paused ? status('paused', { tone: 'warn' }) : status('active')
 
 /** Returns the dependencies of number use cases, with the user of the request. */
@@ -67,7 +67,7 @@ const SUBSCRIBE: Field = field('subscribe', 'Events', {
 const RATE = { type: 'number', hint: '80 unless Meta has raised it' } as const
 
 /** @throws RequestError bad_request */
-function rateOf(form: URLSearchParams): number | undefined {
+function readRate(form: URLSearchParams): number | undefined {
   const typed = form.get('messages_per_second')?.trim() ?? ''
   if (typed === '') return undefined
   if (/^\d+$/.test(typed)) return Number(typed)
@@ -78,11 +78,14 @@ const typed = (form: URLSearchParams, name: string): string | undefined => form.
 
 /** Builds the table of numbers with Meta's latest data. @param title undefined if it is the page's title. */
 export const numbersTable = (numbers: readonly WhatsappNumber[], now: Date, title?: string): Section =>
-  tableOf(
+  buildTable(
     numbers,
     (each) => ({
-      Number: text(each.name, { href: pageOf(each.name), detail: each.display_phone_number ?? undefined }),
-      Status: stateOf(each),
+      Number: text(each.name, {
+        href: numberPath(each.name),
+        detail: each.display_phone_number ?? undefined,
+      }),
+      Status: toStateCell(each),
       Quality: qualityCell(each.quality),
       Limit: text(each.messaging_limit),
       Missing: number(each.missing.length),
@@ -97,7 +100,7 @@ const list = get('operator', PATH, async ({ now }, { database }) =>
     lead: 'Teams without their own number use the default number in the workers’ settings.',
     sections: [
       numbersTable(await allNumbers(database), now),
-      formOf(
+      buildForm(
         PATH,
         'Add number',
         [
@@ -126,12 +129,12 @@ const add = post('operator', PATH, async (request, deps) => {
   const given = {
     ...{ name: form.get('name')?.trim() ?? '', phone_number_id: form.get('phone_number_id')?.trim() ?? '' },
     ...{ account_id: form.get('account_id')?.trim() ?? '', token: form.get('token')?.trim() ?? '' },
-    ...{ app_secret: typed(form, 'app_secret'), messages_per_second: rateOf(form) },
+    ...{ app_secret: typed(form, 'app_secret'), messages_per_second: readRate(form) },
   }
   const added = await addNumber(createTools(request, deps), given, {
     subscribe: form.get('subscribe') === 'yes',
   })
-  return redirect(pageOf(added.name), `The number ${added.name} was added. ${missingWords(added)}`)
+  return redirect(numberPath(added.name), `The number ${added.name} was added. ${missingWords(added)}`)
 })
 
 const missingWords = ({ missing }: Pick<WhatsappNumber, 'missing'>): string =>
@@ -143,7 +146,7 @@ const metaFacts = (
   shown: NumberDetail,
   { teams, waiting, now }: { teams: number; waiting: number; now: Date },
 ): Section =>
-  factsOf(
+  buildFacts(
     {
       Quality: qualityCell(shown.quality),
       'Messaging limit': text(shown.messaging_limit),
@@ -160,7 +163,7 @@ const metaFacts = (
   )
 
 const hookFacts = (shown: NumberDetail): Section =>
-  factsOf(
+  buildFacts(
     {
       'Callback path': text(shown.hook ?? '/hooks/whatsapp', { code: true, copy: true }),
       'Verify token': shown.verify_token
@@ -175,8 +178,8 @@ const hookFacts = (shown: NumberDetail): Section =>
   )
 
 const changeForm = (shown: NumberDetail): Section =>
-  formOf(
-    `${pageOf(shown.name)}/set`,
+  buildForm(
+    `${numberPath(shown.name)}/set`,
     'Save number',
     [
       secretField('token', 'New access token'),
@@ -192,10 +195,10 @@ const changeForm = (shown: NumberDetail): Section =>
 const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, { database, secrets }) => {
   const shown = await showNumber(database, secrets, name)
   const use = await useOfNumber(database, shown)
-  const here = pageOf(name)
+  const here = numberPath(name)
   return show({
     title: name,
-    state: stateOf(shown),
+    state: toStateCell(shown),
     lead: compact([shown.display_phone_number, shown.verified_name]).join(', ') || undefined,
     back: { href: PATH, label: 'WhatsApp numbers' },
     actions: {
@@ -210,13 +213,13 @@ const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, {
       ].filter(({ submit }) => submit !== (shown.paused ? 'Pause number' : 'Resume number')),
     },
     sections: [
-      ...alertsOf(shown.missing.map((words) => ({ tone: 'warn', title: words }) as const)),
+      ...buildAlerts(shown.missing.map((words) => ({ tone: 'warn', title: words }) as const)),
       metaFacts(shown, { ...use, now }),
       hookFacts(shown),
       changeForm(shown),
     ],
     aside: [
-      factsOf({
+      buildFacts({
         'Phone number ID': text(shown.phone_number_id, { code: true, copy: true }),
         Account: text(shown.account_id, { code: true, copy: true }),
       }),
@@ -228,23 +231,23 @@ const set = post('operator', `${PATH}/:name/set`, async (request, deps) => {
   const { form, params } = request
   const change = {
     ...{ token: typed(form, 'token'), app_secret: typed(form, 'app_secret') },
-    messages_per_second: rateOf(form),
+    messages_per_second: readRate(form),
   }
   await setNumber(createTools(request, deps), params.name, change)
-  return redirect(pageOf(params.name), 'The number was saved.')
+  return redirect(numberPath(params.name), 'The number was saved.')
 })
 
 const check = post('operator', `${PATH}/:name/check`, async (request, deps) => {
   const subscribe = request.form.get('subscribe') === 'yes'
   const checked = await checkNumber(createTools(request, deps), request.params.name, { subscribe })
-  return redirect(pageOf(checked.name), `Checked with Meta. ${missingWords(checked)}`)
+  return redirect(numberPath(checked.name), `Checked with Meta. ${missingWords(checked)}`)
 })
 
 /** Defines an action on a number. */
 const doing = (verb: string, work: (by: By, name: string) => Promise<unknown>, words: string) =>
   action('operator', `${PATH}/:name/${verb}`, async (by, { params: { name } }) => {
     await work(by, name)
-    return redirect(pageOf(name), words)
+    return redirect(numberPath(name), words)
   })
 
 const pause = doing('pause', pauseNumber, 'The number is paused. Its messages wait.')

@@ -16,13 +16,13 @@ import {
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
 import { plural } from '../../components/cell.ts'
-import { zoneOf } from '../../components/zone.ts'
+import { parseZone } from '../../components/zone.ts'
 import { action, post } from '../../server/builders.ts'
 import { countedValues, readCounted } from '../../server/confirmed-count.ts'
 import type { PageDeps } from '../../server/deps.ts'
-import { dayOf, wordParam } from '../../server/list.ts'
+import { readDay, wordParam } from '../../server/list.ts'
 import { type PageAnswer, type Question, redirect, type TeamRequest, teamPath } from '../../server/page.ts'
-import { backgroundJobAnswer, wordsOf } from '../background-job.ts'
+import { backgroundJobAnswer, findJobTexts } from '../background-job.ts'
 import { pauseWords } from '../requeue.ts'
 import { changedFields, PATH, REPLAY_LABELS } from './parts.ts'
 
@@ -73,10 +73,10 @@ function replayWanted(
   { form, team, params, cookies }: TeamRequest<'id'>,
   { database }: PageDeps,
 ): Promise<Replay> {
-  const zone = zoneOf(cookies('zone'))
+  const zone = parseZone(cookies('zone'))
   return replayOf(database, team.id, params.id, {
-    from: dayOf(form, 'from', { zone }),
-    to: dayOf(form, 'to', { zone, next: true }),
+    from: readDay(form, 'from', { zone }),
+    to: readDay(form, 'to', { zone, next: true }),
     type: form.get('type') || undefined,
     what: wordParam(form, 'what', REPLAYED) ?? 'failed',
   })
@@ -127,7 +127,7 @@ const replay = post(
       text:
         job.result.replayed === 0
           ? 'Nothing was sent again, because these messages have changed since they were counted.'
-          : wordsOf(job).outcome(job.result) + paused,
+          : findJobTexts(job).outcome(job.result) + paused,
     })
   },
   askToReplay,

@@ -3,7 +3,7 @@
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
 import { number, text, time } from '../../components/cell.ts'
-import { action, compact, formOf, get, tableOf } from '../../server/builders.ts'
+import { action, buildForm, buildTable, compact, get } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 import { sortable } from '../../server/sort.ts'
 import { endpointFields, endpointStateCell, fieldsFor, PATH, typeWords } from './parts.ts'
@@ -24,7 +24,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
     sections: compact([
       sortable(
         request,
-        tableOf(
+        buildTable(
           endpoints,
           (endpoint) => ({
             State: endpointStateCell(endpoint),
@@ -49,7 +49,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
         ),
       ),
       team.role === 'owner' &&
-        formOf(teamPath(team, 'webhooks'), 'Add a webhook', fieldsFor(domains, null), {
+        buildForm(teamPath(team, 'webhooks'), 'Add a webhook', fieldsFor(domains, null), {
           title: 'New webhook',
           folded: true,
         }),

@@ -18,12 +18,12 @@ import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks
 import { status, text, time } from '../../components/cell.ts'
 import type { Alert, Moment, Section } from '../../components/section.ts'
 import { webhookSentence } from '../../components/sentence.ts'
-import { mainReason, stateAlert, stopsOf } from '../../components/timeline.ts'
+import { findStops, mainReason, stateAlert } from '../../components/timeline.ts'
 import { asActor, auditRead } from '../../server/action.ts'
-import { button, factsOf, get, post } from '../../server/builders.ts'
+import { buildFacts, button, get, post } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
-import { chips, defineFilter, oneOf } from '../../server/filter.ts'
-import { listOf, PLACE_PARAMS, pageById } from '../../server/list.ts'
+import { chips, defineChoice, defineFilter } from '../../server/filter.ts'
+import { buildList, PLACE_PARAMS, pageById } from '../../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { whatHappened, whyItWaits } from '../message-sections.ts'
@@ -32,7 +32,7 @@ import { answerCell, answerWords, EVERY_TYPE, PATH, typeOptions } from './parts.
 
 const filter = defineFilter({
   status: chips(WEBHOOK_STATUSES),
-  type: oneOf('Type', EVERY_TYPE, { options: typeOptions('any') }),
+  type: defineChoice('Type', EVERY_TYPE, { options: typeOptions('any') }),
 })
 
 const listed = ({ team, now }: TeamRequest, endpointId: string, each: ListedWebhook) => ({
@@ -54,7 +54,7 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
     sections: [
       ...filter.shown(request),
-      listOf(
+      buildList(
         page,
         (each) => {
           const { Created, ...cells } = listed(request, each.endpoint_id, each)
@@ -87,7 +87,7 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
     back: { href: teamPath(team, 'webhooks', endpoint.id), label: endpoint.name },
     sections: [
       ...filter.shown(request),
-      listOf(page, (each) => listed(request, endpoint.id, each), {
+      buildList(page, (each) => listed(request, endpoint.id, each), {
         fresh: true,
         main: 'Type',
         filtered: filter.set(query).size > 0,
@@ -98,7 +98,11 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
   })
 })
 
-function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamRequest, id: string): Alert[] {
+function buildWaitAlerts(
+  { waiting, created_at }: ShownWebhook,
+  { team, now }: TeamRequest,
+  id: string,
+): Alert[] {
   if (!waiting) return []
   const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
   const asked = waiting.paused_senders.map(({ until, reason }): Alert => {
@@ -107,10 +111,10 @@ function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamReque
     const at = until === null ? undefined : time(until, now)
     return { tone: 'warn', title, at, text: reason ?? '', link }
   })
-  return mainReason(stateAlert(waiting, seconds, now), stopsOf(waiting, asked), waiting)
+  return mainReason(stateAlert(waiting, seconds, now), findStops(waiting, asked), waiting)
 }
 
-function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): Moment[] {
+function buildMoments({ attempts, events, created_at }: ShownWebhook, now: Date): Moment[] {
   const tries = attempts.map((each) => {
     const { at, status: code, ms } = each
     const { text: answer, tone } = answerCell(code)
@@ -136,7 +140,7 @@ type EventRequest = TeamRequest<'id' | 'event_id'>
 const eventPath = ({ team, params: { id, event_id } }: EventRequest, ...rest: string[]): string =>
   teamPath(team, 'webhooks', id, 'events', event_id, ...rest)
 
-const webhookOf = ({ team, params, now }: EventRequest, { database }: PageDeps): Promise<ShownWebhook> =>
+const loadWebhook = ({ team, params, now }: EventRequest, { database }: PageDeps): Promise<ShownWebhook> =>
   showWebhook({ tx: database, now }, team.id, { endpoint_id: params.id, event_id: params.event_id })
 
 const body = (found: ShownWebhook): Section => ({
@@ -160,7 +164,7 @@ const bodyFor = (found: ShownWebhook, request: EventRequest): Section =>
       }
 
 const opened = get('viewer', `${PATH}/:id/events/:event_id/content`, async (request, deps) => {
-  const found = await webhookOf(request, deps)
+  const found = await loadWebhook(request, deps)
   await auditRead(request, deps, { action: 'webhook.read', subject: request.params.event_id })
   const back = { href: eventPath(request), label: 'Back to the message' }
   return show({ title: found.type, back, sections: [body(found)] })
@@ -169,7 +173,7 @@ const opened = get('viewer', `${PATH}/:id/events/:event_id/content`, async (requ
 const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) => {
   const { team, params, now } = request
   const { id: endpoint_id, event_id } = params
-  const found = await webhookOf(request, deps)
+  const found = await loadWebhook(request, deps)
   const again = button(eventPath(request, 'requeue'), 'Send again')
   const canRetry = team.role === 'owner' && found.status !== 'delivered'
   return show({
@@ -179,12 +183,12 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
     actions: { forms: canRetry ? [again] : [] },
     back: { href: teamPath(team, 'webhooks', endpoint_id), label: 'Webhook' },
     sections: [
-      ...whyItWaits(waitsOf(found, request, endpoint_id)),
-      whatHappened(momentsOf(found, now)),
+      ...whyItWaits(buildWaitAlerts(found, request, endpoint_id)),
+      whatHappened(buildMoments(found, now)),
       bodyFor(found, request),
     ],
     aside: [
-      factsOf(
+      buildFacts(
         {
           Created: time(found.created_at, now),
           'Queued again': found.requeued_at && time(found.requeued_at, now),

@@ -7,17 +7,17 @@ import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhoo
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type Cell, countdown, plural, text, time } from '../../components/cell.ts'
 import type { Actions, Alert, Section } from '../../components/section.ts'
-import { zoneOf } from '../../components/zone.ts'
+import { parseZone } from '../../components/zone.ts'
 import {
-  alertsOf,
+  buildAlerts,
+  buildFacts,
+  buildForm,
+  buildTable,
   button,
   compact,
-  factsOf,
   field,
-  formOf,
   get,
   hidden,
-  tableOf,
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { dayLabel } from '../../server/filter.ts'
@@ -71,15 +71,15 @@ async function actionsFor(
 }
 
 const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Section =>
-  formOf(
+  buildForm(
     teamPath(team, 'webhooks', id, 'replay'),
     'Send messages again',
     [
-      field('from', dayLabel('First day', zoneOf(cookies('zone'))), {
+      field('from', dayLabel('First day', parseZone(cookies('zone'))), {
         type: 'date',
         hint: 'Leave it empty for all.',
       }),
-      field('to', dayLabel('Last day', zoneOf(cookies('zone'))), { type: 'date' }),
+      field('to', dayLabel('Last day', parseZone(cookies('zone'))), { type: 'date' }),
       field('type', 'Type', { type: 'select', options: typeOptions('all') }),
       field('what', 'Which', {
         type: 'select',
@@ -94,7 +94,7 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
   )
 
 const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section =>
-  tableOf(
+  buildTable(
     attempts.slice(0, TRIES_SHOWN),
     (each) => ({
       'Recent attempts': time(each.at, now),
@@ -114,7 +114,7 @@ const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
 
 /** Builds the alert for an endpoint that is disabled, paused or failing. */
 function troubles({ state, state_reason, failing_since, paused_until }: EndpointRow, now: Date): Section[] {
-  const trouble = (alert: Alert) => alertsOf([alert], { id: 'troubles', live: true })
+  const trouble = (alert: Alert) => buildAlerts([alert], { id: 'troubles', live: true })
   if (state === 'disabled')
     return trouble({
       tone: 'bad',
@@ -142,7 +142,7 @@ function successCell({ attempts }: ShownEndpoint): Cell {
 }
 
 const facts = (endpoint: ShownEndpoint, now: Date): Section =>
-  factsOf(
+  buildFacts(
     {
       'Success rate': endpoint.attempts.length > 0 && successCell(endpoint),
       Events: text(typeWords(endpoint.types)),
@@ -171,10 +171,12 @@ const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
       attemptsTable(request, endpoint),
       isOwner && endpoint.state === 'enabled' && replayForm(request, endpoint),
       isOwner &&
-        formOf(teamPath(team, 'webhooks', endpoint.id, 'set'), 'Save webhook', fieldsFor(domains, endpoint), {
-          title: 'Change the webhook',
-          folded: true,
-        }),
+        buildForm(
+          teamPath(team, 'webhooks', endpoint.id, 'set'),
+          'Save webhook',
+          fieldsFor(domains, endpoint),
+          { title: 'Change the webhook', folded: true },
+        ),
     ]),
     aside: [facts(endpoint, now)],
   })
