@@ -201,6 +201,8 @@ t.test('a key for another domain only reads', async (t) => {
     ['DELETE', `/${id}`],
   ] as const
   const key = await makeKey(service, team.id, { domain: 'other.example' })
+  for (const path of ['', `/${id}`])
+    t.equal((await service.call('GET', `/v1/broadcasts${path}`, { key })).status, 200, path)
   for (const [method, path, body] of calls)
     t.match(
       await service.call(method, `/v1/broadcasts${path}`, { key, body }),

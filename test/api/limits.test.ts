@@ -76,6 +76,9 @@ t.test('an empty bucket is rate_limited and doesn’t use the quota', async (t) 
   t.equal((await send(team)).status, 429)
   await wait(1)
   t.equal((await send(team, { idempotency_key: 'k' })).status, 201)
+  const slow = await makeTeam(service, { plan: 'free', rate: 0.2 })
+  t.equal((await send(slow)).status, 201)
+  t.equal((await send(slow)).headers.get('retry-after'), '5')
 })
 
 t.test('a PATCH uses a token, a cancel doesn’t', async (t) => {

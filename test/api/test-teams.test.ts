@@ -35,7 +35,7 @@ const post = (path: string, body: unknown, more: Partial<Ask> = {}): Ask => ({
   ...more,
 })
 
-/** The recipients that a test team simulates, each with a replay. */
+/** Sends of all kinds, to each recipient that a test team simulates. */
 const emailAsks = ({ template }: World): Ask[] => [
   ...['someone', 'delivered', 'bounced', 'complained', 'deferred', 'refused', 'opened', 'clicked'].flatMap(
     (who) =>
@@ -129,12 +129,12 @@ const scheduledAsks = ({ whatsapp }: World): Ask[] =>
     ]
   })
 
-const attachmentAsks = (): Ask[] => [
+const otherAsks = (): Ask[] => [
   { method: 'POST', path: '/v1/attachments?filename=a.txt', raw: 'hello' },
   { method: 'GET', path: '/v1/plans' },
 ]
 
-const GROUPS = [emailAsks, contactAsks, whatsappAsks, scheduledAsks, broadcastAsks, attachmentAsks]
+const GROUPS = [emailAsks, contactAsks, whatsappAsks, scheduledAsks, broadcastAsks, otherAsks]
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const HEADERS = ['content-type', 'retry-after', 'allow', 'ratelimit-policy', 'location']

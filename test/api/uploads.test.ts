@@ -17,7 +17,7 @@ const upload = async (
   { query = '?filename=a.pdf', key = team.key, headers = {} } = {},
 ) => service.call('POST', `/v1/attachments${query}`, { key, raw: bytes, headers })
 
-t.test('an upload is stored unchanged for emails of its team', async (t) => {
+t.test('an upload is stored unchanged for later emails', async (t) => {
   const bytes = Buffer.alloc(700_000, 'abc')
   const headers = { 'Content-Type': 'application/x-thing; v=1' }
   const { status, body } = await upload(bytes, { query: '?filename=caf%C3%A9.bin', headers })

@@ -44,6 +44,7 @@ const MAY: Record<Page['access'], readonly Who[]> = {
 const pathOf = ({ path }: Page): string =>
   path
     .replace(':team', team.id)
+    .replace(':place', '0')
     .replace(/:(\w+)/g, (_, name: string) => (name.endsWith('id') ? uuidv7() : 'nothing'))
 
 /** Paths without a frame: sign-in pages, previews and downloads. */
@@ -91,7 +92,7 @@ t.test('paths match the kind of access', async (t) => {
   }
 })
 
-/** One page of each access and method. dispatch.ts only compares these two. */
+/** One page of each access and method. dispatch.ts compares only these two, and whether the page is a question. */
 const ONE_OF_EACH = [
   ...new Map(
     PAGES.filter(({ path }) => path !== '/sign-out').map((page) => [`${page.method} ${page.access}`, page]),
@@ -174,7 +175,10 @@ async function fillOther(): Promise<void> {
   const { create, contacts } = await broadcastingOf(service, other)
   await create()
   await contacts(['theirs'])
-  await service.call('POST', '/v1/emails', { key: other.key, body: anEmail() })
+  await service.call('POST', '/v1/emails', {
+    key: other.key,
+    body: anEmail({ attachments: [{ filename: 'a.txt', content: btoa('secret') }] }),
+  })
   const { id: template_id } = await makeTemplate(service, other.id)
   await service.call('POST', '/v1/whatsapp/messages', { key: other.key, body: aMessage(template_id) })
   const cli = adminCli({ DATABASE_URL: service.url })

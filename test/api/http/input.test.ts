@@ -146,16 +146,16 @@ t.test('invalid strings cause the same error in any body size', async (t) => {
 })
 
 t.test('a batch is a list with a limit', async (t) => {
-  for (const [path, field, most] of [
-    ['/v1/emails/batch', 'emails', 100],
-    ['/v1/whatsapp/messages/batch', 'messages', 100],
-    ['/v1/contacts/bulk', 'contacts', 1_000],
+  for (const [path, field, most, item] of [
+    ['/v1/emails/batch', 'emails', 100, anEmail()],
+    ['/v1/whatsapp/messages/batch', 'messages', 100, {}],
+    ['/v1/contacts/bulk', 'contacts', 1_000, { email: 'ana@example.org' }],
   ] as const) {
     const post = async (body?: unknown) => {
       const reply = await call('POST', path, { key, body })
       return `${reply.status} ${reply.body.error?.code ?? reply.body.data.length}`
     }
-    t.equal(await post({ [field]: Array(most + 1).fill({}) }), '400 batch_too_large', path)
+    t.equal(await post({ [field]: Array(most + 1).fill(item) }), '400 batch_too_large', path)
     t.equal(await post({ [field]: Array(most).fill({}) }), `200 ${most}`, path)
     t.equal(await post({ [field]: [] }), '200 0', path)
     for (const body of [[], undefined, ...[undefined, null, {}, 'x', 5].map((items) => ({ [field]: items }))])

@@ -85,7 +85,7 @@ t.test('number add --subscribe subscribes our app, whichever others are subscrib
   t.match(await unknown.add('acme', '901'), { subscribed: false }, 'Meta doesn’t name our app')
 })
 
-t.test("a number's hook verifies posts with its own app secret", async (t) => {
+t.test("a number's hook verifies posts with the app secret of its file", async (t) => {
   const { cli, add } = await begin(t)
   const raw = JSON.stringify({ object: 'whatsapp_business_account', entry: [] })
   const post = async (secret: string) =>

@@ -37,6 +37,8 @@ t.test('plan load replaces the catalog', async (t) => {
 })
 
 t.test('plan load rejects an invalid catalog and changes nothing', async (t) => {
+  const { url } = await testDatabase(t)
+  const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['team', 'create', '--name', 'Acme'])
   const refuse = async (input: string, reason: RegExp) =>
     t.match(await cli.fault(['plan', 'load', '-'], { input }), reason)

@@ -47,6 +47,18 @@ t.test('a stop word counts for both forms of a number', async (t) => {
   t.equal(await outs(team.id), '')
 })
 
+t.test('an opt-in ends the opt-out of either form', async (t) => {
+  const { team } = await begin(t)
+  const change = { team_id: team.id, by: 'text' }
+  const apply = (changes: object) =>
+    database.transaction((tx) =>
+      changeOptOuts(tx, [{ ...change, at: at(1), recipient: '', is_out: true, ...changes }]),
+    )
+  await apply({ recipient: '+551187654321' })
+  await apply({ recipient: '+5511987654321', is_out: false, at: at(2) })
+  t.equal(await outs(team.id), '')
+})
+
 t.test('start and stop in the same second are an opt-out', async (t) => {
   const { team } = await begin(t)
   const change = { team_id: team.id, recipient: '+15555550101', at: at(1), by: 'text' }

@@ -159,7 +159,7 @@ t.test('an email without a bounce for 24 h counts as delivered', async (t) => {
   t.same(await other.state(), SUPPRESSED, 'one that bounced, or was sent an hour ago, is no delivery')
 })
 
-t.test('an email with a report never counts as delivered by time', async (t) => {
+t.test('an email counts as delivered by time unless it has a report', async (t) => {
   for (const kind of ['delayed', 'unreadable', 'unsubscribed', 'machine_opened'] as const) {
     const { email, happen, softBounces, state } = await begin()
     await softBounces(5)

@@ -269,7 +269,7 @@ const jobRow = object({
   expire_seconds: number().defined(),
 })
 
-t.test('a new webhook has the job that the queue stores', async (t) => {
+t.test('the job of a new webhook equals one that the queue stores', async (t) => {
   const { team, endpoint } = await begin(t)
   const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
   await happen(service, { team_id: team.id, email_id, kind: 'delivered' })

@@ -26,6 +26,8 @@ t.test('a reply is judged by its code', async (t) => {
   for (const code of [499, 503]) t.match(atData(`${code} x`), { kind: 'deferred' }, `${code}`)
   t.match(atRcpt('600 x'), { kind: 'deferred' })
   t.strictSame(atRcpt(), { kind: 'deferred', detail: '' }, 'a refusal without words')
+  for (const reply of ['552 Full', '553 Not allowed', '554 No'])
+    t.strictSame(atRcpt(reply), { kind: 'refused', detail: reply, effect: 'soft' })
 })
 
 t.test('a reply about the message blames neither recipient nor sender', async (t) => {

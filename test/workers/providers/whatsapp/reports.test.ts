@@ -81,7 +81,7 @@ t.test('a failure affects template and number like a response', async (t) => {
     const errors = codes.map((code) => ({ code, title: 'Words' }))
     return read(statusWebhook('100', [status({ status: 'failed', errors })]))
   }
-  t.match(await failed(132015), [{ channel: 'whatsapp', template: { status: 'paused' } }])
+  t.match(await failed(132015), [{ channel: 'whatsapp', status: 'held', template: { status: 'paused' } }])
   t.match(await failed(132001, 132016), [{ template: { status: 'disabled' } }])
   t.match(await failed(132001), [{ template: { status: null } }])
   for (const [code, seconds] of [
