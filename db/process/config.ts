@@ -22,7 +22,9 @@ import { isWeakKey } from './weak-key.ts'
 /** Invalid settings, one per line. A process prints the message and exits. */
 export class SettingsFault extends Error {
   constructor(faults: readonly string[]) {
-    super(`cannot start with these settings:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    super(
+      `cannot start, because settings are missing or invalid:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
+    )
     this.name = 'SettingsFault'
   }
 }

@@ -49,8 +49,6 @@ const word = (value: unknown): string => (typeof value === 'string' ? value.toUp
 const STATIC_BUTTONS = new Set(['QUICK_REPLY', 'PHONE_NUMBER'])
 const LONGEST_HEADER = 60
 const LONGEST_BODY = 1_024
-/** If the body is the only component. Source: Cloud API, Messages, Parameter object. */
-const LONGEST_BODY_ALONE = 32_768
 
 const SLOT = /\{\{([^{}]*)\}\}/g
 const POSITION = /^[1-9]\d{0,3}$/
@@ -107,13 +105,10 @@ function headerPart(component: Json): Part {
 /** True for a one-time password template before the provider fills in its body and its button's URL. */
 const isOneTimePassword = ({ category }: Json): boolean => word(category) === 'AUTHENTICATION'
 
-const componentsIn = ({ components }: Json): unknown[] => (Array.isArray(components) ? components : [])
-
 /** The provider fills in the body of a one-time password. The code is its only variable. */
 function bodyPart({ text: given }: Json, definition: Json): Part {
   const written = given === undefined && isOneTimePassword(definition) ? '{{1}}' : given
-  const limit = componentsIn(definition).length === 1 ? LONGEST_BODY_ALONE : LONGEST_BODY
-  const { slots, names, text } = slotsIn(written, { scope: 'body', where: 'body', limit })
+  const { slots, names, text } = slotsIn(written, { scope: 'body', where: 'body', limit: LONGEST_BODY })
   return { slots, names, body: slots.length === 0 ? null : text }
 }
 
@@ -166,7 +161,7 @@ const PARTS: Readonly<Record<string, (component: Json, definition: Json) => Part
 const ORDER = Object.keys(PARTS)
 
 function parseParts(definition: Json): Part[] {
-  const components = componentsIn(definition)
+  const components: unknown[] = Array.isArray(definition.components) ? definition.components : []
   const types = components.map((component) => (isObject(component) ? word(component.type) : ''))
   const odd = types.find((type, index) => !ORDER.includes(type) || types.indexOf(type) !== index)
   if (odd !== undefined) {

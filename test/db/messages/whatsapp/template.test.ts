@@ -168,12 +168,9 @@ t.test('values have the lengths that Meta allows', async (t) => {
   const header = { type: 'HEADER', format: 'TEXT', text: 'Order {{1}}!' }
   t.equal(check([header], { 'header:1': 'x'.repeat(53) }), null)
   t.match(check([header], { 'header:1': 'x'.repeat(54) }), { ...at('header:1'), problem: /60/ })
-  const twice = [body('{{1}}{{1}}{{2}}'), { type: 'FOOTER', text: 'Reply STOP to unsubscribe' }]
-  t.match(check(twice, { 'body:1': 'x'.repeat(512), 'body:2': 'x' }), at('body:1'))
-  t.equal(check(twice, { 'body:1': 'x'.repeat(500), 'body:2': '😀'.repeat(24) }), null)
-  const alone = [body('Hello {{1}}')]
-  t.equal(check(alone, { 'body:1': 'x'.repeat(32_762) }), null)
-  t.match(check(alone, { 'body:1': 'x'.repeat(32_763) }), { ...at('body:1'), problem: /32768/ })
+  const twice = body('{{1}}{{1}}{{2}}')
+  t.equal(check([twice], { 'body:1': 'x'.repeat(512), 'body:2': 'x' })?.field, 'parameters["body:1"]')
+  t.equal(check([twice], { 'body:1': 'x'.repeat(500), 'body:2': '😀'.repeat(24) }), null)
   const button = buttons(url('https://a.example/{{1}}'))
   t.equal(check([button], { 'url:1': 'x'.repeat(1_982) }), null)
   t.match(check([button], { 'url:1': 'x'.repeat(1_983) }), at('url:1'))
