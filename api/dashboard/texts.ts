@@ -40,5 +40,5 @@ export const TEXTS = {
   templateDeleted: 'The template of this broadcast was deleted.',
   wouldBeSkipped: 'This contact would be skipped: {reason}.',
   partTooLarge: 'The {part} is larger than 1 MiB.',
-  badColumn: 'Choose the target of column {n} again.',
+  badColumn: 'Choose again how to import column {n}.',
 } as const

@@ -94,7 +94,8 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   },
   payload_too_large: {
     meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB (uploads: ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB), an email with its attachments is too large for mail servers, or the JSON contains more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
-    remedy: 'Send smaller batches, and files as base64 or as uploads.',
+    remedy:
+      'Send smaller batches. Send files as base64 strings, not as arrays of bytes, or upload them first.',
   },
   unsupported_media_type: {
     meaning: 'The body isn’t `application/json` in UTF-8, or it is compressed.',

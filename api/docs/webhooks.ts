@@ -54,7 +54,7 @@ const OPT_OUT = {
   at: said(time, 'When the recipient opted out or in.'),
   by: said(
     text,
-    'How: user_preferences, 131050, text, button, cli, or the email address of the user who did it.',
+    'How: `user_preferences` (in the WhatsApp app), `131050` (Meta’s error for a recipient who stopped marketing messages), `text` or `button` (a reply with a stop or start word), `cli` (the command line), or the email address of the user who did it.',
     'text',
   ),
 }

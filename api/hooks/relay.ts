@@ -39,7 +39,7 @@ const settings = {
    */
   SMTP_RELAY_SECRET: string().when('SMTP_RELAY', ([relay], schema) => {
     if (!isRelay(relay)) return schema
-    const missing = `\${path} is not set, but SMTP_RELAY is ${relay}. It verifies the reports of the relay`
+    const missing = `\${path} is not set, but SMTP_RELAY is ${relay}. Set \${path}, because it verifies the reports of the relay`
     return FORMS[relay].required(missing)
   }),
 }

@@ -53,7 +53,9 @@ const settings = {
   /** The secret that signs the provider's reports. Without it POST /hooks/whatsapp rejects all posts. */
   WHATSAPP_APP_SECRET: givenSecret.when('WHATSAPP_VERIFY_TOKEN', ([other], schema) =>
     other
-      ? schema.required('${path} is not set, but WHATSAPP_VERIFY_TOKEN is. It verifies the reports')
+      ? schema.required(
+          '${path} is not set, but WHATSAPP_VERIFY_TOKEN is. Set ${path}, because it verifies the reports',
+        )
       : schema,
   ),
   /**

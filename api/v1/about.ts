@@ -93,7 +93,7 @@ const CONTACT_NOTES = {
 } as const
 
 const STATUS_STAYS =
-  '`status`, `subscribed` and `unsubscribed` must match the contact, or the call is rejected. A new contact is subscribed. To change the status, use unsubscribe and resubscribe.'
+  'If the body has the fields `status`, `subscribed` or `unsubscribed`, they must match the contact, or the call is rejected. A new contact is subscribed. To change the status, use unsubscribe and resubscribe.'
 
 export const BATCH_ANSWER = {
   when: 'The result of each item, in the order of the call.',

@@ -86,7 +86,7 @@ export const verbs: Verbs = (noun) => {
 
   verb('add TEAM EMAIL', 'Suppress an address, whether or not it is a contact', { EMAIL: ['its address'] })
     .requiredOption('--cause <cause>', `why: ${ADDED_CAUSES.join(', ')}`, oneOf(ADDED_CAUSES))
-    .option('--reason <text>', 'the reason, shown as the response')
+    .option('--reason <text>', 'the reason, shown instead of a server response')
     .action(
       change(async (by, team: string, email: string, how: { cause: Cause; reason?: string }) => {
         await requireTeam(by.tx, team)

@@ -22,10 +22,10 @@ export const TEXTS = {
   firstLine: 'The first row',
   recordAfterLine: 'The record that starts after line {line}',
   noUpload:
-    'This upload no longer exists. It was started, discarded, or deleted after a day. Upload the file again.',
+    'This upload no longer exists. It was imported, discarded, or deleted after a day. If it wasn’t imported, upload the file again.',
   chosenTopicGone: 'A topic you chose has been deleted. Choose the topics again.',
   badFile: 'The file {problem}.',
-  tooManyUploads: '{most} uploads are waiting to be started. Start or discard one first.',
+  tooManyUploads: '{most} uploads haven’t been imported yet. Import or discard one first.',
   columnsChanged: 'Someone else has changed the columns since this page was opened.',
   noRecords: 'The file has no records after its first row.',
   tooManyRecords: 'The file must have at most {most} records.',

@@ -49,7 +49,7 @@ export const METRICS = {
     labels: ['provider', 'outcome'],
   },
   heliograph_whatsapp_ignored_total: {
-    help: "WhatsApp webhook entries that need no action and aren't stored: messages, statuses, events, and entries that a number's hook may not report.",
+    help: "WhatsApp webhook entries that aren't stored: messages, statuses and events that need no action, and entries that a number's own hook received for another number or account (hook).",
     labels: ['kind'],
   },
   heliograph_report_events_total: {

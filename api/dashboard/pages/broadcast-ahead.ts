@@ -87,7 +87,7 @@ function aheadSections(
         {
           label: 'Contacts',
           value: audience === null ? 'very many' : number(audience).text,
-          detail: isScheduled ? 'match now, chosen when it starts' : undefined,
+          detail: isScheduled ? 'match now. The audience is chosen when it starts' : undefined,
         },
         {
           label: 'Missing a variable',

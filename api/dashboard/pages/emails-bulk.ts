@@ -102,7 +102,7 @@ function requeueing(request: TeamRequest, bulk: BulkForm, counts: Requeueable): 
     kind: 'form',
     title,
     note: isAll
-      ? 'Emails that a provider has accepted, scheduled emails and expired emails aren’t sent again.'
+      ? 'Scheduled emails, expired emails, and emails that a provider has accepted aren’t sent again.'
       : 'The count timed out, so there may be more.',
     ...form,
     fields: compact([form.fields, requeueableFields(counts), !isOne && which]),

@@ -46,7 +46,7 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
     ...topics.map(({ id, name }) => ({ value: `topic:${id}`, label: `Topic ${name} (yes or no)` })),
     exported && [
       { value: 'properties', label: 'Properties, as JSON' },
-      { value: 'status', label: 'Status (compared, not changed)' },
+      { value: 'status', label: 'Status (rejects records whose contact has another status)' },
     ],
     ignore,
   ])
@@ -92,7 +92,7 @@ const consentFields = ({ no }: Mapping): Field[] =>
     : [
         field('no', 'Contacts without consent', {
           type: 'radios',
-          hint: 'New and existing contacts. A “yes” never resubscribes anyone.',
+          hint: 'Applies to new and existing contacts. A “yes” never resubscribes anyone.',
           options: AFTER_NO.map((value) => ({ value, label: NO_LABELS[value], selected: value === no })),
         }),
       ]
@@ -100,7 +100,7 @@ const consentFields = ({ no }: Mapping): Field[] =>
 export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): Field[] =>
   mapping.suppress
     ? [
-        field('as', 'Suppress as (if no column is mapped)', {
+        field('as', 'Suppress as (if no “Suppressed as” column has a value)', {
           type: 'radios',
           options: SUPPRESSIONS.map((value) => ({
             value,

@@ -26,7 +26,7 @@ const SAYS: Record<Role, string> = {
   editor:
     'Editor: also changes templates, topics, contacts, suppressions and broadcasts, imports files, sends tests, and sends messages again',
   owner:
-    'Owner: also manages keys, domains, webhooks and members, deletes emails, exports and erases personal data, and reads the audit log',
+    'Owner: also manages keys, domains, webhooks, members and settings, resumes paused broadcasts and batches of the team, deletes emails, exports and erases personal data, and reads the audit log',
 }
 
 /** Builds the choice of roles, each with its permissions. */

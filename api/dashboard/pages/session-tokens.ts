@@ -17,7 +17,8 @@ const revokeButton = (request: TeamRequest, { id }: Token): Cell =>
   buttonCell(tokenPath(request, id, 'revoke'), 'Revoke token', { tone: 'danger' })
 
 /** Lists a token's permissions, which depend on the current role of its user. */
-const describeRights = ({ role }: Token): string => (role === 'viewer' ? 'read' : 'send, unsubscribe')
+const describeRights = ({ role }: Token): string =>
+  role === 'viewer' ? 'none' : 'send, cancel, reschedule, unsubscribe'
 
 const page = get('viewer', '/teams/:team/integration/tokens', async (request, { database }) => {
   const { team, person, now } = request
@@ -25,7 +26,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
   const isReadOnly = isFrozen(team, person)
   return show({
     title: 'Session tokens',
-    lead: 'For single sends and marketing unsubscribes. They have the permissions of their user and expire after 30 days.',
+    lead: 'For single sends, cancelling or rescheduling them, and marketing unsubscribes. They have the permissions of their user and expire after 30 days.',
     actions: { forms: team.member ? [button(tokenPath(request), 'Create a session token')] : [] },
     sections: [
       integrationTabs(team, 'tokens'),
@@ -34,14 +35,14 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
         (row) => ({
           User: text(row.user ?? 'the team', { detail: row.role ?? 'created by an operator' }),
           State: status(row.revoked_at === null ? 'active' : 'revoked'),
-          May: text(describeRights(row)),
+          Permissions: text(describeRights(row)),
           Created: time(row.created_at, now),
           Expires: time(row.expires_at, now),
           Action: !isReadOnly && (row.revoked_at === null ? revokeButton(request, row) : text('')),
         }),
         {
           id: 'tokens',
-          grow: ['User', 'May'],
+          grow: ['User', 'Permissions'],
           empty: `No session tokens yet.${team.member ? ' Create one to call the API as yourself.' : ''}`,
         },
       ),

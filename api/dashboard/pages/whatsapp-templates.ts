@@ -67,7 +67,7 @@ function availableSection(
     }),
     {
       ...{ id: 'available', title: 'Available', live: sync === 'waiting' },
-      note: 'Templates of the WhatsApp account that this team doesn’t have.',
+      note: 'Templates that are in the WhatsApp account, but not in this team.',
       empty: sync === 'waiting' ? 'Waiting for Meta.' : 'The team has all templates of its account.',
     },
   )

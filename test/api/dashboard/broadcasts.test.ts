@@ -460,7 +460,7 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   shows(
     t,
     page,
-    /Forecast Starts in 1 day [^C]*UTC Contacts 3 match now, chosen when it starts Missing a variable 1 Skipped: no value for name Takes about 3 minutes at 1 email a minute Before it can start Nothing is missing\./,
+    /Forecast Starts in 1 day [^C]*UTC Contacts 3 match now\. The audience is chosen when it starts Missing a variable 1 Skipped: no value for name Takes about 3 minutes at 1 email a minute Before it can start Nothing is missing\./,
   )
   t.notMatch(textOf(page.html), /Outcome/)
   await call('DELETE', '/v1/contacts/come0@example.org', { key: team.key })

@@ -231,7 +231,7 @@ t.test('rejected emails are only requeued in bulk if checked', async (t) => {
   shows(
     t,
     await editor.get(`${list}/all?tag=outright`),
-    /accepted, scheduled emails and expired emails aren’t sent again\. .*1 queued email 1 queued email, and 1 email rejected by a server/,
+    /expired emails, and emails that a provider has accepted aren’t sent again\. .*1 queued email 1 queued email, and 1 email rejected by a server/,
   )
   shows(t, await question(), 'Send 1 queued email again?')
   shows(t, await question({ force: 'refused' }), 'Send 1 queued email and 1 rejected one again?')

@@ -91,7 +91,7 @@ t.test('maps columns to properties and topics as previewed', async (t) => {
     /\r\nodd@example\.com,Wien,maybe,9,4,Newsletter must be yes or no\r\n/,
   )
   t.match(await lastDeed(), { action: 'contact.import', subject: 'people.csv', detail: '2 refused' })
-  shows(t, await editor.post(`${draft}/start`), /This upload no longer exists\. It was started/)
+  shows(t, await editor.post(`${draft}/start`), /This upload no longer exists\. It was imported/)
 })
 
 t.test("doesn't start an import whose columns a colleague has changed", async (t) => {
@@ -187,7 +187,7 @@ t.test('rejects an invalid mapping and keeps the choices', async (t) => {
     ],
     [{ email: 'email', city: `topic:${team.id}`, town: 'ignore' }, /A topic you chose has been deleted/],
     [{ email: 'email', city: 'topic:x', town: 'ignore' }, /A topic you chose has been deleted/],
-    [{ email: 'email', city: 'status=', town: 'everything' }, /Choose the target of column 3 again/],
+    [{ email: 'email', city: 'status=', town: 'everything' }, /Choose again how to import column 3/],
   ]
   for (const [columns, words] of cases) {
     const answer = await editor.post(draft, mapping(columns, { merge: 'yes' }))
@@ -236,7 +236,7 @@ t.test('a team has 5 pending uploads, for a day each', async (t) => {
   for (let index = 0; index < 5; index += 1) drafts.push(await uploaded(`email\nwait${index}@example.com\n`))
   const sixth = await editor.upload(IMPORT, 'six.csv', 'email\nsix@example.com\n')
   t.equal(sixth.status, 400)
-  shows(t, sixth, /5 uploads are waiting to be started. Start or discard one first./)
+  shows(t, sixth, /5 uploads haven’t been imported yet\. Import or discard one first\./)
   const [one = '', other = '', third = '', fourth = ''] = drafts
   const presses = await Promise.all(Array.from({ length: 5 }, () => editor.post(`${fourth}/start`)))
   t.equal(presses.filter(({ status }) => status === 303).length, 1, 'of many presses one starts it')

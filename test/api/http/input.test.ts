@@ -3,6 +3,7 @@ import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { anEmail, byCli, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { startWorker } from '../../support/worker.ts'
 
 const { service, team } = await world(t)
 const { call } = service
@@ -146,6 +147,7 @@ t.test('invalid strings cause the same error in any body size', async (t) => {
 })
 
 t.test('a batch is a list with a limit', async (t) => {
+  await startWorker(t, service)
   for (const [path, field, most, item] of [
     ['/v1/emails/batch', 'emails', 100, anEmail()],
     ['/v1/whatsapp/messages/batch', 'messages', 100, {}],

@@ -164,7 +164,7 @@ t.test('a heartbeat detects a claim that another process has', async (t) => {
   await until('the heartbeat has shown it', () => !claims.isHeld(job))
 })
 
-t.test('a process frozen for 9 s holds no claims', async (t) => {
+t.test('a process frozen for 9 s has no claims', async (t) => {
   const job = await claimed()
   const { now } = performance
   t.teardown(() => {

@@ -217,19 +217,21 @@ t.test('an opt-out counts for both forms of a number', async (t) => {
 })
 
 t.test("a start word ends an erased number's opt-out", async (t) => {
-  const { team, one, oneTaken, cloud, row, work } = await begin(t, { definition: marketing })
+  // The ID of an erased message is deleted, so only the number's only team can be meant.
+  const { service, begin } = await startDeliveries(t)
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const { team, one, cloud, row, work } = await begin(t, { definition: marketing })
   await work()
-  let ago = 0
   for (const start of [
-    (id: string) => post(service, 'messages', says({ ...START, timestamp: seconds(--ago), context: { id } })),
     () => cli.json(['whatsapp', 'opt-in', team.id, NUMBER]),
+    // Its time in seconds must be after the erasure.
+    () => post(service, 'messages', says({ ...START, timestamp: seconds(-1) })),
   ]) {
-    const { provider_message_id } = await row(await oneTaken())
     await cli.json(['whatsapp', 'opt-out', team.id, NUMBER])
     t.match(await cli.json(['contact', 'erase', team.id, NUMBER]), { whatsapp_opt_outs: 1 })
     const stopped = await one()
     await until('it has failed', async () => (await row(stopped)).status === 'failed')
-    await start(String(provider_message_id))
+    await start()
     await until('marketing is sent again', async () => {
       const id = await one()
       await until(
@@ -239,5 +241,5 @@ t.test("a start word ends an erased number's opt-out", async (t) => {
       return (await row(id)).status !== 'failed'
     })
   }
-  t.ok(cloud.messages().length >= 4)
+  t.ok(cloud.messages().length >= 2)
 })

@@ -86,7 +86,7 @@ export function requiresTls(url: string): boolean {
 }
 
 const TLS_UNDECIDED =
-  'has a user name and a private address. Add ?requireTLS=true, or ?requireTLS=false if the relay has no TLS'
+  'must set requireTLS, because it has a user name and its host is a private address or a name without a dot. Add ?requireTLS=true, or ?requireTLS=false if the relay has no TLS'
 
 /** Returns the error of a URL, to follow `SMTP_URL `, or null. */
 export function smtpUrlFault(url: string): string | null {
@@ -120,5 +120,5 @@ const decode = (text: string): string => percentDecoded(text) ?? text
 export function withWayOut(words: string): string {
   if (!/certificate/i.test(words)) return words
   const [reason] = words.split(';')
-  return `${reason}. Set NODE_EXTRA_CA_CERTS to its authority, or add to SMTP_URL tls.rejectUnauthorized=false (encrypted, unchecked) or requireTLS=false&ignoreTLS=true (not encrypted)`
+  return `${reason}. Set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority, or add to SMTP_URL tls.rejectUnauthorized=false (encrypted, unchecked) or requireTLS=false&ignoreTLS=true (not encrypted)`
 }

@@ -173,7 +173,7 @@ const hookFacts = (shown: NumberDetail): Section =>
     },
     {
       title: 'Webhook of the Meta app',
-      note: 'Subscribe the app to these fields. Meta doesn’t report whether the app is subscribed.',
+      note: 'Subscribe the app to these fields. Meta doesn’t report which fields it is subscribed to.',
     },
   )
 

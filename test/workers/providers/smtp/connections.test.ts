@@ -66,8 +66,7 @@ t.test('sends the URL’s login, over TLS if offered', async (t) => {
     t.match(only(await strict.send(outgoingEmail())), {
       kind: 'sender',
       trouble: 'connection',
-      detail:
-        /certificate.*\. Set NODE_EXTRA_CA_CERTS to its authority, .* SMTP_URL tls\.rejectUnauthorized=false/,
+      detail: /certificate.*\. Set NODE_EXTRA_CA_CERTS to a file .* SMTP_URL tls\.rejectUnauthorized=false/,
     })
   }
 })
