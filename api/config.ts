@@ -22,7 +22,7 @@ import {
   sharedSettings,
   wholeNumber,
 } from '../db/process/config.ts'
-import { type Network, networksOf } from '../db/process/public-address.ts'
+import { type Network, networksIn } from '../db/process/public-address.ts'
 import { domainToAscii } from '../db/validation/address.ts'
 import { HEADER_TOKEN, type Reserved } from '../db/validation/headers.ts'
 import { RELAY_HEADERS } from '../db/validation/relays.ts'
@@ -177,4 +177,4 @@ export const reservedHeaders = ({ RESERVED_HEADER_PREFIXES, SMTP_RELAY }: ApiSet
 })
 
 export const webhookNetworks = ({ WEBHOOK_ALLOW }: ApiSettings): Network[] =>
-  networksOf(commaList(WEBHOOK_ALLOW))
+  networksIn(commaList(WEBHOOK_ALLOW))

@@ -21,7 +21,7 @@ import {
 } from '../db/process/config.ts'
 import { createNames } from '../db/process/dns.ts'
 import { byMemory } from '../db/process/memory.ts'
-import { networksOf } from '../db/process/public-address.ts'
+import { networksIn } from '../db/process/public-address.ts'
 import { JOBS, type JobName, PART_OF } from '../db/queue/jobs.ts'
 import { parseMailbox } from '../db/validation/address.ts'
 import { keysOf } from '../db/validation/keys.ts'
@@ -187,7 +187,7 @@ export const toNotices = (settings: WorkerSettings): Notices => ({
 
 export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({
   concurrency: settings.WEBHOOK_CONCURRENCY,
-  allowed: networksOf(commaList(settings.WEBHOOK_ALLOW)),
+  allowed: networksIn(commaList(settings.WEBHOOK_ALLOW)),
   resolve: createNames(settings.DNS_SERVER).addresses,
   pauses: RETRY_PAUSES_S,
 })

@@ -12,7 +12,7 @@ import { RequestError } from '../../db/errors.ts'
 import { fill } from '../../db/fill.ts'
 import { isObject } from '../../db/validation/fields.ts'
 import type { Relay } from '../../db/validation/relays.ts'
-import { jsonOf, utf8Text } from '../../db/validation/strings.ts'
+import { parseJson, utf8Text } from '../../db/validation/strings.ts'
 import { sameSecret } from '../http/auth.ts'
 import { TEXTS } from '../http/texts.ts'
 
@@ -38,7 +38,7 @@ const MAX_SKEW_MS = 86_400_000
 export const notGenuine = () => new RequestError('unauthorized', TEXTS.relayOnly)
 
 /** Parses JSON. Undefined for invalid JSON, which contains no events. */
-const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')
+const parsed = (body: Buffer): unknown => parseJson(utf8Text(body) ?? '')
 
 /**
  * No relay nests as deeply. The limit is explicit, because the limit of Node's parser changes with its

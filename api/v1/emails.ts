@@ -7,7 +7,7 @@ import { RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
-import { fromOf, replyToOf } from '../../db/messages/emails/item.ts'
+import { parseReplyTo, parseSender } from '../../db/messages/emails/item.ts'
 import { formatMailbox, parseMailbox } from '../../db/validation/address.ts'
 import { whenOf } from '../../db/validation/fields.ts'
 import { headersFault, reservedFault } from '../../db/validation/headers.ts'
@@ -34,7 +34,7 @@ const asStored = (recipients: readonly string[] = []): string[] =>
  * invalid_reply_to, in this order
  */
 function buildItem({ path, send }: EmailDraft): EmailItem {
-  const from = fromOf(send.from, path)
+  const from = parseSender(send.from, path)
   const fault = send.headers === undefined ? null : headersFault(send.headers)
   if (fault !== null) throw new RequestError('invalid_headers', { ...fault, field: path + fault.field })
   return {
@@ -51,7 +51,7 @@ function buildItem({ path, send }: EmailDraft): EmailItem {
     // An empty text doesn't replace the template's.
     text: send.text || null,
     headers: send.headers ?? null,
-    reply_to: replyToOf(send.reply_to, path),
+    reply_to: parseReplyTo(send.reply_to, path),
     tags: send.tags ?? [],
     idempotency_key: send.idempotency_key ?? null,
     ...whenOf(send),

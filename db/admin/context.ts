@@ -17,7 +17,7 @@ import {
   type ToolSettings,
   toReturnDomain,
 } from '../process/config.ts'
-import { LOOPBACK, networksOf } from '../process/public-address.ts'
+import { LOOPBACK, networksIn } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { TEXTS } from './texts.ts'
 
@@ -124,7 +124,7 @@ export function createAdmin() {
     site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT || findPort(settings)}`,
     /** Private networks that webhooks may reach. Default: this machine, for a database of `npm start`. */
     webhookNetworks: () =>
-      networksOf(commaList(settings.WEBHOOK_ALLOW ?? (wasUsed(DATA, settings.DATABASE_URL) ? LOOPBACK : ''))),
+      networksIn(commaList(settings.WEBHOOK_ALLOW ?? (wasUsed(DATA, settings.DATABASE_URL) ? LOOPBACK : ''))),
     database: database.get,
     transaction,
     /** Runs a background job to its end in this process. @param secrets for jobs that need them. */

@@ -8,7 +8,7 @@ import { requireTeam } from '../accounts/teams/view.ts'
 import { hasErased } from '../audience/contacts/erased.sql.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
-import { type PickedByPerson, pausesOf, requeueError, requeueOne } from '../delivery/requeue.ts'
+import { loadPauses, type PickedByPerson, requeueError, requeueOne } from '../delivery/requeue.ts'
 import { leaveOutSuppressed } from '../delivery/suppressed.ts'
 import { RequestError } from '../errors.ts'
 import { fill } from '../fill.ts'
@@ -114,7 +114,7 @@ async function requeueById(
     if (found.length === 0) throw await requeueError(tx, channel, ref)
     const how = { force, words: describeFilter({ ...options, force: false }) }
     if (!dryRun) await requeueOne({ ...by, queue }, channel, ref, how)
-    return { now, paused: await pausesOf(tx, channel, { team_id: team }) }
+    return { now, paused: await loadPauses(tx, channel, { team_id: team }) }
   })
   const requeued_at = dryRun ? null : now.toISOString()
   return { id, status: 'queued', requeued_at, dry_run: dryRun, paused }
@@ -178,7 +178,7 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
       : {}),
     requeued_at: dryRun ? null : now.toISOString(),
     dry_run: dryRun,
-    paused: await pausesOf(database, channel, { team_id: team }),
+    paused: await loadPauses(database, channel, { team_id: team }),
     ids: requeued.map(({ id }) => id),
   }
 }

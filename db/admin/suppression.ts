@@ -8,7 +8,7 @@ import {
   suppressedAddresses,
 } from '../audience/suppressions/addresses.sql.ts'
 import { ADDED_CAUSES, addSuppression } from '../audience/suppressions/by-hand.ts'
-import { liftOne, reasonOf, shownSuppression, showSuppression } from '../audience/suppressions/lift.ts'
+import { liftOne, parseReason, shownSuppression, showSuppression } from '../audience/suppressions/lift.ts'
 import { findSuppressed } from '../audience/suppressions/suppressed.ts'
 import { RequestError } from '../errors.ts'
 import { domainToAscii } from '../validation/address.ts'
@@ -100,7 +100,7 @@ export const verbs: Verbs = (noun) => {
     .action(
       answer(
         async (team: string, identity: string | undefined, { reason, dryRun = false, ...filter }: Lift) => {
-          const how = { reason: reasonOf(reason), dryRun }
+          const how = { reason: parseReason(reason), dryRun }
           const filtered = Object.values(filter).some((value) => value !== undefined)
           if (identity !== undefined && filtered) throw new RequestError('bad_request', TEXTS.addressOrFilter)
           if (identity !== undefined) return liftOneAddress(admin, team, identity, how)

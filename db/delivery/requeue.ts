@@ -216,7 +216,7 @@ export function requeueWay(state: DeliveryState): 'plain' | keyof typeof WAS | n
  * Returns the pauses that a team's requeued messages still wait for, including its suspension. `reason` null: manual.
  * @param sender the key of the message's sender, if the channel has many.
  */
-export async function pausesOf(
+export async function loadPauses(
   tx: Tx,
   given: Deliverable,
   { team_id, sender }: { team_id: string; sender?: string | undefined },

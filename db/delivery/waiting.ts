@@ -62,7 +62,7 @@ type TimelineEvent = { kind: string; occurred_at: string; detail: string }
  * @param sender its sender, if it has its own. @param events its timeline, oldest first.
  * @returns null if its delivery has ended.
  */
-export async function waitingOf(
+export async function describeWaiting(
   tx: Tx,
   {
     id,
@@ -83,7 +83,7 @@ export async function waitingOf(
   const pause = (await pausedQueues(tx)).get(state.job)
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
   return {
-    ...stateOf(job, state, now),
+    ...findState(job, state, now),
     attempts: new Set(since.filter(({ kind }) => TRIES.has(kind)).map((event) => event.occurred_at)).size,
     last_response:
       events.findLast(({ kind }) => DELAY_EVENTS.some((refusal) => refusal === kind))?.detail ?? null,
@@ -102,7 +102,7 @@ export async function waitingOf(
 type OpenJob = { active: boolean; at: string; dead: boolean } | null
 
 /** Returns the first state that applies. */
-function stateOf(
+function findState(
   job: OpenJob,
   { due_at, suspended, given_up, bulk_pause, ramp }: NonNullable<DeliveryState>,
   now: Date,

@@ -19,7 +19,7 @@ export const seenNow = (tx: Tx) =>
 const NUMBER = /^\d{1,18}$/
 
 /** Returns the first transaction that had not started, and earlier ones that had not ended. Null for invalid text. */
-function transactionsOf(seen: string): { end: string; unended: string[] } | null {
+function parseSnapshot(seen: string): { end: string; unended: string[] } | null {
   const [begin = '', end = '', running, ...rest] = seen.split(':')
   const unended = running ? running.split(',') : []
   const isMoment =
@@ -33,7 +33,7 @@ function transactionsOf(seen: string): { end: string; unended: string[] } | null
  * @param row its alias. @throws RequestError bad_request for an invalid snapshot.
  */
 export function wasSeen(row: FragmentSqlToken, seen: string): FragmentSqlToken {
-  const known = transactionsOf(seen)
+  const known = parseSnapshot(seen)
   if (!known) throw new RequestError('bad_request', 'This form is out of date. Reload the page.')
   const { end, unended } = known
   return sql.fragment`(

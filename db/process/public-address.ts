@@ -34,7 +34,7 @@ const LONGEST_URL = 2_048
 const GLOBAL = ipaddr.parseCIDR('2000::/3')
 
 /** Parses networks of a setting. @throws Error for an invalid CIDR. */
-export const networksOf = (cidrs: readonly string[]): Network[] => cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
+export const networksIn = (cidrs: readonly string[]): Network[] => cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
 
 /** Parses an address. An IPv4-mapped IPv6 address becomes IPv4. */
 const parsed = (address: string) => ipaddr.process(address)
@@ -45,7 +45,7 @@ function isWithin(address: string, networks: readonly Network[]): boolean {
 }
 
 /** Addresses in public ranges that only machines inside of a platform reach: services of Azure and of IBM's cloud. */
-const OF_PLATFORMS = networksOf(['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'])
+const OF_PLATFORMS = networksIn(['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'])
 
 /** True if the address is reachable from the internet. */
 function isPublicAddress(address: string): boolean {
@@ -79,7 +79,7 @@ export function urlFault(text: string, allowed: readonly Network[]): string | nu
 /** Names that never lead to the internet. */
 const isLocalName = (hostname: string): boolean => /(^|\.)localhost\.?$/i.test(hostname)
 
-const THIS_MACHINE = networksOf(['127.0.0.0/8', '::1/128'])
+const THIS_MACHINE = networksIn(['127.0.0.0/8', '::1/128'])
 
 /** True if a name may resolve to an address in an allowed network. Only local names may resolve to this machine. */
 const mayBeAllowed = (hostname: string, allowed: readonly Network[]): boolean =>

@@ -58,7 +58,7 @@ export type Times = { scheduled_at: string | null; expires_at: string | null; du
 const NO_TIMES: Times = { scheduled_at: null, expires_at: null, due_at: null }
 
 /** Computes the times of a message that is accepted now. */
-export function timesOf(when: When | undefined, now: Date): Times {
+export function computeTimes(when: When | undefined, now: Date): Times {
   if (!when) return NO_TIMES
   const { scheduled_at, expires_in } = when
   const due = Math.max(now.getTime(), scheduled_at === null ? 0 : Date.parse(scheduled_at))

@@ -115,7 +115,7 @@ export function utf8Text(bytes: Uint8Array): string | null {
 }
 
 /** Parses JSON. Returns undefined if it is invalid. */
-export function jsonOf(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { addEndpoint } from '../../db/messages/webhooks/endpoints.ts'
-import { networksOf } from '../../db/process/public-address.ts'
+import { networksIn } from '../../db/process/public-address.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import type { TestTeam } from '../support/service.ts'
@@ -36,7 +36,7 @@ async function startTaking() {
 const subscribe = ({ database }: Place, { id }: TestTeam, url: string, types: readonly string[]) =>
   database.transaction((tx) => {
     const by = { tx, now: new Date(), actor: 'bench', secrets: createSecrets(SECRET_KEY) }
-    return addEndpoint({ ...by, allowed: networksOf([NEAR]) }, id, { url, types })
+    return addEndpoint({ ...by, allowed: networksIn([NEAR]) }, id, { url, types })
   })
 
 /** Waits until at most `most` webhooks are waiting. */

@@ -33,7 +33,7 @@ import { createReplies } from '../../db/postgres/replies.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
 import { createPlainTexts } from '../../db/process/plain-texts.ts'
-import { networksOf } from '../../db/process/public-address.ts'
+import { networksIn } from '../../db/process/public-address.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { createProducer } from '../../db/queue/producer.ts'
@@ -212,7 +212,7 @@ export async function startService(
       lookupMx: async () => [],
       zoneOf: async () => null,
       returnDomain: null,
-      webhookNetworks: networksOf(['127.0.0.0/8']),
+      webhookNetworks: networksIn(['127.0.0.0/8']),
       publicUrl,
       from: null,
       graphApi: 'http://127.0.0.1:9/v26.0',

@@ -12,7 +12,7 @@ import { sql } from 'slonik'
 import type { Test } from 'tap'
 import { createNames } from '../../db/process/dns.ts'
 import { createPlainTexts } from '../../db/process/plain-texts.ts'
-import { networksOf } from '../../db/process/public-address.ts'
+import { networksIn } from '../../db/process/public-address.ts'
 import type { Up } from '../../db/process/shutdown.ts'
 import { openConsumer } from '../../db/queue/boss.ts'
 import { JOBS, type JobName, type SharedJob } from '../../db/queue/jobs.ts'
@@ -63,7 +63,7 @@ export async function startWorker(
     whatsapp = UNSET_WHATSAPP,
     webhooks = {
       concurrency: 32,
-      allowed: networksOf([LOOPBACK_V4]),
+      allowed: networksIn([LOOPBACK_V4]),
       resolve: createNames().addresses,
       pauses: [0.05, 0.05],
     },

@@ -19,7 +19,7 @@ import {
   messagesToDeliver,
   type OutgoingWhatsappRow,
 } from '../../db/messages/whatsapp/messages.sql.ts'
-import { formsOf } from '../../db/messages/whatsapp/number-forms.ts'
+import { listForms } from '../../db/messages/whatsapp/number-forms.ts'
 import { OPTED_OUT, optedOutAmong } from '../../db/messages/whatsapp/opt-outs.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
@@ -287,7 +287,7 @@ function toPauses({
 }: Delivered<WhatsappAttempt>): RecipientPause[] {
   if (outcome.kind !== 'deferred' || outcome.wait_seconds === undefined || end.end !== 'again') return []
   const paused_until = new Date(at.getTime() + end.seconds * 1_000)
-  return formsOf(row.recipient).map((recipient) => ({
+  return listForms(row.recipient).map((recipient) => ({
     ...{ sender, recipient, paused_until },
     reason: outcome.detail,
   }))

@@ -6,7 +6,7 @@
 
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
-import { jsonOf } from '../../../db/validation/strings.ts'
+import { parseJson } from '../../../db/validation/strings.ts'
 import { TEXTS } from '../texts.ts'
 
 const isPlain = (text: string): boolean =>
@@ -17,7 +17,7 @@ export const formatLine = (text: string): string => (isPlain(text) ? text : JSON
 /** Returns the text of a line. A JSON string is parsed, and anything else is trimmed. */
 export function parseLine(line: string): string {
   const typed = line.trim()
-  const text = typed.startsWith('"') ? jsonOf(typed) : typed
+  const text = typed.startsWith('"') ? parseJson(typed) : typed
   return typeof text === 'string' ? text : typed
 }
 

@@ -10,7 +10,7 @@ import { REQUIRED, RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { address, parse, uuids } from '../../../db/validation/fields.ts'
 import { markOf } from '../../../db/validation/mark.ts'
-import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
+import { isUuid, parseJson } from '../../../db/validation/strings.ts'
 import { TEXTS } from '../texts.ts'
 import { compareProperties } from './names.ts'
 import type { Field } from './section.ts'
@@ -105,7 +105,7 @@ const isPair = (pair: unknown): pair is [string, string] =>
 
 /** Reads the hidden field of `shownField`, or returns null if it is missing or invalid. */
 function shownIn(form: URLSearchParams): KnownFields | null {
-  const shown = jsonOf(form.get('shown') ?? '')
+  const shown = parseJson(form.get('shown') ?? '')
   const [topics, marks] = Array.isArray(shown) ? shown : []
   if (!Array.isArray(topics) || !Array.isArray(marks)) return null
   return { topics: new Set(topics.filter((id) => isUuid(id))), marks: new Map(marks.filter(isPair)) }
@@ -125,7 +125,7 @@ export function changedTopics(form: URLSearchParams, stored: readonly string[]):
 }
 
 function nameIn(sent = ''): string | null {
-  const name = jsonOf(sent)
+  const name = parseJson(sent)
   return typeof name === 'string' ? name : null
 }
 

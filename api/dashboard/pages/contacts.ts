@@ -11,7 +11,7 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { EXPORT_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { importById } from '../../../db/audience/import/imports.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
-import { jsonOf } from '../../../db/validation/strings.ts'
+import { parseJson } from '../../../db/validation/strings.ts'
 import { number, status, text, time } from '../components/cell.ts'
 import { formatLine, parseLine, splitLines } from '../components/lines.ts'
 import { compareProperties } from '../components/names.ts'
@@ -207,7 +207,8 @@ const choose = action('editor', '/teams/:team/contacts/columns', async (by, { te
   const names = splitLines(form.get('columns') ?? '', 'columns', MAX_COLUMN_LINES).map(parseLine)
   const list = teamPath(team, 'contacts')
   // Submitting the default columns unchanged doesn't save them.
-  if (isDeepStrictEqual(names, jsonOf(form.get('shown') ?? ''))) return redirect(list, 'No changes to save.')
+  if (isDeepStrictEqual(names, parseJson(form.get('shown') ?? '')))
+    return redirect(list, 'No changes to save.')
   await chooseContactColumns(by, team.id, names)
   return redirect(list, 'The columns were saved.')
 })

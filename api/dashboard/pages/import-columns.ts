@@ -5,7 +5,7 @@ import { AFTER_NO } from '../../../db/audience/import/consent.ts'
 import type { Draft } from '../../../db/audience/import/draft.ts'
 import type { Becomes, Mapping } from '../../../db/audience/import/mapping.ts'
 import { SUPPRESSIONS } from '../../../db/audience/suppressions/by-hand.ts'
-import { reasonOf } from '../../../db/audience/suppressions/lift.ts'
+import { parseReason } from '../../../db/audience/suppressions/lift.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { text } from '../components/cell.ts'
@@ -172,6 +172,6 @@ export const mappingSent = (form: URLSearchParams, draft: Draft): Mapping => ({
   ...(draft.mapping.no === undefined ? {} : { no: wordParam(form, 'no', AFTER_NO) ?? 'unsubscribed' }),
   suppress: draft.mapping.suppress && {
     as: wordParam(form, 'as', SUPPRESSIONS) ?? 'bounced',
-    detail: reasonOf(form.get('reason') ?? ''),
+    detail: parseReason(form.get('reason') ?? ''),
   },
 })

@@ -5,7 +5,7 @@
  */
 
 import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
-import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
+import { loadPauses, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
 import type { Form } from '../components/section.ts'
 import { asActor } from '../server/action.ts'
 import { button, hidden } from '../server/builders.ts'
@@ -43,7 +43,7 @@ export async function pauseWords(
   { team, person: { operator } }: Pick<TeamRequest, 'team' | 'person'>,
   sender?: string,
 ): Promise<string> {
-  const pauses = await pausesOf(database, channel, { team_id: team.id, sender })
+  const pauses = await loadPauses(database, channel, { team_id: team.id, sender })
   if (pauses.length === 0) return ''
   const named = operator ? ` (${pauses.map(({ what }) => what).join(', ')})` : ''
   return ` Delivery is paused${named}. The next attempt is made when it resumes.`

@@ -12,7 +12,7 @@ import {
 } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { SUPPRESSIONS, suppressByHand } from '../../../db/audience/suppressions/by-hand.ts'
 import { causeShown, statusBy } from '../../../db/audience/suppressions/cause.ts'
-import { reasonOf } from '../../../db/audience/suppressions/lift.ts'
+import { parseReason } from '../../../db/audience/suppressions/lift.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
 import { plural, text, time } from '../components/cell.ts'
@@ -162,7 +162,7 @@ const lift = post(
     const set = filter.set(form)
     const given = {
       filter: { ...filter.read(form), seen },
-      reason: reasonOf(form.get('reason') ?? ''),
+      reason: parseReason(form.get('reason') ?? ''),
       words: [...set].map(([name, value]) => `${name}: ${value}`).join(', '),
       most,
     }
@@ -172,7 +172,7 @@ const lift = post(
   },
   ({ form }) => {
     const many = addressCount(readCounted(form).most)
-    reasonOf(form.get('reason') ?? '')
+    parseReason(form.get('reason') ?? '')
     return {
       question: `Lift the suppression of ${many}?`,
       answer: `Lift ${many}`,

@@ -2,7 +2,7 @@
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
-import { fromOf } from '../../../db/messages/emails/item.ts'
+import { parseSender } from '../../../db/messages/emails/item.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { formatMailbox, parseMailbox } from '../../../db/validation/address.ts'
 import { compileHtml } from '../../../db/validation/attributes.ts'
@@ -45,7 +45,7 @@ export async function testEmailForm(
 const send = post('editor', '/teams/:team/integration/test-email', async ({ team, form }, deps) => {
   const mailbox = parseMailbox(queryParam(form, 'to') ?? '')
   if (!mailbox) throw invalidField('to', 'must be an email address')
-  const [from, to] = [fromOf(queryParam(form, 'from') ?? ''), formatMailbox(mailbox)]
+  const [from, to] = [parseSender(queryParam(form, 'from') ?? ''), formatMailbox(mailbox)]
   const mail = {
     from,
     to: [to],

@@ -28,7 +28,7 @@ import {
   refusingSlices,
   setRecords,
 } from './imports.sql.ts'
-import { checkMapping, type Extra, faultOf, type GivenItem, type Mapping, recordOf } from './mapping.ts'
+import { checkMapping, type Extra, type GivenItem, type Mapping, toFault, toItem } from './mapping.ts'
 
 /** Records per upsert, and in the test of a draft. */
 export const SLICE_RECORDS = 1_000
@@ -46,7 +46,7 @@ type ReadRecord = { row: number; given: GivenItem; item: ContactItem | RequestEr
 
 export const readRecords = (records: readonly CsvRecord[], mapping: Mapping): ReadRecord[] =>
   records.map((record) => {
-    const { item: given, extra } = recordOf(mapping, record)
+    const { item: given, extra } = toItem(mapping, record)
     const item = extra?.fault ? new RequestError('bad_request', extra.fault.words) : readItem(given)
     return { row: record.row, given, item, extra }
   })
@@ -60,7 +60,7 @@ export const refusedAmong = (
   records.flatMap(({ row, given, extra }, at) => {
     const outcome = outcomes[at]
     if (!(outcome instanceof RequestError)) return []
-    const { words, ...where } = extra?.fault ?? faultOf(mapping, given, outcome)
+    const { words, ...where } = extra?.fault ?? toFault(mapping, given, outcome)
     return [{ at, row, message: words, ...where }]
   })
 

@@ -5,7 +5,7 @@
 import { invalidField, RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { isObject } from '../../validation/fields.ts'
-import { codePoints, jsonOf, memberPath } from '../../validation/strings.ts'
+import { codePoints, memberPath, parseJson } from '../../validation/strings.ts'
 import { LONGEST_KEY } from '../contacts/fields.ts'
 import type { ByHand } from '../suppressions/by-hand.ts'
 import { TEXTS } from '../texts.ts'
@@ -200,7 +200,7 @@ function collectProperties(cells: Cells): unknown {
     ),
   )
   const cell = readCell(cells, 'properties') || '{}'
-  const map = jsonOf(cell)
+  const map = parseJson(cell)
   if (map === undefined) return cell
   return isObject(map) ? { ...map, ...named } : map
 }
@@ -227,7 +227,7 @@ function heldBy({ email, properties, status = '' }: GivenItem, column: Becomes):
 }
 
 /** Turns an item's error into a fault of its record, about the column with the invalid field. */
-export function faultOf({ columns }: Mapping, item: GivenItem, { message, fields }: RequestError): Fault {
+export function toFault({ columns }: Mapping, item: GivenItem, { message, fields }: RequestError): Fault {
   for (const [column, becomes] of columns.entries()) {
     const [path, value] = heldBy(item, becomes)
     const found = path === '' ? undefined : fields.find(({ field }) => field === path)
@@ -239,7 +239,7 @@ export function faultOf({ columns }: Mapping, item: GivenItem, { message, fields
 }
 
 /** Turns a record into an item of a bulk upsert, and its other data. */
-export function recordOf(mapping: Mapping, record: CsvRecord): { item: GivenItem; extra: Extra | null } {
+export function toItem(mapping: Mapping, record: CsvRecord): { item: GivenItem; extra: Extra | null } {
   const cells = mapping.columns.map((column, at) => [column, record.cells[at] ?? ''] as const)
   const status = mapping.suppress ? '' : readCell(cells, 'status')
   const properties = collectProperties(cells)

@@ -11,7 +11,13 @@ import { parseAddress } from '../../validation/address.ts'
 import type { Cause } from '../contacts/effect.ts'
 import { TEXTS } from '../texts.ts'
 import { suppressionBy } from './cause.ts'
-import { type ContactDetail, reasonOf, type ShownSuppression, showAddress, showSuppression } from './lift.ts'
+import {
+  type ContactDetail,
+  parseReason,
+  type ShownSuppression,
+  showAddress,
+  showSuppression,
+} from './lift.ts'
 import { lockTouched, suppress } from './suppress.ts'
 
 export const SUPPRESSIONS = ['bounced', 'complained'] as const
@@ -60,7 +66,7 @@ export async function suppressByHand(
 ): Promise<ContactDetail | ShownSuppression> {
   const parsed = parseAddress(email)
   if (!parsed) throw invalidField('email', 'must be an email address')
-  const detail = reasonOf(reason)
+  const detail = parseReason(reason)
   const { address, identity } = parsed
   const added = { identity, email: address, cause: CAUSE_AS[as], reason: detail }
   if ((await suppressAddresses(by, teamId, [added])) === 0) throw suppressedAlready(address)
@@ -82,7 +88,7 @@ export async function addSuppression(
   const parsed = parseAddress(email)
   if (!parsed) throw invalidField('email', 'must be an email address')
   const { address, identity } = parsed
-  const words = reason === '' ? '' : reasonOf(reason)
+  const words = reason === '' ? '' : parseReason(reason)
   const added = { identity, email: address, cause, reason: words }
   if ((await suppressAddresses(by, teamId, [added])) > 0)
     await record(by, {

@@ -44,7 +44,7 @@ export const shownSuppression = ({
 const LONGEST_REASON = 500
 
 /** Returns a user's reason, trimmed. @throws RequestError bad_request if it is empty or too long. */
-export function reasonOf(text: string): string {
+export function parseReason(text: string): string {
   const words = text.trim()
   if (words === '' || words.length > LONGEST_REASON)
     throw invalidField('reason', fill(TEXTS.reasonLength, { most: LONGEST_REASON }))
@@ -130,7 +130,7 @@ export async function liftSuppression(
   teamId: string,
   { identity, reason, seen = null }: { identity: string; reason: string; seen?: string | null },
 ): Promise<ContactDetail | ShownSuppression> {
-  const words = reasonOf(reason)
+  const words = parseReason(reason)
   await lockContacts(by.tx, [{ team_id: teamId, identity }])
   const before = await showAddress(by.tx, teamId, identity)
   const mark = 'suppression' in before ? suppressionMark(before) : suppressionMark(asContact(before))
@@ -147,7 +147,7 @@ export async function liftOne(
   identity: string,
   reason: string,
 ): Promise<number> {
-  const words = reasonOf(reason)
+  const words = parseReason(reason)
   const lifted = await liftIdentities(by, teamId, [identity], words)
   if (lifted > 0)
     await record(by, { team_id: teamId, action: 'suppression.lift', subject: identity, detail: words })

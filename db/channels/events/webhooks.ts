@@ -80,7 +80,7 @@ function addressedTo(row: Addressed) {
   return { to, ...(cc.length > 0 ? { cc } : {}), ...(bcc.length > 0 ? { bcc } : {}) }
 }
 
-async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+async function buildEmails(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   const rows = new Map((await emailFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
   const delays = Map.groupBy(
     typed.filter(({ type }) => type === 'email.delivery_delayed'),
@@ -116,13 +116,13 @@ async function draftsAbout<R extends { id: string }>(
   })
 }
 
-const whatsappOf = (tx: Tx, typed: readonly Typed[]) =>
+const buildWhatsapp = (tx: Tx, typed: readonly Typed[]) =>
   draftsAbout(typed, whatsappFacts(tx, refsOf(typed)), ({ id, recipient, ...row }, domainEvent) => ({
     ...{ message_id: id, to: recipient, recipient, ...row, rank: rankOf(domainEvent) },
   }))
 
 /** Changes of contacts, and of suppressions of addresses that aren't contacts. */
-async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+async function buildContacts(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   const rows = new Map((await contactFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
     const { domainEvent } = each
@@ -145,7 +145,7 @@ const refsOf = (typed: readonly Typed[]) => [
   ).values(),
 ]
 
-async function broadcastsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+async function buildBroadcasts(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   return typed.flatMap(({ domainEvent, type }) => {
     if (domainEvent.subject !== 'broadcast') return []
     const { id: broadcast_id, about } = domainEvent
@@ -154,7 +154,7 @@ async function broadcastsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> 
   })
 }
 
-async function domainsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+async function buildDomains(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   return typed.flatMap(({ domainEvent, type }) => {
     if (domainEvent.subject !== 'domain') return []
     const { id: domain_id, about } = domainEvent
@@ -163,13 +163,13 @@ async function domainsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   })
 }
 
-async function teamsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+async function buildTeams(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   return typed.flatMap(({ domainEvent, type }) =>
     domainEvent.subject === 'team' ? [toDraft({ domainEvent, type }, null, domainEvent.about)] : [],
   )
 }
 
-async function othersOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+async function buildOthers(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   return typed.flatMap(({ domainEvent, type }) =>
     domainEvent.subject === 'other' ? [toDraft({ domainEvent, type }, null, domainEvent.about)] : [],
   )
@@ -179,13 +179,13 @@ async function othersOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
 type Drafter = (tx: Tx, typed: readonly Typed[]) => Promise<Draft[]>
 
 const DRAFTERS = {
-  email: emailsOf,
-  whatsapp: whatsappOf,
-  contact: contactsOf,
-  broadcast: broadcastsOf,
-  domain: domainsOf,
-  team: teamsOf,
-  other: othersOf,
+  email: buildEmails,
+  whatsapp: buildWhatsapp,
+  contact: buildContacts,
+  broadcast: buildBroadcasts,
+  domain: buildDomains,
+  team: buildTeams,
+  other: buildOthers,
 } as const satisfies Record<Exclude<DomainEvent['subject'], 'webhook'>, Drafter>
 
 /**

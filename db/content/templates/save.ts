@@ -38,7 +38,7 @@ type SavedTemplate = {
 type Parts = { html: string; text: string; list_unsubscribe: boolean }
 
 /** Returns the variables of a part. @throws RequestError bad_request with the reason and the line. */
-function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
+function readSlots(part: 'html' | 'text', source: string): readonly string[] {
   const problem =
     textFault(source)?.problem ?? (utf8Bytes(source) > LARGEST_PART ? 'must be at most 1 MiB' : undefined)
   if (problem) throw invalidField(part, problem)
@@ -58,7 +58,7 @@ function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
 export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] {
   if (html === '') throw invalidField('html', 'must not be empty')
   const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
-  const slots = [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
+  const slots = [...new Set([...readSlots('html', html), ...readSlots('text', text), ...asked])]
   if (slots.length <= MAX_VARIABLES) return slots
   throw new RequestError('bad_request', fill(TEXTS.tooManyVariables, { most: MAX_VARIABLES }))
 }

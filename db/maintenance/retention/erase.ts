@@ -35,7 +35,7 @@ import {
   rewriteNames,
 } from './erase.sql.ts'
 import { emailsTo, type FoundEmail, testsShowing } from './person.sql.ts'
-import { type ErasedPerson, isPerson, isSoleRecipient, namedIn, personOf } from './person.ts'
+import { buildPerson, type ErasedPerson, isPerson, isSoleRecipient, namedIn } from './person.ts'
 
 /** The emails per transaction, and the reports per statement. */
 const ERASE_BATCH = 500
@@ -187,7 +187,7 @@ export async function eraseSlice(
   identity: string,
   cursor: ErasureCursor | null,
 ): Promise<Slice> {
-  const person = personOf(teamId, identity)
+  const person = buildPerson(teamId, identity)
   if (cursor === null) return beginning(at, person)
   if (cursor.through === 'emails') return emailsSlice(at.tx, person, cursor.after)
   if (cursor.through === 'tests') return testsSlice(at.tx, person)

@@ -27,7 +27,7 @@ import {
   webhooksToShow,
 } from './export.sql.ts'
 import { emailsTo, testsShowing } from './person.sql.ts'
-import { type ErasedPerson, isPerson, isSoleRecipient, namedIn, personOf } from './person.ts'
+import { buildPerson, type ErasedPerson, isPerson, isSoleRecipient, namedIn } from './person.ts'
 
 /** How many rows a statement looks at. */
 const EXPORT_BATCH = 200
@@ -204,7 +204,7 @@ async function noteExport({ database, now, actor, secrets }: Exporting, { teamId
 
 /** @throws RequestError not_found for the team; contact_not_found if nothing is stored. */
 export async function exportPerson(at: Exporting, teamId: string, identity: string) {
-  const finding = { tx: at.database, person: personOf(teamId, identity) }
+  const finding = { tx: at.database, person: buildPerson(teamId, identity) }
   await requireTeam(at.database, teamId)
   const contact = await readContact(finding)
   const lists: [string, object[]][] = []
@@ -220,7 +220,7 @@ export async function exportContact(
   teamId: string,
   identity: string,
 ): Promise<AsyncGenerator<string>> {
-  const finding = { tx: at.database, person: personOf(teamId, identity) }
+  const finding = { tx: at.database, person: buildPerson(teamId, identity) }
   const contact = await readContact(finding)
   if (contact === null) throw noContact()
   await noteExport(at, finding.person)

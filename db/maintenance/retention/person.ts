@@ -38,7 +38,7 @@ const wholeAddress = (spellings: readonly string[]): string =>
   `(?:(?<![a-z0-9_.+-])(?<![a-z0-9]')|(?<=\\\\(?:[nrt]|[0-7]{3})))(?:${spellings.map(literally).join('|')})(?![a-z0-9_-])(?!\\.[a-z0-9_-])`
 
 /** @param identity of an email address. */
-export function personOf(teamId: string, identity: string): ErasedPerson {
+export function buildPerson(teamId: string, identity: string): ErasedPerson {
   const spellings = listSpellings(identity)
   const bytesPattern = wholeAddress(spellings.map(escapedBytes))
   return { teamId, identity, spellings, pattern: wholeAddress(spellings), bytesPattern }

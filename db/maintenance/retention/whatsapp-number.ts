@@ -8,7 +8,7 @@ import { requireTeam } from '../../accounts/teams/view.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { RequestError } from '../../errors.ts'
 import { deleteMessage } from '../../messages/whatsapp/delete.sql.ts'
-import { formsOf } from '../../messages/whatsapp/number-forms.ts'
+import { listForms } from '../../messages/whatsapp/number-forms.ts'
 import { changeOptOuts, erasedNumber } from '../../messages/whatsapp/opt-outs.ts'
 import type { Database } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -33,7 +33,7 @@ type Exporting = Omit<By, 'tx'> & { database: Database; secrets: Pick<Secrets, '
 
 /** Exports everything stored about a number. @throws RequestError not_found, contact_not_found */
 export async function exportNumber({ database, secrets, ...by }: Exporting, teamId: string, number: string) {
-  const numbers = formsOf(number)
+  const numbers = listForms(number)
   return database.transaction(async (tx) => {
     await requireTeam(tx, teamId)
     const messages = await messagesToNumber(tx, teamId, numbers)
@@ -53,7 +53,7 @@ export async function eraseNumber(
   number: string,
 ) {
   const { tx, now } = by
-  const numbers = formsOf(number)
+  const numbers = listForms(number)
   await requireTeam(tx, teamId)
   const account = await lockAccount(tx, teamId)
   const messages = await lockMessagesToNumber(tx, teamId, numbers)

@@ -24,7 +24,7 @@ import {
 import { headersFault } from '../../validation/headers.ts'
 import { compileTemplate, TemplateFault } from '../../validation/slots.ts'
 import { codePoints, MAX_VARIABLES, utf8Bytes } from '../../validation/strings.ts'
-import { fromOf, replyToOf } from '../emails/item.ts'
+import { parseReplyTo, parseSender } from '../emails/item.ts'
 import type { BroadcastFields, Condition } from './broadcasts.sql.ts'
 import { OPERATORS } from './operators.ts'
 
@@ -203,13 +203,13 @@ const present = (fields: Record<string, unknown>): GivenFields =>
 
 /** @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order. */
 function toFields(body: Change): GivenFields {
-  const from_address = body.from === undefined ? undefined : formatMailbox(fromOf(body.from))
+  const from_address = body.from === undefined ? undefined : formatMailbox(parseSender(body.from))
   const headers = body.headers === undefined ? undefined : ownHeaders(body.headers)
   return present({
     name: body.name,
     template_id: body.template_id?.toLowerCase(),
     from_address,
-    reply_to: body.reply_to === undefined ? undefined : replyToOf(body.reply_to),
+    reply_to: body.reply_to === undefined ? undefined : parseReplyTo(body.reply_to),
     subject: body.subject,
     topic_ids: body.topic_ids && distinct(body.topic_ids),
     exclude_topic_ids: body.exclude_topic_ids && distinct(body.exclude_topic_ids),

@@ -5,7 +5,7 @@ import { BROADCAST_STATS, type BroadcastStat, findStats } from '../../stats/dail
 import { fromKeys } from '../../validation/keys.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
-const viewOf = (row: BroadcastRow, stats: Record<BroadcastStat, number>) => ({
+const toView = (row: BroadcastRow, stats: Record<BroadcastStat, number>) => ({
   id: row.id,
   team_id: row.team_id,
   name: row.name,
@@ -32,7 +32,7 @@ const viewOf = (row: BroadcastRow, stats: Record<BroadcastStat, number>) => ({
   ended_at: row.ended_at,
 })
 
-export type BroadcastView = ReturnType<typeof viewOf>
+export type BroadcastView = ReturnType<typeof toView>
 
 const NONE = fromKeys(BROADCAST_STATS, () => 0)
 
@@ -44,7 +44,7 @@ export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Pro
   return rows.map((row) => {
     const stats = { ...NONE }
     for (const { broadcast_id, figure, count } of moved) if (broadcast_id === row.id) stats[figure] = count
-    return viewOf(row, stats)
+    return toView(row, stats)
   })
 }
 

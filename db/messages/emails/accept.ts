@@ -19,7 +19,7 @@ import type { Producer } from '../../queue/producer.ts'
 import { formatMailbox, parseMailbox } from '../../validation/address.ts'
 import { inOneList } from '../../validation/addressees.ts'
 import { isLarge } from '../../validation/files.ts'
-import { timeError, timesOf } from '../../validation/moments.ts'
+import { computeTimes, timeError } from '../../validation/moments.ts'
 import { acceptCalls, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { findOriginal, readKeys, type StoredKeys } from '../idempotency.ts'
 import { TEXTS } from '../texts.ts'
@@ -37,8 +37,8 @@ import {
   findReferences,
   type References,
   referenceError,
+  resolveVariables,
   soleRecipient,
-  variablesOf,
 } from './references.ts'
 import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 
@@ -90,7 +90,7 @@ function toRow(item: EmailItem, sender: EmailSender, { references, account, next
     domain_id,
     template_id: item.template_id,
     template_version_id: template?.version_id ?? null,
-    variables: template ? variablesOf(item, template.slots, references, { team_id, id }) : null,
+    variables: template ? resolveVariables(item, template.slots, references, { team_id, id }) : null,
     from_address: formatMailbox(item.from),
     ...inOneList(item),
     subject: item.subject,
@@ -113,7 +113,7 @@ function toRow(item: EmailItem, sender: EmailSender, { references, account, next
     internal: sender.internal ?? false,
     person: item.person ?? null,
     batch: sender.batch ?? false,
-    ...timesOf(item.when, account.now),
+    ...computeTimes(item.when, account.now),
   }
 }
 

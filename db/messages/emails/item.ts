@@ -19,7 +19,7 @@ export const emailItem = (said: SaidOfEmail): EmailItem => ({
  * Returns the bare reply address, or ''. @param path the path of the send in a batch. @throws RequestError
  * invalid_reply_to
  */
-export function replyToOf(given: string | undefined, path = ''): string {
+export function parseReplyTo(given: string | undefined, path = ''): string {
   if (given === undefined || given === '') return ''
   const mailbox = parseMailbox(given)
   if (!mailbox)
@@ -28,7 +28,7 @@ export function replyToOf(given: string | undefined, path = ''): string {
 }
 
 /** Parses the sender. @throws RequestError invalid_from */
-export function fromOf(given: string, path = ''): Mailbox {
+export function parseSender(given: string, path = ''): Mailbox {
   const mailbox = parseMailbox(given)
   if (mailbox && codePoints(mailbox.name ?? '') <= LONGEST_NAME) return mailbox
   throw new RequestError('invalid_from', { field: `${path}from`, problem: TEXTS.notMailbox })

@@ -107,7 +107,7 @@ const HEADER_URL = /^https?:\/\/[!-;=?-~]{1,900}$/
  * Returns the variables that the template uses, including the unsubscribe link of an email to one stored contact
  * (DECISIONS: Unsubscribe link).
  */
-export function variablesOf(
+export function resolveVariables(
   item: EmailItem,
   slots: readonly string[],
   { contacts, links }: References,
@@ -174,7 +174,7 @@ export function referenceError(
   const missing = missingUpload(item)
   if (missing !== null) return missing
   if (!template) return null
-  const variables = variablesOf(item, template.slots, references, sender)
+  const variables = resolveVariables(item, template.slots, references, sender)
   const problem = variablesFault(template, variables, item.text)
   return problem === null ? null : new RequestError('bad_request', { field: `${path}variables`, problem })
 }

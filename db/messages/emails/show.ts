@@ -4,7 +4,7 @@ import { requireTeam } from '../../accounts/teams/view.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
-import { waitingOf } from '../../delivery/waiting.ts'
+import { describeWaiting } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -48,7 +48,7 @@ export async function emailWithState(deps: ShowDeps, teamId: string, id: string)
   const view = emailView(row, version, deps.secrets)
   const events = await eventsOfEmail(deps.tx, teamId, id)
   const state = await deliveryState(deps.tx, EMAIL, { team_id: teamId, id })
-  const waiting = await waitingOf(deps.tx, { id, state, now: deps.now }, events)
+  const waiting = await describeWaiting(deps.tx, { id, state, now: deps.now }, events)
   const recipients = [...(row.pending_recipients ?? present(row.to_emails))]
   const email = {
     ...view,

@@ -9,7 +9,7 @@ import { type Content, shownContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'
 import { unsubscribeToken } from './unsubscribe-token.ts'
 
-export type EmailView = ReturnType<typeof viewOf>
+export type EmailView = ReturnType<typeof toView>
 
 /** Lists leave out the bodies, because each HTML part can have a mebibyte. */
 export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
@@ -17,7 +17,7 @@ export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
 /** @param version required if the row names one. @throws Error if it is missing. */
 export function emailView(row: EmailRow, version: CompiledVersion | undefined, secrets: Secrets): EmailView {
   const { html, text } = shownContent(row, version)
-  return viewOf(row, { html, text, size_kb: row.size_kb ?? sizeKb(html) }, secrets)
+  return toView(row, { html, text, size_kb: row.size_kb ?? sizeKb(html) }, secrets)
 }
 
 /** Does the same as `emailView` for lists. `html` or `version` is only needed if the size isn't stored. */
@@ -27,12 +27,12 @@ export function listedEmail(
   secrets: Secrets,
 ): ListedEmail {
   const size_kb = row.size_kb ?? sizeKb(shownContent(row, version).html)
-  const { html: _html, body_text: _text, ...listed } = viewOf(row, { html: '', text: '', size_kb }, secrets)
+  const { html: _html, body_text: _text, ...listed } = toView(row, { html: '', text: '', size_kb }, secrets)
   return listed
 }
 
 /** Returns the token of its unsubscribe link. */
-function tokenOf(
+function signToken(
   { team_id, id, broadcast_id, contact_id, to_emails: [to = ''] }: EmailRow,
   secrets: Secrets,
 ): string | null {
@@ -43,7 +43,7 @@ function tokenOf(
     : broadcastToken(secrets, { team_id, broadcast_id, person })
 }
 
-function viewOf(row: EmailRow, { html, text, size_kb }: Content & { size_kb: number }, secrets: Secrets) {
+function toView(row: EmailRow, { html, text, size_kb }: Content & { size_kb: number }, secrets: Secrets) {
   const { to, cc, bcc } = addressees(row)
   return {
     id: row.id,
@@ -66,7 +66,7 @@ function viewOf(row: EmailRow, { html, text, size_kb }: Content & { size_kb: num
     provider_message_id: row.provider_message_id,
     broadcast_id: row.broadcast_id,
     contact_id: row.contact_id,
-    unsubscribe_token: tokenOf(row, secrets),
+    unsubscribe_token: signToken(row, secrets),
     body_text: text,
     headers: row.headers,
     reply_to: row.reply_to,

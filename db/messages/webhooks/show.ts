@@ -2,7 +2,7 @@
 
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
-import { waitingOf } from '../../delivery/waiting.ts'
+import { describeWaiting } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { TEXTS } from '../texts.ts'
@@ -37,6 +37,6 @@ export async function showWebhook(
   )
   const sender = `${WEBHOOK_SENDERS}${row.endpoint_id}`
   const state = await deliveryState(tx, WEBHOOK, ref)
-  const waiting = await waitingOf(tx, { id: row.id, state, sender, now }, timeline)
+  const waiting = await describeWaiting(tx, { id: row.id, state, sender, now }, timeline)
   return { ...row, attempts, events, waiting }
 }

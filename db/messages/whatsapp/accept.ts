@@ -11,7 +11,7 @@ import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { timeError, timesOf, type When } from '../../validation/moments.ts'
+import { computeTimes, timeError, type When } from '../../validation/moments.ts'
 import type { Phone } from '../../validation/phone.ts'
 import { acceptCalls, type CallEnd, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { findOriginal, readKeys, type StoredKeys } from '../idempotency.ts'
@@ -136,7 +136,7 @@ function build(
   const { template_id, parameters, idempotency_key, when } = item
   const parts = hasNewParts(templates.get(template_id)?.parts ?? null)
   const created_at = now.toISOString()
-  const times = timesOf(when, now)
+  const times = computeTimes(when, now)
   const request = {
     ...{ team_id, id: nextId(), template_id, parameters, idempotency_key, created_at },
     http_request_id: http_request_id ?? null,

@@ -12,7 +12,7 @@ import { DELIVERY_DEADLINE_MS } from '../../queue/jobs.ts'
 import { type LockedMessage, readDeferrals, releaseMessages } from './apply-events.sql.ts'
 import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import { keyOf, type MessageRef } from './messages.sql.ts'
-import { formsOf } from './number-forms.ts'
+import { listForms } from './number-forms.ts'
 
 /**
  * `held`: because of its sender, which is paused. `deferred`: because of itself, or its recipient (`wait_seconds`).
@@ -138,7 +138,7 @@ async function pausePairs(
     if (wait_seconds === undefined || row.number === null) return []
     const paused_until = new Date(now.getTime() + waitOf(failure).seconds * 1_000)
     const sender = `whatsapp:${row.number}`
-    return formsOf(row.recipient).map((recipient) => ({ sender, recipient, paused_until, reason }))
+    return listForms(row.recipient).map((recipient) => ({ sender, recipient, paused_until, reason }))
   })
   if (pauses.length > 0) await pauseRecipients(tx, pauses)
 }

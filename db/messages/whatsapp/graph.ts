@@ -6,7 +6,7 @@
 
 import { ask, describeFailure } from '../../process/limited-response.ts'
 import { isObject } from '../../validation/fields.ts'
-import { jsonOf } from '../../validation/strings.ts'
+import { parseJson } from '../../validation/strings.ts'
 import { storableId, storableWords } from '../../validation/words.ts'
 import { NUMBER_ERRORS } from './number-errors.ts'
 
@@ -55,7 +55,7 @@ async function request(
       throw NUMBER_ERRORS.unreachable(new URL(url).host, describeFailure(error))
     },
   )
-  const body = answer.body === null ? null : jsonOf(answer.body.toString())
+  const body = answer.body === null ? null : parseJson(answer.body.toString())
   if (answer.ok && isObject(body)) return body
   const error = isObject(body) && isObject(body.error) ? body.error : {}
   const words = storableWords(`HTTP ${answer.status} ${String(error.message ?? answer.fault)}`.trim(), [

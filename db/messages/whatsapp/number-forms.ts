@@ -16,7 +16,7 @@ const OTHER_FORMS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** Returns the forms of a number in E.164 form, itself first. Meta's limits per recipient count for all of them. */
-export function formsOf(number: string): string[] {
+export function listForms(number: string): string[] {
   const [form, other] = OTHER_FORMS.find(([form]) => form.test(number)) ?? []
   return form && other ? [number, number.replace(form, other)] : [number]
 }

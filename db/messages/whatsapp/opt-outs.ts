@@ -10,7 +10,7 @@ import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { normalisePhone } from '../../validation/phone.ts'
-import { formsOf } from './number-forms.ts'
+import { listForms } from './number-forms.ts'
 import {
   messageRepliedTo,
   type OptOutChange,
@@ -52,7 +52,7 @@ export async function changeOptOuts(
   if (changes.length === 0) return
   // An opt-in counts for any form of the number.
   const all = changes.flatMap((change) =>
-    change.is_out ? [change] : formsOf(change.recipient).map((recipient) => ({ ...change, recipient })),
+    change.is_out ? [change] : listForms(change.recipient).map((recipient) => ({ ...change, recipient })),
   )
   const numberOf = new Map<string, string>()
   const erased = secrets ? await endsOfErased(tx, all, secrets, numberOf) : []
@@ -99,7 +99,7 @@ async function teamsMeant(tx: Tx, { number, from, reply_to, occurred_at }: Repor
   const asNumber = (each: { team_id: string; recipient: string }) =>
     each.recipient.startsWith('+') ? each : { ...each, recipient: `+${from}` }
   if (replied.length > 0) return replied.map(asNumber)
-  const recipients = formsOf(`+${from}`)
+  const recipients = listForms(`+${from}`)
   const since = new Date(occurred_at.getTime() - WROTE_WITHIN_MS)
   const wrote = await teamsThatWrote(tx, { recipients, number, since })
   if (wrote.length > 0) return wrote
@@ -145,7 +145,7 @@ export async function optedOutAmong<M extends { team_id: string; recipient: stri
   if (messages.length === 0) return new Set()
   const asked = messages.flatMap((message) => {
     const { team_id } = message
-    const forms = formsOf(message.recipient)
+    const forms = listForms(message.recipient)
     const erased = forms.flatMap((form) => erasedNumbers(secrets, team_id, form))
     return [...forms, ...erased].map((recipient) => ({ team_id, recipient, message }))
   })

@@ -3,7 +3,7 @@
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
-import { waitingOf } from '../../delivery/waiting.ts'
+import { describeWaiting } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
@@ -32,7 +32,7 @@ export async function messageWithState({ tx, now }: At, teamId: string, id: stri
   }))
   const state = await deliveryState(tx, WHATSAPP, { team_id: teamId, id })
   const at = { id, state, recipient: row.recipient, now }
-  const waiting = await waitingOf(tx, at, rows)
+  const waiting = await describeWaiting(tx, at, rows)
   // Absent if nothing is left to deliver.
   return { message: { ...view(row), events, ...(waiting === null ? {} : { waiting }) }, state }
 }

@@ -8,7 +8,7 @@ import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { addEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
-import { networksOf } from '../../../db/process/public-address.ts'
+import { networksIn } from '../../../db/process/public-address.ts'
 import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { fits, launchBrowser, signInWith } from '../../support/browser.ts'
@@ -22,7 +22,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 const BERLIN = 'Europe/Berlin'
-const LOOPBACK = networksOf(['127.0.0.0/8'])
+const LOOPBACK = networksIn(['127.0.0.0/8'])
 
 /** A list of 5,000 contacts from a spreadsheet, 50 of them without an address. */
 const LIST = [

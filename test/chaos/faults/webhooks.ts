@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import { addEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
-import { networksOf } from '../../../db/process/public-address.ts'
+import { networksIn } from '../../../db/process/public-address.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { storeEmails } from '../../support/reports.ts'
@@ -25,7 +25,7 @@ const IN_HAND = 64
 const subscribe = ({ database }: World, { id }: TestTeam, { url }: Customer) =>
   database.transaction((tx) => {
     const by = { tx, now: new Date(), actor: 'chaos', secrets: createSecrets(SECRET_KEY) }
-    return addEndpoint({ ...by, allowed: networksOf(['127.0.0.0/8']) }, id, { url })
+    return addEndpoint({ ...by, allowed: networksIn(['127.0.0.0/8']) }, id, { url })
   })
 
 /** Stores a number of events of a team's emails, one transaction after another. */

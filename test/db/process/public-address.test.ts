@@ -1,6 +1,6 @@
 /** The check of addresses from customers: public or not, in any spelling. */
 import { createNames } from '../../../db/process/dns.ts'
-import { NotPublic, networksOf, urlFault, vettedAddresses } from '../../../db/process/public-address.ts'
+import { NotPublic, networksIn, urlFault, vettedAddresses } from '../../../db/process/public-address.ts'
 import { startDns } from '../../support/dns.ts'
 import t from '../../support/tap.ts'
 
@@ -66,7 +66,7 @@ t.test('limits a URL to 2,048 characters and explains errors', async (t) => {
 })
 
 t.test('requires https without a user, except in allowed networks', async (t) => {
-  const loopback = networksOf(['127.0.0.0/8', '::1/128'])
+  const loopback = networksIn(['127.0.0.0/8', '::1/128'])
   t.equal(urlFault('https://hooks.example.com/x', []), null)
   for (const url of [
     'http://hooks.example.com',
@@ -81,7 +81,7 @@ t.test('requires https without a user, except in allowed networks', async (t) =>
   t.equal(urlFault('http://[::ffff:127.0.0.1]:9000/x', loopback), null)
   t.ok(urlFault('http://10.0.0.1', loopback))
   t.ok(urlFault('http://hooks.example.com', loopback))
-  t.equal(urlFault('http://hooks.internal', networksOf(['10.0.0.0/8'])), null)
+  t.equal(urlFault('http://hooks.internal', networksIn(['10.0.0.0/8'])), null)
   const at = { resolve: async () => ['93.184.215.14'], allowed: loopback }
   await t.rejects(vettedAddresses(new URL('http://example.com'), at), NotPublic)
   t.strictSame(await vettedAddresses(new URL('https://example.com'), at), ['93.184.215.14'])

@@ -1,5 +1,5 @@
 // Times to send at, and expiry. DECISIONS: Scheduled messages.
-import { isMoment, momentFault, shownTimes, timeError, timesOf } from '../../../db/validation/moments.ts'
+import { computeTimes, isMoment, momentFault, shownTimes, timeError } from '../../../db/validation/moments.ts'
 import t from '../../support/tap.ts'
 
 const NOW = new Date('2026-03-01T12:00:00.000Z')
@@ -42,8 +42,8 @@ t.test('a time is at most 90 days ahead or five minutes late', async (t) => {
 
 t.test('an expiry counts from the scheduled time, or from now', async (t) => {
   const times = (ms: number | null, expires_in: number | null) =>
-    timesOf({ scheduled_at: ms === null ? null : after(ms), expires_in }, NOW)
-  t.strictSame(timesOf(undefined, NOW), { scheduled_at: null, expires_at: null, due_at: null })
+    computeTimes({ scheduled_at: ms === null ? null : after(ms), expires_in }, NOW)
+  t.strictSame(computeTimes(undefined, NOW), { scheduled_at: null, expires_at: null, due_at: null })
   t.strictSame(times(DAY, 60), {
     scheduled_at: after(DAY),
     expires_at: after(DAY + MINUTE),

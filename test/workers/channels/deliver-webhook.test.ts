@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { createNames } from '../../../db/process/dns.ts'
-import { networksOf } from '../../../db/process/public-address.ts'
+import { networksIn } from '../../../db/process/public-address.ts'
 import { onWake } from '../../../db/queue/wake.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
@@ -199,7 +199,7 @@ t.test('five days of only failures disable an endpoint', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   const webhooks = {
     concurrency: 4,
-    allowed: networksOf(['127.0.0.0/8']),
+    allowed: networksIn(['127.0.0.0/8']),
     resolve: createNames().addresses,
     pauses: Array(9).fill(0.02),
   }
@@ -273,7 +273,7 @@ t.test('a non-public address is rejected at each attempt without details', async
   ])
   const webhooks = {
     concurrency: 32,
-    allowed: networksOf([]),
+    allowed: networksIn([]),
     resolve: async (name: string) => names.get(name) ?? [],
     pauses: [0.05],
   }

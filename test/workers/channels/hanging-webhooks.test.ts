@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createNames } from '../../../db/process/dns.ts'
-import { LOOPBACK, networksOf } from '../../../db/process/public-address.ts'
+import { LOOPBACK, networksIn } from '../../../db/process/public-address.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startDns } from '../../support/dns.ts'
 import { portOf } from '../../support/port.ts'
@@ -119,7 +119,7 @@ t.test('endpoints whose names don’t resolve delay neither others nor email', a
     smtp_url: sink.url.replace('127.0.0.1', 'localhost'),
     webhooks: {
       concurrency: 32,
-      allowed: networksOf(LOOPBACK.split(',')),
+      allowed: networksIn(LOOPBACK.split(',')),
       resolve: createNames(dns.address).addresses,
       pauses: [1, 1, 1, 1, 1, 1],
     },

@@ -15,7 +15,7 @@ import { classifyFailure, type FailureReport } from '../../../db/validation/fail
 import { isObject } from '../../../db/validation/fields.ts'
 import { isOneOf } from '../../../db/validation/keys.ts'
 import type { Relay } from '../../../db/validation/relays.ts'
-import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
+import { isUuid, parseJson } from '../../../db/validation/strings.ts'
 import { storableWords } from '../../../db/validation/words.ts'
 import { isMachine } from '../mail/machines.ts'
 import { pausedBy, type ReportReader } from '../report.ts'
@@ -112,7 +112,7 @@ export const createRelayReader =
 
 /** @throws Error if it isn't an event. */
 function parsed(body: Buffer): unknown {
-  const event = jsonOf(body.toString())
+  const event = parseJson(body.toString())
   if (event === undefined) throw new Error('the event is not JSON')
   if (!isObject(event)) throw new Error('the event is not an object')
   return event

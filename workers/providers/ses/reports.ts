@@ -12,7 +12,7 @@ import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { classifyFailure } from '../../../db/validation/failures.ts'
-import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
+import { isUuid, parseJson } from '../../../db/validation/strings.ts'
 import { isSurelyValid } from '../../../db/validation/valid.ts'
 import { storableWords } from '../../../db/validation/words.ts'
 import { isComplaint } from '../mail/feedback.ts'
@@ -127,7 +127,7 @@ const MESSAGE_FAULTS: ReadonlySet<string> = new Set([
 type Recipient = InferType<typeof recipient>
 
 /** Reads one recipient's bounce: by its server's reply and status, otherwise by the bounce's type. */
-function bounceOf(
+function readBounce(
   type: string,
   subType: string,
   { action, status, diagnosticCode }: Recipient,
@@ -148,7 +148,7 @@ function bounces({ bounce }: SesEvent): Finding[] {
   if (!bounce) return []
   const { bounceType, bounceSubType, bouncedRecipients, timestamp, feedbackId } = bounce
   return bouncedRecipients.map((recipient) => ({
-    ...bounceOf(bounceType, bounceSubType, recipient),
+    ...readBounce(bounceType, bounceSubType, recipient),
     recipient: recipient.emailAddress,
     detail: joined(`${bounceType}/${bounceSubType}`, recipient.status, recipient.diagnosticCode),
     at: timestamp,
@@ -251,7 +251,7 @@ export const createSesReportReader =
 
 /** Parses JSON in SES's form. @throws Error naming `what`. */
 function valid<T extends AnyObject>(schema: ObjectSchema<T>, text: string, what: string): T {
-  const value = jsonOf(text)
+  const value = parseJson(text)
   if (value === undefined) throw new Error(`${what} is not JSON`)
   if (isSurelyValid(schema, value)) return value as T
   try {

@@ -4,7 +4,7 @@
  */
 import { classifyFailure, failureCode } from '../../../db/validation/failures.ts'
 import { headerOf, type ReportMail } from './mail.ts'
-import { addressOf } from './report-fields.ts'
+import { parseFieldAddress } from './report-fields.ts'
 
 type PlainBounce = { recipient: string | null; reply: string }
 
@@ -29,7 +29,7 @@ export function readPlainBounce(mail: ReportMail): PlainBounce | null {
   const failed = headerOf(mail, 'x-failed-recipients')
   if (failed !== '')
     return {
-      recipient: addressOf(`rfc822;${failed.split(',')[0] ?? ''}`),
+      recipient: parseFieldAddress(`rfc822;${failed.split(',')[0] ?? ''}`),
       reply: replyIn(said) ?? said.join(' '),
     }
   if (isQsbmf(mail.text)) return qsbmf(said)
@@ -44,7 +44,7 @@ function qsbmf(lines: readonly string[]): PlainBounce {
   const rest = lines.slice(at + 1)
   const end = rest.findIndex((line) => line.trim() === '')
   return {
-    recipient: addressOf(`rfc822;${(lines[at] ?? '').replace(/:\s*$/, '')}`),
+    recipient: parseFieldAddress(`rfc822;${(lines[at] ?? '').replace(/:\s*$/, '')}`),
     reply: (end < 0 ? rest : rest.slice(0, end)).join(' '),
   }
 }

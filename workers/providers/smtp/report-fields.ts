@@ -48,7 +48,7 @@ export const field = (fields: Fields, name: string): string => fields.get(name)?
 const MAX_ADDRESS_CHARACTERS = 254
 
 /** Returns the address of a field such as `rfc822; ana@example.org`. Null if it is empty. */
-export function addressOf(typed: string): string | null {
+export function parseFieldAddress(typed: string): string | null {
   const cut = typed.indexOf(';')
   const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()
   const words = bare(cut < 0 ? typed : typed.slice(cut + 1))
@@ -75,9 +75,9 @@ const decodeUnicode = (words: string): string =>
  * Returns the recipient as the sender wrote it: the original one if present, otherwise the final one. Some servers
  * leave the original in xtext, which escapes `+` and `=`; the final one shows which spelling is meant.
  */
-export function recipientOf(original: string, final: string): string | null {
-  const written = addressOf(original)
-  const arrived = addressOf(final)
+export function pickRecipient(original: string, final: string): string | null {
+  const written = parseFieldAddress(original)
+  const arrived = parseFieldAddress(final)
   if (written === null) return arrived
   const decoded = written.replaceAll('+2B', '+').replaceAll('+3D', '=')
   if (decoded === written || parseAddress(decoded) === null) return written
@@ -93,7 +93,7 @@ const isSame = (one: string, other: string): boolean =>
  * Returns the first readable date before `latest`, otherwise `latest`, when the report came. Dates in mail omit
  * fractions, so the end of the second is used. Nothing then seems to precede its cause.
  */
-export function timeOf(dates: readonly string[], latest: Date): Date {
+export function parseTime(dates: readonly string[], latest: Date): Date {
   for (const text of dates) {
     // Date.parse reads RFC 5322 dates but not the comments after them.
     const time = Date.parse(text.slice(0, 100).replace(/\([^()]*\)/g, ''))

@@ -17,7 +17,14 @@ import { type RawReport, type ReportReader, Uneventful, UnreadableReport } from 
 import { isAutomaticReply } from './automatic-replies.ts'
 import { dateOf, headerOf, parseReportMail, type ReportMail, refOf, refOfComplaint } from './mail.ts'
 import { readPlainBounce } from './plain-bounce.ts'
-import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './report-fields.ts'
+import {
+  type Fields,
+  field,
+  fieldGroups,
+  parseFieldAddress,
+  parseTime,
+  pickRecipient,
+} from './report-fields.ts'
 
 /** Far more than the 50 recipients of our messages. */
 const MAX_RECIPIENTS = 200
@@ -105,14 +112,14 @@ function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawRepo
       field(group, 'action')
         .toLowerCase()
         .split(/[^a-z]/, 1)[0] ?? ''
-    const recipient = recipientOf(field(group, 'original-recipient'), field(group, 'final-recipient'))
+    const recipient = pickRecipient(field(group, 'original-recipient'), field(group, 'final-recipient'))
     const reply = readResponse(group)
     const status = failureCode(reply, field(group, 'status'))
-    const occurred_at = timeOf([field(group, 'last-attempt-date'), dateOf(mail)], received_at)
+    const occurred_at = parseTime([field(group, 'last-attempt-date'), dateOf(mail)], received_at)
     // A delay is reported repeatedly, any other result of a recipient once.
     const when = action === 'delayed' ? `:${occurred_at.toISOString()}` : ''
     return {
-      ...meaningOf(action, { status: field(group, 'status'), reply, text: mail.text }),
+      ...readAction(action, { status: field(group, 'status'), reply, text: mail.text }),
       recipient,
       occurred_at,
       detail: storableWords(reply || `${action} ${status}`),
@@ -134,7 +141,7 @@ function failed(said: FailureReport): Meaning {
 }
 
 /** @throws Error for an action that RFC 3464 doesn't define. */
-function meaningOf(action: string, said: FailureReport): Meaning {
+function readAction(action: string, said: FailureReport): Meaning {
   switch (action) {
     case 'failed':
       return failed(said)
@@ -156,7 +163,7 @@ function unreadable(ref: ReportedRef, mail: ReportMail, { received_at }: RawRepo
   const reason = "a bounce without a reason: its text contains no server's reply"
   return new UnreadableReport(reason, {
     ...{ channel: 'email', ref, kind: 'unreadable', effect: 'none', recipient: null },
-    occurred_at: timeOf([dateOf(mail)], received_at),
+    occurred_at: parseTime([dateOf(mail)], received_at),
     detail: reason,
     event_key: `unreadable:${dateOf(mail)}`,
     ...{ by_mail: true, provider_message_id: null },
@@ -171,7 +178,7 @@ function bounced(
   return {
     ...failed({ reply }),
     recipient,
-    occurred_at: timeOf([dateOf(mail)], received_at),
+    occurred_at: parseTime([dateOf(mail)], received_at),
     detail: storableWords(reply || 'returned by a mail server'),
     event_key: `bounce:${failureCode(reply, '')}:${recipient?.toLowerCase() ?? ''}`,
   }
@@ -183,7 +190,7 @@ function eventsByFeedback(text: string, mail: ReportMail, { received_at }: RawRe
   const type = fields && field(fields, 'feedback-type').toLowerCase()
   if (!fields || !type) throw new Error('the feedback report has no type')
   if (!isComplaint(type)) return []
-  const named = (fields.get('original-rcpt-to') ?? []).map((value) => addressOf(`rfc822;${value}`))
+  const named = (fields.get('original-rcpt-to') ?? []).map((value) => parseFieldAddress(`rfc822;${value}`))
   if (named.length > MAX_RECIPIENTS) throw new Error('the feedback report has too many recipients')
   const by = field(fields, 'reported-domain') || field(fields, 'user-agent')
   const jmrp = jmrpRecipient(mail)
@@ -192,7 +199,7 @@ function eventsByFeedback(text: string, mail: ReportMail, { received_at }: RawRe
     kind: 'complained',
     effect: 'complaint',
     recipient,
-    occurred_at: timeOf([dateOf(mail)], received_at),
+    occurred_at: parseTime([dateOf(mail)], received_at),
     detail: storableWords(by === '' ? type : `${type}: ${by}`),
     event_key: `feedback:${type.slice(0, 40).toWellFormed()}:${recipient?.toLowerCase() ?? ''}`,
   }))
@@ -204,7 +211,7 @@ function complaint(mail: ReportMail, { received_at }: RawReport): ReportedEvent 
     kind: 'complained',
     effect: 'complaint',
     recipient,
-    occurred_at: timeOf([dateOf(mail)], received_at),
+    occurred_at: parseTime([dateOf(mail)], received_at),
     detail: storableWords(mail.envelope.from === '' ? 'complaint' : `complaint: ${mail.envelope.from}`),
     event_key: `feedback:abuse:${recipient?.toLowerCase() ?? ''}`,
   }
@@ -213,10 +220,10 @@ function complaint(mail: ReportMail, { received_at }: RawReport): ReportedEvent 
 /** Returns the recipient in Microsoft's JMRP headers, its own or those of the returned email, or null. */
 function jmrpRecipient(mail: ReportMail): string | null {
   const own = headerOf(mail, 'x-hmxmroriginalrecipient')
-  if (own !== '') return addressOf(`rfc822;${own}`)
+  if (own !== '') return parseFieldAddress(`rfc822;${own}`)
   for (const message of mail.returned) {
     const found = /^x-hmxmroriginalrecipient[ \t]*:(.{0,320})$/im.exec(message)?.[1]
-    if (found) return addressOf(`rfc822;${found}`)
+    if (found) return parseFieldAddress(`rfc822;${found}`)
   }
   return null
 }

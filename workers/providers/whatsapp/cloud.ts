@@ -11,18 +11,18 @@ import {
   secondsUntil,
 } from '../../../db/process/limited-response.ts'
 import { isObject } from '../../../db/validation/fields.ts'
-import { jsonOf } from '../../../db/validation/strings.ts'
+import { parseJson } from '../../../db/validation/strings.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { Describe } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
 import { toComponents } from './components.ts'
 import {
   type CloudError,
-  codeOf,
   isFinalUnknownCode,
   judgeError,
   judgeFailure,
   judgeStatus,
+  readCode,
 } from './faults.ts'
 import { listTemplates } from './listing.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './provider.ts'
@@ -95,7 +95,7 @@ async function attempt(
 
 function judge(answer: BoundedAnswer, describe: Describe, message: OutgoingWhatsapp): WhatsappOutcome {
   // A response that isn't JSON, or couldn't be read, only has a status.
-  const said = jsonOf(String(answer.body))
+  const said = parseJson(String(answer.body))
   if (answer.ok) return takenAs(said, message.to, describe)
   const error = readError(said, describe)
   const judged = error && judgeError(error)
@@ -137,9 +137,9 @@ function readFirst(answer: unknown, list: string): Readonly<Record<string, unkno
 function readError(answer: unknown, describe: Describe): CloudError | null {
   const error = isObject(answer) ? answer.error : undefined
   if (!isObject(error)) return null
-  const code = codeOf(error.code)
+  const code = readCode(error.code)
   if (code === null) return null
   const details = isObject(error.error_data) ? error.error_data.details : undefined
   const said = [error.message, details].filter((words) => typeof words === 'string')
-  return { code, subcode: codeOf(error.error_subcode) ?? 0, words: describe(`${code} ${said.join(': ')}`) }
+  return { code, subcode: readCode(error.error_subcode) ?? 0, words: describe(`${code} ${said.join(': ')}`) }
 }

@@ -13,7 +13,7 @@ import type { WhatsappOutcome } from './provider.ts'
 export type CloudError = { code: number; subcode: number; words: string }
 
 /** Reads an error code, a number or a string of digits. Null for any other value. */
-export function codeOf(value: unknown): number | null {
+export function readCode(value: unknown): number | null {
   if (typeof value === 'number') return Number.isInteger(value) ? value : null
   return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : null
 }

@@ -7,7 +7,7 @@ import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { ask, type BoundedAnswer, describeFailure } from '../../../db/process/limited-response.ts'
 import { isObject } from '../../../db/validation/fields.ts'
-import { jsonOf } from '../../../db/validation/strings.ts'
+import { parseJson } from '../../../db/validation/strings.ts'
 import { toTemplateState } from './reports.ts'
 
 const PAGE_SIZE = 100
@@ -51,7 +51,7 @@ async function requestPage(
 async function page(options: Options, after: string | null, bounds: { limit: AbortSignal; bytes: number }) {
   const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...(after === null ? {} : { after }) })
   const { ok, status, body } = await requestPage(options, query, bounds)
-  const answer = jsonOf(body.toString())
+  const answer = parseJson(body.toString())
   if (!ok || !isObject(answer)) {
     const error = isObject(answer) && isObject(answer.error) ? answer.error : {}
     throw new Error(`the template list was rejected: HTTP ${status} ${String(error.message ?? '')}`.trim())

@@ -14,7 +14,7 @@ import type { TemplateChange } from '../../../db/messages/whatsapp/templates.sql
 import { isObject } from '../../../db/validation/fields.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { RawReport, ReportReader } from '../report.ts'
-import { type CloudError, codeOf, judgeError } from './faults.ts'
+import { type CloudError, judgeError, readCode } from './faults.ts'
 import { senderKey } from './provider.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -64,7 +64,7 @@ const readFaults = (errors: unknown): CloudError[] =>
     const said = [...new Set([message ?? title, details])].filter((text) => typeof text === 'string')
     const named = typeof code === 'number' || typeof code === 'string' ? `${code}` : 'no code'
     const words = storableWords(`${named} ${said.join(': ')}`)
-    return { code: codeOf(code) ?? Number.NaN, subcode: 0, words }
+    return { code: readCode(code) ?? Number.NaN, subcode: 0, words }
   })
 
 /** Returns our own ids if they came back, otherwise the provider's. Undefined with neither. */

@@ -17,7 +17,7 @@ import { changeTeamNumber } from '../../../../db/messages/whatsapp/team-number.t
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { sendingOfWeek, TEAM_SORTS, teamsByShare } from '../../../../db/stats/daily/sending.sql.ts'
 import { isObject } from '../../../../db/validation/fields.ts'
-import { jsonOf } from '../../../../db/validation/strings.ts'
+import { parseJson } from '../../../../db/validation/strings.ts'
 import {
   byteWords,
   type Cell,
@@ -284,7 +284,7 @@ function readLimit(form: URLSearchParams, name: string): number | null | undefin
  * since. With another plan, all fields count as changed.
  */
 function leftIn(form: URLSearchParams): (name: string) => boolean {
-  const shown = jsonOf(form.get('shown') ?? '')
+  const shown = parseJson(form.get('shown') ?? '')
   if (!isObject(shown) || shown.plan !== form.get('plan')) return () => false
   return (name) => Object.hasOwn(shown, name) && shown[name] === form.get(name)
 }

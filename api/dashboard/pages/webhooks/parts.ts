@@ -5,7 +5,7 @@ import { array, object, string } from 'yup'
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../../../db/channels/events/webhook-types.ts'
 import type { EndpointFields, EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { jsonOf } from '../../../../db/validation/strings.ts'
+import { parseJson } from '../../../../db/validation/strings.ts'
 import type { Cell } from '../../components/cell.ts'
 import { keptOr, tickedOr } from '../../components/lines.ts'
 import type { Field } from '../../components/section.ts'
@@ -116,7 +116,7 @@ const shape = object({
 
 /** Reads the values that the form was shown with, or null if they are missing or invalid. */
 function shownIn(form: URLSearchParams): EndpointValues | null {
-  const shown = jsonOf(form.get('shown') ?? '')
+  const shown = parseJson(form.get('shown') ?? '')
   return shape.isValidSync(shown, { strict: true }) ? shown : null
 }
 

@@ -6,7 +6,7 @@ import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts
 import { TEXTS } from '../../../../db/messages/texts.ts'
 import { createNames } from '../../../../db/process/dns.ts'
 import { idNow } from '../../../../db/process/ids.ts'
-import { networksOf } from '../../../../db/process/public-address.ts'
+import { networksIn } from '../../../../db/process/public-address.ts'
 import { deadLetterQueue, JOBS } from '../../../../db/queue/jobs.ts'
 import { formsTo, shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { EMPTY } from '../../../support/empty.ts'
@@ -19,7 +19,7 @@ import { startWorker, until } from '../../../support/worker.ts'
 
 const { service, rows, cli, begin } = await startWebhooks(t)
 /** The pauses are so long that no retry happens during a test. */
-const allowed = networksOf(['127.0.0.0/8'])
+const allowed = networksIn(['127.0.0.0/8'])
 const webhooks = { concurrency: 8, allowed, resolve: createNames().addresses, pauses: [3_600, 3_600] }
 /** A message is as old as its ID. */
 const idsNow = (count: number) => sql.array(Array.from({ length: count }, idNow), 'uuid')

@@ -1,10 +1,10 @@
 /** The formats inside mail reports, each tested separately: groups of fields, addresses, dates. */
 import {
-  addressOf,
   field,
   fieldGroups,
-  recipientOf,
-  timeOf,
+  parseFieldAddress,
+  parseTime,
+  pickRecipient,
 } from '../../../../workers/providers/smtp/report-fields.ts'
 import t from '../../../support/tap.ts'
 
@@ -35,22 +35,22 @@ t.test('an address is read without its type, brackets and comment', async (t) =>
     ['utf-8; \\x{1f}\\x{20}\\x{d7ff}\\x{d800}\\x{dfff}', '\\x{1f} \ud7ff\\x{d800}\\x{dfff}'],
     ['utf-8; \\x{e000}\\x{10ffff}\\x{110000}', '\ue000\u{10ffff}\\x{110000}'],
   ] as const
-  for (const [typed, address] of forms) t.equal(addressOf(typed), address, typed)
-  t.equal(addressOf('a'.repeat(300))?.length, 254)
+  for (const [typed, address] of forms) t.equal(parseFieldAddress(typed), address, typed)
+  t.equal(parseFieldAddress('a'.repeat(300))?.length, 254)
 })
 
 t.test('the original recipient counts, decoded if necessary', async (t) => {
-  t.equal(recipientOf('', 'rfc822;x@y.zz'), 'x@y.zz')
-  t.equal(recipientOf('rfc822;a+3Db@c.dd', 'rfc822;x@y.zz'), 'a=b@c.dd')
-  t.equal(recipientOf('rfc822;a+2Bb@c.dd', ''), 'a+b@c.dd')
-  t.equal(recipientOf('rfc822;a+2Bb@c.dd', 'rfc822;a+2Bb@C.dd'), 'a+2Bb@c.dd')
-  t.equal(recipientOf('rfc822;a+2Bb@c.dd', 'rfc822;x'), 'a+b@c.dd', 'the final one is no address')
-  t.equal(recipientOf('rfc822;a+2B', ''), 'a+2B', 'what is no address is not decoded')
+  t.equal(pickRecipient('', 'rfc822;x@y.zz'), 'x@y.zz')
+  t.equal(pickRecipient('rfc822;a+3Db@c.dd', 'rfc822;x@y.zz'), 'a=b@c.dd')
+  t.equal(pickRecipient('rfc822;a+2Bb@c.dd', ''), 'a+b@c.dd')
+  t.equal(pickRecipient('rfc822;a+2Bb@c.dd', 'rfc822;a+2Bb@C.dd'), 'a+2Bb@c.dd')
+  t.equal(pickRecipient('rfc822;a+2Bb@c.dd', 'rfc822;x'), 'a+b@c.dd', 'the final one is no address')
+  t.equal(pickRecipient('rfc822;a+2B', ''), 'a+2B', 'what is no address is not decoded')
 })
 
 t.test('uses the first plausible date, rounded up', async (t) => {
   const latest = new Date('2026-03-01T12:00:00Z')
-  const of = (...dates: string[]) => timeOf(dates, latest).toISOString()
+  const of = (...dates: string[]) => parseTime(dates, latest).toISOString()
   t.equal(of('tomorrow', 'Sun, 01 Feb 2026 00:00:00 +0000 (UTC)'), '2026-02-01T00:00:00.999Z')
   t.equal(of('2026-02-01T00:00:00Z(UTC)'), '2026-02-01T00:00:00.999Z')
   t.equal(of('2026-03-01T12:00:01Z', '2026-02-01T00:00:00Z'), '2026-02-01T00:00:00.999Z')

@@ -2,7 +2,7 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
-import { networksOf } from '../../../../db/process/public-address.ts'
+import { networksIn } from '../../../../db/process/public-address.ts'
 import { createConnections } from '../../../../workers/providers/webhook/connections.ts'
 import { postWebhook } from '../../../../workers/providers/webhook/post.ts'
 import { makeCertificate } from '../../../support/certificate.ts'
@@ -31,7 +31,7 @@ async function begin(t: Test, host: string) {
     asked.push(name)
     return ['127.0.0.1']
   }
-  const allowed = networksOf(['127.0.0.0/8'])
+  const allowed = networksIn(['127.0.0.0/8'])
   const connections = createConnections()
   const post = (name: string) =>
     postWebhook(
@@ -67,7 +67,7 @@ async function beginPlain(t: Test, answer: RequestListener) {
   const name = { addresses: ['127.0.0.1'] }
   const url = `http://hooks.example.test:${await portOf(t, server, '0.0.0.0')}/`
   const deps = {
-    allowed: networksOf(['127.0.0.0/8']),
+    allowed: networksIn(['127.0.0.0/8']),
     resolve: async () => name.addresses,
     connections: createConnections(),
   }
