@@ -176,10 +176,11 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
   }
   const tone = seconds < 60 ? 'busy' : 'warn'
   if (state === 'lost') {
-    const words = 'If this lasts longer than an hour, check that a worker is running.'
+    const words = 'If this lasts longer than an hour, ask an operator whether a worker is running.'
     return { tone, title: 'Its job was lost and is requeued automatically', text: words }
   }
-  const words = 'If this lasts longer than a minute, check that a worker is running for its queue.'
+  const words =
+    'If this lasts longer than a minute, ask an operator whether a worker is running for its queue.'
   return { tone, title: 'Waiting for a worker', text: words }
 }
 

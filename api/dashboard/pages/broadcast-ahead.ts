@@ -74,7 +74,7 @@ function aheadSections(
   const { audience, lacking, slots, unfilled, as_text, missing } = ready
   const isScheduled = row.state === 'scheduled'
   const starts = row.send_at !== null && {
-    label: 'Starts',
+    label: new Date(row.send_at) < now ? 'Due' : 'Starts',
     value: time(row.send_at, now).age ?? '',
     detail: momentWords(row.send_at, parseZone(cookies('zone'))),
   }
@@ -107,7 +107,12 @@ function aheadSections(
       kind: 'alerts',
       title: 'Before it can start',
       calm: 'Nothing is missing.',
-      alerts: missing.map(({ words }): Alert => ({ tone: 'bad', title: headed(words) })),
+      alerts: compact<Alert>([
+        ...missing.map(({ words }): Alert => ({ tone: 'bad', title: headed(words) })),
+        audience !== null &&
+          audience > 0 &&
+          lacking >= audience && { tone: 'bad', title: 'Every contact would be skipped' },
+      ]),
     },
     warnings.length > 0 && {
       kind: 'alerts',

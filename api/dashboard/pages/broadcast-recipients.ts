@@ -60,7 +60,9 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
     title: word ? `${name}: ${word}` : `${name}: all recipients`,
     back: { href: broadcastPath(request), label: name },
     actions: {
-      links: [{ href: `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`, label: 'CSV' }],
+      links: [
+        { href: `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`, label: 'Export as CSV' },
+      ],
     },
     sections: [
       ...filter.shown(request),
@@ -96,7 +98,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
     title: `${name}: skipped`,
     lead: 'Contacts in the audience that the broadcast skipped, and why.',
     back: { href: broadcastPath(request), label: name },
-    actions: { links: [{ href: broadcastPath(request, 'skips.csv'), label: 'CSV' }] },
+    actions: { links: [{ href: broadcastPath(request, 'skips.csv'), label: 'Export as CSV' }] },
     sections: [
       buildTable(
         page.rows,

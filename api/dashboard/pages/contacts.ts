@@ -157,7 +157,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
     actions: {
       links: compact([
         edits && importLink(team),
-        { href: `${path}.csv?${filter.set(query)}`, label: 'CSV', menu: true },
+        { href: `${path}.csv?${filter.set(query)}`, label: 'Export as CSV', menu: true },
       ]),
     },
     sections: compact([

@@ -81,7 +81,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, d
     title: 'Emails',
     actions: {
       links: compact([
-        { href: `${path}.csv?${filter.set(query)}`, label: 'CSV', menu: true },
+        { href: `${path}.csv?${filter.set(query)}`, label: 'Export as CSV', menu: true },
         team.role !== 'viewer' && {
           href: `${path}/all?${filter.set(query)}`,
           label: 'Bulk actions',

@@ -103,7 +103,7 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
         edits && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
         {
           href: `${teamPath(team, 'suppressions.csv')}${set.size > 0 ? `?${set}` : ''}`,
-          label: 'CSV',
+          label: 'Export as CSV',
           menu: true,
         },
       ]),

@@ -68,7 +68,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
     actions: {
       links: [
         { href: teamPath(team, 'whatsapp-opt-outs'), label: 'Opt-outs' },
-        { href: `${path}.csv?${filter.set(query)}`, label: 'CSV', menu: true },
+        { href: `${path}.csv?${filter.set(query)}`, label: 'Export as CSV', menu: true },
       ],
     },
     sections: [

@@ -19,7 +19,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   const catalog = await printCatalog(database)
   return show({
     title: 'Plans',
-    lead: 'The plans of GET /v1/plans, with their limits. Changes apply within a minute.',
+    lead: 'The plans that teams can have, with their limits. Changes apply within a minute.',
     sections: [
       buildTable(
         rows,
