@@ -90,7 +90,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
     meaning:
       'The broadcast’s state doesn’t allow this, or something is missing. The error lists it. For a scheduled message, its time has passed.',
     remedy:
-      'Fix what the message lists, then repeat the call. A message can’t be changed after its scheduled time.',
+      'Fix what the error lists, then repeat the call. A scheduled message can’t be changed after its time.',
   },
   payload_too_large: {
     meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB (uploads: ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB), an email with its attachments is too large for mail servers, or the JSON contains more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,

@@ -26,7 +26,7 @@ const percent: JsonSchema = { type: 'number', minimum: 0, maximum: 100 }
 const KEY = said(orNull(text), 'The idempotency key of the send, if any.', 'order-1001')
 const REQUEUED = said(
   orNull(time),
-  'When the message was last requeued. Ranks then restart, so an event with a later requeued_at always wins.',
+  'When the message was last requeued. Ranks then restart, so of two events about one message, the one with the later requeued_at is current.',
   null,
 )
 const rank = (ladder: readonly string[]): JsonSchema =>

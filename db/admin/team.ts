@@ -107,8 +107,8 @@ const numberVerb: Verbs = ({ verb, change }) => {
 }
 
 const TEST_TEAMS = `
-A test team sends to a simulator. The recipient decides the result: delivered@, bounced@, complained@, deferred@,
-refused@, opened@, clicked@, suppressed@ (all others are delivered), and the last digits of a number, 0101 to 0107.
+A test team sends to a simulator. The recipient decides the result. Addresses: delivered@, bounced@, complained@,
+deferred@, refused@, opened@, clicked@, suppressed@ (all others are delivered). Numbers: the last digits, 0101 to 0107.
 Its domains are verified and its WhatsApp templates approved immediately. Webhooks are sent as usual. Give it the same
 plan as your live team (--plan). The free plan allows one email per second, with bursts of five.`
 

@@ -14,8 +14,8 @@ type SecretKeys = { SECRET_KEY: string; SECRET_KEY_PREVIOUS?: string | undefined
 const TEXT = Buffer.from('heliograph')
 
 const ANOTHER_KEY =
-  "SECRET_KEY isn't the key that this database was used with. Use that key. To replace it, set SECRET_KEY_PREVIOUS " +
-  'to that key'
+  "SECRET_KEY isn't the key that this database was used with. Set the earlier key. To keep the new one, set " +
+  'SECRET_KEY_PREVIOUS to the earlier key'
 
 const opens = (secrets: Secrets, sealed: Buffer): boolean => {
   try {

@@ -62,6 +62,6 @@ export function differenceWords(
   const nearest = nearestTo(value, published)
   const words = describeMismatch(value, nearest)
   return published.length > 1
-    ? `none of the ${published.length} records at ${name} match. The closest is ${words}`
+    ? `none of the ${published.length} records at ${name} match. The closest one: ${words}`
     : words
 }

@@ -264,7 +264,7 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   const back = teamPath(team, 'domains', name)
   const [first] = lacks
   if (!first) return redirect(back, `${name} is verified. You can send from this domain.`)
-  const words = `${first.name} is ${first.state} in DNS. Changes can take up to an hour.`
+  const words = `${first.name} ${first.state === 'different' ? 'has another value' : 'is missing'} in DNS. Changes can take up to an hour.`
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
 

@@ -26,7 +26,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
   const isReadOnly = isFrozen(team, person)
   return show({
     title: 'Session tokens',
-    lead: 'For single sends, cancelling or rescheduling them, and marketing unsubscribes. They have the permissions of their user and expire after 30 days.',
+    lead: 'For sending single messages, cancelling or rescheduling them, and unsubscribing recipients from marketing. The tokens have the permissions of their user and expire after 30 days.',
     actions: { forms: team.member ? [button(tokenPath(request), 'Create a session token')] : [] },
     sections: [
       integrationTabs(team, 'tokens'),

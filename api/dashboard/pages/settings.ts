@@ -34,7 +34,8 @@ const page = get('viewer', '/teams/:team/settings', async ({ team }, { database 
     lead: `Broadcasts never go to a suppressed address. ${team.role === 'owner' ? 'Choose' : 'An owner of the team chooses'} which suppressions stop transactional email as well.`,
     sections: compact([
       team.role !== 'owner' && buildFacts({ 'Stops transactional email': text(CHOICES[chosen]) }),
-      chosen === 'nothing' && buildFacts({ 'Addresses that “Hard bounces” would stop': text(many) }),
+      chosen === 'nothing' &&
+        buildFacts({ 'Would get no transactional email with “Hard bounces”': text(many) }),
       team.role === 'owner' &&
         buildForm(
           teamPath(team, 'settings'),

@@ -44,7 +44,7 @@ export const GAUGES = {
   heliograph_worker_busy_ratio: 'Average utilization of the workers, from 0 to 1.',
   heliograph_senders: 'Relays, accounts and numbers used for sending, by status.',
   heliograph_whatsapp_numbers: 'WhatsApp numbers other than the default one, by quality rating.',
-  heliograph_queued_messages: `Messages not yet accepted by a provider that are older than the age in the label, in seconds. Counted up to ${MAX_COUNTED}.`,
+  heliograph_queued_messages: `Messages that no provider has accepted yet, and that are older than the age in the label (in seconds). Counted up to ${MAX_COUNTED}.`,
   heliograph_scheduled_messages: "Scheduled messages. They aren't due yet.",
   heliograph_queue_jobs: `Jobs by queue and state, counted up to ${MAX_COUNTED} each. \`dead\` are dead letters.`,
   heliograph_queues_paused: 'Queues paused by an operator, or by a restore of the database.',

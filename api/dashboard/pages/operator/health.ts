@@ -96,7 +96,7 @@ async function rejectedSection(tx: Tx, now: Date): Promise<Section[]> {
       }),
       {
         title: 'Return paths that the relay rejects',
-        note: 'Their emails go out with RETURN_PATH_DOMAIN. Allow the domain as envelope sender at the relay, then turn its return path on again.',
+        note: 'Emails that would use them go out with RETURN_PATH_DOMAIN. Allow each listed domain as envelope sender at the relay, then turn its return path on again.',
         empty: '',
         wrap: ['Response'],
       },

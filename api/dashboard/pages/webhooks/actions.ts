@@ -91,7 +91,8 @@ async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<
   const path = teamPath(team, 'webhooks', replay.endpoint_id)
   const count = await countReplay(database, team.id, replay, MAX_REPLAYED + 1)
   if (count === 0) {
-    const waiting = backlog > 0 ? ` Waiting for their next attempt: ${backlog.toLocaleString('en-US')}.` : ''
+    const waiting =
+      backlog > 0 ? ` Messages that wait for their next attempt: ${backlog.toLocaleString('en-US')}.` : ''
     return redirect(path, {
       tone: 'bad',
       text: `Nothing to send again. No message matches “${REPLAY_LABELS[replay.what]}”.${waiting}`,
