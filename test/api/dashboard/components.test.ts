@@ -73,7 +73,7 @@ t.test('describes how a record differs', async (t) => {
   t.equal(said('hello'), 'a different text')
   t.match(
     said('hello', value.slice(0, 300)),
-    /^none of the 2 records .* The closest is cut short: 300 of 410/,
+    /^none of the 2 records .* The closest one: cut short: 300 of 410/,
   )
   const spf = { name: 'example.com', value: 'v=spf1 mx include:spf.relay.example -all' }
   t.equal(differenceWords(spf, ['v=spf1 mx -all']), 'lacks include:spf.relay.example')

@@ -155,7 +155,7 @@ t.test('the settings page has the three choices for owners', async (t) => {
     t.equal((await owner.post(page, { suppress_transactional: choice })).status, 303)
     t.equal((await cli.json(['team', 'show', team.id])).suppress_transactional, choice)
   }
-  shows(t, await owner.get(page), /Addresses that “Hard bounces” would stop 2 addresses/)
+  shows(t, await owner.get(page), /Would get no transactional email with “Hard bounces” 2 addresses/)
   t.equal((await owner.post(page, { suppress_transactional: 'all' })).status, 400)
   const other = await makeTeam(service)
   t.not((await owner.get(`/teams/${other.id}/settings`)).status, 200)
