@@ -176,11 +176,11 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
   }
   const tone = seconds < 60 ? 'busy' : 'warn'
   if (state === 'lost') {
-    const words = 'If this lasts longer than an hour, ask an operator whether a worker is running.'
+    const words = 'If this lasts longer than an hour, tell an operator. The worker may not be running.'
     return { tone, title: 'Its job was lost and is requeued automatically', text: words }
   }
   const words =
-    'If this lasts longer than a minute, ask an operator whether a worker is running for its queue.'
+    'If this lasts longer than a minute, tell an operator. The worker of its queue may not be running.'
   return { tone, title: 'Waiting for a worker', text: words }
 }
 
