@@ -37,6 +37,11 @@ t.test('rejects tokens that are too short', async (t) => {
   }
 })
 
+t.test('WHATSAPP_STOP_WORDS must not contain CANCEL', async (t) => {
+  t.match(faults({ WHATSAPP_STOP_WORDS: 'fin, Cancel' }), [/^WHATSAPP_STOP_WORDS must not contain CANCEL/])
+  t.strictSame(faults({ WHATSAPP_STOP_WORDS: 'fin, cancelled' }), [])
+})
+
 t.test('a relay must be known and have a valid secret', async (t) => {
   t.match(faults({ SMTP_RELAY: 'mailjet', SMTP_RELAY_SECRET: 'x' }), [
     'SMTP_RELAY must be one of mailgun, sendgrid, postmark, brevo',
