@@ -131,7 +131,10 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   }),
   'contact.topics_left': record({
     ...CONTACT,
-    topic_ids: said(list(uuid), 'The topics the contact left, with a link or the unsubscribe call.'),
+    topic_ids: said(
+      list(uuid),
+      'The topics that the contact left by an unsubscribe link or the unsubscribe call.',
+    ),
   }),
   broadcast: record({
     broadcast_id: said(uuid, 'The broadcast.'),

@@ -35,7 +35,7 @@ export type Share = 'delivered' | 'bounced' | 'complained'
 /** True if deliveries aren't reported. Most SMTP servers only report bounces. */
 export const isUnreported = (sent: number, delivered: number): boolean => sent > 0 && delivered === 0
 /** Shown instead of the rate if deliveries aren't reported. */
-export const UNREPORTED = { value: '–', detail: 'your mail server reports no deliveries' }
+export const UNREPORTED = { value: '–', detail: 'your mail server doesn’t report deliveries' }
 
 export const percent = (share: number): string =>
   `${(share * 100).toFixed(share !== 0 && Math.abs(share) < 0.01 ? 2 : 1)} %`

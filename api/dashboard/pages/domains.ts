@@ -177,7 +177,7 @@ function returnPathFacts(
     'SPF aligns': status(isUsed ? 'yes' : `only if ${returnDomain} belongs to the same organization`, {
       tone: isUsed ? 'good' : 'plain',
     }),
-    'The relay rejected it': return_path &&
+    'Own return path rejected by the relay': return_path &&
       return_path_rejected_at !== null && {
         ...time(return_path_rejected_at, now),
         detail: return_path_response ?? undefined,

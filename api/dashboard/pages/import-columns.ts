@@ -92,7 +92,7 @@ const consentFields = ({ no }: Mapping): Field[] =>
     : [
         field('no', 'Contacts without consent', {
           type: 'radios',
-          hint: 'Applies to new and existing contacts. A “yes” never resubscribes anyone.',
+          hint: 'Applies to new and existing contacts. A “yes” in a consent column never resubscribes anyone.',
           options: AFTER_NO.map((value) => ({ value, label: NO_LABELS[value], selected: value === no })),
         }),
       ]

@@ -338,7 +338,7 @@ t.test("doesn't compare with an empty period or show unreported deliveries", asy
   const page = await overviewOf(team)
   t.match(
     page,
-    /Sent, 30 days 90 Delivered – your mail server reports no deliveries Bounced 0\.0 % limit 5\.0 %/,
+    /Sent, 30 days 90 Delivered – your mail server doesn’t report deliveries Bounced 0\.0 % limit 5\.0 %/,
   )
   t.notMatch(page, 'before')
   await insert('delivered', 10)

@@ -405,7 +405,7 @@ t.test("shows the stats of a template's last 30 days", async (t) => {
   shows(
     t,
     await viewer.get(path),
-    /Sent 2 1 not sent Delivered – your mail server reports no deliveries Bounced 50\.0 % 1 /,
+    /Sent 2 1 not sent Delivered – your mail server doesn’t report deliveries Bounced 50\.0 % 1 /,
   )
   for (const status of ['delivered', 'opened', 'delivered']) await insert(status)
   const page = await viewer.get(path)

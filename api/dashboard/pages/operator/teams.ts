@@ -202,7 +202,8 @@ async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
 
 const changeNumber = action('operator', `${PATH}/:id/number`, async (by, { params: { id }, form }) => {
   const { number: name, waiting } = await changeTeamNumber(by, id, form.get('number') ?? '')
-  const words = waiting === 0 ? '' : ` ${plural(waiting, 'message')} wait for another number.`
+  const words =
+    waiting === 0 ? '' : ` ${plural(waiting, 'waiting message')} will still be sent from the earlier number.`
   return redirect(pageOfTeam(id), `The team sends from the number ${name}.${words}`)
 })
 
