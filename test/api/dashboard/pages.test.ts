@@ -327,7 +327,7 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   t.notMatch(textOf(compared.html), /p=none/, 'what is there is not suggested')
   shows(t, compared, /Bounces return to bounces\.example\.com/)
   const lacks = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
-  shows(t, lacks, new RegExp(`${name} is different in DNS`))
+  shows(t, lacks, new RegExp(`${name} has another value in DNS`))
   dns.set(name, [record])
   const verified = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
   shows(
