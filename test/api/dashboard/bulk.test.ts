@@ -90,7 +90,11 @@ t.test('a replay sends at most the confirmed number of webhooks', async (t) => {
   await store('queued', 3)
   const none = await ask('failed')
   t.match(none.page, { status: 303, location: home })
-  shows(t, await owner.get(home), /Nothing to send again\. No message matches “failed”\. Messages that wait for their next attempt: 3\./)
+  shows(
+    t,
+    await owner.get(home),
+    /Nothing to send again\. No message matches “failed”\. Messages that wait for their next attempt: 3\./,
+  )
   await store('failed', 2)
   const { page, form } = await ask('failed')
   shows(t, page, /Send 2 webhook messages to Billing again\? Which: failed\./)
