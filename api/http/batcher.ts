@@ -83,7 +83,7 @@ export function createBatcher<C, O>(gathering: BatchOptions<C, O>): Batcher<C, O
     for (const each of failed) await attempt(gathering, [each], true)
     running.alone -= 1
     for (const { key } of batch) busy.delete(key)
-    start()
+    schedule()
   }
 
   /** Deferred, so that calls that arrive together share a batch. */
