@@ -114,7 +114,10 @@ function createWatch(
     if (look.is_home) leftAt = null
     else if (leftAt === null) {
       leftAt = performance.now()
-      log.warn({}, 'the database has changed, so sending is paused until it is clear whether it is a copy')
+      log.warn(
+        {},
+        'the database server has changed, so sending is paused until it is clear whether the database is a copy',
+      )
     }
   }
   return async (): Promise<boolean> => {

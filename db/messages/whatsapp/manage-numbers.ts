@@ -134,7 +134,7 @@ function listMissing(
       : [`The app isn't subscribed to the account ${account_id}. Run \`number check ${name} --subscribe\`.`]),
     ...(elsewhere
       ? [
-          'Meta sends the statuses of its messages to another server. Set the number’s callback URL to this service, or have that server forward them.',
+          "Meta sends the statuses of its messages to another server. Set the number's callback URL to this service, or have that server forward them.",
         ]
       : []),
   ]

@@ -195,7 +195,7 @@ async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
     [field('number', 'Number', { type: 'select', options, required: true })],
     {
       title: 'WhatsApp number',
-      note: 'Waiting messages keep their number. If the account changes, templates are disabled until they are found in the new one.',
+      note: 'Waiting messages keep their number. If the account changes, templates are pending until they are found in the new one.',
     },
   )
 }
