@@ -13,6 +13,7 @@ import { TEXTS } from '../texts.ts'
 import { audienceSize } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
+import { stateWords } from './state.ts'
 
 /** A reason not to start. */
 export type Blocker = {
@@ -130,12 +131,17 @@ export async function findBlockers(
 }
 
 export const blocked = (
+  { state }: BroadcastRow,
   blockers: readonly { words: string }[],
   what: 'sent' | 'tested' = 'sent',
 ): RequestError =>
   new RequestError(
     'invalid_state',
-    fill(TEXTS.blocked, { what, reasons: blockers.map(({ words }) => words).join(' ') }),
+    fill(TEXTS.blocked, {
+      state: stateWords(state),
+      what,
+      reasons: blockers.map(({ words }) => words).join(' '),
+    }),
   )
 
 function missing(teamId: string): never {

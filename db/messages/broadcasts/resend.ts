@@ -48,7 +48,7 @@ export async function sendToUnreached(
   // Checked with the account locked: a concurrent deletion of a topic locks it too, and then finds this
   // broadcast being sent.
   const { blockers } = await findEmailBlockers(tx, row, null)
-  if (blockers.length > 0) throw blocked(blockers)
+  if (blockers.length > 0) throw blocked(row, blockers)
   const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
   if (!going) throw refused(TEXTS.broadcastChanging)
   await enqueueExpansion(deps, row)

@@ -45,7 +45,7 @@ export async function sendTest(
   assertDomain(acting, row.from_address)
   const { version_id, slots, blockers } = await versionToSend(tx, row, publicUrl)
   const base = row.link_base ?? publicUrl
-  if (blockers.length > 0 || base === null || version_id === null) throw blocked(blockers, 'tested')
+  if (blockers.length > 0 || base === null || version_id === null) throw blocked(row, blockers, 'tested')
   const nobody = { team_id: row.team_id, broadcast_id: row.id, person: '' }
   const token = broadcastToken(secrets, nobody)
   const link = unsubscribeUrl(base, token)

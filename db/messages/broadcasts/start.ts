@@ -87,7 +87,7 @@ export async function sendBroadcast(
   assertSameDraft(row, seen)
   const isCharged = send_at === null
   const { version_id, audience, blockers } = await findBlockers(tx, row, { publicUrl, isCharged })
-  if (blockers.length > 0 || publicUrl === null || version_id === null) throw blocked(blockers)
+  if (blockers.length > 0 || publicUrl === null || version_id === null) throw blocked(row, blockers)
   assertSameTemplate(version_id, seen)
   assertSameAudience(audience, seen)
   const fixed = { template_version_id: version_id, link_base: publicUrl.replace(/\/$/, ''), send_at }
@@ -136,7 +136,7 @@ export async function resumeBroadcast(
   const { blockers, audience } = hasBegun
     ? { ...(await findEmailBlockers(tx, row, null)), audience: null }
     : await findBlockers(tx, row)
-  if (blockers.length > 0) throw blocked(blockers)
+  if (blockers.length > 0) throw blocked(row, blockers)
   const beginning = audience === null ? {} : { audience, at: await beginningTime(tx, row.team_id) }
   const resumed = await act(deps, 'resume', row, { from: ['paused'], to: 'sending', ...beginning })
   await expandAgain(deps, row)
