@@ -108,7 +108,7 @@ export async function measureDistance(rig: Rig): Promise<Figure[]> {
     }),
     atLeast(0.7, {
       row: '24b',
-      measure: 'mails by batch calls through one worker, database 1 ms away each way',
+      measure: 'emails by batch calls through one worker, database 1 ms away each way',
       ...{ ...of('delivery'), unit: 'emails/s', note: 'reference: without the distance' },
     }),
     atMost(6, {

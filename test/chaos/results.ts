@@ -42,7 +42,7 @@ const INTRO = `# Results of \`npm run test:chaos\`
 Each fault gets its own database, two API processes and two workers. An empty cell is 0. The columns are:
 
 - *repeated*: copies beyond the first
-- *after acceptance*: copies of messages that the relay had already accepted, of the allowed number. Only a killed or
+- *after acceptance*: copies of messages that the relay had already accepted, and how many are allowed. Only a killed or
   frozen worker may cause these
 - *recovered in*: time from the end of the fault until the relay had all accepted messages`
 

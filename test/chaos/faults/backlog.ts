@@ -203,7 +203,7 @@ const LEAK = 1
 
 const leaks: Fault = {
   id: 'A9',
-  words: 'six minutes at 50 emails per second: heaps, descriptors and connections don’t grow',
+  words: 'six minutes at up to 50 emails per second: heaps, descriptors and connections don’t grow',
   load: '18,000 singles',
   world: { apis: [WATCHED, WATCHED], workers: [WATCHED, WATCHED] },
   async run(world, scale) {

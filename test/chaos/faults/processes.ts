@@ -59,7 +59,7 @@ export const processFaults: readonly Fault[] = [
   },
   {
     id: 'A6',
-    words: 'kill -9 of a worker with unanswered email, which another sends',
+    words: 'kill -9 of a worker that waits for responses to its emails, which another worker then sends',
     load: '5 singles',
     async run(world) {
       const team = await world.team()

@@ -86,7 +86,7 @@ export const whenFaults: readonly Fault[] = [
   {
     id: 'J/when',
     words:
-      'email for one moment: kill -9 of a worker every 3 s, a crash of the database at that moment, a third cancelled around it',
+      'emails scheduled for the same moment: kill -9 of a worker every 3 s, a crash of the database at that moment, a third of the emails cancelled around it',
     load: '20,000 in batches',
     own_server: true,
     async run(world, scale) {
