@@ -18,7 +18,14 @@ const changeSchema = object({
 export const changeBody = json(changeSchema)
 export const createBody = json(changeSchema.shape({ email: address().required(REQUIRED) }))
 
-export const unsubscribeBody = json(object({ email: address().required(REQUIRED), topic_ids: uuids() }))
+/** Without `topic_ids` the contact leaves everything, so another spelling must not be ignored. */
+export const unsubscribeBody = json(
+  object({
+    email: address().required(REQUIRED),
+    topic_ids: uuids(),
+    ...otherSpellings({ topicIds: 'topic_ids' }),
+  }),
+)
 
 /** The call as raw bytes. The worker validates its items. */
 export const bulkBody: BodyShape<{ length: number; bytes: Buffer }> = {

@@ -95,7 +95,7 @@ const BODIES: Record<string, string> = {
   'POST /v1/contacts': `email!:email topic_ids:uuid[] topicIds:=topic_ids ${CONTACT}`,
   'PATCH /v1/contacts/:email': `topic_ids:uuid[] topicIds:=topic_ids ${CONTACT}`,
   'POST /v1/contacts/bulk': `email!:email ${CONTACT}`,
-  'POST /v1/marketing/unsubscribe': 'email!:email topic_ids:uuid[]',
+  'POST /v1/marketing/unsubscribe': 'email!:email topic_ids:uuid[] topicIds:=topic_ids',
   'POST /v1/emails': SEND,
   'POST /v1/emails/batch': SEND,
   'PATCH /v1/emails/:id': 'scheduled_at!:time',

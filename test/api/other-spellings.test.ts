@@ -32,6 +32,7 @@ const CALLS = [
   ['POST', `/v1/broadcasts/${broadcast}/send`, {}, { sendAt: AT }, 'send_at'],
   ['POST', '/v1/contacts', { email: 'b@example.org' }, { topicIds: [] }, 'topic_ids'],
   ['PATCH', '/v1/contacts/ana@example.org', {}, { topicIds: [] }, 'topic_ids'],
+  ['POST', '/v1/marketing/unsubscribe', { email: 'ana@example.org' }, { topicIds: [] }, 'topic_ids'],
 ] as const
 
 t.test('another service’s spelling is rejected by our name', async (t) => {
