@@ -10,7 +10,7 @@ import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts
 import { parseReplyTo, parseSender } from '../../db/messages/emails/item.ts'
 import { formatMailbox, parseMailbox } from '../../db/validation/address.ts'
 import { whenOf } from '../../db/validation/fields.ts'
-import { headersFault, reservedFault } from '../../db/validation/headers.ts'
+import { headersFault, type Reserved, reservedFault } from '../../db/validation/headers.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { rateHeaders } from '../http/rate.ts'
@@ -30,12 +30,14 @@ const asStored = (recipients: readonly string[] = []): string[] =>
   recipients.flatMap((recipient) => parseMailbox(recipient) ?? []).map(formatMailbox)
 
 /**
- * Builds an item without its attachments. @throws RequestError invalid_from, invalid_headers,
- * invalid_reply_to, in this order
+ * Builds an item without its attachments. @param reserved the headers that the operator reserves
+ * (RESERVED_HEADER_PREFIXES). @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this
+ * order
  */
-function buildItem({ path, send }: EmailDraft): EmailItem {
+function buildItem({ path, send }: EmailDraft, reserved: Reserved): EmailItem {
   const from = parseSender(send.from, path)
-  const fault = send.headers === undefined ? null : headersFault(send.headers)
+  const { headers = null } = send
+  const fault = headers && (headersFault(headers) ?? reservedFault(headers, reserved))
   if (fault !== null) throw new RequestError('invalid_headers', { ...fault, field: path + fault.field })
   return {
     path,
@@ -50,21 +52,12 @@ function buildItem({ path, send }: EmailDraft): EmailItem {
     variables: send.template_id === undefined ? null : (send.variables ?? null),
     // An empty text doesn't replace the template's.
     text: send.text || null,
-    headers: send.headers ?? null,
+    headers,
     reply_to: parseReplyTo(send.reply_to, path),
     tags: send.tags ?? [],
     idempotency_key: send.idempotency_key ?? null,
     ...whenOf(send),
   }
-}
-
-/**
- * Checks for headers that the operator reserves (RESERVED_HEADER_PREFIXES). @throws RequestError
- * invalid_headers
- */
-function assertUnreserved({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): void {
-  const fault = headers && reservedFault(headers, reservedHeaders)
-  if (fault) throw new RequestError('invalid_headers', { ...fault, field: path + fault.field })
 }
 
 const toSender = ({ team_id, domain }: Principal, http_request_id: string): EmailSender => {
@@ -87,9 +80,8 @@ async function itemMaker(deps: V1Deps, principal: Principal, drafts: readonly Em
   const makeFiles = await fileMaker(attaching(deps, principal), drafts)
   return (draft: EmailDraft): EmailItem => {
     const attachments = makeFiles(draft)
-    const item = { ...buildItem(draft), ...(attachments.length > 0 ? { attachments } : {}) }
-    assertUnreserved(deps, item)
-    return item
+    const item = buildItem(draft, deps.reservedHeaders)
+    return { ...item, ...(attachments.length > 0 ? { attachments } : {}) }
   }
 }
 

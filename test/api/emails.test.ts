@@ -237,6 +237,13 @@ t.test('reply_to is stored without its name, or is invalid_reply_to', async (t) 
   t.equal((await send({ reply_to: 'nobody' })).body.error.code, 'invalid_reply_to')
 })
 
+t.test('a reserved header is reported before an invalid reply_to', async (t) => {
+  for (const name of ['Bcc', 'X-Relay-Pool']) {
+    const { body } = await send({ headers: { [name]: 'x' }, reply_to: 'nobody' })
+    t.equal(body.error.code, 'invalid_headers', name)
+  }
+})
+
 t.test('NUL and lone surrogates are bad_request in every field', async (t) => {
   for (const text of ['a\u0000b', 'a\ud800b']) {
     for (const changes of [
