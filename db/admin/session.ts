@@ -18,7 +18,7 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
 
   verb(
     'revoke TEAM [ID]',
-    'Revoke session tokens immediately: one, those of a user, or all. Prints the revoked tokens',
+    'Revoke session tokens immediately: one, those of a user, or all. Prints their IDs and users',
   )
     .option('--user <email>', 'all session tokens of this user in the team')
     .option('--all', 'all session tokens of the team')

@@ -170,7 +170,7 @@ the database 1 ms away each way. Row 12 has ten million stored emails, and row 1
 [README.md](README.md) explains how far a run can be trusted.`
 
 const HEAD = [
-  '| | measure | target | ratio | | ours | reference | unit | the limit |',
+  '| | measure | target | ratio | | ours | reference | unit | limited by |',
   '|---|---|---|--:|---|--:|--:|---|---|',
 ]
 
