@@ -52,8 +52,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
     remedy: 'Send `Authorization: Bearer` and an active API key. If the team is suspended, ask the operator.',
   },
   quota_exceeded: {
-    meaning:
-      'The quota of emails or messages for the period, of contacts or of stored attachments is reached.',
+    meaning: 'A quota is reached: emails or messages of the period, contacts, or stored attachments.',
     remedy: 'Wait for the next period, upgrade the plan, or delete data you don’t need.',
   },
   insufficient_scope: {
@@ -93,7 +92,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
       'Fix what the error lists, then repeat the call. A scheduled message can’t be changed after its time.',
   },
   payload_too_large: {
-    meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB (uploads: ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB), an email with its attachments is too large for mail servers, or the JSON contains more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
+    meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB (uploads: ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB), or an email with its attachments is too large for mail servers. The code is also returned if the JSON contains more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
     remedy:
       'Send smaller batches. Send files as base64 strings, not as arrays of bytes, or upload them first.',
   },

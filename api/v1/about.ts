@@ -159,7 +159,8 @@ const CONTACTS = describedAs('Contacts', {
     notes: {
       limit: 'The size of a page (default: 20).',
       cursor: '`next_cursor` of the previous page.',
-      email: 'A part of the email address, ignoring case, as entered or in ASCII form.',
+      email:
+        'A part of the email address, ignoring case. An internationalized domain matches as entered and in ASCII form (`xn--…`).',
     },
     answers: { 200: { when: 'A page. It has `next_cursor` if there are more.', body: 'ContactPage' } },
     refusals: [],

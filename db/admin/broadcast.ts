@@ -75,9 +75,7 @@ const steps: Verbs = ({ verb, change, admin }) => {
       }),
     )
 
-  verb('pause TEAM ID', 'Pause a broadcast. Emails that are being sent are still sent').action(
-    moved(pauseBroadcast),
-  )
+  verb('pause TEAM ID', 'Pause a broadcast. Emails in progress are still sent').action(moved(pauseBroadcast))
   verb('resume TEAM ID', 'Resume a paused broadcast').action(moved(resumeBroadcast))
   verb('cancel TEAM ID', 'Cancel a broadcast. Queued emails are never sent').action(moved(cancelBroadcast))
 }

@@ -38,7 +38,7 @@ const personVerbs: Verbs = ({ verb, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nFor an email to several recipients, only the position and events of this recipient are exported.\n' +
+      '\nFor an email to several recipients, the content, other recipients and their events are left out.\n' +
         'If nothing is stored about the address, the error is contact_not_found.',
     )
     .action(

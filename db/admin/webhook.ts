@@ -81,7 +81,7 @@ export const verbs: Verbs = (noun) => {
 
   withFields(verb('set TEAM ID', 'Change a webhook'))
     .option('--url <url>', 'an https:// URL')
-    .option('--domain <name>', 'only events of emails from this domain (none: all events)', words)
+    .option('--domain <name>', 'only events of emails from this domain (“none” removes the filter)', words)
     .action(
       change((by, team: string, id: string, given: Given) =>
         changeEndpoint({ ...by, allowed: admin.webhookNetworks() }, team, id, fieldsOf(given)),
@@ -124,7 +124,7 @@ const messageVerbs: Verbs = (noun) => {
     )
 
   verb('message TEAM ID EVENT', 'Show a message with its body, its attempts, and what it is waiting for', {
-    EVENT: ['its event_id: the header webhook-id', uuidArgument],
+    EVENT: ['its event_id, which is in the header webhook-id', uuidArgument],
   }).action(
     look(async (tx, team: string, endpoint_id: string, event_id: string) =>
       showWebhook({ tx, now: await admin.now() }, team, { endpoint_id, event_id }),

@@ -43,7 +43,7 @@ async function disabledWebhook(tx: Tx, teamId: string, id: string, team: string)
   return {
     subject: 'A webhook was disabled',
     what: `The webhook “${name}” of ${team} was disabled: ${state_reason}. It no longer receives events.`,
-    next: `Once its server works again, enable the webhook and resend the events it missed. Events of the first ${KEPT_DAYS} days are stored.`,
+    next: `Once its server works again, enable the webhook and resend the events it missed. Events of the first ${KEPT_DAYS} days after it was disabled are stored.`,
     path: `webhooks/${id}`,
     link: 'Open the webhook',
   }

@@ -78,7 +78,9 @@ export function base64Fault(text: string): string | null {
   }
   if (bare.length % 4 !== 0) return 'must be base64 with its padding'
   const last = bare.slice(-4)
-  return Buffer.from(last, 'base64').toString('base64') === last ? null : 'must be base64 of whole bytes'
+  return Buffer.from(last, 'base64').toString('base64') === last
+    ? null
+    : 'must be valid base64. Its last characters are wrong'
 }
 
 export const base64Bytes = (text: string): Buffer => Buffer.from(withoutBreaks(text), 'base64')

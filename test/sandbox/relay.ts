@@ -70,6 +70,6 @@ export function createMailgunReporter(
         await postUntilTaken(url, { 'Content-Type': 'application/json' }, signed(secret, all))
       }
     }
-    report().catch((error: unknown) => warn(`cannot report of ${recipient}: ${String(error)}`))
+    report().catch((error: unknown) => warn(`could not send the report about ${recipient}: ${String(error)}`))
   }
 }

@@ -174,7 +174,7 @@ export function createReporter(
         await post(options, make())
       }
     }
-    report().catch((error: unknown) => warn(`cannot report of ${recipient}: ${String(error)}`))
+    report().catch((error: unknown) => warn(`could not send the report about ${recipient}: ${String(error)}`))
   }
 }
 

@@ -11,9 +11,9 @@ import type { WorkerDeps } from '../deps.ts'
 const DONE: End = { end: 'completed' }
 
 const WHY = {
-  'no address': 'DASHBOARD_FROM is not set, so owners aren’t emailed about automatic pauses',
+  'no address': 'DASHBOARD_FROM is not set, so owners aren’t notified of problems by email',
   'no domain':
-    'no team has verified the domain of DASHBOARD_FROM, so owners aren’t emailed about automatic pauses',
+    'no team has verified the domain of DASHBOARD_FROM, so owners aren’t notified of problems by email',
 }
 
 export async function mailOwners(

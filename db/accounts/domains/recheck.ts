@@ -41,7 +41,7 @@ const toEvent = (
   occurred_at: Date,
 ) => ({
   ...({ subject: 'domain', kind: 'failing', team_id, id, occurred_at } as const),
-  detail: `the DKIM record ${record.name} is ${state}`,
+  detail: `the DKIM record ${record.name} ${state === 'different' ? 'has another value' : 'is missing'}`,
   about: { name, state, host: record.name, value: record.value, missing_since },
 })
 

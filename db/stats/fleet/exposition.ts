@@ -36,7 +36,7 @@ const JOB_STATES = ['ready', 'active', 'deferred', 'failed', 'dead'] as const
 
 /** Metrics that are read at the time of the request. */
 export const GAUGES = {
-  heliograph_processes: 'Processes that have reported within 20 seconds.',
+  heliograph_processes: 'Processes that have reported in the last 20 seconds.',
   heliograph_build_info: 'Versions of Heliograph and Node that are running (1 for each).',
   heliograph_event_loop_lag_seconds: 'Event loop delay, p99 of the slowest process.',
   heliograph_resident_memory_bytes: 'Memory of the largest process.',

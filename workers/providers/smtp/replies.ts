@@ -34,8 +34,8 @@ const NO_TLS = 'The relay didn’t start TLS. If it has none, add ?requireTLS=fa
 
 /** Prefixes a response to EHLO or STARTTLS with the setting that helps. Others stay unchanged. */
 export function withSetting(error: NodemailerError, words: string): string {
-  if (isNameRejected(error)) return `${NAME_REJECTED}: ${words}`
-  return error.command === 'STARTTLS' && error.response ? `${NO_TLS}: ${words}` : words
+  if (isNameRejected(error)) return `${NAME_REJECTED}. Response: ${words}`
+  return error.command === 'STARTTLS' && error.response ? `${NO_TLS}. Response: ${words}` : words
 }
 
 /** Bad sequence of commands, which is about the session, not the message. */

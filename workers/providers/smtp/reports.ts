@@ -160,7 +160,7 @@ function readAction(action: string, said: FailureReport): Meaning {
 
 /** Makes the error that parks the report. Its email's timeline then shows that something came back. */
 function unreadable(ref: ReportedRef, mail: ReportMail, { received_at }: RawReport): UnreadableReport {
-  const reason = "a bounce without a reason: its text contains no server's reply"
+  const reason = 'a bounce without a reason: its text contains no reply from a server'
   return new UnreadableReport(reason, {
     ...{ channel: 'email', ref, kind: 'unreadable', effect: 'none', recipient: null },
     occurred_at: parseTime([dateOf(mail)], received_at),
