@@ -171,14 +171,14 @@ t.test('a test is rendered for its contact and isn’t counted', async (t) => {
   await contacts(['ana'])
   const id = await create()
   const sent = await post(id, 'test', {
-    to: ['Me <me@example.org>', 'you@example.org'],
+    to: ['Me, too <me@example.org>', '<you@example.org>'],
     contact: 'ANA@example.org',
   })
   t.match(sent, { status: 200, body: { data: [{ index: 0 }, { index: 1 }] } })
   const rows = await service.database.any(sql.unsafe`
     select subject, to_emails, broadcast_id from emails where team_id = ${team.id} order by id`)
   t.match(rows, [
-    { subject: 'News for ana', to_emails: ['Me <me@example.org>'], broadcast_id: null },
+    { subject: 'News for ana', to_emails: ['"Me, too" <me@example.org>'], broadcast_id: null },
     { subject: 'News for ana', to_emails: ['you@example.org'], broadcast_id: null },
   ])
   t.match((await get(id)).body, { state: 'draft', stats: { made: 0 } })

@@ -11,7 +11,7 @@ import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { parseMailbox } from '../../validation/address.ts'
+import { formatMailbox, parseMailbox } from '../../validation/address.ts'
 import { type AcceptDeps, acceptEmails, idsOf } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
@@ -53,8 +53,9 @@ export async function sendTest(
   const shown = toMailing(row, slots)
   const names = Object.fromEntries(shown.slots.map((slot) => [slot, `{{${slot}}}`]))
   const mailing = person ? shown : { ...shown, row: { ...row, variables: { ...names, ...row.variables } } }
-  const items = to.map((address) => {
-    const someone = person ?? { email: parseMailbox(address)?.address ?? address, properties: {} }
+  const items = to.map((given) => {
+    const mailbox = parseMailbox(given)
+    const someone = person ?? { email: mailbox?.address ?? given, properties: {} }
     const item = addressed(mailing, someone, link)
     if (typeof item === 'string') throw new RequestError('bad_request', fill(TEXTS.noTest, { reason: item }))
     const headers = {
@@ -63,7 +64,7 @@ export async function sendTest(
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
     }
     const shows = person ? { person: contactIdentity(person.email) } : {}
-    return { ...item, ...shows, headers, to: [address] }
+    return { ...item, ...shows, headers, to: [mailbox ? formatMailbox(mailbox) : given] }
   })
   const version = { version_id, slots }
   const sender = { team_id: row.team_id, domain: acting.domain, version, rated: false as const }
