@@ -4,6 +4,7 @@
  * recipients are retried. An email that can't be rendered doesn't delay others.
  */
 
+import type { StoredDomain } from '../../db/accounts/domains/domains.sql.ts'
 import type { Channel } from '../../db/channels/channel.sql.ts'
 import type { Versions } from '../../db/content/templates/versions.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
@@ -13,7 +14,7 @@ import type { SendCheck } from '../../db/messages/broadcasts/consent.ts'
 import type { EmailFile } from '../../db/messages/emails/call.ts'
 import { sentContent } from '../../db/messages/emails/content.ts'
 import { bodiesOfEmail } from '../../db/messages/emails/emails.sql.ts'
-import { emailsToDeliver, type OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
+import { domainsToDeliver, emailsToDeliver, type OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import { domainOfRecipient } from '../../db/messages/emails/recipients.ts'
 import { returnPath, signedReference } from '../../db/messages/emails/return-path.ts'
 import type { Database } from '../../db/postgres/pool.ts'
@@ -82,17 +83,20 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
     unknown_wait: UNKNOWN_WAIT_S,
     senders: { one: () => provider.sender() },
     async read(jobs) {
-      const rows = await emailsToDeliver(
-        database,
-        jobs.map(({ data }) => data),
-        test,
-      )
-      const sender = await provider.sender()
-      const since = await triedSince(database, { job: channel.job, senderOf: () => sender.key }, rows)
+      const refs = jobs.map(({ data }) => data)
+      const [rows, domains, sender] = await Promise.all([
+        emailsToDeliver(database, refs, test),
+        domainsToDeliver(database, refs),
+        provider.sender(),
+      ])
+      const signing = { ours: provider.signs, domains }
+      const [since, compose, checks, suppressed] = await Promise.all([
+        triedSince(database, { job: channel.job, senderOf: () => sender.key }, rows),
+        composer<T>(rows, signing, deps),
+        deps.checkBeforeSend?.(rows),
+        suppressedRecipients(rows, deps),
+      ])
       const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
-      const compose = await composer<T>(rows, provider.signs, deps)
-      const checks = await deps.checkBeforeSend?.(rows)
-      const suppressed = await suppressedRecipients(rows, deps)
       const room = waitForRoom(deps, provider)
       return new Map(
         jobs.flatMap((job) => {
@@ -182,19 +186,20 @@ function toOutgoing<T extends boolean>(
 }
 
 /**
- * Creates the function that turns a row into its message. One query each for template versions and domain keys.
- * @param ours is true if our keys are to sign the email.
+ * Creates the function that turns a row into its message. One query for template versions, and one for domains that
+ * weren't read with the rows.
+ * @param signing `ours` is true if our keys are to sign the email.
  */
 async function composer<T extends boolean>(
   rows: readonly OutgoingRow<T>[],
-  ours: boolean,
+  { ours, domains: read }: { ours: boolean; domains: readonly StoredDomain[] },
   { database, versions, texts, secrets, return_domain }: Omit<EmailDeps, 'email'>,
 ): Promise<Compose<T>> {
   const compiled = await versions(
     database,
     rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
   )
-  const domains = await readSendingDomains(database, { secrets, ours }, rows)
+  const domains = await readSendingDomains(database, { secrets, ours }, rows, read)
   return async (row, files) => {
     const domain = domains.get(row.domain_id)
     if (domain instanceof Error) throw domain

@@ -119,21 +119,18 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
       )
       const keys = new Map(found.map(({ row, sender }) => [row.message_id, sender.key]))
       const tried = found.map(({ row }) => ({ ...row, id: row.message_id }))
-      const since = await triedSince(
-        database,
-        { job: channel.job, senderOf: ({ id }) => keys.get(id) ?? '' },
-        tried,
-      )
       const recipients = [...new Set(found.map(({ row }) => row.recipient))]
-      const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients)
+      const isOptedOut = async (rows: readonly OutgoingWhatsappRow<T>[]) =>
+        optedOutAmong({ tx: database, secrets }, rows.filter(isMarketing))
+      const [since, pauses, optedOut] = await Promise.all([
+        triedSince(database, { job: channel.job, senderOf: ({ id }) => keys.get(id) ?? '' }, tried),
+        recipients.length === 0 ? [] : recipientPauses(database, recipients),
+        isOptedOut(found.map(({ row }) => row)),
+      ])
       const rests = new Map(
         pauses.map(({ sender, recipient, seconds }) => [`${sender} ${recipient}`, Math.ceil(seconds)]),
       )
-      const isOptedOut = async (rows: readonly OutgoingWhatsappRow<T>[]) =>
-        optedOutAmong({ tx: database, secrets }, rows.filter(isMarketing))
-      const out = new Set(
-        [...(await isOptedOut(found.map(({ row }) => row)))].map(({ message_id }) => message_id),
-      )
+      const out = new Set([...optedOut].map(({ message_id }) => message_id))
       const asks: Asks<T> = {
         outcomeOf: (row) => (out.has(row.message_id) ? NO_MARKETING : ofTemplate(row)),
         isOptedOut: async (row) => isMarketing(row) && (await isOptedOut([row])).size > 0,

@@ -6,7 +6,7 @@
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { openKey } from '../../db/accounts/domains/dkim.ts'
-import { sendingDomains } from '../../db/accounts/domains/domains.sql.ts'
+import { type StoredDomain, sendingDomains } from '../../db/accounts/domains/domains.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import { parseMailbox } from '../../db/validation/address.ts'
@@ -14,8 +14,6 @@ import type { DkimKey } from '../providers/provider.ts'
 
 /** `dkim` is null if the provider signs, and `ed25519` is null without a second key. */
 type SendingDomain = { dkim: DkimKey | null; ed25519: DkimKey | null; return_path: boolean }
-
-type StoredDomain = Awaited<ReturnType<typeof sendingDomains>>[number]
 
 const domainName = ({ team_id, name }: { team_id: string; name: string }): string => `${team_id}/${name}`
 
@@ -63,14 +61,16 @@ function open(secrets: Secrets, domain: StoredDomain): SendingDomain | Error {
 type Signed = { team_id: string; domain_id: string; from_address: string }
 
 /**
- * Returns the domains by the domain id of the rows, in one query. The result is an Error if a domain isn't verified
- * or its key can't be decrypted; others are unaffected.
+ * Returns the domains by the domain id of the rows. The result is an Error if a domain isn't verified or its key can't
+ * be decrypted; others are unaffected.
  * @param ours is true if our keys sign. Otherwise they aren't decrypted.
+ * @param read the domains that were read with the emails. One query finds the rest.
  */
 export async function readSendingDomains(
   tx: Tx,
   { secrets, ours }: { secrets: Secrets; ours: boolean },
   rows: readonly Signed[],
+  read: readonly StoredDomain[] = [],
 ): Promise<ReadonlyMap<string, SendingDomain | Error>> {
   const domains = new Map(
     rows.map(({ team_id, domain_id, from_address }) => {
@@ -78,7 +78,9 @@ export async function readSendingDomains(
       return [domain_id, { team_id, name }]
     }),
   )
-  const stored = domains.size === 0 ? [] : await sendingDomains(tx, [...domains.values()])
+  const known = new Set(read.map(domainName))
+  const others = [...domains.values()].filter((domain) => !known.has(domainName(domain)))
+  const stored = others.length === 0 ? read : [...read, ...(await sendingDomains(tx, others))]
   const found = new Map(
     stored.map((domain) => {
       const unopened = { dkim: null, ed25519: null, return_path: domain.return_path }

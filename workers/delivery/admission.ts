@@ -5,11 +5,13 @@
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { failingSenders, stateOfSender } from '../../db/delivery/senders/circuit-breaker.ts'
 import { reserveSends, type Sender } from '../../db/delivery/senders/rate-limit.ts'
+import { type ReadSenders, sendersAtHome } from '../../db/delivery/senders/senders.sql.ts'
+import type { Database } from '../../db/postgres/pool.ts'
 import type { ServiceClock } from '../../db/postgres/service-clock.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { Capacities } from '../../db/queue/group-claims.sql.ts'
 import { type Breakers, IN_FLIGHT_PER_SEND } from './breaker.ts'
-import type { DeliveryChannel, DeliveryDeps, ManySenders, Outgoing } from './channel.ts'
+import type { DeliveryChannel, DeliveryDeps, ManySenders, Outgoing, Senders } from './channel.ts'
 
 export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: Outgoing<A> }
 
@@ -34,9 +36,18 @@ type AdmissionResult<J extends DeliveryJob, A> = {
   wait: number
 }
 
+/**
+ * A look at the database at the same time as a batch is read. `at` is when it started, by `performance.now()`.
+ * `senders` is set if the channel has one sender, and that sender is `on_demand`.
+ */
+type Look = { at: number; is_home: boolean; senders: ReadSenders | undefined }
+
 export type Admission<J extends DeliveryJob, A> = {
   admit(room: number): Promise<ClaimLimits>
-  release(messages: readonly Message<J, A>[]): Promise<AdmissionResult<J, A>>
+  /** Checks if this is the original database, and reads the state of the channel's only sender. */
+  look(): Promise<Look>
+  /** Reserves the sends of the messages, for all their senders at once. */
+  release(messages: readonly Message<J, A>[], seen: Look): Promise<AdmissionResult<J, A>>
   /** Ends a message's time in flight. @returns true if there may now be more to claim. */
   done(message: Message<J, A>): boolean
 }
@@ -47,6 +58,8 @@ const DEFAULT_HORIZON_S = 5
 const FULL_WAIT_S = 1
 /** The longest wait of a claimed message whose sender is paused, in seconds: with one sender, with many. */
 const MAX_HOLD_S = { one: 5, many: 60 }
+/** A sender is read again if the batch's own read took longer, in milliseconds. */
+const LOOK_FRESH_MS = 50
 
 export function createAdmission<J extends DeliveryJob, A>(
   { channel: { job }, senders, horizon = DEFAULT_HORIZON_S }: DeliveryChannel<J, A>,
@@ -77,12 +90,12 @@ export function createAdmission<J extends DeliveryJob, A>(
   return {
     admit: async (room) =>
       'one' in senders ? admitOne(await senders.one(), room) : admitMany(senders, room),
-    async release(messages) {
+    look: () => look(database, senders),
+    async release(messages, seen) {
       const { taken, over } = inFlight.take(messages)
       const groups = [...Map.groupBy(taken, ({ outgoing }) => outgoing.sender.key).values()]
-      const wanted = groups.flatMap((own) => wantedOf(own))
-      const at = performance.now()
-      const reservations = await reserveSends(database, wanted, horizon).catch((error: unknown) => {
+      const { at, known } = knownBy(seen)
+      const made = await reserveSends(database, wantedOf(groups), horizon, known).catch((error: unknown) => {
         for (const each of taken) inFlight.leave(each)
         throw error
       })
@@ -90,7 +103,7 @@ export function createAdmission<J extends DeliveryJob, A>(
       if (over.length > 0) result.held.push({ messages: over, seconds: FULL_WAIT_S })
       for (const [index, own] of groups.entries()) {
         const [first] = own
-        const { delays = [], wait_seconds = 1, state } = reservations[index] ?? {}
+        const { delays = [], wait_seconds = 1, state } = made[index] ?? {}
         if (first && state) breakers.of(first.outgoing.sender).see(state)
         for (const [place, each] of own.slice(0, delays.length).entries())
           result.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, at, reserved_at: state?.now })
@@ -109,6 +122,19 @@ export function createAdmission<J extends DeliveryJob, A>(
   }
 }
 
+async function look(database: Database, senders: Senders): Promise<Look> {
+  const at = performance.now()
+  const sender = 'one' in senders ? await senders.one() : null
+  const { is_home, ...read } = await sendersAtHome(database, sender?.on_demand ? [sender.key] : [])
+  return { at, is_home, senders: sender?.on_demand ? read : undefined }
+}
+
+/** Returns the rows of a recent look, and when they were read. Without one, they have to be read now. */
+function knownBy({ at, senders }: Look): { at: number; known?: ReadSenders } {
+  const now = performance.now()
+  return senders !== undefined && now - at < LOOK_FRESH_MS ? { at, known: senders } : { at: now }
+}
+
 /** Remembers senders whose rate is used up for some seconds, whose messages would only be put back. */
 function createFull() {
   const until = new Map<string, number>()
@@ -121,10 +147,11 @@ function createFull() {
   }
 }
 
-const wantedOf = <J extends DeliveryJob, A>(own: readonly Message<J, A>[]) => {
-  const [first] = own
-  return first ? [{ sender: first.outgoing.sender, costs: own.map(({ outgoing }) => outgoing.cost) }] : []
-}
+const wantedOf = <J extends DeliveryJob, A>(groups: readonly (readonly Message<J, A>[])[]) =>
+  groups.flatMap((own) => {
+    const [first] = own
+    return first ? [{ sender: first.outgoing.sender, costs: own.map(({ outgoing }) => outgoing.cost) }] : []
+  })
 
 /** How many senders with nothing in flight are remembered because they accept less than an unknown one. */
 const MAX_REMEMBERED = 1_000

@@ -55,7 +55,7 @@ export type Delivered<A> = { answer: A; end: End; at: Date }
  *   (db/queue/jobs.ts). Messages of paused senders aren't claimed, and others only if they can be sent soon.
  *   `paused` returns the keys of additional paused senders.
  */
-type Senders = { one(): Promise<Sender> } | ManySenders
+export type Senders = { one(): Promise<Sender> } | ManySenders
 export type ManySenders = { prefix: string; paused?(): Promise<readonly string[]> }
 
 export type JudgeContext = PolicyContext & { history: AttemptHistory; now: Date }

@@ -24,7 +24,6 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
-import { isOriginalDatabase } from '../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import { createServiceClock } from '../../db/postgres/service-clock.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
@@ -231,10 +230,10 @@ async function take<J extends DeliveryJob, A>(
 ): Promise<number> {
   if (jobs.length === 0) return 0
   // The pause was checked up to a second ago, when this may have been another database.
-  const [batch, isOriginal] = await orRelease(parts, jobs, () =>
-    Promise.all([parts.delivery.read(jobs), isOriginalDatabase(parts.deps.database)]),
+  const [batch, look] = await orRelease(parts, jobs, () =>
+    Promise.all([parts.delivery.read(jobs), admission.look()]),
   )
-  if (!isOriginal) {
+  if (!look.is_home) {
     releaseJobs(parts, jobs, 1)
     return BARRED_RECHECK_MS
   }
@@ -252,7 +251,7 @@ async function take<J extends DeliveryJob, A>(
   const passed = await orRelease(
     parts,
     ready.map(({ job }) => job),
-    () => admission.release(ready),
+    () => admission.release(ready, look),
   )
   const send = async (each: Released<J, A>): Promise<void> => {
     await deliver(parts, each)

@@ -229,7 +229,7 @@ export const deleteDomain = (tx: Tx, teamId: string, name: string) =>
   tx.maybeOne(sql.type(domainRow)`
     delete from domains where team_id = ${teamId} and name = ${name} returning ${domainColumns}`)
 
-const sendingDomainRow = row({
+export const sendingDomainRow = row({
   team_id: string(),
   name: string(),
   dkim_selector: string(),
@@ -239,13 +239,17 @@ const sendingDomainRow = row({
   /** True if return addresses are at its own return path, and the relay hasn't rejected them there. */
   return_path: boolean(),
 })
+/** What sending needs of a verified domain. Keys are encrypted. */
+export type StoredDomain = InferType<typeof sendingDomainRow>
 
-/** Returns what sending needs of verified domains, by team and name, in one statement. Keys are encrypted. */
+export const sendingColumns = sql.fragment`
+  team_id, name, dkim_selector, dkim_private_key, ed25519_selector, ed25519_private_key,
+  return_path and return_path_rejected_at is null as return_path`
+
+/** Returns what sending needs of verified domains, by team and name, in one statement. */
 export const sendingDomains = (tx: Tx, domains: readonly { team_id: string; name: string }[]) =>
   tx.any(sql.prepared('sending_domains', sendingDomainRow)`
-    select team_id, name, dkim_selector, dkim_private_key, ed25519_selector, ed25519_private_key,
-      return_path and return_path_rejected_at is null as return_path
-    from domains
+    select ${sendingColumns} from domains
     where (team_id, name) in (select * from ${rowsOf('ref', { team_id: 'uuid', name: 'text' }, domains)})
       and status = 'verified'`)
 

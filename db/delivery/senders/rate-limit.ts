@@ -6,7 +6,14 @@
 
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { refill, untilToken } from '../../process/bucket.ts'
-import { type CachedSender, lockSenders, type SenderRow, saveSenders, sendersByKeys } from './senders.sql.ts'
+import {
+  type CachedSender,
+  lockSenders,
+  type ReadSenders,
+  type SenderRow,
+  saveSenders,
+  sendersByKeys,
+} from './senders.sql.ts'
 
 const RECOVERY_MS = 60_000
 const SLOWEST_RATE = 0.2
@@ -172,12 +179,18 @@ export type Reservation = { delays: number[]; wait_seconds: number; reason: stri
 type Wanted = { sender: Sender; costs: readonly number[] }
 
 /**
- * Reserves sends through any number of senders, each named once, in its own transaction. All senders `on_demand` at
- * full rate need only one query.
+ * Reserves sends through any number of senders, each named once, in its own transaction. All senders
+ * `on_demand` at full rate need only one query.
+ * @param known the rows of the senders `on_demand`, if they were read just now. They need no query then.
  * @returns a reservation for each, in the order given.
  */
-export async function reserveSends(database: Database, wanted: readonly Wanted[], horizon: number) {
-  const reserved = await unpaced(database, wanted)
+export async function reserveSends(
+  database: Database,
+  wanted: readonly Wanted[],
+  horizon: number,
+  known?: ReadSenders,
+) {
+  const reserved = await unpaced(database, wanted, known)
   const paced = wanted.filter(({ sender }) => !reserved.has(sender.key))
   const changes = paced.map(({ sender, costs }) => ({
     sender,
@@ -194,11 +207,15 @@ export async function reserveSends(database: Database, wanted: readonly Wanted[]
   return wanted.flatMap(({ sender }) => reserved.get(sender.key) ?? [])
 }
 
-async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, Reservation>> {
+async function unpaced(
+  tx: Tx,
+  wanted: readonly Wanted[],
+  known?: ReadSenders,
+): Promise<Map<string, Reservation>> {
   const optional = wanted.filter(({ sender }) => sender.on_demand)
   if (optional.length === 0) return new Map()
   const keys = optional.map(({ sender }) => sender.key)
-  const { now, rows } = await sendersByKeys(tx, keys)
+  const { now, rows } = known ?? (await sendersByKeys(tx, keys))
   return new Map(
     optional.flatMap(({ sender: { key, ceiling }, costs }): [string, Reservation][] => {
       const row = rows.get(key)

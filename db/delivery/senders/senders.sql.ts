@@ -105,7 +105,7 @@ export const saveSenders = (tx: Tx, senders: readonly CachedSender[]) =>
 
 const readRow = row({ now: string(), row: mixed<SenderRow>().nullable() })
 
-type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
+export type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
 
 function asRead(found: readonly InferType<typeof readRow>[]): ReadSenders {
   const rows = found.flatMap(({ row }) => row ?? [])
@@ -119,6 +119,20 @@ export const sendersByKeys = async (tx: Tx, keys: readonly string[]): Promise<Re
       from (select service_time() as now offset 0) t
         left join senders s on s.key = any(${sql.array(keys, 'text')})`),
   )
+
+const readAtHomeRow = readRow.concat(row({ is_home: boolean() }))
+
+/**
+ * The same, and true if this is the original database. False in a copy, and briefly after a failover. One
+ * statement for every batch.
+ */
+export async function sendersAtHome(tx: Tx, keys: readonly string[]) {
+  const found = await tx.any(sql.prepared('senders_at_home', readAtHomeRow)`
+    select t.now, is_at_home() as is_home, to_jsonb(s) as row
+    from (select service_time() as now offset 0) t
+      left join senders s on s.key = any(${sql.array(keys, 'text')})`)
+  return { ...asRead(found), is_home: found[0]?.is_home === true }
+}
 
 /** Returns the senders that are paused or probed, by a prefix of their keys. */
 export const readFailingSenders = async (tx: Tx, prefix: string): Promise<ReadSenders> =>

@@ -7,12 +7,6 @@ import { boolean, type InferType, object, string } from 'yup'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 
-const homeRow = row({ is_home: boolean() })
-
-/** True if this is the original database. False in a copy, and briefly after a failover. */
-export const isOriginalDatabase = (tx: Tx) =>
-  tx.oneFirst(sql.prepared('is_at_home', homeRow)`select is_at_home() as is_home`)
-
 const lookRow = row({
   /** True if the last heartbeat of the process, or a later one, exists. */
   found: boolean(),

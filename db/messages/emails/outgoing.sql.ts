@@ -1,6 +1,7 @@
-/** The query that reads emails to deliver, with the suppressions of their recipients. */
+/** The queries that read emails to deliver, with the suppressions of their recipients, and their domains. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
+import { sendingColumns, sendingDomainRow } from '../../accounts/domains/domains.sql.ts'
 import type { BulkPause } from '../../accounts/teams/reputation.ts'
 import { SUPPRESS_TRANSACTIONAL } from '../../accounts/teams/suppress-transactional.ts'
 import { isSending } from '../../accounts/teams/teams.sql.ts'
@@ -111,6 +112,21 @@ export async function emailsToDeliver<T extends boolean = false>(
   // The query guarantees this type.
   return rows as readonly OutgoingRow<T>[]
 }
+
+/**
+ * Returns the verified From domains of emails that are read at the same time. A domain that was removed
+ * and added again isn't found, because it has another ID.
+ */
+export const domainsToDeliver = (tx: Tx, refs: readonly EmailRef[]) =>
+  tx.any(sql.prepared('domains_to_deliver', sendingDomainRow)`
+    select domains.* from (
+      select distinct emails.team_id as own_team, emails.domain_id as own_id
+      from (select team_id as ref_team, email_id as ref_id from ${rowsOf('ref', EMAIL_REF, refs)}) ref
+      cross join lateral (
+        select team_id, domain_id from accepted_emails where team_id = ref_team and id = ref_id offset 0) emails) own
+    cross join lateral (
+      select ${sendingColumns} from domains
+      where team_id = own_team and id = own_id and status = 'verified' offset 0) domains`)
 
 /** Stores the Dates of late emails for their next attempts. The caller has locked them. */
 export async function keepDates(

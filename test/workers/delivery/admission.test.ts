@@ -7,6 +7,7 @@ import { createAdmission, type Message } from '../../../workers/delivery/admissi
 import { createBreakers } from '../../../workers/delivery/breaker.ts'
 import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 type Some = Message<'deliver-webhook', never>
@@ -34,7 +35,8 @@ async function begin(t: Test, seconds: number | null) {
       .of(sender)
       .note([{ kind: 'accepted', detail: '' }], { message: 'a', began_at: new Date(), seconds: seconds })
   const pass = async (count: number) => {
-    const { released, held } = await admission.release(Array.from({ length: count }, message))
+    const messages = Array.from({ length: count }, message)
+    const { released, held } = await admission.release(messages, await admission.look())
     return { released: released.length, held: held.flatMap((each) => each.messages).length }
   }
   /** Returns how many of its messages may be claimed. Undefined if as many as any other sender's. */
@@ -99,4 +101,27 @@ t.test('a paused sender has capacity 0, a probed one 1', async (t) => {
   t.equal(await room(), 0)
   await insert('-1 minute')
   t.equal(await room(), 1)
+})
+
+t.test('an old look does not hide a pause of the sender', async (t) => {
+  const { url } = await testDatabase(t)
+  const database = await openPool(t, url, { size: 2 })
+  const only: Sender = { key: 'smtp:one', ceiling: 1_000, on_demand: true }
+  const channel = { channel: { job: 'deliver-email' }, senders: { one: async () => only } }
+  const admission = createAdmission(
+    channel as unknown as DeliveryChannel<'deliver-email', never>,
+    { database },
+    { breakers: createBreakers(), clock: createServiceClock() },
+  )
+  const messages = () =>
+    [{ job: {}, outgoing: { sender: only, cost: 1 } }] as Message<'deliver-email', never>[]
+  const look = await admission.look()
+  t.ok(look.is_home)
+  t.equal((await admission.release(messages(), look)).released.length, 1)
+  await database.query(sql.unsafe`
+    insert into senders (key, rate, tokens, refilled_at, paused_until)
+    values (${only.key}, 1000, 1, now(), now() + interval '1 minute')`)
+  const old = { ...look, at: look.at - 1_000 }
+  const { released, held } = await admission.release(messages(), old)
+  t.strictSame([released.length, held.length], [0, 1])
 })

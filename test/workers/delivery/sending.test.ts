@@ -48,7 +48,8 @@ t.test('a send starts after its reservation by any clock', async (t) => {
   }
   const message = { job: { id: '1' }, outgoing } as unknown as Message<Job, Answer>
 
-  const { released } = await createAdmission(parts.delivery, parts.deps, parts).release([message])
+  const admission = createAdmission(parts.delivery, parts.deps, parts)
+  const { released } = await admission.release([message], await admission.look())
   await clock.setBy(Promise.resolve(new Date(NOW.getTime() - 60_000)), (at) => at)
   for (const each of released) await deliver(parts, each)
   const [recording] = await recorded.promise

@@ -139,6 +139,13 @@ from unnest($1::text[], $2::float8[], $3::timestamptz[], $4::float8[], $5::times
   tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at, deferrals)
 where s.key = k.key
 
+-- sendersAtHome
+select t.now, is_at_home() as is_home, to_jsonb(s) as row
+from (
+  select service_time() as now offset 0
+) t
+left join senders s on s.key = any($1::text[])
+
 -- sendersByKeys
 select t.now, to_jsonb(s) as row
 from (

@@ -16,9 +16,6 @@ where process = $1
 delete from process_marks
 where at < now() - make_interval(days => $1)
 
--- isOriginalDatabase
-select is_at_home() as is_home
-
 -- lockIdentity
 select id as home_id, is_at_home() as is_home
 from database_home

@@ -1,3 +1,27 @@
+-- domainsToDeliver
+select domains.*
+from (
+  select distinct emails.team_id as own_team, emails.domain_id as own_id
+  from (
+    select team_id as ref_team, email_id as ref_id
+    from unnest($1::uuid[], $2::uuid[]) as ref (team_id, email_id)
+  ) ref
+  cross join lateral (
+    select team_id, domain_id
+    from accepted_emails
+    where team_id = ref_team
+      and id = ref_id offset 0
+  ) emails
+) own
+cross join lateral (
+  select team_id, name, dkim_selector, dkim_private_key, ed25519_selector, ed25519_private_key, return_path
+    and return_path_rejected_at is null as return_path
+  from domains
+  where team_id = own_team
+    and id = own_id
+    and status = 'verified' offset 0
+) domains
+
 -- emailsToDeliver
 select team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, first_cc, first_bcc,
   subject, size_kb, tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id,
