@@ -16,6 +16,8 @@ const ROLLBACK = 'ROLLBACK'
 const LAST = ' and commit'
 /** Names a prepared statement that commits its transaction. The transaction can't have another one after it. */
 export const lastOf = (name: string): string => `${name}${LAST}`
+/** The same for a statement that isn't to be prepared. */
+export const LAST_UNPREPARED = lastOf('')
 
 /** Sends a statement with BEGIN before it or COMMIT after it, in one round trip. */
 const sendJoined = (client: pg.Client, border: Border, statement: Statement): Promise<pg.QueryResult> =>
@@ -68,7 +70,10 @@ export function joining<R>(
     return result
   }
   return async (statement: Statement): Promise<R> => {
-    const { text, values = [], name } = statement
+    const { text, values = [] } = statement
+    const isLast = statement.name?.endsWith(LAST) === true
+    const name = statement.name === LAST_UNPREPARED ? undefined : statement.name
+    const own = { text, values: statement.values, name }
     const isFirst = isBegin
     isBegin = text === BEGIN
     if (isBegin) committed = false
@@ -82,12 +87,12 @@ export function joining<R>(
     if (isFirst) {
       // Only one statement can be prepared, and only a text without values can contain several.
       const isOne = name !== undefined || values.length > 0
-      if (isOne && prepared.has('begin')) return read(await sendJoined(client, 'begin', statement))
+      if (isOne && prepared.has('begin')) return read(await sendJoined(client, 'begin', own))
       await sendBorder('begin')
     }
     if (text === COMMIT) return await sendBorder('commit')
-    if (!name?.endsWith(LAST) || !prepared.has('commit')) return await send(statement)
-    const result = read(await sendJoined(client, 'commit', statement))
+    if (!isLast || !prepared.has('commit')) return await send(own)
+    const result = read(await sendJoined(client, 'commit', own))
     committed = true
     return result
   }

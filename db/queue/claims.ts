@@ -30,8 +30,11 @@ export type Claims<J extends JobName> = {
   fetch(limit: number, among?: Among): Promise<FetchedJob<J>[]>
   /** True if the job is certainly still ours: confirmed within the last seconds, by a monotonic clock. */
   isHeld(job: FetchedJob<J>): boolean
-  /** Settles the jobs whose attempt is still ours, in the caller's transaction. */
-  settle(tx: Tx, ends: Ends<J>): Promise<void>
+  /**
+   * Settles the jobs whose attempt is still ours, in the caller's transaction.
+   * @param isLast true if nothing follows in it. If all jobs are completed, it then also commits.
+   */
+  settle(tx: Tx, ends: Ends<J>, isLast?: boolean): Promise<void>
   /** Stops the heartbeats of these jobs. Call it after that transaction. */
   release(jobs: Iterable<FetchedJob<J>>): void
   /** Resolves when there may be work: after a wake-up, when a poll finds a due job, or when closed. */
@@ -117,7 +120,7 @@ export function openClaims<J extends JobName>(
       }
     },
     isHeld: heartbeat.isHeld,
-    settle: (tx, ends) => settle({ job, boss, on, lines }, tx, ends),
+    settle: (tx, ends, isLast = false) => settle({ job, boss, on, lines }, tx, ends, isLast),
     release: heartbeat.release,
     async idle() {
       while (!closed) if ((await idlers.idle()) === 'woken' || (await isDue())) return
@@ -214,12 +217,17 @@ async function settle<J extends JobName>(
   { job, boss, on, lines }: { job: J } & Omit<ClaimDeps, 'onFault' | 'isAnyDue' | 'claimByGroup'>,
   tx: Tx,
   ends: Ends<J>,
+  isLast: boolean,
 ): Promise<void> {
   const groups = Map.groupBy(ends, ([, { end }]) => end)
   const jobsOf = (end: End['end']) => (groups.get(end) ?? []).map(([each]) => each)
-  for (const [output, ended] of Map.groupBy(groups.get('completed') ?? [], ([, end]) => outputOf(end))) {
+  const byOutput = Map.groupBy(groups.get('completed') ?? [], ([, end]) => outputOf(end))
+  const commits = isLast && groups.size === 1 && byOutput.size === 1
+  for (const [output, ended] of byOutput) {
     const done = ended.map(([each]) => each)
-    await (output === null ? deleteDoneJobs(tx, job, done) : boss.complete(job, done, output, on(tx)))
+    await (output === null
+      ? deleteDoneJobs(tx, job, done, commits)
+      : boss.complete(job, done, output, on(tx)))
   }
   const postponed = [...(groups.get('again') ?? []), ...(groups.get('snoozed') ?? [])]
   if (postponed.length > 0) {

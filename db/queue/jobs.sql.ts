@@ -5,6 +5,7 @@
 
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
+import { LAST_UNPREPARED } from '../postgres/joined.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../postgres/rows.ts'
 import { keysOf } from '../validation/keys.ts'
@@ -121,10 +122,16 @@ export function createQueueStatus(database: Database, fresh = 5_000): () => Prom
 export type Attempt = { id: string; retryCount: number }
 
 /**
- * Deletes completed claimed jobs, for the claimed attempts. pg-boss would keep each as completed: written again,
- * added to every index, and deleted ten minutes later.
+ * Deletes completed claimed jobs, for the claimed attempts. pg-boss would keep each as completed: written
+ * again, added to every index, and deleted ten minutes later.
+ * @param isLast true if the statement also commits (postgres/joined.ts).
  */
-export async function deleteDoneJobs(tx: Tx, job: JobName, attempts: readonly Attempt[]): Promise<void> {
+export async function deleteDoneJobs(
+  tx: Tx,
+  job: JobName,
+  attempts: readonly Attempt[],
+  isLast = false,
+): Promise<void> {
   const ids = sql.array(
     attempts.map(({ id }) => id),
     'uuid',
@@ -135,9 +142,10 @@ export async function deleteDoneJobs(tx: Tx, job: JobName, attempts: readonly At
   )
   // Found by key: `state = 'active'` would match the index of active jobs, and read all running ones and dead
   // tuples. Not prepared: a plan made while the queue was empty would later scan all waiting jobs.
-  await tx.query(sql.unsafe`
+  const statement = sql.unsafe`
     delete from pgboss.job where name = ${sql.literalValue(job)} and id = any(${ids})
-      and retry_count = (${numbers})[array_position(${ids}, id)] and state::text = 'active'`)
+      and retry_count = (${numbers})[array_position(${ids}, id)] and state::text = 'active'`
+  await tx.query(isLast ? { ...statement, name: LAST_UNPREPARED } : statement)
 }
 
 export const deleteEndedJobs = (tx: Tx, job: JobName, ids: readonly string[]) =>

@@ -20,8 +20,11 @@ import { retryWhileUnavailable } from './retry-while-unavailable.ts'
 
 export type Batch<J extends JobName> = {
   jobs: FetchedJob<J>[]
-  /** Ends jobs in the caller's transaction. A job that hasn't ended when the handler returns has failed. */
-  settle(tx: Tx, ends: Ends<J>): Promise<void>
+  /**
+   * Ends jobs in the caller's transaction. A job that hasn't ended when the handler returns has failed.
+   * @param isLast true if nothing follows in it.
+   */
+  settle(tx: Tx, ends: Ends<J>, isLast?: boolean): Promise<void>
 }
 
 export type BatchDeps = { database: Database; pauses: QueuePauses; stats?: WorkerStats; log: Log }
@@ -75,10 +78,11 @@ export async function runBatches<J extends JobName, D extends BatchDeps>(
   while (!claims.isClosed()) {
     const paused = await deps.pauses(job).catch(() => true)
     const jobs = paused ? [] : await claims.fetch(batchSize)
-    if (jobs.length === 0) await claims.idle()
     // If the database doesn't report which jobs are suspect, each job runs separately.
     const portions = await splitIntoPortions(deps.database, job, jobs).catch(() => oneByOne(jobs))
     for (const portion of portions) await runBatch(job, handle, { jobs: portion.jobs, claims, deps })
+    // Everything due was claimed.
+    if (jobs.length < batchSize) await claims.idle()
   }
 }
 
@@ -91,8 +95,8 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
   const log = deps.log.child({ job })
   const { readable, others } = splitReadable(job, jobs, log)
   const ends = new Map<FetchedJob<J>, End>()
-  const settle: Batch<J>['settle'] = async (tx, given) => {
-    await claims.settle(tx, given)
+  const settle: Batch<J>['settle'] = async (tx, given, isLast) => {
+    await claims.settle(tx, given, isLast)
     for (const [each, end] of given) ends.set(each, end)
   }
   let reason = 'the job failed. The worker log has the cause'

@@ -164,8 +164,8 @@ async function claim<J extends DeliveryJob, A>(
     splitIntoPortions(deps.database, channel.job, jobs),
   )
   const wait = await takePortions(loop, portions)
-  // All that the senders have capacity for is claimed. Admission reports when there may be more.
-  if (rooms && claimed.length < limit) await claims.idle()
+  // Everything due is claimed, or all that the senders have capacity for. Admission reports when there may be more.
+  if (claimed.length < limit) await claims.idle()
   return wait
 }
 

@@ -144,9 +144,9 @@ async function store<J extends DeliveryJob, A>(
   )
   await storeEvents(tx, delivery.channel, given_up)
   await failExpired(tx, delivery.channel, recordings.flatMap(toExpired))
-  await claims.settle(tx, ends)
-  // Last in its transaction: sends wait for the senders' rows.
   const signals = signalsBySender(sent)
+  await claims.settle(tx, ends, signals.length === 0)
+  // Last in its transaction: sends wait for the senders' rows.
   return signals.length === 0 ? [] : await applySignals(tx, signals)
 }
 

@@ -111,7 +111,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     const unkept = verdicts.flatMap(({ id, state }) => (state === 'deleted' ? [id] : []))
     if (unkept.length > 0) await deleteReports(tx, unkept)
     await followEvents({ tx, queue: deps.queue }, [...results.values()])
-    await settle(tx, toEnds(jobs, [...verdicts, ...newer.map(leaving)]))
+    await settle(tx, toEnds(jobs, [...verdicts, ...newer.map(leaving)]), true)
     return { results, verdicts }
   })
   await forward(

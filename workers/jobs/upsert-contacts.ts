@@ -55,7 +55,7 @@ export async function runUpserts(
     await attempt(job.id, async () => {
       const before = await openJobsBefore(database, 'upsert-contacts', { team_id, id: job.id })
       for (const upsert_id of before) await attempt(upsert_id, () => carryOut({ team_id, upsert_id }, deps))
-      await carryOut(job.data, deps, (tx) => settle(tx, new Map([[job, { end: 'completed' }]])))
+      await carryOut(job.data, deps, (tx) => settle(tx, new Map([[job, { end: 'completed' }]]), true))
     })
   }
 }

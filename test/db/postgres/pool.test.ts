@@ -4,7 +4,7 @@ import pg from 'pg'
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { poolConfig } from '../../../db/postgres/connect.ts'
-import { lastOf } from '../../../db/postgres/joined.ts'
+import { LAST_UNPREPARED, lastOf } from '../../../db/postgres/joined.ts'
 import { isDatabaseUnavailable, openDatabase, type Tx } from '../../../db/postgres/pool.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
@@ -118,9 +118,15 @@ t.test('BEGIN and COMMIT need no additional round trip', async (t) => {
   const trips = (work: (tx: Tx) => Promise<unknown>) => proxy.during(() => database.transaction(work))
   t.equal(await trips((tx) => tx.one(insert(1))), 2, 'BEGIN')
   t.equal(await trips(async (tx) => [await tx.one(insert(2)), await tx.one(insertLast(3))]), 2, 'both')
+  const unprepared = { ...sql.unsafe`insert into joined values (${4})`, name: LAST_UNPREPARED }
+  t.equal(await trips(async (tx) => [await tx.one(insert(5)), await tx.query(unprepared)]), 2, 'not prepared')
+  const PREPARED = sql.type(
+    N,
+  )`select count(*)::int as n from pg_prepared_statements where statement like '%values ($1)'`
+  t.equal(await database.oneFirst(PREPARED), 0)
   t.equal(await trips(async () => {}), 0, 'nothing to do')
   t.equal(await trips((tx) => tx.query(sql.unsafe`select 1; select 2`)), 3, 'two statements at once')
-  t.same(await stored(), [1, 2, 3])
+  t.same(await stored(), [1, 2, 3, 4, 5])
 })
 
 t.test('a failed first or last statement keeps its connection', async (t) => {
