@@ -1,7 +1,8 @@
 /** Workers read and write rows by key, whatever statistics the planner has and however many rows a team has. */
 import { sql } from 'slonik'
 import { writeContacts } from '../../db/audience/contacts/contacts.sql.ts'
-import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
+import { lockEmails } from '../../db/messages/emails/apply-events.sql.ts'
+import { domainsToDeliver, emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import { messagesToDeliver } from '../../db/messages/whatsapp/messages.sql.ts'
 import { fillContacts } from '../support/contacts.ts'
 import { storeEmails, storeTeam } from '../support/reports.ts'
@@ -24,7 +25,15 @@ t.test('reads emails by key, even with outdated statistics', async (t) => {
       t.equal((await emailsToDeliver(tx, refs)).length, 3)
     })
     t.equal(read, 3, table)
+    const locked = await tuplesRead(service, table, async (tx) => {
+      t.equal((await lockEmails(tx, [...refs, ...refs])).length, 3)
+    })
+    t.equal(locked, 3, `${table}, to change them`)
   }
+  const ofDomains = await tuplesRead(service, 'accepted_emails', async (tx) => {
+    await domainsToDeliver(tx, refs)
+  })
+  t.equal(ofDomains, 3)
 })
 
 t.test('writes contacts by key, even with outdated statistics', async (t) => {

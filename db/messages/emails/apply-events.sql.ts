@@ -26,15 +26,19 @@ type LockedEmail = InferType<typeof lockedRow>
 
 /**
  * Locks the states of emails in one order, so that concurrent transactions can't deadlock, and returns them with the
- * recipients. After waiting for a lock, an email that an erasure changed is read again.
+ * recipients. Each is looked up by its key, because a plan for an empty table would scan all. After waiting for a
+ * lock, an email that an erasure changed is read again.
  */
 export async function lockEmails(tx: Tx, refs: readonly EmailRef[]): Promise<readonly LockedEmail[]> {
   const rows = await tx.any(sql.prepared('lock_emails', lockedRow)`
     select s.team_id, s.id as email_id, e.to_emails, s.rewrites <> e.rewrites as is_late, s.status,
       s.provider_message_id, s.size_kb, s.pending_recipients, s.suppression, s.hard_bounced
-    from email_states s join accepted_emails e on e.team_id = s.team_id and e.id = s.id
-    where (s.team_id, s.id) in (select * from ${rowsOf('ref', EMAIL_REF, refs)})
-    order by s.team_id, s.id for no key update of s`)
+    from (
+      select distinct team_id as ref_team, email_id as ref_id from ${rowsOf('ref', EMAIL_REF, refs)} order by 1, 2) ref
+    cross join lateral (
+      select * from email_states where team_id = ref_team and id = ref_id for no key update) s
+    cross join lateral (
+      select to_emails, rewrites from accepted_emails where team_id = ref_team and id = ref_id offset 0) e`)
   const late = rows.filter((row) => row.is_late)
   if (late.length === 0) return rows
   const current = new Map((await recipientsOf(tx, late)).map((row) => [row.email_id, row.to_emails]))

@@ -1,15 +1,19 @@
 /** Reports in any order, any number of times and in any transactions lead to the same state. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
+import { Client } from 'pg'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
+import { lockEmails } from '../../../../db/messages/emails/apply-events.sql.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import { type EmailStatus, higherStatus, statusOfEvent } from '../../../../db/messages/emails/status.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { contactState, emailStatus, storeContact, storeEmails, storeTeam } from '../../../support/reports.ts'
+import { lockWaits } from '../../../support/rows.ts'
 import { type Service, startService } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
+import { until } from '../../../support/worker.ts'
 
 const START = Date.UTC(2026, 0, 1)
 const NOW = new Date(START + 3_600_000)
@@ -244,6 +248,26 @@ t.test("the same emails in opposite order don't deadlock", async (t) => {
     ])
   }
   t.equal(begun, 20, 'no transaction had to be run again')
+})
+
+t.test('a lock that waited returns the committed state', async (t) => {
+  const service = await startService(t)
+  const team = await storeTeam(service)
+  const ids = await storeEmails(service, team, Array(3).fill(['a@example.org']))
+  const refs = ids.map((email_id) => ({ team_id: team, email_id }))
+  const other = new Client({ connectionString: service.url })
+  await other.connect()
+  t.teardown(() => other.end())
+  await other.query('begin')
+  await other.query('update email_states set size_kb = 9 where team_id = $1', [team])
+  const waiting = service.database.transaction((tx) => lockEmails(tx, refs))
+  await until('it waits', async () => (await lockWaits(service, 'for no key update')) > 0)
+  await other.query('commit')
+  const rows = await waiting
+  t.same(
+    rows.map(({ email_id, size_kb }) => [email_id, size_kb]),
+    ids.toSorted().map((id) => [id, 9]),
+  )
 })
 
 t.test('delivery, open and click reports are HOT updates', async (t) => {

@@ -73,15 +73,24 @@ order by id desc
 -- lockEmails
 select s.team_id, s.id as email_id, e.to_emails, s.rewrites <> e.rewrites as is_late, s.status,
   s.provider_message_id, s.size_kb, s.pending_recipients, s.suppression, s.hard_bounced
-from email_states s
-join accepted_emails e on e.team_id = s.team_id
-  and e.id = s.id
-where (s.team_id, s.id) in (
-  select *
+from (
+  select distinct team_id as ref_team, email_id as ref_id
   from unnest($1::uuid[], $2::uuid[]) as ref (team_id, email_id)
-)
-order by s.team_id, s.id
-for no key update of s
+  order by 1, 2
+) ref
+cross join lateral (
+  select *
+  from email_states
+  where team_id = ref_team
+    and id = ref_id
+  for no key update
+) s
+cross join lateral (
+  select to_emails, rewrites
+  from accepted_emails
+  where team_id = ref_team
+    and id = ref_id offset 0
+) e
 
 -- recipientsOf
 select team_id, id as email_id, to_emails
