@@ -33,7 +33,11 @@ const sentCell = (view: BroadcastView): Cell => {
 }
 
 /** Returns when a broadcast started or will start. `send_at` only counts while it is scheduled. */
-const startTime = ({ state, started_at, send_at }: BroadcastView): string | null =>
+export const startTime = ({
+  state,
+  started_at,
+  send_at,
+}: Pick<BroadcastView, 'state' | 'started_at' | 'send_at'>): string | null =>
   started_at ?? (state === 'scheduled' ? send_at : null)
 
 const list = get('viewer', '/teams/:team/broadcasts', async (request, { database }) => {

@@ -4,11 +4,15 @@ import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { RequestError } from '../../../db/errors.ts'
+import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { number, plural, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
+import type { Section } from '../components/section.ts'
 import { action, buildFacts, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
-import { redirect, show, teamPath } from '../server/page.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
+import { broadcastStateCell, startTime } from './broadcasts.ts'
 
 const list = get('viewer', '/teams/:team/topics', async (request, { database }) => {
   const { team, now } = request
@@ -57,7 +61,38 @@ const create = action('editor', '/teams/:team/topics', async (by, { team, form }
   return redirect(teamPath(team, 'topics'), `The topic ${name} was created.`)
 })
 
-const page = get('editor', '/teams/:team/topics/:id', async ({ team, params, now }, { database }) => {
+/** Maximum number of broadcasts that are searched for those to a topic. */
+const BROADCASTS_SEARCHED = 100
+
+/** Lists the newest broadcasts to a topic. */
+async function broadcastsTo(
+  id: string,
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Section> {
+  const newest = await broadcastsOfTeam(database, team.id, { limit: BROADCASTS_SEARCHED })
+  return buildTable(
+    newest.filter(({ topic_ids }) => topic_ids.includes(id)),
+    (broadcast) => ({
+      State: broadcastStateCell(broadcast.state),
+      Name: text(broadcast.name, { href: teamPath(team, 'broadcasts', broadcast.id) }),
+      Start: time(startTime(broadcast), now, 'not started'),
+    }),
+    {
+      title: 'Broadcasts',
+      main: 'Name',
+      note:
+        newest.length === BROADCASTS_SEARCHED
+          ? `Those among the newest ${BROADCASTS_SEARCHED} broadcasts of the team.`
+          : undefined,
+      empty: 'No broadcast uses this topic yet.',
+    },
+  )
+}
+
+const page = get('editor', '/teams/:team/topics/:id', async (request, deps) => {
+  const { team, params, now } = request
+  const { database } = deps
   const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
   if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: "This topic doesn't exist." })
   const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
@@ -71,10 +106,23 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params, now
       forms: [button(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', { tone: 'danger' })],
     },
     sections: [
-      buildForm(teamPath(team, 'topics', topic.id, 'rename'), 'Rename topic', [
-        field('name', 'Name', { value: topic.name, required: true }),
-      ]),
-      buildFacts({ Created: time(topic.created_at, now), ID: text(topic.id, { code: true, copy: true }) }),
+      buildForm(
+        teamPath(team, 'topics', topic.id, 'rename'),
+        'Save name',
+        [field('name', 'Name', { value: topic.name, required: true })],
+        { title: 'Rename topic', folded: 'quiet' },
+      ),
+      await broadcastsTo(topic.id, request, deps),
+    ],
+    aside: [
+      buildFacts({
+        Subscribers: number(count, {
+          number: false,
+          href: `${teamPath(team, 'contacts')}?topic=${topic.id}`,
+        }),
+        Created: time(topic.created_at, now),
+        ID: text(topic.id, { code: true, copy: true }),
+      }),
     ],
   })
 })
