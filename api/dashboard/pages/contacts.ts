@@ -68,6 +68,34 @@ function commonProperties(contacts: readonly ContactRow[]): string[] {
     .map(([name]) => name)
 }
 
+/**
+ * Maximum length of the values in columns that are never cut, in one of them and in all. Others share the rest of
+ * the width with the address.
+ */
+const SHORT_COLUMN = { one: 16, all: 30 }
+
+const readProperty = ({ properties }: ContactRow, name: string): string | null =>
+  Object.hasOwn(properties, name) ? (properties[name] ?? null) : null
+
+/** Estimates the width of a value in Latin letters. Letters of other scripts can be twice as wide. */
+const widthOf = (value: string): number =>
+  [...value].reduce((sum, letter) => sum + (letter > '\u024f' ? 2 : 1), 0)
+
+/** Returns the property columns whose values are all short, such as phone numbers, the shortest first. */
+function shortColumns(contacts: readonly ContactRow[], names: readonly string[]): Set<string> {
+  const widths = names.map((name) => ({
+    name,
+    width: Math.max(widthOf(name), ...contacts.map((contact) => widthOf(readProperty(contact, name) ?? ''))),
+  }))
+  let left = SHORT_COLUMN.all
+  const short = new Set<string>()
+  for (const { name, width } of widths.sort((one, other) => one.width - other.width)) {
+    left -= width
+    if (width <= SHORT_COLUMN.one && left >= 0) short.add(name)
+  }
+  return short
+}
+
 const toColumnName = (name: string): string => (OWN_COLUMNS.includes(name) ? `${name} (property)` : name)
 
 /** Builds checkboxes for topics, with the chosen ones checked. */
@@ -151,6 +179,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
   const stored = (await readAccountRow(deps.database, team.id))?.contacts_used ?? 0
   const chosen = await readContactColumns(deps.database, team.id)
   const columns = chosen ?? commonProperties(page.rows)
+  const short = shortColumns(page.rows, columns)
   return show({
     title: 'Contacts',
     state: { text: number(stored).text },
@@ -171,8 +200,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
             text(contact.email, { href: fromList(request, teamPath(team, 'contacts', contact.email)) }),
           ],
           ...columns.map((name) => {
-            const value = Object.hasOwn(contact.properties, name) ? contact.properties[name] : undefined
-            return [toColumnName(name), text(value ?? null)] as const
+            return [toColumnName(name), text(readProperty(contact, name))] as const
           }),
           [
             'Topics',
@@ -183,7 +211,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
         ],
         {
           main: 'Address',
-          grow: ['Address', ...columns.map(toColumnName), 'Topics'],
+          grow: ['Address', ...columns.filter((name) => !short.has(name)).map(toColumnName), 'Topics'],
           filtered: filter.set(query).size > 0,
           nothing: 'No contact matches.',
           none: 'No contacts yet.',
