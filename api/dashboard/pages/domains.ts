@@ -5,13 +5,11 @@ import { type DomainRow, domainsOfTeam } from '../../../db/accounts/domains/doma
 import { setEd25519, setReturnPath } from '../../../db/accounts/domains/options.ts'
 import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
 import { ownReturnPath } from '../../../db/accounts/domains/return-path.ts'
-import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
+import { checkDomain, lookUpKeys, verifyDomain } from '../../../db/accounts/domains/verify.ts'
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { changeRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { status, text, time } from '../components/cell.ts'
-import { cutValue, differenceWords, hostIn } from '../components/dns.ts'
-import type { DnsRecord, Section } from '../components/section.ts'
 import {
   action,
   buildFacts,
@@ -28,13 +26,18 @@ import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 import { rampWords } from './broadcast-ramp.ts'
+import { type DnsLine, domainState, recordSection, writeLead } from './domain-records.ts'
 
-/** Maximum number of published records shown per name. */
-const MAX_PUBLISHED_SHOWN = 10
+/** Maximum number of domains in the list whose keys are looked up. */
+const MAX_LOOKUPS = 50
+/** How long the list waits for DNS, so that it stays within the 200 ms of a list. */
+const LOOKUP_WAIT_MS = 150
 
-const list = get('viewer', '/teams/:team/domains', async (request, { database }) => {
+const list = get('viewer', '/teams/:team/domains', async (request, { database, lookupTxt }) => {
   const { team, now } = request
   const domains = await domainsOfTeam(database, team.id)
+  const verified = domains.filter(({ status: word }) => word === 'verified').slice(0, MAX_LOOKUPS)
+  const keys = await lookUpKeys(team.test ? [] : verified, lookupTxt, LOOKUP_WAIT_MS)
   return show({
     title: 'Domains',
     lead: 'Emails can be sent only from verified domains.',
@@ -43,11 +46,11 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database })
         request,
         buildTable(
           domains,
-          ({ name, status: word, verified_at, created_at }) => ({
-            Name: text(name, { href: teamPath(team, 'domains', name) }),
-            Status: status(word),
-            Verified: time(verified_at, now, 'not yet'),
-            Added: time(created_at, now),
+          (domain) => ({
+            Name: text(domain.name, { href: teamPath(team, 'domains', domain.name) }),
+            Status: domainState(domain, keys.get(domain.id)),
+            Verified: time(domain.verified_at, now, 'not yet'),
+            Added: time(domain.created_at, now),
           }),
           {
             empty:
@@ -73,76 +76,6 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database })
     ]),
   })
 })
-
-function describePurpose({ name, type, value }: Pick<DnsLine, 'name' | 'type' | 'value'>): string {
-  if (value.includes('k=ed25519')) return 'DKIM with Ed25519: a second signature'
-  if (name.includes('._domainkey.')) return 'DKIM: signs your email'
-  if (type === 'CNAME') return 'Return path: receives bounces and aligns SPF'
-  return name.startsWith('_dmarc.') ? 'DMARC: policy for forged email' : 'SPF: servers that can send for it'
-}
-
-/** A required record with the published values. */
-type DnsLine = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> & Partial<RecordCheck>
-
-const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')
-
-/** Builds a record with values to copy, and the published value if it differs. */
-function recordShown(
-  { type, name, value, state, required, published = [] }: DnsLine,
-  zone: string | null,
-): DnsRecord {
-  const host = hostIn(zone, name)
-  const isDifferent = state === 'different'
-  const { present, missing } =
-    isDifferent && published.length === 1 ? cutValue(value, published) : { present: value, missing: '' }
-  const [only = value, ...others] = state === 'found' ? published : []
-  const shown = others.length > 0 ? value : only
-  const instead = published.length > 0 && missing === '' && joined(published) !== shown && joined(published)
-  return {
-    title: describePurpose({ name, type, value }),
-    state:
-      state === undefined
-        ? text('not known')
-        : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
-    detail: compact<string>([
-      type,
-      required ? 'needed' : 'recommended',
-      isDifferent && differenceWords({ name, value }, published),
-    ]).join(' · '),
-    lines: compact<DnsRecord['lines'][number]>([
-      { label: 'host', value: host, copied: host, tip: name },
-      missing === ''
-        ? { label: 'value', value: shown, copied: shown }
-        : { label: 'value', value: present, missing, copied: value },
-      instead && { label: 'in DNS', value: instead },
-    ]),
-  }
-}
-
-const recordSection = (records: readonly DnsLine[], zone: string | null): Section => ({
-  kind: 'records',
-  id: 'records',
-  records: records.map((record) => recordShown(record, zone)),
-  note:
-    zone === null
-      ? undefined
-      : `Hosts are shown without ${zone}, as most DNS providers expect them. @ means ${zone} itself.`,
-})
-
-function writeLead(verified: boolean, records: readonly DnsLine[]): string {
-  const lacking = records.filter(({ required, state }) => required && state !== 'found')
-  if (lacking.some(({ state }) => state === undefined))
-    return 'DNS isn’t responding. Reload the page later to check the records.'
-  const [first] = lacking
-  if (first === undefined)
-    return verified
-      ? 'Ready: you can send from this domain.'
-      : 'All required records are published. Verify the domain now.'
-  const what = first.state === 'different' ? 'is different' : 'is missing'
-  return verified
-    ? `You can send from this domain, but ${first.name} ${what}. Email may be rejected or marked as spam.`
-    : `Not verified: ${first.name} ${what}. ${first.state === 'different' ? 'Change' : 'Add'} it at your DNS provider. Changes can take up to an hour.`
-}
 
 /** Checks the records in DNS. Without a response from DNS, returns only the records to publish. */
 async function checkRecords(
@@ -198,9 +131,9 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
   const isReady = domain.status === 'verified' && records.every(({ state }) => state === 'found')
   return show({
     title: domain.name,
-    state: status(domain.status),
+    state: domainState(domain, team.test ? undefined : records[0]?.state),
     back: { href: teamPath(team, 'domains'), label: 'Domains' },
-    lead: writeLead(domain.status === 'verified', records),
+    lead: writeLead(domain, records, team),
     actions: {
       forms:
         team.role === 'owner'

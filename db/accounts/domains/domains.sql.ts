@@ -130,7 +130,7 @@ export const promoteNextKey = (
     where team_id = ${teamId} and id = ${id} and next_dkim_selector = ${selector} returning ${domainColumns}`)
 
 const recheckedRow = domainRow.concat(row({ team_id: string() }))
-export type VerifiedDomain = InferType<typeof recheckedRow>
+type VerifiedDomain = InferType<typeof recheckedRow>
 
 /** Returns verified domains of live teams that were last checked before a time, oldest check first. */
 export const domainsToRecheck = (tx: Tx, before: Date, limit: number) =>

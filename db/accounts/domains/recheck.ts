@@ -4,31 +4,19 @@
  * misses a day apart, and recovers with one hit. Email is sent in any case. DECISIONS: Domains checked again.
  */
 import { publish } from '../../channels/events/webhooks.ts'
-import { RequestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { dkimRecord } from './dkim.ts'
 import type { TxtLookup } from './dns-lookups.ts'
-import { domainsToRecheck, type Recheck, recordRechecks, type VerifiedDomain } from './domains.sql.ts'
-import { checkKey, type RecordCheck } from './verify.ts'
+import { domainsToRecheck, type Recheck, recordRechecks } from './domains.sql.ts'
+import { lookUpKey, type RecordCheck } from './verify.ts'
 
 const RECHECK_BATCH = 50
 /** The minimum time between two checks of a domain. A round may reach it earlier than in the previous night. */
 const DAY_APART = 23 * 3_600_000
 
 type RecheckDeps = { database: Database; lookupTxt: TxtLookup; queue: Pick<Producer, 'enqueue'> }
-
-/** Checks a domain's key in DNS. Null if DNS doesn't respond. */
-async function lookUpKey(domain: VerifiedDomain, lookupTxt: TxtLookup): Promise<RecordCheck | null> {
-  try {
-    return await checkKey(dkimRecord(domain), domain.dkim_public_key, lookupTxt)
-  } catch (error) {
-    if (error instanceof RequestError) return null
-    throw error
-  }
-}
 
 type Missed = RecordCheck & { state: 'missing' | 'different' }
 const isMissed = (key: RecordCheck | null | undefined): key is Missed => key != null && key.state !== 'found'

@@ -3,6 +3,7 @@
  * once its record is found. DNS queries use no database connection. A verified domain stays verified, because a name
  * server may be down (recheck.ts notifies the owners). DECISIONS: From domain.
  */
+import { setTimeout } from 'node:timers/promises'
 import { RequestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { type Actor, record } from '../audit/record.ts'
@@ -42,7 +43,7 @@ const compared = (
 }
 
 /** Checks the record of a domain's current key. @throws RequestError unavailable if DNS doesn't respond. */
-export async function checkKey(
+async function checkKey(
   record: DnsRecord,
   publicKey: string | null,
   lookupTxt: TxtLookup,
@@ -50,6 +51,37 @@ export async function checkKey(
 ): Promise<RecordCheck> {
   const published = await lookupTxt(record.name)
   return compared(record, published, (text) => publishesKey(text, publicKey ?? '', type))
+}
+
+/** Checks a domain's key in DNS. Null if DNS doesn't respond. */
+export async function lookUpKey(
+  domain: Pick<DomainRow, 'name' | 'dkim_selector' | 'dkim_public_key'>,
+  lookupTxt: TxtLookup,
+): Promise<RecordCheck | null> {
+  try {
+    return await checkKey(dkimRecord(domain), domain.dkim_public_key, lookupTxt)
+  } catch (error) {
+    if (error instanceof RequestError) return null
+    throw error
+  }
+}
+
+/** Checks the keys of domains, and returns the states that are known after this many milliseconds, by ID. */
+export async function lookUpKeys(
+  domains: readonly DomainRow[],
+  lookupTxt: TxtLookup,
+  patience: number,
+): Promise<ReadonlyMap<string, RecordCheck['state']>> {
+  const states = new Map<string, RecordCheck['state']>()
+  const lookups = domains.map(async (domain) => {
+    const key = await lookUpKey(domain, lookupTxt)
+    if (key) states.set(domain.id, key.state)
+  })
+  const late = new AbortController()
+  const { signal } = late
+  await Promise.race([Promise.all(lookups), setTimeout(patience, undefined, { signal }).catch(() => {})])
+  late.abort()
+  return new Map(states)
 }
 
 /** @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't set. */

@@ -7,6 +7,7 @@ import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/compon
 import { emailSentence, meaningIn, webhookSentence } from '../../../api/dashboard/components/sentence.ts'
 import { tableReady } from '../../../api/dashboard/components/table.ts'
 import { messageSentence } from '../../../api/dashboard/components/whatsapp-timeline.ts'
+import { recordSection } from '../../../api/dashboard/pages/domain-records.ts'
 import { buildTable, buttonCell, type Roles } from '../../../api/dashboard/server/builders.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
 import t from '../../support/tap.ts'
@@ -59,6 +60,16 @@ t.test("the host is the name's part before its zone", async (t) => {
   t.equal(hostIn('example.com', 'other.test'), 'other.test')
   t.equal(hostIn('example.com', 'mail.myexample.com'), 'mail.myexample.com')
   t.equal(hostIn(null, '_dmarc.example.com'), '_dmarc.example.com')
+})
+
+t.test('explains complete hosts if the zone is unknown', async (t) => {
+  const note = (domain: string, zone: string | null) => {
+    const name = `hg1._domainkey.${domain}`
+    return recordSection([{ type: 'TXT', name, value: 'v=DKIM1; p=A', required: true }], zone).note
+  }
+  t.match(note('example.com', null), /only the part before it, such as hg1\._domainkey\.$/)
+  t.match(note('mail.example.com', null), /only the part before it\.$/, 'its zone may be either')
+  t.match(note('mail.example.com', 'example.com'), /^Hosts are shown without example\.com/)
 })
 
 t.test('describes how a record differs', async (t) => {

@@ -1,8 +1,10 @@
 /** Pages of contacts, topics, domains, keys and members. templates.test.ts has the templates. */
+import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { leaveTopics } from '../../../db/audience/subscription/subscription.ts'
+import { aBroadcast } from '../../support/broadcasts.ts'
 import { after, type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { formTo } from '../../support/forms.ts'
@@ -13,9 +15,11 @@ import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const dns = new Map<string, string[]>()
+/** Names whose name server doesn't respond. */
+const silent = new Set<string>()
 const { service, call, database, team } = await world(t, {
   dashboard: {
-    lookupTxt: async (name) => dns.get(name) ?? [],
+    lookupTxt: (name) => (silent.has(name) ? new Promise(() => {}) : Promise.resolve(dns.get(name) ?? [])),
     zoneOf: async () => 'example.net',
     returnDomain: 'bounces.example.com',
   },
@@ -335,7 +339,75 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
     verified,
     /is verified\. You can send from this domain\..*mail\.example\.net verified Ready: you can send from this domain/,
   )
+  shows(t, await viewer.get(at('domains')), /mail\.example\.net verified /)
+  const page = at('domains/mail.example.net')
+  for (const [texts, words, remedy] of [
+    [['v=DKIM1; p=somethingelse'], 'DKIM differs', 'is different\\. Replace it'],
+    [[], 'DKIM missing', 'is missing\\. Add it'],
+  ] as const) {
+    dns.set(name, [...texts])
+    const list = await viewer.get(at('domains'))
+    shows(t, list, new RegExp(`mail\\.example\\.net ${words} `))
+    t.match(list.html, `<span class="tag warn">${words}</span>`)
+    const one = await viewer.get(page)
+    shows(
+      t,
+      one,
+      new RegExp(`mail\\.example\\.net ${words} You can send from this domain, but ${name} ${remedy}`),
+    )
+  }
+  silent.add(name)
+  shows(t, await viewer.get(at('domains')), /mail\.example\.net verified /)
+  await database.query(sql.unsafe`
+    update domains set missing_since = now() where team_id = ${team.id} and name = 'mail.example.net'`)
+  shows(t, await viewer.get(at('domains')), /mail\.example\.net DKIM not found /)
+  silent.delete(name)
   shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'was removed')
+})
+
+t.test('a domain stays verified while the record of its new key is missing', async (t) => {
+  await owner.post(at('domains'), { name: 'new.key.test' })
+  const page = at('domains/new.key.test')
+  const host = (html: string, place: number) =>
+    [...html.matchAll(/[\w-]+\._domainkey\.new\.key\.test/g)][place]?.[0]
+  const { html } = await owner.get(page)
+  dns.set(host(html, 0) ?? '', [/v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(html))?.[0] ?? ''])
+  await owner.post(`${page}/verify`)
+  await owner.press(page, `${page}/rekey`)
+  shows(
+    t,
+    await owner.get(page),
+    /new\.key\.test verified You can send from this domain\. For the new key, .* is missing\. Add it .* the old key signs\./,
+  )
+})
+
+t.test('a topic lists its broadcasts', async (t) => {
+  const { id, topic } = await aBroadcast(service, team)
+  const { topic: other } = await aBroadcast(service, team)
+  const link = `href="/dashboard${at(`broadcasts/${id}`)}"`
+  t.ok((await editor.get(at(`topics/${topic}`))).html.includes(link))
+  t.notOk((await editor.get(at(`topics/${other}`))).html.includes(link))
+})
+
+t.test('short properties are never cut in the list', async (t) => {
+  const own = await makeTeam(service, { domain: 'columns.test' })
+  const reader = await signedIn(service, { team: own.id, role: 'editor' })
+  const list = `/teams/${own.id}/contacts`
+  const properties = { phone: '+436641234500', plan: 'gold', city: 'x'.repeat(16), note: 'x'.repeat(17) }
+  await call('POST', '/v1/contacts', { key: own.key, body: { email: 'a@example.org', properties } })
+  await reader.post(`${list}/columns`, { columns: 'note\nphone\ncity\nplan', shown: '[]' })
+  const { html } = await reader.get(list)
+  const cells = [...html.matchAll(/<td class="([^"]*)"[^>]*><div[^>]*>([^<]*)</g)]
+  const isCut = (value: string) => cells.find(([, , text]) => text === value)?.[1]?.includes('wide')
+  t.strictSame(Object.values(properties).map(isCut), [false, false, true, true], 'the city has no space left')
+})
+
+t.test('a test team needs no DNS records', async (t) => {
+  const test = await makeTeam(service, { domain: 'sandbox.test', test: true })
+  const member = await signedIn(service, { team: test.id, role: 'viewer' })
+  shows(t, await member.get(`/teams/${test.id}/domains`), /sandbox\.test verified /)
+  const page = await member.get(`/teams/${test.id}/domains/sandbox.test`)
+  shows(t, page, /sandbox\.test verified You can send from this domain\. A test team needs no DNS records\./)
 })
 
 t.test('concurrent confirmations rotate a DKIM key only once', async (t) => {

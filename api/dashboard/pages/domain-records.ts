@@ -1,0 +1,109 @@
+/** Describes the records and the state of a sending domain. Pure. */
+
+import type { DomainRow } from '../../../db/accounts/domains/domains.sql.ts'
+import type { RecordCheck } from '../../../db/accounts/domains/verify.ts'
+import { type Cell, status, text } from '../components/cell.ts'
+import { cutValue, differenceWords, hostIn } from '../components/dns.ts'
+import type { DnsRecord, Section } from '../components/section.ts'
+import { compact } from '../server/builders.ts'
+
+/** Maximum number of published records shown per name. */
+const MAX_PUBLISHED_SHOWN = 10
+
+function describePurpose({ name, type, value }: Pick<DnsLine, 'name' | 'type' | 'value'>): string {
+  if (value.includes('k=ed25519')) return 'DKIM with Ed25519: a second signature'
+  if (name.includes('._domainkey.')) return 'DKIM: signs your email'
+  if (type === 'CNAME') return 'Return path: receives bounces and aligns SPF'
+  return name.startsWith('_dmarc.') ? 'DMARC: policy for forged email' : 'SPF: servers that can send for it'
+}
+
+/** A required record with the published values. */
+export type DnsLine = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> & Partial<RecordCheck>
+
+const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')
+
+/** Builds a record with values to copy, and the published value if it differs. */
+function recordShown(
+  { type, name, value, state, required, published = [] }: DnsLine,
+  zone: string | null,
+): DnsRecord {
+  const host = hostIn(zone, name)
+  const isDifferent = state === 'different'
+  const { present, missing } =
+    isDifferent && published.length === 1 ? cutValue(value, published) : { present: value, missing: '' }
+  const [only = value, ...others] = state === 'found' ? published : []
+  const shown = others.length > 0 ? value : only
+  const instead = published.length > 0 && missing === '' && joined(published) !== shown && joined(published)
+  return {
+    title: describePurpose({ name, type, value }),
+    state:
+      state === undefined
+        ? text('not known')
+        : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
+    detail: compact<string>([
+      type,
+      required ? 'needed' : 'recommended',
+      isDifferent && differenceWords({ name, value }, published),
+    ]).join(' · '),
+    lines: compact<DnsRecord['lines'][number]>([
+      { label: 'host', value: host, copied: host, tip: name },
+      missing === ''
+        ? { label: 'value', value: shown, copied: shown }
+        : { label: 'value', value: present, missing, copied: value },
+      instead && { label: 'in DNS', value: instead },
+    ]),
+  }
+}
+
+/** Returns an example for a domain of two labels, which is its own zone. */
+function exampleHost([first]: readonly DnsLine[]): string {
+  const [selector, , ...domain] = first?.name.split('.') ?? []
+  return domain.length === 2 ? `, such as ${selector}._domainkey` : ''
+}
+
+export const recordSection = (records: readonly DnsLine[], zone: string | null): Section => ({
+  kind: 'records',
+  id: 'records',
+  records: records.map((record) => recordShown(record, zone)),
+  note:
+    zone === null
+      ? `Many DNS providers add your domain to each host. There, enter only the part before it${exampleHost(records)}.`
+      : `Hosts are shown without ${zone}, as most DNS providers expect them. @ means ${zone} itself.`,
+})
+
+/** Describes the status of a domain, by the state of its key in DNS if that is known. */
+export function domainState(
+  { status: word, missing_since }: Pick<DomainRow, 'status' | 'missing_since'>,
+  key: DnsLine['state'],
+): Cell {
+  if (word !== 'verified') return status(word)
+  if (key === 'different') return status('DKIM differs', { tone: 'warn' })
+  if (key === 'missing') return status('DKIM missing', { tone: 'warn' })
+  if (key === undefined && missing_since !== null) return status('DKIM not found', { tone: 'warn' })
+  return status(word)
+}
+
+/** Describes what keeps a domain from sending, or its email from being trusted. */
+export function writeLead(
+  { status: word, next_dkim_selector: next }: Pick<DomainRow, 'status' | 'next_dkim_selector'>,
+  records: readonly DnsLine[],
+  { test }: { test: boolean },
+): string {
+  const verified = word === 'verified'
+  if (verified && test) return 'You can send from this domain. A test team needs no DNS records.'
+  const lacking = records.filter(({ required, state }) => required && state !== 'found')
+  if (lacking.some(({ state }) => state === undefined))
+    return 'DNS isn’t responding. Reload the page later to check the records.'
+  const [first] = lacking
+  if (first === undefined)
+    return verified
+      ? 'Ready: you can send from this domain.'
+      : 'All required records are published. Verify the domain now.'
+  const isDifferent = first.state === 'different'
+  const what = `${first.name} ${isDifferent ? 'is different' : 'is missing'}`
+  const remedy = `${isDifferent ? 'Replace' : 'Add'} it at your DNS provider.`
+  if (!verified) return `Not verified: ${what}. ${remedy} Changes can take up to an hour.`
+  return next !== null && first.name.startsWith(`${next}.`)
+    ? `You can send from this domain. For the new key, ${what}. ${remedy} Until then, the old key signs.`
+    : `You can send from this domain, but ${what}. ${remedy} Until then, email may be rejected or marked as spam.`
+}
