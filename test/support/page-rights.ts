@@ -51,9 +51,9 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     POST /teams/:team/broadcasts/:id edit delete send duplicate unschedule pause resume cancel again test
     POST /teams/:team/contacts . columns import :email
     POST /teams/:team/contacts/:email unsubscribe resubscribe lift delete
-    GET /teams/:team/contacts import imports/:id imports/:id/refused.csv imports/:id/check
+    GET /teams/:team/contacts import import/example.csv imports/:id imports/:id/refused.csv imports/:id/check
     POST /teams/:team/contacts/imports/:id . start discard
-    GET /teams/:team/suppressions import
+    GET /teams/:team/suppressions import import/example.csv
     POST /teams/:team/suppressions . import lift
     POST /teams/:team/whatsapp/:id requeue cancel move
     POST /teams/:team whatsapp-opt-outs whatsapp-opt-outs/opt-in

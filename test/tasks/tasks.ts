@@ -98,7 +98,7 @@ export const TASKS: readonly Task[] = [
       await press('Upload')
       await click(page.getByLabel('Product news'))
       await press('Continue')
-      await press('Import 2 records')
+      await press('Import 1 contact')
       await sees(hand, /list\.csv/)
     },
   },

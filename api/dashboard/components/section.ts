@@ -188,7 +188,7 @@ export type Section = Heading &
         /** Actions on the selected rows. Each sends their keys as `ids`. */
         picks?: readonly Form[]
       }
-    | ({ kind: 'form'; reset?: Link } & Form & {
+    | ({ kind: 'form'; reset?: Link; more?: readonly Link[] } & Form & {
           /**
            * Opens it with a button next to the title of the page, which is never the main one if `quiet`, or from the
            * menu there.

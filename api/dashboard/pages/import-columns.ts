@@ -8,6 +8,7 @@ import { SUPPRESSIONS } from '../../../db/audience/suppressions/by-hand.ts'
 import { parseReason } from '../../../db/audience/suppressions/lift.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
+import { isSlotName } from '../../../db/validation/slots.ts'
 import { text } from '../components/cell.ts'
 import { readTopics } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
@@ -25,6 +26,9 @@ const cut = (value: string, most: number): string =>
   value.length > most ? `${value.slice(0, most).toWellFormed()}…` : value
 
 const IGNORED: Becomes = { to: 'ignore' }
+
+/** The rule for names that templates can use. */
+export const VARIABLE_NAMES = 'Use only letters, digits, _, - and periods.'
 
 const toChoice = (column: Becomes): string => (column.to === 'topic' ? `topic:${column.id}` : column.to)
 
@@ -72,8 +76,11 @@ export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[]
       hint: sampleValues(draft, at),
       options: options.map((option) => ({ ...option, selected: option.value === toChoice(column) })),
     })
+    const value = column.to === 'property' ? column.name : name
     const property: Field = field(`name.${at}`, `Property name for ${label}`, {
-      value: column.to === 'property' ? column.name : name,
+      value,
+      hint:
+        value === '' || isSlotName(value) ? undefined : `No template can use this name. ${VARIABLE_NAMES}`,
     })
     return draft.mapping.suppress ? [select] : [select, property]
   })
@@ -120,13 +127,14 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
           type: 'radios',
           hint: '“Replace” deletes properties that aren’t in the file. Either way, no topics are removed. Only a “no” in a consent column can change a contact’s status.',
           options: [
-            { value: 'no', label: 'Replace existing properties', selected: !mapping.merge },
             { value: 'yes', label: 'Merge with existing properties', selected: mapping.merge },
+            { value: 'no', label: 'Replace existing properties', selected: !mapping.merge },
           ],
         }),
         ...topicChoices(topics, mapping.topic_ids).map((field) => ({
           ...field,
           label: 'Subscribe all of them to',
+          hint: 'Broadcasts only reach contacts with a topic.',
         })),
       ]
 
@@ -167,7 +175,7 @@ function readColumn(form: URLSearchParams, at: number): Becomes {
 export const mappingSent = (form: URLSearchParams, draft: Draft): Mapping => ({
   names: draft.table.header,
   columns: draft.table.header.map((_, at) => readColumn(form, at)),
-  merge: form.get('merge') === 'yes',
+  merge: form.get('merge') !== 'no',
   topic_ids: draft.mapping.suppress ? [] : readTopics(form),
   ...(draft.mapping.no === undefined ? {} : { no: wordParam(form, 'no', AFTER_NO) ?? 'unsubscribed' }),
   suppress: draft.mapping.suppress && {

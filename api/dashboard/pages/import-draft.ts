@@ -20,7 +20,7 @@ import { auditRead } from '../server/action.ts'
 import { buildAlerts, buildFacts, buildForm, button, compact, get, hidden, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
+import { columnFields, mappingSent, samples, settingFields, VARIABLE_NAMES } from './import-columns.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** Maximum number of rejected records shown. */
@@ -67,11 +67,11 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
   const topics = await topicsOfTeam(database, team.id)
   return {
     title: draft.file_name,
-    lead: 'Nothing is imported yet. Choose what to do with each column. The next page shows a preview of the result. The upload is kept for a day.',
+    lead: 'Choose what to do with each column. The next page shows a preview. The upload is kept for a day.',
     back: uploads(team, purposeOf(draft.mapping)),
     actions: discarding(request),
     sections: [
-      ...buildAlerts([withoutTopic(draft)]),
+      ...buildAlerts([topics.length === 0 && withoutTopic(draft, newTopic(team))]),
       buildForm(
         here(request),
         'Continue',
@@ -94,8 +94,8 @@ const save = post('editor', '/teams/:team/contacts/imports/:id', async (request,
 /** Describes the effect on existing contacts. */
 function describeEffect({ suppress, columns, merge }: Mapping): string {
   if (suppress) return 'are suppressed'
-  if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'keep status and properties'
-  return merge ? 'keep their status. Properties are merged' : 'keep their status. Properties are replaced'
+  if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'status and properties kept'
+  return merge ? 'status kept, properties merged' : 'status kept, properties replaced'
 }
 
 function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Section[] {
@@ -127,7 +127,7 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
 }
 
 /** Warns about properties whose names can't be variables of a template. */
-function unusable({ mapping: { columns } }: Draft): Alert | false {
+function unusable({ mapping: { columns } }: Draft, path: string): Alert | false {
   const names = columns.flatMap((column) =>
     column.to === 'property' && !isSlotName(column.name) ? [`“${column.name}”`] : [],
   )
@@ -135,21 +135,26 @@ function unusable({ mapping: { columns } }: Draft): Alert | false {
     names.length > 0 && {
       tone: 'warn',
       title: `No template can use ${names.join(', ')}`,
-      text: 'Names of variables can only contain letters, digits, _, - and periods. Change the name in the columns.',
+      text: VARIABLE_NAMES,
+      link: { href: path, label: 'Change columns' },
     }
   )
 }
 
 /** Warns that broadcasts won't reach the new contacts. */
-const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path?: string): Alert | false =>
+const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, link: Link): Alert | false =>
   suppress === null &&
   topic_ids.length === 0 &&
   !columns.some(({ to }) => to === 'topic') && {
     tone: 'warn',
     title: 'No contact gets a topic',
     text: 'Broadcasts go to topics, so they won’t reach the new contacts.',
-    link: path === undefined ? undefined : { href: path, label: 'Choose topics' },
+    link,
   }
+
+const chooseTopics = (request: TeamRequest<'id'>): Link => ({ href: here(request), label: 'Choose topics' })
+
+const newTopic = (team: { id: string }): Link => ({ href: teamPath(team, 'topics'), label: 'Add a topic' })
 
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
   const named = (wanted: (column: Becomes) => boolean): string =>
@@ -175,6 +180,14 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
   })
 }
 
+/** Returns how much would be imported: contacts or addresses, or only records if the file is long. */
+const describeImport = (draft: Draft, { created, updated }: Trial): string => {
+  if (!draft.whole) return about(draft)
+  return draft.mapping.suppress
+    ? plural(created + updated, 'address', 'addresses')
+    : plural(created + updated, 'contact')
+}
+
 /** Binds the form to the mapping shown, because a colleague can change it in the meantime. */
 const seenField = ({ mapping }: Draft): Field => hidden('seen', markOf(mapping), true)
 
@@ -194,11 +207,17 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
     back: { href: here(request), label: 'Columns' },
     actions: {
       forms: compact([
-        !none && button(here(request, 'start'), `Import ${about(draft)}`, { fields: [seenField(draft)] }),
+        !none &&
+          button(here(request, 'start'), `Import ${describeImport(draft, trial)}`, {
+            fields: [seenField(draft)],
+          }),
         discarding(request).forms,
       ]),
     },
-    above: buildAlerts([unusable(draft), !none && withoutTopic(draft, here(request))]),
+    above: buildAlerts([
+      unusable(draft, here(request)),
+      !none && withoutTopic(draft, topics.length === 0 ? newTopic(team) : chooseTopics(request)),
+    ]),
     sections: trialSections(draft, trial),
     aside: [choiceFacts(draft, topics)],
   })

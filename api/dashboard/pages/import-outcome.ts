@@ -40,6 +40,6 @@ export const madeTiles = (
   return [
     { ...tile(suppress ? 'Newly suppressed' : 'New contacts', created, said.created), tone: 'good' },
     tile(suppress ? 'Suppressed before' : 'Updated', updated, said.updated),
-    tile('Repeated in the file', repeated, 'the last row of an address counts'),
+    tile('Repeated', repeated, 'the last row of an address counts'),
   ]
 }

@@ -9,7 +9,7 @@ import { type ImportRow, importsOfTeam } from '../../../db/audience/import/impor
 import type { Purpose } from '../../../db/audience/import/mapping.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { backgroundJobById } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
-import { headed, number, plural, status, text, time } from '../components/cell.ts'
+import { type Cell, headed, number, plural, status, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
 import type { Link, Section } from '../components/section.ts'
 import { auditRead } from '../server/action.ts'
@@ -36,10 +36,11 @@ const NOTES: Readonly<Record<Purpose, string>> = {
     'A list of addresses to suppress, such as one from another service. The first row must contain the column names. You choose what to do with each column in the next step.',
 }
 
-const importState = ({ draft, fault, reading, done, records }: ImportRow): string => {
-  if (draft) return 'not started'
-  if (fault !== null) return 'failed'
-  return reading || done < records ? 'running' : 'done'
+/** Shows the state of an import. */
+function importState({ draft, fault, reading, done, records }: ImportRow): Cell {
+  if (draft) return status('not started')
+  if (fault !== null) return status('failed')
+  return reading || done < records ? status('running', { tone: 'busy' }) : status('done', { tone: 'good' })
 }
 
 /** Formats the progress of an import. */
@@ -63,7 +64,11 @@ const form = (purpose: Purpose): TeamPage =>
               hint: 'Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.',
             }),
           ],
-          { note: NOTES[purpose], multipart: true },
+          {
+            note: NOTES[purpose],
+            multipart: true,
+            more: [{ href: teamPath(team, purpose, 'import', 'example.csv'), label: 'Example CSV' }],
+          },
         ),
       ],
       aside: [
@@ -71,7 +76,7 @@ const form = (purpose: Purpose): TeamPage =>
           imports,
           (one) => ({
             File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-            State: status(importState(one)),
+            State: importState(one),
             Done: text(one.draft ? null : doneWords(one)),
             By: text(one.created_by),
             When: time(one.created_at, now),
@@ -80,6 +85,33 @@ const form = (purpose: Purpose): TeamPage =>
         ),
       ],
     })
+  })
+
+/** A file to start from, whose first row has the column names. */
+const EXAMPLES: Readonly<Record<Purpose, { header: readonly string[]; rows: readonly string[][] }>> = {
+  contacts: {
+    header: ['email', 'name', 'city'],
+    rows: [
+      ['ana@example.com', 'Ana', 'Graz'],
+      ['ben@example.com', 'Ben', 'Vienna'],
+    ],
+  },
+  suppressions: {
+    header: ['email', 'status', 'reason'],
+    rows: [
+      ['ana@example.com', 'bounced', '550 5.1.1 User unknown'],
+      ['ben@example.com', 'complained', 'Reported as spam'],
+    ],
+  },
+}
+
+const example = (purpose: Purpose): TeamPage =>
+  get('editor', `/teams/:team/${purpose}/import/example.csv`, (request) => {
+    const { header, rows } = EXAMPLES[purpose]
+    async function* lines() {
+      yield* rows
+    }
+    return csvFile(request, `example-${purpose}`, header, lines())
   })
 
 /** Stores the uploaded file and redirects to its columns. */
@@ -110,18 +142,10 @@ async function describePace(
   return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: PACE_SHOWN_AFTER_MS })
 }
 
-const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
-  const { team, params } = request
-  const shown = await showImport(deps.database, team.id, params.id, REFUSALS_SHOWN)
-  if (shown.draft) return show(await draftView(request, deps))
-  const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
-  const here = teamPath(team, 'contacts', 'imports', id)
-  const finished = fault !== null || (!reading && done === records)
-  const pace = finished ? '' : await describePace(shown, request, deps)
-  const stored = mapping.suppress
-    ? `${plural(created + updated, 'address', 'addresses')} suppressed`
-    : `${plural(created + updated, 'contact')} stored`
-  const progressed: Section = {
+/** Shows how far an import is, and the results so far. */
+function progressTiles(shown: ImportRow, { finished, pace }: { finished: boolean; pace: string }): Section {
+  const { records, done, refused, reading, fault, mapping } = shown
+  return {
     kind: 'tiles',
     id: 'progress',
     live: !finished,
@@ -137,6 +161,20 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       { label: 'Rejected', value: refused.toLocaleString('en-US'), tone: refused > 0 ? 'bad' : 'plain' },
     ],
   }
+}
+
+const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
+  const { team, params } = request
+  const shown = await showImport(deps.database, team.id, params.id, REFUSALS_SHOWN)
+  if (shown.draft) return show(await draftView(request, deps))
+  const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
+  const here = teamPath(team, 'contacts', 'imports', id)
+  const finished = fault !== null || (!reading && done === records)
+  const pace = finished ? '' : await describePace(shown, request, deps)
+  const stored = mapping.suppress
+    ? `${plural(created + updated, 'address', 'addresses')} suppressed`
+    : `${plural(created + updated, 'contact')} stored`
+  const progressed = progressTiles(shown, { finished, pace })
   // All sections are live, including the last one.
   const sections: Section[] = [
     {
@@ -165,6 +203,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
   ]
   return show({
     title: file_name,
+    state: importState(shown),
     back: uploads(team, purposeOf(mapping)),
     // The rejected records are the main thing, otherwise the progress is.
     ...(refused === 0 ? { sections: [progressed, ...sections] } : { sections, aside: [progressed] }),
@@ -184,8 +223,10 @@ const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', a
 export const importPages = [
   form('contacts'),
   upload('contacts'),
+  example('contacts'),
   form('suppressions'),
   upload('suppressions'),
+  example('suppressions'),
   progress,
   refused,
   ...importDraftPages,

@@ -63,7 +63,7 @@ export function mappingFor(header: readonly string[], purpose: Purpose): Mapping
   })
   const suppress = purpose === 'suppressions' ? ({ as: 'bounced', detail: '' } as const) : null
   const no = columns.some(({ to }) => to === 'consent') ? ({ no: 'unsubscribed' } as const) : {}
-  return { names: header, columns, merge: false, topic_ids: [], ...no, suppress }
+  return { names: header, columns, merge: true, topic_ids: [], ...no, suppress }
 }
 
 /** @throws RequestError bad_request for the field of an invalid property name. */

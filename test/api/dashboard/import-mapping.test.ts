@@ -73,7 +73,7 @@ t.test('maps columns to properties and topics as previewed', async (t) => {
   const sent = await editor.post(draft, mapping(columns, { merge: 'yes' }))
   t.equal(sent.location, `${draft}/check`)
   const check = await editor.get(`${draft}/check`)
-  shows(t, check, /New contacts 1 of 4 records Updated 1 .*merged Repeated in the file 0 .*Rejected 2/)
+  shows(t, check, /New contacts 1 of 4 records Updated 1 .*merged Repeated 0 .*Rejected 2/)
   shows(t, check, /4 Newsletter maybe Must be yes or no 5 E-Mail Address nobody Must be an email address/)
   shows(
     t,
@@ -140,6 +140,56 @@ t.test("an import doesn't resubscribe an erased contact to left topics", async (
   )
 })
 
+t.test('merges properties unless “Replace” is chosen', async (t) => {
+  const store = (email: string) =>
+    call('POST', '/v1/contacts', {
+      key: team.key,
+      body: { email, properties: { plan: 'gold', city: 'Linz' } },
+    })
+  await store('merged@example.com')
+  const file = 'email,city\nmerged@example.com,Graz\n'
+  const draft = await uploaded(file)
+  const form = formTo((await editor.get(draft)).html, draft)
+  t.strictSame(form.merge, ['yes'])
+  await imported(draft)
+  t.strictSame((await known('merged@example.com'))?.properties, { plan: 'gold', city: 'Graz' })
+  const again = await uploaded(file)
+  const { merge: _, ...without } = form
+  await editor.post(again, without)
+  shows(t, await editor.get(`${again}/check`), 'properties merged')
+  await editor.post(again, { ...form, merge: 'no' })
+  await imported(again)
+  t.strictSame((await known('merged@example.com'))?.properties, { city: 'Graz' })
+})
+
+t.test('counts the contacts that would be imported, not the rows', async (t) => {
+  const draft = await uploaded('email,city\nsame@example.com,Graz\nnobody,Wien\nsame@example.com,Linz\n')
+  const label = async () => />(Import \d[^<]*)</.exec((await editor.get(`${draft}/check`)).html)?.[1]
+  t.equal(await label(), 'Import 1 contact')
+  await editor.post(`${draft}/discard`)
+  const list = await uploaded('email\nsame@example.com\nsome@example.com\n', at('suppressions', 'import'))
+  await editor.post(list, mapping({ email: 'email' }, { as: 'bounced', reason: 'from the old service' }))
+  t.match((await editor.get(`${list}/check`)).html, '>Import 2 addresses<')
+  await editor.post(`${list}/discard`)
+})
+
+t.test('offers an example file that can be imported', async (t) => {
+  for (const [path, counts] of [
+    [IMPORT, /New contacts 2 of 2 records/],
+    [at('suppressions', 'import'), /Newly suppressed 2 of 2 records/],
+  ] as const) {
+    const [, example = ''] =
+      /href="\/dashboard([^"]*)">Example CSV</.exec((await editor.get(path)).html) ?? []
+    const file = await editor.get(example)
+    t.match(file.headers.get('content-disposition'), /^attachment; filename="example-/)
+    const draft = await uploaded(file.html, path)
+    const form = formTo((await editor.get(draft)).html, draft)
+    await editor.post(draft, path === IMPORT ? form : { ...form, reason: 'from the old service' })
+    shows(t, await editor.get(`${draft}/check`), counts)
+    await editor.post(`${draft}/discard`)
+  }
+})
+
 t.test('properties are replaced, or merged up to the limit', async (t) => {
   const many = Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`p${index}`, 'x']))
   const store = (email: string) =>
@@ -161,7 +211,16 @@ t.test('properties are replaced, or merged up to the limit', async (t) => {
 
 t.test("warns about properties that templates can't use", async (t) => {
   const draft = await uploaded('email,Kunde seit,Straße,Umsatz €\na@example.com,2019,Ring,7\n')
-  shows(t, await editor.get(`${draft}/check`), /No template can use “Kunde seit”, “Umsatz €” Names of/)
+  const { html } = await editor.get(draft)
+  const warned = [...html.matchAll(/id="[^"]*name\.(\d)-hint">No template can use this name\./g)]
+  t.strictSame(
+    warned.map(([, column]) => column),
+    ['1', '3'],
+    'at their fields',
+  )
+  const check = await editor.get(`${draft}/check`)
+  shows(t, check, /No template can use “Kunde seit”, “Umsatz €” Use only letters, .* Change columns/)
+  t.ok(check.html.includes(`href="/dashboard${draft}">Change columns`))
   const columns = { email: 'email', a: 'property=since', b: 'property=Straße', c: 'ignore' }
   t.equal((await editor.post(draft, mapping(columns))).status, 303)
   t.notMatch(textOf((await editor.get(`${draft}/check`)).html), 'No template can use')
