@@ -15,19 +15,26 @@ const WHATSAPP_WORDING: Record<string, EventText> = {
   unknown: { title: 'The provider’s response was lost', tone: 'warn' },
 }
 
+/** Returns the last failure of a message. */
+const lastFailure = ({ events }: Pick<ShownMessage, 'events'>) =>
+  events.findLast(({ kind }) => kind === 'failed' || kind === 'gave_up')
+
 /**
  * Builds the timeline of a WhatsApp message, latest first, with the meaning of the provider's error codes.
+ * The sentence at the top of the page has the meaning of the last failure.
  */
 export const messageMoments = (
-  message: Pick<ShownMessage, 'events' | 'created_at'>,
+  message: Pick<ShownMessage, 'events' | 'created_at' | 'status'>,
   viewer: Viewer,
-): Moment[] =>
-  buildTimeline(message, viewer.now, (event) => {
+): Moment[] => {
+  const failure = message.status === 'failed' ? lastFailure(message) : undefined
+  return buildTimeline(message, viewer.now, (event) => {
     const { kind, code = null } = event
     const detail = wordsFor(viewer, event)
-    const words = [detail !== '' && meaningOf(code), detail].filter(Boolean).join(' · ')
+    const words = [detail !== '' && event !== failure && meaningOf(code), detail].filter(Boolean).join(' · ')
     return { ...(WHATSAPP_WORDING[kind] ?? eventText(kind)), detail: words }
   })
+}
 
 const MESSAGE_SENTENCES: Readonly<Record<string, string>> = {
   sent: 'The provider has sent it. Nothing has been reported since.',
@@ -41,7 +48,7 @@ export function messageSentence({
   events,
   waiting,
 }: Pick<ShownMessage, 'status' | 'events' | 'waiting'>): string {
-  const last = events.findLast(({ kind }) => kind === 'failed' || kind === 'gave_up')
+  const last = lastFailure({ events })
   if (status === 'failed') {
     const meaning = meaningOf(last?.code ?? null)
     return meaning === null ? 'Failed.' : `Failed. ${meaning}`

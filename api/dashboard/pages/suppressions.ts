@@ -3,7 +3,7 @@
  * of a contact lifts a single one.
  */
 
-import { CAUSES } from '../../../db/audience/contacts/effect.ts'
+import type { Cause } from '../../../db/audience/contacts/effect.ts'
 import { SUPPRESSION_COLUMNS } from '../../../db/audience/import/csv.ts'
 import {
   countSuppressed,
@@ -51,10 +51,13 @@ const addForm = ({ team }: TeamRequest): Section =>
     { title: 'Add a suppression', folded: true },
   )
 
+/** The causes in the filter, the most common first. */
+const CAUSES_SHOWN = ['bounce', 'complaint', 'soft_bounces', 'manual'] as const satisfies readonly Cause[]
+
 const filter = defineFilter({
   email: search('Part of the address', { short: 'Address' }),
   response: search('Part of the response', { short: 'Response' }),
-  cause: chips(CAUSES),
+  cause: chips(CAUSES_SHOWN),
 })
 
 const createReader =

@@ -17,18 +17,17 @@ const numberForm = (action: string, submit: string, title: string): Section =>
 const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   const here = teamPath(team, 'whatsapp-opt-outs')
   const edits = team.role !== 'viewer'
+  const numbers = await optOutsOfTeam(database, team.id)
   return show({
     title: 'WhatsApp opt-outs',
     lead: 'Marketing messages to these numbers fail. Other messages are still sent.',
     back: { href: teamPath(team, 'whatsapp'), label: 'WhatsApp' },
     sections: compact([
-      buildTable(
-        await optOutsOfTeam(database, team.id),
-        ({ to, at, by }) => ({ Number: text(to), By: text(by), Since: time(at, now) }),
-        { empty: 'No one has opted out.' },
-      ),
+      buildTable(numbers, ({ to, at, by }) => ({ Number: text(to), By: text(by), Since: time(at, now) }), {
+        empty: 'No one has opted out. Numbers that reply with a stop word appear here.',
+      }),
       edits && numberForm(here, 'Opt the number out', 'Opt a number out'),
-      edits && numberForm(`${here}/opt-in`, 'Opt the number in', 'End an opt-out'),
+      edits && numbers.length > 0 && numberForm(`${here}/opt-in`, 'Opt the number in', 'End an opt-out'),
     ]),
   })
 })

@@ -1,7 +1,6 @@
 /** Lists the WhatsApp messages of a team with a filter, also as CSV. */
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
-import { WHATSAPP_LADDER } from '../../../db/channels/whatsapp.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import type { WhatsappRow } from '../../../db/messages/whatsapp/messages.sql.ts'
@@ -21,11 +20,11 @@ import { numberIn } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
 import { listedState, SCHEDULED_STATUS, scheduledApart, statusFilter } from './scheduled.ts'
 
+/** The statuses in the filter, in the order in which a message has them. */
+const STATUSES_SHOWN = [SCHEDULED_STATUS, 'queued', 'sent', 'delivered', 'read', 'failed'] as const
+
 const filter = defineFilter(
-  {
-    q: search('Search', { placeholder: 'Number, or any ID' }),
-    status: chips([...WHATSAPP_LADDER, SCHEDULED_STATUS]),
-  },
+  { q: search('Search', { placeholder: 'Number, or any ID' }), status: chips(STATUSES_SHOWN) },
   {
     recipient: search('Number', { placeholder: '+15551234567' }),
     id: search('Message, request or idempotency ID', { short: 'ID' }),
@@ -62,6 +61,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
   const meant = parseMessageFilter(request)
   const page = await pageById(request, (place) => messagesFound(database, team.id, meant, place))
   const figures = await figuresSince(database, team.id, WHATSAPP, dayBefore(now, 29))
+  const hasCountries = page.rows.some(({ country }) => country !== null)
   const choices = new Map(templates.map(({ id, name, language }) => [id, `${name} (${language})`]))
   return show({
     title: 'WhatsApp',
@@ -84,7 +84,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
           Template: text(names.get(template_id) ?? 'deleted', {
             href: names.has(template_id) ? teamPath(team, 'whatsapp-templates', template_id) : undefined,
           }),
-          Country: text(message.country),
+          Country: hasCountries && text(message.country),
           Accepted: time(message.created_at, now),
         }),
         {

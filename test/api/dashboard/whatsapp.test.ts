@@ -1,4 +1,5 @@
 /** WhatsApp pages of a team: messages, their status and templates. */
+import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
@@ -115,6 +116,25 @@ t.test("explains an error by the provider's code, not its text", async (t) => {
   shows(t, prose, /451 131042 is the number of this session/)
   t.notMatch(prose.html, /payment problem/)
   shows(t, await show('131026 No', '131026'), /The number may not be on WhatsApp.* · 131026 No/)
+  const failure = { ...event('Message undeliverable', '131026'), status: 'failed' as const }
+  await service.database.transaction((tx) => applyReportedWhatsapp(tx, [failure], new Date()))
+  const failed = textOf((await viewer.get(`${path}/${first?.id}`)).html)
+  t.equal(
+    failed.match(/Contact the recipient another way/g)?.length,
+    2,
+    'once at the top, once for the earlier report',
+  )
+})
+
+t.test('the filter has the statuses in the order in which a message has them', async (t) => {
+  shows(t, await viewer.get(path), /All \d scheduled \d queued \d sent \d delivered \d read \d failed \d/)
+})
+
+t.test('lists countries only if one is known', async (t) => {
+  t.notMatch((await viewer.get(path)).html, '>Country<')
+  await service.database.query(sql.unsafe`
+    update whatsapp_messages set country = 'AT' where team_id = ${team.id} and id = ${first?.id ?? ''}`)
+  shows(t, await viewer.get(path), /Country .* AT /)
 })
 
 t.test('the CSV has the pricing of each message', async (t) => {
@@ -140,8 +160,10 @@ t.test('the CSV has the pricing of each message', async (t) => {
 
 t.test('an editor opts a number out of marketing, then in', async (t) => {
   const page = `/teams/${team.id}/whatsapp-opt-outs`
+  t.notMatch((await editor.get(page)).html, 'End an opt-out', 'no one has opted out')
   t.equal((await editor.post(page, { to: '+1 555 555 0109' })).location, page)
   shows(t, await viewer.get(page), new RegExp(`\\+15555550109 ${editor.email}`))
+  t.match((await editor.get(page)).html, 'End an opt-out')
   t.equal((await editor.post(page, { to: 'nobody' })).status, 400)
   t.equal((await editor.post(`${page}/opt-in`, { to: '+15555550109' })).location, page)
   shows(t, await viewer.get(page), /No one has opted out/)
