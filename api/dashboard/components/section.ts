@@ -68,7 +68,7 @@ export type Form = Loose<{
   tone?: 'danger' | 'quiet'
   /** Always puts it into the menu next to the title. */
   menu?: boolean
-  /** The ID of its element, for `joins` and `saves`. */
+  /** The ID of its element, for `joins`. */
   name?: string
   /**
    * Adds the fields to another form of the page. The button sends it to `action` and shows the response in a
@@ -161,12 +161,7 @@ type Heading = Loose<{
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 
 /** Links and buttons on one line. At most two are shown as buttons next to a title (server/action-menu.ts). */
-export type Actions = Loose<{
-  /** A main button that sends the form of the page with this name. */
-  saves?: { form: string; label: string }
-  links?: readonly Link[]
-  forms?: readonly Form[]
-}>
+export type Actions = Loose<{ links?: readonly Link[]; forms?: readonly Form[] }>
 
 export type Section = Heading &
   Loose<

@@ -82,7 +82,6 @@ function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Sect
     cause.report_id ??
     (cause.email_id === null ? null : 'None. The server rejected the email during delivery.')
   const facts = {
-    Cause: text(cause.what),
     When: time(cause.at, now),
     [cause.email_id === null ? 'Reason' : 'Server response']: text(cause.detail),
     Report: text(report, { code: cause.report_id !== null }),
@@ -130,9 +129,6 @@ async function suppressionAlert(
 const liftForms = (contact: ShownAddress, request: TeamRequest<'email'>): Section[] =>
   contact.suppression !== null && request.team.role !== 'viewer' ? [liftForm(contact, request)] : []
 
-/** The ID of the form that the button next to the title sends. */
-const EDITING = 'contact'
-
 function actions(contact: ContactDetail, request: TeamRequest): Actions {
   const forms = compact([
     contact.status === 'subscribed' && button(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
@@ -156,7 +152,7 @@ function actions(contact: ContactDetail, request: TeamRequest): Actions {
         about: 'Removes the contact, and their data in emails, events, reports and webhooks.',
       }),
   ])
-  return { saves: { form: EDITING, label: 'Save changes' }, forms }
+  return { forms }
 }
 
 /** Lists messages to the contact on all channels, newest first. */
@@ -190,6 +186,7 @@ async function sent(
       Accepted: time(created_at, now),
     }),
     {
+      title: 'Messages',
       main: 'Message',
       next:
         emails.length < MESSAGES_SHOWN
@@ -218,8 +215,8 @@ async function strangerView(email: string, request: TeamRequest<'email'>, deps: 
     above: await suppressionAlert(found, request, deps),
     sections: [
       ...liftForms(found, request),
-      await sent({ email, properties: {} }, request, deps),
       ...causeFacts(found, request.now),
+      await sent({ email, properties: {} }, request, deps),
     ],
   }
 }
@@ -251,17 +248,12 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     above: await suppressionAlert(contact, request, deps),
     sections: [
       ...liftForms(contact, request),
-      await sent(contact, request, deps),
       ...causeFacts(contact, now),
+      await sent(contact, request, deps),
     ],
     aside: compact([
       edits &&
-        buildForm(here(request), 'Save changes', fields, {
-          title: 'Properties',
-          name: EDITING,
-          rows: true,
-          tone: 'quiet',
-        }),
+        buildForm(here(request), 'Save changes', fields, { title: 'Properties', rows: true, tone: 'quiet' }),
       !edits &&
         properties.length !== 0 && {
           kind: 'facts',

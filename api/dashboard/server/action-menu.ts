@@ -17,7 +17,7 @@ const MAX_BUTTONS = 2
 export type ActionGroup = { links: readonly Link[]; forms: readonly Form[]; folded: readonly FoldedForm[] }
 
 /** `last` contains the destructive actions. */
-type SplitActions = ActionGroup & { saves: Actions['saves']; menu: ActionGroup & { last: readonly Form[] } }
+type SplitActions = ActionGroup & { menu: ActionGroup & { last: readonly Form[] } }
 
 const isMain = (action: PageAction): boolean =>
   action.kind === 'link'
@@ -43,7 +43,7 @@ const quiet = (form: Form): Form => ({ ...form, tone: 'quiet' })
 
 /** Chooses the actions that are buttons. At most one is the main action. */
 export function splitActions(
-  { saves, links = [], forms = [] }: Actions,
+  { links = [], forms = [] }: Actions,
   folded: readonly FoldedForm[],
 ): SplitActions {
   const actions: PageAction[] = [
@@ -52,15 +52,13 @@ export function splitActions(
     ...folded.map((section) => ({ kind: 'folded' as const, section })),
   ]
   const open = actions.filter((action) => !isInMenu(action))
-  const main = saves ? undefined : (open.find(isMain) ?? open.find(opensMain))
+  const main = open.find(isMain) ?? open.find(opensMain)
   const first = main ? [main] : []
-  const most = saves ? MAX_BUTTONS - 1 : MAX_BUTTONS
-  const buttons = [...first, ...open.filter((action) => action !== main)].slice(0, most)
+  const buttons = [...first, ...open.filter((action) => action !== main)].slice(0, MAX_BUTTONS)
   const shown = grouped(buttons)
   const menu = grouped(actions.filter((action) => !buttons.includes(action)))
   const others = (form: Form): Form => (main?.kind === 'form' && main.form === form ? form : quiet(form))
   return {
-    saves,
     links: shown.links.map((link) => ({ ...link, main: main?.kind === 'link' && main.link === link })),
     forms: shown.forms.map(others),
     folded: shown.folded,

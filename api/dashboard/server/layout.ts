@@ -117,10 +117,7 @@ function prepared(given: Section, id: string, frame: Frame): object {
 /** Prepares the buttons next to the title, and the menu. `hasMain` tells if a button is black. */
 function actionsReady(view: View, folded: readonly FoldedForm[], ids: Map<Section, string>, frame: Frame) {
   const { menu, ...shown } = splitActions(view.actions ?? {}, folded)
-  const hasMain =
-    shown.saves !== undefined ||
-    shown.links.some(({ main }) => main) ||
-    shown.forms.some(({ tone }) => tone === undefined)
+  const hasMain = shown.links.some(({ main }) => main) || shown.forms.some(({ tone }) => tone === undefined)
   const ready = (sections: ActionGroup['folded'], look: (place: number, isQuiet: boolean) => string) =>
     sections.map((section, place) => ({
       ...formReady({ ...section, id: ids.get(section) }, ids.get(section) ?? '', frame),
@@ -134,7 +131,7 @@ function actionsReady(view: View, folded: readonly FoldedForm[], ids: Map<Sectio
   const opened = ready(shown.folded, (place, isQuiet) => (place === 0 && !hasMain && !isQuiet ? '' : 'quiet'))
   return {
     hasMain: hasMain || opened.some(({ look }) => look === ''),
-    actions: (shown.saves !== undefined || shown.links.length + shown.forms.length > 0) && {
+    actions: shown.links.length + shown.forms.length > 0 && {
       ...shown,
       forms: formsReady(shown.forms, 'buttons'),
       ...{ top: true, id: 'buttons' },
