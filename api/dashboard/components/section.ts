@@ -70,6 +70,8 @@ export type Form = Loose<{
   menu?: boolean
   /** The ID of its element, for `joins`. */
   name?: string
+  /** Puts the buttons above the fields. */
+  buttonsFirst?: boolean
   /**
    * Adds the fields to another form of the page. The button sends it to `action` and shows the response in a
    * frame.
@@ -222,9 +224,7 @@ export type Section = Heading &
         /** The name for forms that show their response in it. */
         name?: string
         links?: readonly (Link & { current?: boolean })[]
-        width?: 'phone' | 'tablet' | 'thumb'
-        /** True for a picture: nothing in it can be focused. */
-        inert?: boolean
+        width?: 'phone' | 'tablet'
       }
     | {
         kind: 'chart'

@@ -28,7 +28,8 @@ export const cellReady = (cell: Cell, of?: string) => {
 
 const isBlank = ({ text, bar, button }: Cell): boolean => text === '' && !bar && !button
 
-const isShort = ({ iso, tone, button, bar }: Cell): boolean => Boolean(iso || tone || button || bar)
+const isShort = ({ iso, tone, button, bar, frame }: Cell): boolean =>
+  Boolean(iso || tone || button || bar || frame)
 
 /**
  * Returns the CSS classes of a cell. A `self` cell needs no label in a card.

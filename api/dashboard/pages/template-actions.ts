@@ -8,7 +8,7 @@ import { keptOr } from '../components/lines.ts'
 import type { Actions, Section } from '../components/section.ts'
 import { action, buildForm, button, compact, field } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
-import { discardForm, publishForm } from './template-draft.ts'
+import { discardForm } from './template-draft.ts'
 import { loadTemplate, templatePath } from './template-parts.ts'
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
@@ -26,14 +26,9 @@ export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Secti
   }),
 ]
 
-/** Builds the actions. Publishing is the main one while there is a draft. */
-export const wholeActions = (
-  template: ShownTemplate,
-  draft: DraftRow | null,
-  request: TeamRequest,
-): Actions => ({
+/** Builds the actions of the menu. The editor has the buttons that save and publish. */
+export const wholeActions = (draft: DraftRow | null, request: TeamRequest): Actions => ({
   forms: compact([
-    draft && publishForm(template, draft, request),
     draft && discardForm(draft, request),
     button(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' }),
   ]),

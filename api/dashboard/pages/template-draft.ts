@@ -5,14 +5,16 @@ import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { formatAge } from '../components/cell.ts'
-import { difference } from '../components/difference.ts'
 import type { Form, Section } from '../components/section.ts'
-import { action, buildAlerts, buildForm, button, get, hidden, large } from '../server/builders.ts'
+import { action, buildAlerts, buildForm, button, compact, get, hidden, large } from '../server/builders.ts'
+import { questionPath } from '../server/confirmation.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
+import { partChanges, slotAlerts } from './template-changes.ts'
 import {
+  compareSlots,
   describeDecoded,
   EDITOR,
   loadTemplate,
@@ -22,12 +24,11 @@ import {
   templatePath,
 } from './template-parts.ts'
 
-/** Returns the variables of the draft that the published version doesn't have. */
-const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] => [
-  ...new Set(draft.slots).difference(new Set(slots)),
-]
+/** The value of `next` with which the editor's form is saved, then published. */
+const PUBLISH = 'publish'
+const SAVE = 'Save the draft'
 
-export function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
+function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   return button(templatePath(request, 'publish'), 'Publish draft', {
     fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
   })
@@ -39,11 +40,11 @@ export const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
     tone: 'danger',
   })
 
-/** Builds the editor, which saves drafts. */
+/** Builds the editor. Both of its buttons send the text, so that publishing can't lose it. */
 export const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
   buildForm(
     templatePath(request, 'draft'),
-    'Save the draft',
+    draft ? 'Publish draft' : SAVE,
     [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
     {
       title: 'Editor',
@@ -51,7 +52,8 @@ export const editor = (template: ShownTemplate, draft: DraftRow | null, request:
         ? undefined
         : 'Changes are saved as a draft. Sends use the published version until you publish the draft.',
       name: EDITOR,
-      tone: 'quiet',
+      buttonsFirst: true,
+      ...(draft ? { next: PUBLISH, others: [{ next: '', label: SAVE }] } : { tone: 'quiet' }),
     },
   )
 
@@ -90,15 +92,15 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
     back: { href: templatePath(request), label: 'The template' },
     lead: savedBy(draft, request.now),
     actions: { forms },
+    above: [
+      ...slotAlerts(template.slots, draft.slots, 'Once the draft is published'),
+      ...partChanges(template, draft),
+    ],
     even: 'Draft',
     sections: [
       { kind: 'frame', title: 'Published', src: `${templatePath(request, 'preview')}?of=published` },
     ],
     aside: [{ kind: 'frame', title: 'Draft', src: templatePath(request, 'preview') }],
-    below: [
-      { kind: 'difference', title: 'HTML', lines: difference(template.html, draft.html) },
-      { kind: 'difference', title: 'Plain text', lines: difference(template.text, draft.text) },
-    ],
   })
 })
 
@@ -113,7 +115,8 @@ const save = action(large('editor'), '/teams/:team/templates/:id/draft', async (
   }
   const { draft, decoded } = await saveDraft(by, team.id, template.id, written)
   const done = draft ? 'The draft is saved.' : 'Same as the published version, so there is no draft.'
-  return redirect(templatePath(request), `${done}${describeDecoded(decoded)}`)
+  const next = draft && form.get('next') === PUBLISH ? questionPath(templatePath(request, 'publish')) : null
+  return redirect(next ?? templatePath(request), `${done}${describeDecoded(decoded)}`)
 })
 
 const publish = action(
@@ -128,14 +131,19 @@ const publish = action(
   },
   async (request, deps) => {
     const { template, draft } = await draftToAskAbout(request, deps)
-    const fresh = newVariables(draft, template)
+    const { added: fresh } = compareSlots(template.slots, draft.slots)
+    const warnings = compact([
+      draft.version_id !== template.version_id &&
+        'Another version was published after this draft was started. Publishing the draft replaces it.',
+      fresh.length > 0 &&
+        `It has new variables. Sends without ${slotWords(fresh)} are rejected from then on.`,
+    ])
     return {
       question: `Publish the draft of ${template.name}? Sends use it from then on.`,
       answer: 'Publish draft',
-      warning:
-        fresh.length > 0
-          ? `It has new variables. Sends without ${slotWords(fresh)} are rejected from then on.`
-          : undefined,
+      // A question that follows the editor has no fields yet.
+      fields: request.form.has('draft') ? undefined : { draft: draft.id, version: template.version_id },
+      warning: warnings.join(' ') || undefined,
     }
   },
 )

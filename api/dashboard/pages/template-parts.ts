@@ -11,6 +11,9 @@ import { TEXTS } from '../texts.ts'
 
 const MAX_SLOTS_NAMED = 20
 
+/** Says that a template has a draft, next to its name. */
+export const UNPUBLISHED = 'unpublished changes'
+
 /** The ID of the editor's form, which the preview joins. */
 export const EDITOR = 'editor'
 
@@ -29,6 +32,12 @@ export async function loadTemplate({ team, params }: TeamRequest<'id'>, tx: Tx):
 export const slotWords = (slots: readonly string[]): string =>
   slots.slice(0, MAX_SLOTS_NAMED).join(', ') +
   (slots.length > MAX_SLOTS_NAMED ? ` and ${slots.length - MAX_SLOTS_NAMED} more` : '')
+
+/** Compares the variables of two versions. */
+export const compareSlots = (before: readonly string[], after: readonly string[]) => ({
+  added: [...new Set(after).difference(new Set(before))],
+  removed: [...new Set(before).difference(new Set(after))],
+})
 
 /** Returns a sentence about the percent-encoded variables in links, or '' without any. */
 export const describeDecoded = (decoded: readonly string[]): string =>

@@ -11,7 +11,6 @@ import {
 } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { type Cell, text, time } from '../components/cell.ts'
-import { difference } from '../components/difference.ts'
 import type { Section } from '../components/section.ts'
 import { action, buildTable, button, buttonCell, compact, get, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -19,6 +18,7 @@ import { framed, frameHeaders } from '../server/guard.ts'
 import { idParam } from '../server/list.ts'
 import { raw, redirect, show, type TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
+import { partChanges, slotAlerts } from './template-changes.ts'
 import { loadTemplate, templatePath } from './template-parts.ts'
 import { readValues, renderPreview } from './template-preview.ts'
 
@@ -108,13 +108,13 @@ const compared = get(
             ],
           }
         : undefined,
+      above: [
+        ...slotAlerts(older.slots, newer.slots, `From v${newer.number} on`),
+        ...partChanges({ ...older, text: older.body_text }, { ...newer, text: newer.body_text }),
+      ],
       even: 'Newer version',
       sections: [rendered(older, request)],
       aside: [rendered(newer, request)],
-      below: [
-        { kind: 'difference', title: 'HTML', lines: difference(older.html, newer.html) },
-        { kind: 'difference', title: 'Plain text', lines: difference(older.body_text, newer.body_text) },
-      ],
     })
   },
 )

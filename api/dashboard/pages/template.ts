@@ -1,6 +1,8 @@
 /** The page of a template: editor, preview, test email, stats and versions. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import type { DraftRow } from '../../../db/content/templates/drafts.sql.ts'
+import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { text } from '../components/cell.ts'
@@ -12,7 +14,7 @@ import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-actions.ts'
 import { draftAlerts, editor, savedBy, templateDraftPages } from './template-draft.ts'
 import { headersSection, templateHeadersPages } from './template-headers.ts'
-import { slotWords, templatePath } from './template-parts.ts'
+import { compareSlots, slotWords, templatePath, UNPUBLISHED } from './template-parts.ts'
 import {
   choice,
   type PreviewTemplate,
@@ -52,10 +54,21 @@ async function testForm(
     ],
     {
       title: 'Send a test',
-      folded: true,
+      // Publishing is the main action while there is a draft.
+      folded: previewed.isDraft ? 'quiet' : true,
       note: `${what} is sent to ${request.person.email} with these values, and counts towards the quota like any email.`,
     },
   )
+}
+
+/** Lists the variables of the published version, and how those of the draft differ. */
+function variableFacts({ slots }: ShownTemplate, draft: DraftRow | null) {
+  const { added, removed } = compareSlots(slots, draft?.slots ?? slots)
+  return {
+    Variables: text(slotWords(slots)),
+    'New in the draft': added.length > 0 && text(slotWords(added)),
+    'Not in the draft': removed.length > 0 && text(slotWords(removed)),
+  }
 }
 
 /** Shows the preview and the editor in columns of the same width. Viewers only have the preview. */
@@ -69,10 +82,10 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
   const emails = `${teamPath(team, 'emails')}?kind=all&template=${template.id}`
   return show({
     title: template.name,
-    state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
+    state: draft ? text(UNPUBLISHED, { tone: 'warn' }) : text('published', { tone: 'good' }),
     lead: draft ? savedBy(draft, request.now) : undefined,
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
-    actions: edits ? wholeActions(template, draft, request) : undefined,
+    actions: edits ? wholeActions(draft, request) : undefined,
     above: draft ? draftAlerts(template, draft, request) : undefined,
     ...sideBySide(
       await preview({ draft, previewed }, request, deps),
@@ -86,7 +99,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       headersSection(template, request),
       buildFacts({
         ID: text(template.id, { code: true, copy: true }),
-        Variables: text(slotWords(template.slots)),
+        ...variableFacts(template, draft),
         'Used by': text('Emails that use it', { href: emails }),
       }),
     ]),

@@ -6,20 +6,17 @@ import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { usageOfTemplates } from '../../../db/messages/emails/of-template.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { number, text, time } from '../components/cell.ts'
-import type { Section } from '../components/section.ts'
 import { action, buildForm, buildTable, compact, field, get, large } from '../server/builders.ts'
-import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
+import { redirect, show, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
-import { describeDecoded, partFields, readPart } from './template-parts.ts'
+import { describeDecoded, partFields, readPart, UNPUBLISHED } from './template-parts.ts'
 
 const USAGE_DAYS = 30
 /** Maximum number of emails per template that are counted. */
 const MAX_COUNTED = 1_000
 
-/** Maximum number of templates shown as pictures. */
-const PICTURES = 3
-
-type Usage = Awaited<ReturnType<typeof usageCells>>
+/** A longer list of templates has no pictures, because each picture is a page. */
+const MAX_PICTURES = 40
 
 /** Builds cells with the recent use of each template and its last use. */
 async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: Date) {
@@ -34,26 +31,6 @@ async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: D
       },
     ]),
   )
-}
-
-/** Shows the templates that were used last as pictures. */
-function pictures(
-  templates: readonly { id: string; name: string }[],
-  usage: Usage,
-  team: PageTeam,
-): Section[] {
-  const lastUse = ({ id }: { id: string }): string => usage.get(id)?.last.iso ?? ''
-  return [...templates]
-    .sort((one, other) => lastUse(other).localeCompare(lastUse(one)))
-    .slice(0, PICTURES)
-    .map(({ id, name }) => ({
-      kind: 'frame',
-      about: name,
-      src: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
-      links: [{ href: teamPath(team, 'templates', id), label: name }],
-      width: 'thumb',
-      inert: true,
-    }))
 }
 
 const list = get('viewer', '/teams/:team/templates', async (request, { database }) => {
@@ -75,14 +52,18 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
         buildTable(
           templates,
           ({ id, name }) => ({
+            Preview: templates.length <= MAX_PICTURES && {
+              text: name,
+              frame: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
+            },
             Name: text(name, {
               href: teamPath(team, 'templates', id),
-              detail: drafted.includes(id) ? 'draft' : '',
+              detail: drafted.includes(id) ? UNPUBLISHED : '',
             }),
             [`Emails in ${USAGE_DAYS} days`]: usage.get(id)?.count,
             'Last used': usage.get(id)?.last,
           }),
-          { empty: 'No templates yet. Create one, then send it by its ID.' },
+          { main: 'Name', empty: 'No templates yet. Create one, then send it by its ID.' },
         ),
       ),
       team.role !== 'viewer' &&
@@ -97,7 +78,6 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
           },
         ),
     ]),
-    aside: templates.length === 0 ? undefined : pictures(templates, usage, team),
   })
 })
 

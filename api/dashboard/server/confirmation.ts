@@ -79,6 +79,9 @@ export const outlivedView = (request: PageRequest, cancel: string): View =>
 const MAX_IN_ADDRESS = 6_000
 const QUESTION = '/confirm'
 
+/** Returns the path of a form's question. */
+export const questionPath = (path: string): string => path + QUESTION
+
 type SealedForm = { path: string; session: string; form: [name: string, value: string][] }
 type PathAbove = (path: string, query: URLSearchParams) => string
 type Handle = (request: PersonRequest, deps: PageDeps) => Promise<PageAnswer>
@@ -99,7 +102,7 @@ export const asksFirst =
     } satisfies SealedForm)
     if (sealed.length > MAX_IN_ADDRESS) return show(questionView(asked, request, above(path, request.query)))
     return redirect(
-      addressWith({ ...request, path: path + QUESTION }, { form: form.length > 0 ? sealed : undefined }),
+      addressWith({ ...request, path: questionPath(path) }, { form: form.length > 0 ? sealed : undefined }),
     )
   }
 

@@ -35,8 +35,8 @@ export function sortable(request: PageRequest, table: Table): Table {
   const label = isDown ? asked.slice(1) : asked
   const at = columns.findIndex((column) => column.label !== '' && column.label === label)
   const linked = columns.map((column, index): Column => {
-    if (column.label === '' || rows.some(({ cells }) => cells[index]?.button || cells[index]?.copy))
-      return column
+    const isPlain = rows.every(({ cells: { [index]: cell } }) => !cell?.button && !cell?.copy && !cell?.frame)
+    if (column.label === '' || !isPlain) return column
     const isSorted = index === at
     return {
       ...column,

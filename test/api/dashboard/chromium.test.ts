@@ -57,7 +57,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.equal(dialog.type(), 'beforeunload', 'leaving asks first')
     await dialog.dismiss()
     await submit(page, 'Save the draft')
-    t.match(await state.innerText(), 'unpublished draft')
+    t.match(await state.innerText(), 'unpublished changes')
     t.equal(await preview.innerText(), 'Dear [name] of [city]')
     await page.getByRole('link', { name: 'Published', exact: true }).click()
     await page.frameLocator('iframe').getByText('Hi [name]').first().waitFor()

@@ -36,7 +36,7 @@ async function journeys(browser: Browser): Promise<void> {
     await choose(t, page, 'Source', 'Do not import')
     await follow(t, page, 'Continue')
     await says(page, 'Must be an email address')
-    await follow(t, page, 'Import 2 records')
+    await follow(t, page, 'Import 1 contact')
     const worker = await startWorker(t, service)
     await until('it is over', async () => {
       await page.reload()
@@ -61,7 +61,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.frameLocator('iframe').getByText('Hi Ana').first().waitFor()
     await type(t, page, 'HTML', '<p>Dear {{name}}</p>')
     await follow(t, page, 'Save the draft')
-    await says(page, 'unpublished draft')
+    await says(page, 'unpublished changes')
     await follow(t, page, /^Review changes/)
     await says(page, '+ <p>Dear')
     await follow(t, page, 'Publish draft')

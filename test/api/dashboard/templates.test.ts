@@ -6,10 +6,11 @@ import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { saveDraft } from '../../../db/content/templates/draft.ts'
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
-import { updateTemplate } from '../../../db/content/templates/save.ts'
+import { saveTemplate, updateTemplate } from '../../../db/content/templates/save.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
-import { after, framedIn, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { after, framedIn, mainActs, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
+import { formTo } from '../../support/forms.ts'
 import { hold } from '../../support/held.ts'
 import { openPool } from '../../support/pool.ts'
 import { lockWaits } from '../../support/rows.ts'
@@ -44,11 +45,16 @@ async function draft(person: typeof owner, path: string, html: string, text = ''
   return after(person, await person.post(`${path}/draft`, { html, text, seen }))
 }
 
-/** Returns the draft and the version in the forms of a template's page. */
-const tokens = (page: Pick<Seen, 'html'>) => ({
-  draft: hiddenIn(page, 'draft'),
-  version: hiddenIn(page, 'version'),
-})
+/** Returns the draft and the version in the form that publishes a template's draft. */
+async function tokens(path: string) {
+  const page = await editor.get(`${path}/changes`)
+  return { draft: hiddenIn(page, 'draft'), version: hiddenIn(page, 'version') }
+}
+
+/** Returns the path and the name of each picture in a list. */
+const picturesOn = ({ html }: Pick<Seen, 'html'>) => [
+  ...html.matchAll(/<iframe [^>]*class="thumb"[^>]* src="\/dashboard([^"]*)" title="([^"]*)"/g),
+]
 
 const idOf = (path: string): string => path.split('/').at(-1) ?? ''
 
@@ -75,9 +81,9 @@ t.test('creates, previews and tests a template', async (t) => {
 t.test('sends only use a draft after it is published', async (t) => {
   const path = await makeTemplate('Offer', '<p>Hi {{name}}</p>')
   const saved = await draft(editor, path, '<p>Dear {{name}}</p>', 'Dear {{name}}')
-  shows(t, saved, /The draft is saved\..*Offer unpublished draft/)
+  shows(t, saved, /The draft is saved\..*Offer unpublished changes/)
   shows(t, await viewer.get(path), new RegExp(`Saved by ${editor.email}, just now`))
-  shows(t, await viewer.get(at('templates')), /Welcome 1 .*Offer draft 0 never/)
+  shows(t, await viewer.get(at('templates')), /Welcome 1 .*Offer unpublished changes 0 never/)
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Dear Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana&of=published`)), '<p>Hi Ana</p>')
@@ -99,21 +105,21 @@ t.test('sends only use a draft after it is published', async (t) => {
   ])
   t.match(html, /class="del">- &lt;p&gt;<mark>Hi/)
   t.match(html, /class="add">\+ &lt;p&gt;<mark>Dear/)
-  const asked = await editor.ask(`${path}/publish`, tokens(saved))
+  const asked = await editor.ask(`${path}/publish`, await tokens(path))
   shows(t, asked, 'Publish the draft of Offer? Sends use it from then on.')
-  const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
+  const published = await after(editor, await editor.post(`${path}/publish`, await tokens(path)))
   shows(t, published, /The draft is published\. Variables: name\..*Offer published/)
   shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
   const templates = await viewer.get(at('templates'))
-  shows(t, templates, /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 .* Offer Welcome$/)
-  const pictures = [...templates.html.matchAll(/<iframe sandbox src="\/dashboard([^"]*)" title="(\w+)"/g)]
+  shows(t, templates, /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 /)
+  const pictures = picturesOn(templates)
   t.strictSame(
     pictures.map(([, , name]) => name),
-    ['Offer', 'Welcome'],
-    'the last used first',
+    ['Welcome', 'Offer'],
+    'one in each row',
   )
-  const [, source = ''] = pictures[0] ?? []
+  const [, source = ''] = pictures[1] ?? []
   t.equal(framedIn(await viewer.get(source.replaceAll('&#x3D;', '='))), '<p>Dear [name]</p>')
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
   const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
@@ -128,6 +134,20 @@ t.test('sends only use a draft after it is published', async (t) => {
     `template.publish ${editor.email}`,
     `template.draft ${editor.email}`,
   ])
+})
+
+t.test('no template of a long list has a picture', async (t) => {
+  const many = await makeTeam(service, { domain: 'many.test' })
+  const reader = await signedIn(service, { team: many.id, role: 'viewer' })
+  const save = (name: string) =>
+    database.transaction((tx) => saveTemplate(byCli(tx), many.id, { name, html: '<p>x</p>', text: '' }))
+  const path = `/teams/${many.id}/templates`
+  for (let count = 1; count <= 40; count += 1) await save(`Template ${count}`)
+  t.equal(picturesOn(await reader.get(path)).length, 40)
+  await save('One more')
+  const page = await reader.get(path)
+  t.strictSame(picturesOn(page), [])
+  t.equal(page.html.match(/<tr>/g)?.length, 42)
 })
 
 t.test('decodes variables in links on saving, with a notice', async (t) => {
@@ -145,14 +165,67 @@ t.test('decodes variables in links on saving, with a notice', async (t) => {
 
 t.test('publishing warns about new variables', async (t) => {
   const path = await makeTemplate('Wider', '<p>Hi {{name}}</p>')
-  const saved = await draft(editor, path, '<p>Hi {{name}} of {{city}}</p>')
-  const asked = await editor.ask(`${path}/publish`, tokens(saved))
+  await draft(editor, path, '<p>Hi {{name}} of {{city}}</p>')
+  const asked = await editor.ask(`${path}/publish`, await tokens(path))
   shows(t, asked, 'It has new variables. Sends without city are rejected')
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
-  const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
+  const published = await after(editor, await editor.post(`${path}/publish`, await tokens(path)))
   shows(t, published, 'Variables: name, city.')
   const body = anEmail({ html: undefined, template_id: idOf(path), variables: { name: 'Ana' } })
   t.match((await call('POST', '/v1/emails', { key: team.key, body })).body, { error: { message: /city/ } })
+})
+
+t.test('publishes the text of the editor, after a question', async (t) => {
+  const path = await makeTemplate('Typed', '<p>one</p>')
+  t.notMatch((await editor.get(path)).html, 'value="publish"', 'without a draft, there is nothing to publish')
+  await draft(editor, path, '<p>two</p>')
+  const page = await editor.get(path)
+  t.match(
+    page.html,
+    /<h2>Editor<\/h2>[\s\S]*<button class="" name="next" value="publish">Publish draft<.*>Save the draft<[\s\S]*<textarea/,
+  )
+  t.strictSame(mainActs(page), [], 'the main action is in the editor')
+  const written = { html: '<p>three {{x}}</p>', text: '', next: 'publish' }
+  const sent = await editor.post(`${path}/draft`, { ...written, seen: hiddenIn(page, 'seen') })
+  t.equal(sent.location, `${path}/publish/confirm`)
+  const asked = await after(editor, sent)
+  shows(t, asked, /The draft is saved\. .*Publish the draft of Typed\? .*Sends without x are rejected/)
+  t.equal(framedIn(await viewer.get(`${path}/preview?of=published`)), '<p>one</p>', 'not before the answer')
+  await editor.press(`${path}/publish/confirm`, `${path}/publish`)
+  t.equal(framedIn(await viewer.get(`${path}/preview?of=published`)), '<p>three [x]</p>')
+  const seen = hiddenIn(await editor.get(path), 'seen')
+  const same = await editor.post(`${path}/draft`, { ...written, seen })
+  t.equal(same.location, path)
+  shows(t, await after(editor, same), 'there is no draft')
+})
+
+t.test('publishes only the draft in the question, and warns about a newer version', async (t) => {
+  const path = await makeTemplate('Asked', '<p>one</p>')
+  await draft(editor, path, '<p>two</p>')
+  const { html } = await editor.get(`${path}/publish/confirm`)
+  await draft(owner, path, '<p>three</p>')
+  const late = await editor.post(`${path}/publish`, formTo(html, `${path}/publish`))
+  t.equal(late.status, 400)
+  await database.transaction((tx) =>
+    updateTemplate(byCli(tx), team.id, idOf(path), { html: '<p>4</p>', text: '' }),
+  )
+  shows(t, await editor.get(`${path}/publish/confirm`), 'Publishing the draft replaces it.')
+})
+
+t.test('changes name the variables that are new or gone, and parts without a change', async (t) => {
+  const path = await makeTemplate('Slots', '<p>{{a}} {{b}}</p>', 'Hi {{a}}')
+  await draft(editor, path, '<p>{{a}} {{c}}</p>', 'Hi {{a}}')
+  const changes = await viewer.get(`${path}/changes`)
+  const gone = 'No longer used: b Values that sends still provide are ignored\\.'
+  const draftWords = 'Once the draft is published, sends without a value for it are rejected\\.'
+  shows(t, changes, new RegExp(`New variable: c ${draftWords} ${gone} HTML .* Plain text No change\\.`))
+  shows(t, await viewer.get(path), /Variables a, b New in the draft c Not in the draft b/)
+  await editor.post(`${path}/publish`, await tokens(path))
+  const page = await viewer.get(path)
+  t.notMatch(textOf(page.html), 'in the draft')
+  const compare = new RegExp(`${path}/versions/[^"]+`).exec(page.html)?.[0] ?? ''
+  const compared = await viewer.get(compare)
+  shows(t, compared, /New variable: c From v2 on, sends without .* Plain text No change\./)
 })
 
 t.test('previews unsaved text without storing it', async (t) => {
@@ -225,14 +298,15 @@ t.test('rejects the second of two concurrent saves', async (t) => {
 
 t.test('only publishes or discards the draft that was shown', async (t) => {
   const path = await makeTemplate('Seen', '<p>one</p>')
-  const first = tokens(await draft(editor, path, '<p>two</p>'))
+  await draft(editor, path, '<p>two</p>')
+  const first = await tokens(path)
   await draft(owner, path, '<p>three</p>')
   for (const verb of ['publish', 'discard']) {
     const refused = await editor.post(`${path}/${verb}`, first)
     t.equal(refused.status, 400, verb)
     shows(t, refused, `${owner.email} changed this draft while you were editing`)
   }
-  const second = tokens(await editor.get(path))
+  const second = await tokens(path)
   await database.transaction((tx) =>
     updateTemplate(byCli(tx), team.id, idOf(path), { html: '<p>4</p>', text: '' }),
   )
@@ -247,7 +321,7 @@ t.test('only publishes or discards the draft that was shown', async (t) => {
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>three</p>', 'the draft is kept')
   shows(
     t,
-    await after(editor, await editor.post(`${path}/publish`, tokens(refused))),
+    await after(editor, await editor.post(`${path}/publish`, await tokens(path))),
     'The draft is published',
   )
   t.equal(await sentWith(path), '<p>three</p>')
@@ -257,10 +331,10 @@ t.test('only publishes or discards the draft that was shown', async (t) => {
 
 t.test('discards a draft, and deletes it with its template', async (t) => {
   const path = await makeTemplate('Thrown', '<p>one</p>')
-  const saved = await draft(editor, path, '<p>two</p>')
+  await draft(editor, path, '<p>two</p>')
   shows(
     t,
-    await after(editor, await editor.post(`${path}/discard`, tokens(saved))),
+    await after(editor, await editor.post(`${path}/discard`, await tokens(path))),
     'The draft is discarded.',
   )
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>one</p>')
@@ -275,13 +349,14 @@ t.test('a viewer sees a draft without its buttons', async (t) => {
   const path = await makeTemplate('Looked at', '<p>one</p>')
   await draft(editor, path, '<p>two</p>')
   const page = await viewer.get(path)
-  shows(t, page, /unpublished draft.*Review changes/)
+  shows(t, page, /unpublished changes.*Review changes/)
   t.notMatch(page.html, /\/(publish|discard|draft|restore|test)"/)
 })
 
 t.test('restores an earlier version as a new one', async (t) => {
   const path = await makeTemplate('Back', '<p>first</p>')
-  await editor.post(`${path}/publish`, tokens(await draft(editor, path, '<p>second</p>')))
+  await draft(editor, path, '<p>second</p>')
+  await editor.post(`${path}/publish`, await tokens(path))
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>second</p>')
   const version = hiddenIn(await editor.get(path), 'version')
   shows(t, await editor.ask(`${path}/restore`, { version }), 'Restore v1 of Back?')
@@ -297,7 +372,8 @@ t.test('restores an earlier version as a new one', async (t) => {
 
 t.test('restores a version from its comparison', async (t) => {
   const path = await makeTemplate('Undone', '<p>first</p>')
-  await editor.post(`${path}/publish`, tokens(await draft(editor, path, '<p>second</p>')))
+  await draft(editor, path, '<p>second</p>')
+  await editor.post(`${path}/publish`, await tokens(path))
   const { html } = await editor.get(path)
   const compare = new RegExp(`${path}/versions/[^"]+`).exec(html)?.[0] ?? ''
   t.equal((await editor.press(compare, `${path}/restore`)).status, 303)
@@ -331,12 +407,12 @@ t.test('turns List-Unsubscribe headers on and off, and keeps the draft', async (
   shows(t, asked, 'Turn the List-Unsubscribe headers of Letter on?')
   shows(t, await viewer.get(path), 'headers: off')
   const on = await after(editor, await editor.post(`${path}/list-unsubscribe`, { wanted: 'yes' }))
-  shows(t, on, /carry List-Unsubscribe headers\..*Letter unpublished draft.*v2 in use.*headers: on/)
+  shows(t, on, /carry List-Unsubscribe headers\..*Letter unpublished changes.*v2 in use.*headers: on/)
   const body = anEmail({ html: undefined, template_id: idOf(path) })
   const refused = await call('POST', '/v1/emails', { key: team.key, body })
   t.match(refused, { status: 400, body: { error: { message: /unsubscribe_url/ } } })
   t.equal(await sentWith(path, { unsubscribe_url: 'https://example.com/u' }), '<p>Hi</p>')
-  await editor.post(`${path}/publish`, tokens(on))
+  await editor.post(`${path}/publish`, await tokens(path))
   shows(t, await viewer.get(path), /Letter published.*headers: on/)
   const tested = await editor.post(`${path}/test`, { from: 'hello@example.com' })
   t.equal(tested.status, 303, 'a test goes out with the sample of its link')

@@ -1,0 +1,36 @@
+/** Describes how the texts and variables of two versions of a template differ. Pure. */
+
+import { difference } from '../components/difference.ts'
+import type { Section } from '../components/section.ts'
+import { buildAlerts } from '../server/builders.ts'
+import { compareSlots, slotWords } from './template-parts.ts'
+
+type Parts = { html: string; text: string }
+
+const changesOf = (title: string, before: string, after: string): Section =>
+  before === after
+    ? { kind: 'text', title, paragraphs: ['No change.'] }
+    : { kind: 'difference', title, lines: difference(before, after) }
+
+/** Shows the changed lines of both parts. */
+export const partChanges = (before: Parts, after: Parts): Section[] => [
+  changesOf('HTML', before.html, after.html),
+  changesOf('Plain text', before.text, after.text),
+]
+
+/** Builds the alerts about variables that sends must provide from then on, or needn't provide. */
+export function slotAlerts(before: readonly string[], after: readonly string[], then: string): Section[] {
+  const { added, removed } = compareSlots(before, after)
+  return buildAlerts([
+    added.length > 0 && {
+      tone: 'warn',
+      title: `New ${added.length === 1 ? 'variable' : 'variables'}: ${slotWords(added)}`,
+      text: `${then}, sends without a value for ${added.length === 1 ? 'it' : 'each'} are rejected.`,
+    },
+    removed.length > 0 && {
+      tone: 'plain',
+      title: `No longer used: ${slotWords(removed)}`,
+      text: 'Values that sends still provide are ignored.',
+    },
+  ])
+}
