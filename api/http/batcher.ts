@@ -44,11 +44,14 @@ function nextBatch<C, O>(
   const batch: Waiting<C, O>[] = []
   const left: Waiting<C, O>[] = []
   const now = performance.now()
+  /** The keys of calls that didn't fit. Their later calls also wait. */
+  const deferred = new Set<string>()
   let weight = 0
   for (const each of pending) {
     const full =
       batch.length === MAX_BATCH_CALLS || (batch.length > 0 && weight + weightOf(each.call) > MAX_BATCH_BYTES)
-    if (busy.has(each.key) || full) left.push(each)
+    if (full) deferred.add(each.key)
+    if (busy.has(each.key) || deferred.has(each.key)) left.push(each)
     else if (now - each.since > TURN_WAIT_MS) each.reject(late())
     else {
       batch.push(each)

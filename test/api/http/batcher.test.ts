@@ -6,7 +6,7 @@ import t from '../../support/tap.ts'
 
 type Batch = { calls: readonly string[]; alone: boolean } & PromiseWithResolvers<CallEnd<string>[]>
 
-/** A batcher whose batches a test settles. The key of a call is its first letter. */
+/** A batcher whose batches a test settles. The key of a call is its first letter. An `L` at its end makes it large. */
 function heldBatcher() {
   const batches: Batch[] = []
   const batch: Batcher<string, string> = createBatcher({
@@ -16,7 +16,7 @@ function heldBatcher() {
       return batch.promise
     },
     keyOf: (call) => call[0] ?? '',
-    weightOf: () => 1,
+    weightOf: (call) => (call.endsWith('L') ? 3 * 1024 * 1024 : 1),
     isSafe: (error) => error instanceof Error && error.message === 'safe',
   })
   return { batches, batch }
@@ -60,6 +60,15 @@ t.test('calls that arrive right after a batch share the next one', async (t) => 
   t.strictSame(shown(batches), ['a1,a2', 'a3,b1'])
   await done(batches[1])
   t.strictSame(await Promise.all(ends), ['a1!', 'a2!', 'a3!', 'b1!'])
+})
+
+t.test('a small call never overtakes a large call of its key', async (t) => {
+  const { batches, batch } = heldBatcher()
+  const ends = ['aL', 'bL', 'b2', 'c1'].map(batch)
+  await turn()
+  t.strictSame(shown(batches), ['aL,c1', 'bL,b2'])
+  for (const each of batches) await done(each)
+  t.strictSame(await Promise.all(ends), ['aL!', 'bL!', 'b2!', 'c1!'])
 })
 
 t.test('a locked key is processed separately, before its later calls', async (t) => {
