@@ -12,7 +12,12 @@ import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { failingSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { clearSkips } from '../../db/maintenance/retention/erase.sql.ts'
 import { skipsToShow } from '../../db/maintenance/retention/export.sql.ts'
-import { replayable, webhookByEvent, webhooksOf } from '../../db/messages/webhooks/listing.sql.ts'
+import {
+  replayable,
+  webhookByEvent,
+  webhooksAbout,
+  webhooksOf,
+} from '../../db/messages/webhooks/listing.sql.ts'
 import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
@@ -114,6 +119,16 @@ t.test('lists and requeues failed webhooks without reading delivered ones', asyn
   t.ok(one.buffers < 100, `${one.buffers} buffers for the one about an event`)
   const none = await touched(database, (tx) => webhooksOf(tx, ref, { status: 'queued' }, { limit: 51 }))
   t.ok(none.buffers < 20, `${none.buffers} buffers for none that wait`)
+  const subjects = Array.from({ length: 10 }, (_, at) => uuid('0009', at + 1))
+  await database.query(sql.unsafe`
+    update webhook_messages m set subject_id = s.id
+    from unnest(${sql.array(subjects, 'uuid')}) with ordinality s (id, n)
+    where team_id = ${TEAM} and event_id = (
+      select event_id from webhook_messages where team_id = ${TEAM} order by id offset s.n * 3000 limit 1)`)
+  const about = await touched(database, async (tx) => {
+    t.equal((await webhooksAbout(tx, TEAM, { subjects }, { limit: 51 })).length, 10)
+  })
+  t.ok(about.buffers < 100, `${about.buffers} buffers for the events of 10 messages`)
   const seen = await seenNow(database)
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000)
   const batch = (what: 'failed' | 'over') =>

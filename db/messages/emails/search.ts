@@ -53,7 +53,7 @@ function domainSpellings(given: string): string[] {
  * Returns the identities that a stored address may have, because its domain is stored as given.
  * @throws RequestError bad_request.
  */
-function recipientSpellings(given: string): string[] {
+export function recipientSpellings(given: string): string[] {
   const mailbox = parseMailbox(given)
   if (mailbox === null) {
     throw invalidField('recipient', fill(TEXTS.notAddressGiven, { given: JSON.stringify(given) }))

@@ -41,18 +41,29 @@ export const readHistory = (tx: Tx, { team_id, id }: DeliveryRef) =>
     select kind, occurred_at, detail, status, ms from webhook_events
     where team_id = ${team_id} and message_id = ${id} order by occurred_at, event_key`)
 
-const listedRow = row({
+const stateRow = row({
   id: string(),
   event_id: string(),
   type: string(),
   status: string().oneOf(WEBHOOK_STATUSES),
   created_at: string(),
+  /** The message or contact of the event. */
+  subject_id: string().nullable(),
 })
+
+const listedRow = stateRow.concat(row({ endpoint_id: string(), recipient: string().nullable() }))
 export type ListedWebhook = InferType<typeof listedRow>
 
-const messageRow = listedRow.concat(
+const messageRow = stateRow.concat(
   row({ endpoint_id: string(), body: string(), requeued_at: string().nullable() }),
 )
+
+/** The recipient in the body of a message `m`, which is the event's or the first of the email. */
+const RECIPIENT = sql.fragment`coalesce(
+  m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}', m.body::json #>> '{data,email}')`
+
+const LISTED = sql.fragment`
+  m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id, ${RECIPIENT} as recipient`
 
 /** The most time between the IDs of an event and its message, which one transaction creates. */
 const MADE_WITHIN_MS = 3_600_000
@@ -65,7 +76,7 @@ export async function webhookByEvent(
 ) {
   if (!isUuid(endpoint_id) || !isUuid(event_id)) return null
   return tx.maybeOne(sql.type(messageRow)`
-    select id, event_id, type, status, created_at, endpoint_id, body, requeued_at from webhook_messages
+    select id, event_id, type, status, created_at, subject_id, endpoint_id, body, requeued_at from webhook_messages
     where team_id = ${teamId} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
       and id > ${event_id} and id < ${firstIdAt(new Date(timeOfId(event_id) + MADE_WITHIN_MS))}
     order by id limit 1`)
@@ -95,15 +106,35 @@ export const webhooksOf = (
   { before, limit }: SearchPage,
 ) =>
   tx.any(sql.type(listedRow)`
-    select id, event_id, type, status, created_at from webhook_messages
+    select ${LISTED} from webhook_messages m
     where team_id = ${team_id} and endpoint_id = ${id} and ${fits(filter)} and ${isBefore(before)}
     order by id desc limit ${limit}`)
 
-const loggedRow = listedRow.concat(row({ endpoint_id: string() }))
+/**
+ * Returns the messages about these subjects, newest first. Without `offset 0`, the planner would read all messages of
+ * the team in the order of the list.
+ */
+export const webhooksAbout = (
+  tx: Tx,
+  teamId: string,
+  {
+    subjects,
+    endpoint_id,
+    ...filter
+  }: WebhookFilter & { subjects: readonly string[]; endpoint_id?: string | undefined },
+  { before, limit }: SearchPage,
+) =>
+  tx.any(sql.type(listedRow)`
+    select ${LISTED} from (
+      select * from webhook_messages
+      where team_id = ${teamId} and subject_id = any(${sql.array(subjects, 'uuid')}) offset 0) m
+    where ${fits(filter)} and ${isBefore(before)}
+      and ${allOf(endpoint_id !== undefined && sql.fragment`endpoint_id = ${endpoint_id}`)}
+    order by id desc limit ${limit}`)
 
 /** How many messages the parts of a search over all endpoints read, because their states have no index. */
 const PARTS = { first: 10_000, longest: 50_000 }
-const logPageRow = row({ rows: array(loggedRow), reached: string().nullable() })
+const logPageRow = row({ rows: array(listedRow), reached: string().nullable() })
 
 /** Searches the messages to all endpoints of a team, newest first. */
 export const searchWebhooks = (tx: Tx, teamId: string, filter: WebhookFilter, page: SearchPage) =>
@@ -117,20 +148,20 @@ const webhooksOfPart = (
 ) =>
   tx.one(sql.type(logPageRow)`
     with newest as materialized (
-      select id, event_id, type, status, unfinished, created_at, endpoint_id from webhook_messages
+      select id, type, status, unfinished from webhook_messages
       where team_id = ${teamId} and ${isBefore(before)}
       order by id desc limit ${length}),
-    found as (
-      select id, event_id, type, status, created_at, endpoint_id from newest
-      where ${fits(filter)} order by id desc limit ${limit})
+    found as (select id from newest where ${fits(filter)} order by id desc limit ${limit}),
+    read as (
+      select ${LISTED} from found join webhook_messages m on m.team_id = ${teamId} and m.id = found.id)
     select
-      (select coalesce(json_agg(found order by id desc), '[]') from found) as rows,
+      (select coalesce(json_agg(read order by id desc), '[]') from read) as rows,
       case when (select count(*) from newest) = ${length} and (select count(*) from found) < ${limit}
         then (select min(id::text) from newest) end as reached`)
 
 /** Returns the endpoint of a message, or null. */
 export const endpointOfWebhook = (tx: Tx, { team_id, id }: DeliveryRef) =>
-  tx.maybeOneFirst(sql.type(loggedRow.pick(['endpoint_id']))`
+  tx.maybeOneFirst(sql.type(listedRow.pick(['endpoint_id']))`
     select endpoint_id from webhook_messages where team_id = ${team_id} and id = ${id}`)
 
 /** The selection of an operator: the endpoint, the type, and whether to include failed messages. */

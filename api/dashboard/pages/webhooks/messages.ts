@@ -3,6 +3,7 @@
  * requeue button.
  */
 
+import { CHANNEL_FACTS } from '../../../../db/channels/list.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
 import { RequestError } from '../../../../db/errors.ts'
@@ -12,9 +13,12 @@ import {
   searchWebhooks,
   WEBHOOK_STATUSES,
   webhookByEvent,
+  webhooksAbout,
   webhooksOf,
 } from '../../../../db/messages/webhooks/listing.sql.ts'
+import { subjectsOf } from '../../../../db/messages/webhooks/recipient.ts'
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
+import type { SearchPage } from '../../../../db/postgres/search-parts.ts'
 import { status, text, time } from '../../components/cell.ts'
 import type { Alert, Moment, Section } from '../../components/section.ts'
 import { webhookSentence } from '../../components/sentence.ts'
@@ -22,32 +26,69 @@ import { findStops, mainReason, stateAlert } from '../../components/timeline.ts'
 import { asActor, auditRead } from '../../server/action.ts'
 import { buildFacts, button, get, post } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
-import { chips, defineChoice, defineFilter } from '../../server/filter.ts'
-import { buildList, PLACE_PARAMS, pageById } from '../../server/list.ts'
-import { redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
+import { chips, defineChoice, defineFilter, search } from '../../server/filter.ts'
+import { buildList, PLACE_PARAMS, pageById, type RowReader } from '../../server/list.ts'
+import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { whatHappened, whyItWaits } from '../message-sections.ts'
 import { pauseWords, requeuedWords } from '../requeue.ts'
 import { answerCell, answerWords, EVERY_TYPE, PATH, typeOptions } from './parts.ts'
 
 const filter = defineFilter({
+  recipient: search('Recipient', { placeholder: 'Recipient’s address or number' }),
   status: chips(WEBHOOK_STATUSES),
   type: defineChoice('Type', EVERY_TYPE, { options: typeOptions('any') }),
 })
 
-const listed = ({ team, now }: TeamRequest, endpointId: string, each: ListedWebhook) => ({
+/**
+ * Reads the requested page of a list, with all messages or those about the recipient in the filter.
+ * @param all reads the messages without a recipient. @throws RequestError bad_request.
+ */
+async function readPage(
+  request: TeamRequest,
+  { database }: PageDeps,
+  endpoint_id: string | undefined,
+  all: (
+    asked: Parameters<typeof searchWebhooks>[2],
+    place: SearchPage,
+  ) => ReturnType<RowReader<ListedWebhook>>,
+) {
+  const { recipient, ...asked } = filter.read(request.query)
+  const id = request.team.id
+  const subjects = recipient === undefined ? null : await subjectsOf(database, id, recipient)
+  return pageById(request, (place) =>
+    subjects ? webhooksAbout(database, id, { ...asked, subjects, endpoint_id }, place) : all(asked, place),
+  )
+}
+
+/** Returns the path of the message or contact of an event. */
+function subjectPath(
+  team: PageTeam,
+  { type, subject_id: id }: Pick<ListedWebhook, 'type' | 'subject_id'>,
+  recipient: string | null,
+): string | undefined {
+  const kind = type.split('.', 1)[0]
+  const channel = CHANNEL_FACTS.find(({ name }) => name === kind)
+  if (channel && id !== null) return teamPath(team, channel.path, id)
+  return kind === 'contact' && recipient !== null ? teamPath(team, 'contacts', recipient) : undefined
+}
+
+const listed = ({ team, now }: TeamRequest, each: ListedWebhook) => ({
   Status: status(each.status),
-  Type: text(each.type, { href: teamPath(team, 'webhooks', endpointId, 'events', each.event_id) }),
+  Type: text(each.type, { href: teamPath(team, 'webhooks', each.endpoint_id, 'events', each.event_id) }),
+  Recipient: text(each.recipient, { href: subjectPath(team, each, each.recipient) }),
   Created: time(each.created_at, now),
 })
 
 /** The event log of all endpoints. */
-const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
+const log = get('viewer', `${PATH}/events`, async (request, deps) => {
   const { team, query } = request
+  const { database } = deps
   filter.only(query, ...PLACE_PARAMS)
   const names = new Map((await listEndpoints(database, team.id)).map(({ id, name }) => [id, name]))
-  const asked = filter.read(query)
-  const page = await pageById(request, (place) => searchWebhooks(database, team.id, asked, place))
+  const page = await readPage(request, deps, undefined, (asked, place) =>
+    searchWebhooks(database, team.id, asked, place),
+  )
   return show({
     title: 'Event log',
     lead: 'Messages to your webhooks. Delivered ones are kept for 3 days, failed ones for 30.',
@@ -57,13 +98,14 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
       buildList(
         page,
         (each) => {
-          const { Created, ...cells } = listed(request, each.endpoint_id, each)
+          const { Created, ...cells } = listed(request, each)
           const href = teamPath(team, 'webhooks', each.endpoint_id)
           return { ...cells, Webhook: text(names.get(each.endpoint_id) ?? 'removed', { href }), Created }
         },
         {
           fresh: true,
           main: 'Type',
+          grow: ['Type', 'Recipient', 'Webhook'],
           filtered: filter.set(query).size > 0,
           many: 'messages',
           nothing: 'No message matches.',
@@ -74,22 +116,25 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
   })
 })
 
-const list = get('viewer', `${PATH}/:id/messages`, async (request, { database }) => {
+const list = get('viewer', `${PATH}/:id/messages`, async (request, deps) => {
   const { team, params, query } = request
+  const { database } = deps
   filter.only(query, ...PLACE_PARAMS)
   const endpoint = await requireEndpoint(database, team.id, params.id)
   const place = { team_id: team.id, id: endpoint.id }
-  const asked = filter.read(query)
-  const page = await pageById(request, (from) => webhooksOf(database, place, asked, from))
+  const page = await readPage(request, deps, endpoint.id, (asked, from) =>
+    webhooksOf(database, place, asked, from),
+  )
   return show({
     title: `Messages to ${endpoint.name}`,
     lead: 'Delivered messages are kept for 3 days, failed ones for 30.',
     back: { href: teamPath(team, 'webhooks', endpoint.id), label: endpoint.name },
     sections: [
       ...filter.shown(request),
-      buildList(page, (each) => listed(request, endpoint.id, each), {
+      buildList(page, (each) => listed(request, each), {
         fresh: true,
         main: 'Type',
+        grow: ['Type', 'Recipient'],
         filtered: filter.set(query).size > 0,
         nothing: 'No message matches.',
         none: 'Nothing has been sent to it yet.',
@@ -143,6 +188,13 @@ const eventPath = ({ team, params: { id, event_id } }: EventRequest, ...rest: st
 const loadWebhook = ({ team, params, now }: EventRequest, { database }: PageDeps): Promise<ShownWebhook> =>
   showWebhook({ tx: database, now }, team.id, { endpoint_id: params.id, event_id: params.event_id })
 
+/** Returns the recipient in a body, which is the event's or the first of the message. */
+function recipientIn({ body }: ShownWebhook): string | null {
+  const { data = {} } = JSON.parse(body)
+  const [first] = Array.isArray(data.to) ? data.to : []
+  return data.recipient ?? first ?? data.email ?? null
+}
+
 const body = (found: ShownWebhook): Section => ({
   kind: 'code',
   title: 'Body',
@@ -174,14 +226,16 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
   const { team, params, now } = request
   const { id: endpoint_id, event_id } = params
   const found = await loadWebhook(request, deps)
+  const { name } = await requireEndpoint(deps.database, team.id, endpoint_id)
   const again = button(eventPath(request, 'requeue'), 'Send again')
+  const recipient = recipientIn(found)
   const canRetry = team.role === 'owner' && found.status !== 'delivered'
   return show({
     title: found.type,
     state: status(found.status),
     lead: webhookSentence(found),
     actions: { forms: canRetry ? [again] : [] },
-    back: { href: teamPath(team, 'webhooks', endpoint_id), label: 'Webhook' },
+    back: { href: teamPath(team, 'webhooks', endpoint_id), label: name },
     sections: [
       ...whyItWaits(buildWaitAlerts(found, request, endpoint_id)),
       whatHappened(buildMoments(found, now)),
@@ -190,6 +244,7 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
     aside: [
       buildFacts(
         {
+          Recipient: recipient !== null && text(recipient, { href: subjectPath(team, found, recipient) }),
           Created: time(found.created_at, now),
           'Queued again': found.requeued_at && time(found.requeued_at, now),
           'webhook-id': text(event_id, { code: true, copy: true }),

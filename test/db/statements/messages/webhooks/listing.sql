@@ -58,7 +58,7 @@ limit $11
 for no key update
 
 -- webhookByEvent
-select id, event_id, type, status, created_at, endpoint_id, body, requeued_at
+select id, event_id, type, status, created_at, subject_id, endpoint_id, body, requeued_at
 from webhook_messages
 where team_id = $1
   and endpoint_id = $2
@@ -68,9 +68,27 @@ where team_id = $1
 order by id
 limit 1
 
+-- webhooksAbout
+select m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id,
+  coalesce(m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}',
+  m.body::json #>> '{data,email}') as recipient
+from (
+  select *
+  from webhook_messages
+  where team_id = $1
+    and subject_id = any($2::uuid[]) offset 0
+) m
+where true
+  and id < $3
+  and endpoint_id = $4
+order by id desc
+limit $5
+
 -- webhooksOf
-select id, event_id, type, status, created_at
-from webhook_messages
+select m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id,
+  coalesce(m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}',
+  m.body::json #>> '{data,email}') as recipient
+from webhook_messages m
 where team_id = $1
   and endpoint_id = $2
   and type = $3
@@ -80,27 +98,34 @@ limit $5
 
 -- webhooksOfPart
 with newest as materialized (
-  select id, event_id, type, status, unfinished, created_at, endpoint_id
+  select id, type, status, unfinished
   from webhook_messages
   where team_id = $1
     and true
   order by id desc
   limit $2
 ), found as (
-  select id, event_id, type, status, created_at, endpoint_id
+  select id
   from newest
   where type = $3
   order by id desc
   limit $4
+), read as (
+  select m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id,
+    coalesce(m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}',
+    m.body::json #>> '{data,email}') as recipient
+  from found
+  join webhook_messages m on m.team_id = $5
+    and m.id = found.id
 )
 select (
-  select coalesce(json_agg(found order by id desc), '[]')
-  from found
+  select coalesce(json_agg(read order by id desc), '[]')
+  from read
 ) as rows, case when (
   select count(*) from newest
-) = $5 and (
+) = $6 and (
   select count(*) from found
-) < $6 then (
+) < $7 then (
   select min(id::text) from newest
 ) end as reached
 

@@ -1,0 +1,83 @@
+/** The event log, with the recipient of each event and a search for one. */
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+import { happen } from '../../support/webhooks.ts'
+import { aMessage, makeTemplate, rowsOf } from '../../support/whatsapp.ts'
+
+const { service, team } = await world(t)
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+const at = (path: string): string => `/teams/${team.id}/${path}`
+const made = await owner.post(at('webhooks'), {
+  ...{ url: 'https://example.com/hooks', name: 'Order system', types: '*' },
+})
+const webhook = made.location ?? ''
+
+/** Sends an email to each of these addresses, and stores its delivery. @returns their IDs. */
+async function delivered(...addresses: string[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const to of addresses) {
+    const body = anEmail({ to: [to] })
+    const { id } = (await service.call('POST', '/v1/emails', { key: team.key, body })).body
+    await happen(service, { team_id: team.id, email_id: id, kind: 'delivered' })
+    ids.push(id)
+  }
+  return ids
+}
+
+/** Returns the shown recipients in order, with their links. */
+const recipientsIn = (html: string): string[] =>
+  [...html.matchAll(/href="\/dashboard([^"]*)">[^<]*?([\w+.]+@[\w.]+|\+\d+)\s*</g)].map(
+    ([, href = '', words = '']) => `${words} ${href.slice(at('').length)}`,
+  )
+
+const [first = '', second = ''] = await delivered('Ana <ana@example.org>', 'bo@example.org')
+
+t.test('each event has its recipient, with a link to the email', async (t) => {
+  const { html } = await viewer.get(at('webhooks/events'))
+  t.strictSame(recipientsIn(html), [`bo@example.org emails/${second}`, `ana@example.org emails/${first}`])
+  const own = await viewer.get(`${webhook}/messages`)
+  t.strictSame(recipientsIn(own.html), recipientsIn(html))
+})
+
+t.test('finds the events of one recipient, whatever the spelling', async (t) => {
+  await service.call('PATCH', '/v1/contacts/ana@example.org', {
+    ...{ key: team.key, body: { properties: { city: 'Linz' } } },
+  })
+  for (const list of [at('webhooks/events'), `${webhook}/messages`]) {
+    const { html } = await viewer.get(`${list}?recipient=ANA%40example.org`)
+    t.match(recipientsIn(html), [`ana@example.org emails/${first}`])
+    t.notMatch(html, 'bo@example.org')
+    shows(t, await viewer.get(`${list}?recipient=ana%40example.org&status=delivered`), 'No message matches.')
+    shows(t, await viewer.get(`${list}?recipient=cy%40example.org`), 'No message matches.')
+  }
+  const part = await viewer.get(at('webhooks/events?recipient=ana'))
+  t.equal(part.status, 400)
+  shows(t, part, 'must be a whole email address or phone number')
+})
+
+t.test('finds the events of a phone number', async (t) => {
+  const { id } = await makeTemplate(service, team.id)
+  const body = aMessage(id)
+  await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+  const [row] = await rowsOf(service, team.id)
+  const number = encodeURIComponent(row?.recipient ?? '')
+  shows(t, await viewer.get(at(`webhooks/events?recipient=${number}`)), 'No message matches.')
+})
+
+t.test('does not find events of another team', async (t) => {
+  const other = await makeTeam(service, { domain: 'other.test' })
+  const stranger = await signedIn(service, { team: other.id, role: 'owner' })
+  const found = await stranger.get(`/teams/${other.id}/webhooks/events?recipient=ana%40example.org`)
+  shows(t, found, 'No message matches.')
+})
+
+t.test('one event links to its webhook by name and to its email', async (t) => {
+  const { html } = await viewer.get(at('webhooks/events'))
+  const [, path = ''] = /href="\/dashboard([^"]*\/events\/[0-9a-f-]{36})"/.exec(html) ?? []
+  const page = await viewer.get(path)
+  t.match(page.html, `href="/dashboard${webhook}">← Order system</a>`)
+  t.match(page.html, `href="/dashboard${at(`emails/${second}`)}">`)
+  shows(t, page, /Recipient .*bo@example\.org/)
+})

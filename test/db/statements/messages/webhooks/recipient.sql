@@ -1,0 +1,22 @@
+-- subjectsOfAddress
+select id
+from contacts
+where team_id = $1
+  and identity = any($2::text[])
+union all (
+  select id
+  from accepted_emails
+  where team_id = $3
+    and not internal
+    and recipient_identities(to_emails) && $4::text[]
+  order by id desc
+  limit $5
+)
+
+-- subjectsOfNumber
+select id
+from whatsapp_messages
+where team_id = $1
+  and recipient = $2
+order by id desc
+limit $3
