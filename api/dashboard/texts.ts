@@ -9,6 +9,7 @@ export const TEXTS = {
     'Your session has ended, and this form is too large to keep. Sign in in another tab, go back to the form and submit it again.',
   signedOut: 'You are signed out or no longer a member of this team.',
   noPage: "Page not found, or you don't have access to it.",
+  askOwner: 'An owner can give it to you: {owners}.',
   suspended: 'This team is suspended. It is read-only until an operator resumes it.',
   roleNeeded: 'You need the {needed} role for this. You are {role} in this team.',
   foreignForm:
@@ -40,5 +41,8 @@ export const TEXTS = {
   templateDeleted: 'The template of this broadcast was deleted.',
   wouldBeSkipped: 'This contact would be skipped: {reason}.',
   partTooLarge: 'The {part} is larger than 1 MiB.',
+  alreadySo: '{what} is already {state}.',
+  replacedSince: '{what} was replaced after the page was opened.',
+  noneLeft: 'Nothing matches any longer. It has changed since it was counted.',
   badColumn: 'Choose again how to import column {n}.',
 } as const

@@ -21,6 +21,7 @@ import { readQuery } from '../../http/forms.ts'
 import { compileViews } from '../../http/views.ts'
 import { type Assets, readAssets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
+import type { View } from '../components/section.ts'
 import { TEXTS } from '../texts.ts'
 import {
   asksFirst,
@@ -54,6 +55,7 @@ import { addressWith, LIST } from './list.ts'
 import { type Page, type PageAnswer, type PageRequest, type PageTeam, redirect, show } from './page.ts'
 import { isFrozen } from './read-only.ts'
 import { teamAround } from './team.ts'
+import { linkAbove, ownersToAsk } from './ways-on.ts'
 
 /** Size limits of forms, before sign-in and by default. The properties of a contact need the most. */
 const MAX_OPEN_FORM_BYTES = 16 * 1024
@@ -273,6 +275,18 @@ const toOwner = ({ person }: Visit): Owner => ({
   isAuthenticated: person !== null,
 })
 
+/** Builds the page of an error, with ways to continue. */
+async function viewOf(
+  fault: Fault,
+  { request: { path }, person, team }: Visit,
+  page: Page | undefined,
+  { deps, finder }: Dashboard,
+): Promise<View> {
+  const visited = { path, person, team }
+  const help = fault.status === 403 ? await ownersToAsk(visited, page, deps).catch(() => '') : ''
+  return faultView(fault, help, linkAbove(visited, finder))
+}
+
 async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMethod | null): Promise<void> {
   const { ctx, request } = visit
   const { deps } = dashboard
@@ -304,7 +318,7 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
     const page = found && 'page' in found ? found.page : undefined
     if (await showOnPage(dashboard, visit, page, fault)) return
     if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
-    const view = faultView(fault)
+    const view = await viewOf(fault, visit, page, dashboard)
     const lost = visit.person ? lostText(view, { action: '', form: request.form }) : []
     const sections = [...view.sections, ...lost]
     sendPage(dashboard, visit, { kind: 'show', view: { ...view, sections }, status: fault.status })

@@ -3,7 +3,7 @@ import { type Code, RequestError } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import type { Log } from '../../../db/process/log.ts'
 import { STATUS, toRequestError } from '../../http/errors.ts'
-import type { View } from '../components/section.ts'
+import type { Link, View } from '../components/section.ts'
 import type { Reason } from './form.ts'
 
 export type Fault = {
@@ -49,10 +49,11 @@ export function describeError(error: unknown, requestId: string, log: Log): Faul
   return { status, title: TITLES[status] ?? 'Request rejected', words: message, reason, retry_after }
 }
 
-export const faultView = ({ title, words }: Fault): View => ({
+/** @param help a sentence about getting access, or ''. @param links the links before the one to the dashboard. */
+export const faultView = ({ title, words }: Fault, help: string, links: readonly Link[]): View => ({
   title,
   sections: [
-    { kind: 'text', paragraphs: [words] },
-    { kind: 'actions', links: [{ href: '', label: 'To the dashboard' }] },
+    { kind: 'text', paragraphs: help === '' ? [words] : [words, help] },
+    { kind: 'actions', links: [...links, { href: '', label: 'To the dashboard' }] },
   ],
 })

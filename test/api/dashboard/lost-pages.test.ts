@@ -1,9 +1,10 @@
 /** Text in a form whose page has changed or was deleted is kept, with its labels. */
+import { randomUUID } from 'node:crypto'
 import { changeContact, contactIdentity, removeContact } from '../../../db/audience/contacts/edit.ts'
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
-import { world } from '../../support/service.ts'
+import { makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const { service, database, team } = await world(t)
@@ -31,6 +32,25 @@ async function makeContact() {
   const [value = ''] = Object.keys(form).filter((name) => form[name]?.[0] === 'Lisbon')
   return { form, value }
 }
+
+t.test('a page without access names the owners, and links back', async (t) => {
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const above = `/teams/${team.id}`
+  const refused = await editor.get(`${above}/audit`)
+  t.equal(refused.status, 403)
+  shows(t, refused, new RegExp(`You need the owner role.* An owner can give it to you: .*${owner.email}`))
+  t.match(refused.html, `href="/dashboard${above}">Go back</a>`)
+  const missing = await editor.get(`${above}/emails/${randomUUID()}`)
+  t.equal(missing.status, 404)
+  t.match(missing.html, `href="/dashboard${above}/emails">Go back</a>`)
+  t.notMatch(missing.html, owner.email, 'nobody can give access to nothing')
+  const other = await makeTeam(service, { domain: 'other.test' })
+  for (const id of [other.id, randomUUID()]) {
+    const foreign = await editor.get(`/teams/${id}/emails`)
+    t.equal(foreign.status, 404)
+    t.notMatch(foreign.html, 'Go back', 'the same for a team that exists and one that doesn’t')
+  }
+})
 
 t.test('keeps the text of a template deleted before saving', async (t) => {
   const page = await makeTemplate()

@@ -1,0 +1,43 @@
+/** Finds ways to continue from a page with an error. */
+import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
+import { ROLES, reaches } from '../../../db/accounts/members/roles.ts'
+import type { Person } from '../../../db/accounts/members/sign-in.ts'
+import { fill } from '../../../db/fill.ts'
+import type { Link } from '../components/section.ts'
+import { TEXTS } from '../texts.ts'
+import type { PageDeps } from './deps.ts'
+import type { Finder } from './find.ts'
+import type { Page, PageTeam } from './page.ts'
+
+/** Maximum number of named owners. */
+const OWNERS_NAMED = 3
+
+type Visited = { path: string; person: Person | null; team: PageTeam | null }
+
+/** True if a path is below the user's team or, for operators, the operator's pages. */
+const isInside = ({ path, person, team }: Visited): boolean =>
+  (team !== null && path.startsWith(`/teams/${team.id}/`)) ||
+  (person?.operator === true && path.startsWith('/operator/'))
+
+/** Returns the link to the page above a path, for users with access to it. */
+export function linkAbove(visited: Visited, finder: Finder): Link[] {
+  if (!isInside(visited)) return []
+  const parent = visited.path.slice(0, visited.path.lastIndexOf('/'))
+  const above = finder.above(parent)
+  return above ? [{ href: above.path, label: 'Go back' }] : []
+}
+
+/** Returns a sentence with the owners, who can give a member a higher role, or ''. */
+export async function ownersToAsk(
+  { person, team }: Visited,
+  page: Page | undefined,
+  { database }: Pick<PageDeps, 'database'>,
+): Promise<string> {
+  const needed = ROLES.find((role) => role === page?.access)
+  if (!needed || !person || !team || reaches(team.sees, needed)) return ''
+  const members = await membersOfTeam(database, team.id)
+  const owners = members.filter(({ role }) => role === 'owner').map(({ email }) => email)
+  return owners.length === 0
+    ? ''
+    : fill(TEXTS.askOwner, { owners: owners.slice(0, OWNERS_NAMED).join(' or ') })
+}
