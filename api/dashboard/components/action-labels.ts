@@ -27,7 +27,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'broadcast.export': 'Exported a broadcast’s recipients',
   'broadcast.pause': 'Paused a broadcast',
   'broadcast.resume': 'Resumed a broadcast',
-  'broadcast.start': 'Started or scheduled a broadcast',
+  'broadcast.start': 'Submitted a broadcast',
   'broadcast.test': 'Sent a test of a broadcast',
   'broadcast.unschedule': 'Unscheduled a broadcast',
   'broadcast.update': 'Changed a broadcast',
@@ -46,11 +46,11 @@ const LABELS: Readonly<Record<string, string>> = {
   'contact.suppress': 'Suppressed an address',
   'contact.unsubscribe': 'Unsubscribed a contact',
   'domain.add': 'Added a domain',
-  'domain.ed25519': 'Turned a domain’s Ed25519 key on or off',
+  'domain.ed25519': 'Switched a domain’s Ed25519 key',
   'domain.ramp': 'Changed a domain’s ramp-up',
   'domain.rekey': 'Rotated a DKIM key',
   'domain.remove': 'Removed a domain',
-  'domain.return-path': 'Turned a domain’s return path on or off',
+  'domain.return-path': 'Switched a domain’s return path',
   'domain.verify': 'Verified a domain',
   'email.delete': 'Deleted emails',
   'email.export': 'Exported emails',
@@ -61,7 +61,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'key.rotate': 'Rotated an API key',
   'key.revoke': 'Revoked an API key',
   'login.link': 'Created a sign-in link',
-  'member.add': 'Added a member, or changed their role',
+  'member.add': 'Set a member’s role',
   'member.end_sessions': 'Signed a member out of the team',
   'member.remove': 'Removed a member',
   'operator.add': 'Made a user an operator',
@@ -89,7 +89,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'suppression.import': 'Imported suppressions',
   'team.columns': 'Chose the columns of the contacts’ list',
   'team.create': 'Created the team',
-  'team.plan': 'Changed the plan or its limits',
+  'team.plan': 'Changed the subscription',
   'team.rename': 'Renamed the team',
   'team.resume': 'Resumed the team',
   'team.resume_bulk': 'Resumed broadcasts and batches',
@@ -118,8 +118,57 @@ const LABELS: Readonly<Record<string, string>> = {
   'webhook.test': 'Sent a test to a webhook',
 }
 
-export const actionLabel = (action: string): string => LABELS[action] ?? action
+/** More exact labels of actions, by a pattern for the detail of their entry. */
+const VARIANTS: Readonly<Record<string, readonly [sign: RegExp, label: string][]>> = {
+  'domain.ed25519': [
+    [/^on$/, 'Turned on a domain’s Ed25519 key'],
+    [/^off$/, 'Turned off a domain’s Ed25519 key'],
+  ],
+  'domain.return-path': [
+    [/^on$/, 'Turned on a domain’s return path'],
+    [/^off$/, 'Turned off a domain’s return path'],
+  ],
+  'member.add': [
+    [/ → /, 'Changed a member’s role'],
+    [/^/, 'Added a member'],
+  ],
+  // Entries of version 0.1.0 don't tell.
+  'team.plan': [
+    [/^was .*limits: /, 'Changed the plan and its limits'],
+    [/^was /, 'Changed the plan'],
+    [/^limits: /, 'Changed the limits'],
+  ],
+}
+
+const START = 'broadcast.start'
+const STARTS = { true: 'Scheduled a broadcast', false: 'Started a broadcast' } as const
+
+/** The actor of the CLI, and its shown name. */
+export const CLI = 'cli'
+export const COMMAND_LINE = 'command line'
+
+export const actorName = (actor: string): string => (actor === CLI ? COMMAND_LINE : actor)
+
+const actionLabel = (action: string): string => LABELS[action] ?? action
+
+/** @param scheduled true if a start of a broadcast was for a later time. Undefined if unknown. */
+export function entryLabel(
+  { action, detail }: { action: string; detail: string },
+  scheduled: boolean | undefined,
+): string {
+  if (action === START && scheduled !== undefined) return STARTS[`${scheduled}`]
+  return VARIANTS[action]?.find(([sign]) => sign.test(detail))?.[1] ?? actionLabel(action)
+}
+
+/** Returns all labels of an action. */
+const labelsFor = (action: string): string[] => [
+  actionLabel(action),
+  ...(VARIANTS[action] ?? []).map(([, label]) => label),
+  ...(action === START ? Object.values(STARTS) : []),
+]
 
 /** Returns the action with this label, ignoring case, or the text itself if no action has it. */
 export const findAction = (words: string): string =>
-  Object.keys(LABELS).find((action) => actionLabel(action).toLowerCase() === words.toLowerCase()) ?? words
+  Object.keys(LABELS).find((action) =>
+    labelsFor(action).some((label) => label.toLowerCase() === words.toLowerCase()),
+  ) ?? words

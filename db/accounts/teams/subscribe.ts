@@ -65,12 +65,17 @@ function overridesAfter(before: OverridesRow, change: SubscriptionChange, samePl
   return kept
 }
 
-/** Describes a change for the audit log. */
-const describeChange = ({ period, ...change }: SubscriptionChange): string =>
-  [
-    ...OVERRIDES.flatMap((name) => (change[name] === undefined ? [] : [`${name} ${change[name] ?? 'plan'}`])),
+/** Describes a change for the audit log. @param was the plan before, if it is another one. */
+function describeChange({ period, ...change }: SubscriptionChange, was: string | null): string {
+  const limits = OVERRIDES.flatMap((name) =>
+    change[name] === undefined ? [] : [`${name} ${change[name] ?? 'plan'}`],
+  )
+  return [
+    ...(was === null ? [] : [`was ${was}`]),
+    ...(limits.length === 0 ? [] : [`limits: ${limits.join(', ')}`]),
     ...(period ? [`period ${period.start.toISOString()} to ${period.end.toISOString()}`] : []),
   ].join(', ')
+}
 
 const samePeriod = (one: Period, other: Period): boolean =>
   one.start.getTime() === other.start.getTime() && one.end.getTime() === other.end.getTime()
@@ -96,7 +101,7 @@ export async function subscribeTeam(by: Caller, teamId: string, change: Subscrip
   const tokens = Math.min(before.bucket.tokens, computeBurst(after.limits.rate))
   const account = { ...after, used, bucket: { ...before.bucket, tokens } }
   await saveAccount(tx, teamId, account)
-  const detail = describeChange(change)
+  const detail = describeChange(change, plan === before.plan ? null : before.plan)
   await record(by, { team_id: teamId, action: 'team.plan', subject: plan, detail })
   const suppresses = await readSuppressTransactional(tx, teamId)
   return teamView(team, account, overrides, suppresses, await readBulkPause(tx, teamId))

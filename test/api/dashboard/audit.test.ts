@@ -4,7 +4,7 @@
  */
 
 import { v7 as uuidv7 } from 'uuid'
-import { actionLabel } from '../../../api/dashboard/components/action-labels.ts'
+import { entryLabel } from '../../../api/dashboard/components/action-labels.ts'
 import { auditEntries, insertAuditEntry } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
@@ -101,6 +101,50 @@ t.test('audits broadcasts: drafts, a start, and another round', async (t) => {
   await leaves(t, owner, [`${other}/delete`], gone)
 })
 
+t.test('the page distinguishes actions with the same code, and has their times', async (t) => {
+  const topic = await topicOf('Dates')
+  const template_id = lastOf(
+    (await owner.post(at('templates'), { name: 'Dates', html: '{{unsubscribe_url}}', text: '' })).location ??
+      '',
+  )
+  await api('POST', '/v1/contacts', { email: 'dot@example.org', topic_ids: [topic] })
+  const draft = { template_id, from: 'hello@example.com', subject: 'Dates', topic_ids: [topic] }
+  const start = async (name: string, more: Record<string, unknown>) => {
+    const { id } = await api('POST', '/v1/broadcasts', { ...draft, name, ...more, idempotency_key: name })
+    const page = at(`broadcasts/${id}`)
+    const form = formTo((await owner.get(page)).html, `${page}/send`)
+    t.equal((await owner.post(`${page}/send`, { ...form, confirmed: 'yes' })).status, 303, name)
+    return page
+  }
+  const send_at = new Date(Date.now() + 86_400_000).toISOString()
+  await start('Now', {})
+  await start('Later', { send_at })
+  const page = await start('Withdrawn', { send_at })
+  await owner.post(`${page}/unschedule`)
+  await owner.post(at('people'), { email: 'role@example.com', role: 'viewer' })
+  const [, member = ''] =
+    new RegExp(`(${at('people')}/[0-9a-f-]{36})">role@`).exec((await owner.get(at('people'))).html) ?? []
+  await owner.post(`${member}/role`, { role: 'editor' })
+  await owner.post(at('domains/example.com/ed25519'), { on: 'on' })
+  await owner.post(at('domains/example.com/ed25519'), { on: '' })
+  const list = await owner.get(at('audit'))
+  for (const words of [
+    'Started a broadcast Now',
+    'Scheduled a broadcast Later',
+    'Scheduled a broadcast Withdrawn',
+    'Added a member role@example.com viewer',
+    'Changed a member’s role role@example.com viewer → editor',
+    'Turned on a domain’s Ed25519 key example.com',
+    'Turned off a domain’s Ed25519 key example.com',
+  ])
+    shows(t, list, words)
+  shows(t, list, /20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC/)
+  t.notMatch(textOf(list.html), 'just now')
+  const found = await owner.get(at('audit?action=scheduled+a+broadcast'))
+  shows(t, found, 'Scheduled a broadcast Later')
+  t.notMatch(textOf(found.html), 'Added a member')
+})
+
 t.test('audits messages: requeued, resent and forced', async (t) => {
   const { id } = await api('POST', '/v1/emails', anEmail())
   await leaves(t, owner, [at(`emails/${id}/requeue`)], { action: 'email.requeue', subject: id })
@@ -173,7 +217,7 @@ t.test('actions have labels to search, and codes in the tooltip', async (t) => {
   t.match(created, / Created a topic Said /)
   t.notMatch(created, 'Created a contact')
   const actions = [...new Set((await lines()).map(({ action }) => action))]
-  t.equal(actions.filter((action) => actionLabel(action) === action).join(), '')
+  t.equal(actions.filter((action) => entryLabel({ action, detail: '' }, undefined) === action).join(), '')
 })
 
 t.test('an entry links to its object until that is deleted', async (t) => {

@@ -9,13 +9,14 @@ import { type NamedThing, namesOfThings, thingKey } from '../../../../db/account
 import { QUEUES } from '../../../../db/delivery/queues.ts'
 import { invalidField } from '../../../../db/errors.ts'
 import { fill } from '../../../../db/fill.ts'
+import { scheduledStarts } from '../../../../db/messages/broadcasts/scheduled-starts.sql.ts'
 import { parseAddress } from '../../../../db/validation/address.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
-import { actionLabel, findAction } from '../../components/action-labels.ts'
+import { actorName, CLI, COMMAND_LINE, entryLabel, findAction } from '../../components/action-labels.ts'
 import { type Cell, text, time } from '../../components/cell.ts'
 import type { View } from '../../components/section.ts'
 import { parseZone } from '../../components/zone.ts'
-import { fromReplica, get } from '../../server/builders.ts'
+import { compact, fromReplica, get } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { DAY_RANGE, defineFilter, search } from '../../server/filter.ts'
 import { buildList, pageById } from '../../server/list.ts'
@@ -23,17 +24,19 @@ import { type PageRequest, show, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
 
+/** Returns the broadcast in an entry about a start. */
+const toStart = ({ id, team_id, action, detail }: AuditRow) =>
+  action === 'broadcast.start' && team_id !== null && isUuid(detail)
+    ? [{ id, team_id, broadcast_id: detail }]
+    : []
+
 const OF_TEAM = {
-  actor: search('User', { placeholder: 'User, such as max' }),
-  action: search('Action', { placeholder: 'Action, such as email' }),
+  actor: search('User', { placeholder: 'User, like max' }),
+  action: search('Action', { placeholder: 'Action, like email' }),
   ...DAY_RANGE,
 }
 const teamFilter = defineFilter(OF_TEAM)
 const globalFilter = defineFilter({ ...OF_TEAM, team: search('Team', { placeholder: 'Team or its ID' }) })
-
-/** The actor of the CLI, and its shown name. */
-const CLI = 'cli'
-const COMMAND_LINE = 'command line'
 
 /** Maximum number of teams that part of a name can match. */
 const MAX_TEAMS = 50
@@ -60,22 +63,39 @@ function operatorPath({ action, subject }: AuditRow): string | undefined {
 }
 
 /** Builds the cell with the action. Its tooltip has the code that the CLI uses. */
-function actionCell({ action }: AuditRow): Cell {
-  const words = actionLabel(action)
+function actionCell(entry: AuditRow, starts: ReadonlyMap<string, boolean>): Cell {
+  const { action } = entry
+  const words = entryLabel(entry, starts.get(entry.id))
   return words === action ? text(action, { code: true }) : text(words, { tip: action })
 }
 
-/** Builds the cell with the object of an entry: its name, details, and a link if it has a page. */
-function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
+/** Shows a time without its age. */
+function momentCell(at: string, now: Date): Cell {
+  const { text: words, iso } = time(at, now)
+  return { text: words, iso }
+}
+
+/**
+ * Builds the cell with the object of an entry: its name, details, and a link if it has a page.
+ * @param team the name of its team, where entries of several teams are listed.
+ */
+function subjectCell(
+  entry: AuditRow,
+  names: ReadonlyMap<string, NamedThing>,
+  team: string | undefined,
+): Cell {
   const { team_id, subject, detail } = entry
   const bySubject = names.get(thingKey(team_id ?? '', toLookupKey(subject)))
   const byDetail = names.get(thingKey(team_id ?? '', detail))
   const named = bySubject ?? byDetail
-  const href = team_id && named ? thingPath({ id: team_id }, named) : operatorPath(entry)
+  const ofTeam = team_id === null ? undefined : teamPath({ id: team_id })
+  const href =
+    team_id && named ? thingPath({ id: team_id }, named) : (operatorPath(entry) ?? (team && ofTeam))
   const words = bySubject?.name ?? subject
   // Leaves out the ID of an object whose name is shown.
   const rest = byDetail ? (isUuid(subject) ? byDetail.name : '') : detail
-  return text(words, { href, detail: rest === words ? undefined : rest })
+  const second = compact<string>([rest !== words && rest, team !== words && team]).join(', ')
+  return text(words, { href, detail: second || undefined })
 }
 
 /**
@@ -108,6 +128,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
     team_id === null ? [] : [toLookupKey(subject), detail].map((word) => ({ team_id, word })),
   )
   const names = await namesOfThings(database, things)
+  const starts = await scheduledStarts(database, page.rows.flatMap(toStart))
   return {
     title: 'Audit',
     lead: 'All actions of users, newest first. Entries never change.',
@@ -116,19 +137,14 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
       buildList(
         page,
         (entry) => ({
-          When: time(entry.created_at, now),
-          Who: text(entry.actor === CLI ? COMMAND_LINE : entry.actor),
-          Action: actionCell(entry),
-          About: subjectCell(entry, names),
-          Team:
-            only === null &&
-            text(teamNames.get(entry.team_id ?? '') ?? entry.team_id, {
-              href: entry.team_id ? teamPath({ id: entry.team_id }) : undefined,
-            }),
+          When: momentCell(entry.created_at, now),
+          Who: text(actorName(entry.actor)),
+          Action: actionCell(entry, starts),
+          About: subjectCell(entry, names, teamNames.get(entry.team_id ?? '')),
         }),
         {
           main: 'About',
-          grow: ['Who', 'About', 'Team'],
+          ...(only === null ? { grow: ['Who'], wrap: ['About'] } : { grow: ['Who', 'About'] }),
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
