@@ -5,6 +5,7 @@
 
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, mixed, number, object, string } from 'yup'
+import { allOf } from '../postgres/conditions.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { countRow, row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/snapshot.sql.ts'
@@ -71,9 +72,18 @@ export const deadReasons = (tx: Tx, job: JobName, limit: number) =>
     from pgboss.job where name = ${deadLetterQueue(job)} and state < 'active'
     group by 1 order by count desc, reason limit ${limit}`)
 
-export const countDeadLetters = (tx: Tx, job: JobName) =>
+/** Counts a queue's dead letters. With a reason or `seen`, only those with this reason or in this snapshot. */
+export const countDeadLetters = (
+  tx: Tx,
+  job: JobName,
+  { reason = null, seen }: { reason?: string | null; seen?: string } = {},
+) =>
   tx.oneFirst(sql.type(countRow)`
-    select count(*) as count from pgboss.job where name = ${deadLetterQueue(job)} and state < 'active'`)
+    select count(*) as count from pgboss.job j where name = ${deadLetterQueue(job)} and state < 'active'
+      and ${allOf(
+        reason !== null && sql.fragment`${deadReason} = ${reason}`,
+        seen !== undefined && wasSeen(sql.fragment`j`, seen),
+      )}`)
 
 const dataRow = row({ data: mixed<object>() })
 

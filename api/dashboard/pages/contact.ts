@@ -38,6 +38,7 @@ import {
   shownField,
 } from '../components/properties.ts'
 import type { Actions, Section, View } from '../components/section.ts'
+import { already } from '../server/already.ts'
 import {
   action,
   buildAlerts,
@@ -310,11 +311,16 @@ const lift = action(
     await liftSuppression(by, team.id, { identity, reason: form.get('reason') ?? '', seen: form.get('seen') })
     return redirect(here(request), 'The suppression is lifted.')
   },
-  ({ params }) => ({
-    question: `Lift the suppression of ${params.email}?`,
-    answer: 'Lift suppression',
-    warning: 'The contact returns to its previous status.',
-  }),
+  async ({ team, params }, { database }) => {
+    const { email } = params
+    if (!(await suppressedAddress(database, team.id, contactIdentity(email))))
+      throw already(`The suppression of ${email}`, 'lifted')
+    return {
+      question: `Lift the suppression of ${email}?`,
+      answer: 'Lift suppression',
+      warning: 'The contact returns to its previous status.',
+    }
+  },
 )
 
 const remove = action(

@@ -10,6 +10,7 @@ import { invalidField, RequestError } from '../../../db/errors.ts'
 import { changeRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { status, text, time } from '../components/cell.ts'
+import { assertUnreplaced } from '../server/already.ts'
 import {
   action,
   buildFacts,
@@ -32,6 +33,10 @@ import { type DnsLine, domainState, recordSection, writeLead } from './domain-re
 const MAX_LOOKUPS = 50
 /** How long the list waits for DNS, so that it stays within the 200 ms of a list. */
 const LOOKUP_WAIT_MS = 150
+
+/** Returns the selector of a domain's newest key. */
+const newestSelector = ({ next_dkim_selector, dkim_selector }: DomainRow): string =>
+  next_dkim_selector ?? dkim_selector
 
 const list = get('viewer', '/teams/:team/domains', async (request, { database, lookupTxt }) => {
   const { team, now } = request
@@ -145,7 +150,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
                   tone: 'quiet',
                 }),
               button(at('rekey'), 'Rotate the DKIM key', {
-                fields: [hidden('seen', domain.next_dkim_selector ?? domain.dkim_selector, true)],
+                fields: [hidden('seen', newestSelector(domain), true)],
                 tone: 'quiet',
               }),
               returnDomain !== null &&
@@ -210,11 +215,15 @@ const rekey = action(
     const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
     return redirect(teamPath(team, 'domains', name), words)
   },
-  async ({ team, params }, { database }) => ({
-    question: `Rotate the DKIM key of ${(await requireDomain(database, team.id, params.name)).name}?`,
-    answer: 'Rotate the DKIM key',
-    warning: 'Publish the new key’s record, then verify. Until then the old key signs.',
-  }),
+  async ({ team, params, form }, { database }) => {
+    const domain = await requireDomain(database, team.id, params.name)
+    assertUnreplaced(`The DKIM key of ${domain.name}`, form.get('seen'), newestSelector(domain))
+    return {
+      question: `Rotate the DKIM key of ${domain.name}?`,
+      answer: 'Rotate the DKIM key',
+      warning: 'Publish the new key’s record, then verify. Until then the old key signs.',
+    }
+  },
 )
 
 /** The use case queries DNS before it opens its transaction. */

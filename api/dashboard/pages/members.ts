@@ -16,6 +16,7 @@ import { invalidField, RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
 import { formatAge, lastActive, NO_ACTIVITY, status, text } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
+import { already } from '../server/already.ts'
 import { action, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
@@ -137,11 +138,16 @@ const change = action(
       `${email} is now ${role}. Additional permissions apply from their next sign-in.`,
     )
   },
-  async (request, { database }) => ({
-    question: `Change the role of ${(await findMember(request, database)).email} to ${readRole(request.form)}?`,
-    answer: 'Change the role',
-    warning: 'Removed permissions end immediately. Additional ones apply from their next sign-in.',
-  }),
+  async (request, { database }) => {
+    const wanted = readRole(request.form)
+    const { email, role } = await findMember(request, database)
+    if (role === wanted) throw already(email, role)
+    return {
+      question: `Change the role of ${email} to ${wanted}?`,
+      answer: 'Change the role',
+      warning: 'Removed permissions end immediately. Additional ones apply from their next sign-in.',
+    }
+  },
 )
 
 const link = action('owner', '/teams/:team/people/:id/link', async (by, request) => {

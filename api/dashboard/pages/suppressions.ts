@@ -17,6 +17,7 @@ import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/back
 import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
 import { plural, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
+import { noneLeft } from '../server/already.ts'
 import { action, buildForm, compact, field, get, hidden, post } from '../server/builders.ts'
 import { countedFields, readCounted } from '../server/confirmed-count.ts'
 import { defineCsv } from '../server/csv.ts'
@@ -173,8 +174,11 @@ const lift = post(
     const job = await beginBackgroundJob(deps, { ...wanted, team_id: team.id, actor: person.email })
     return backgroundJobAnswer(job, `${teamPath(team, 'suppressions')}?${set}`)
   },
-  ({ form }) => {
-    const many = addressCount(readCounted(form).most)
+  async ({ team, form }, { database }) => {
+    const { most, seen } = readCounted(form)
+    const count = await countSuppressed(database, team.id, { ...filter.read(form), seen }, most)
+    if (count === 0) throw noneLeft()
+    const many = addressCount(count)
     parseReason(form.get('reason') ?? '')
     return {
       question: `Lift the suppression of ${many}?`,

@@ -3,6 +3,7 @@
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import type { Section } from '../components/section.ts'
+import { already } from '../server/already.ts'
 import { action, button, compact, hidden } from '../server/builders.ts'
 import { redirect, type TeamRequest } from '../server/page.ts'
 import { loadTemplate, templatePath } from './template-parts.ts'
@@ -38,8 +39,10 @@ const change = action(
     return redirect(templatePath(request), `From now on emails of this template ${words}.`)
   },
   async (request, { database }) => {
-    const { name } = await loadTemplate(request, database)
-    const way = request.form.get('wanted') === 'yes' ? 'on' : 'off'
+    const { name, list_unsubscribe } = await loadTemplate(request, database)
+    const isOn = request.form.get('wanted') === 'yes'
+    const way = isOn ? 'on' : 'off'
+    if (list_unsubscribe === isOn) throw already(`The List-Unsubscribe setting of ${name}`, way)
     return {
       question: `Turn the List-Unsubscribe headers of ${name} ${way}? This creates a new version, which sends use immediately.`,
       answer: `Turn the headers ${way}`,

@@ -12,6 +12,7 @@ import {
 import { RequestError } from '../../../db/errors.ts'
 import { type Cell, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
+import { already } from '../server/already.ts'
 import { action, buildTable, button, buttonCell, compact, get, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
@@ -133,10 +134,13 @@ const restore = action(
     return redirect(templatePath(request), 'The version is restored. Sends use it from now on.')
   },
   async (request, { database }) => {
-    const { name } = await loadTemplate(request, database)
+    const { name, html, text, list_unsubscribe } = await loadTemplate(request, database)
     const version = idParam(request.form, 'version') ?? request.params.id
     const [row] = await versionsToCompare(database, request.team.id, request.params.id, [version])
     if (!row) throw new RequestError('not_found', TEXTS.noVersion)
+    const [old] = await versionsByIds(database, [{ team_id: request.team.id, id: row.id }])
+    if (row.html === html && row.body_text === text && old?.list_unsubscribe === list_unsubscribe)
+      throw already(`v${row.number} of ${name}`, 'restored')
     return {
       question: `Restore v${row.number} of ${name}? This creates a new version, which sends use immediately.`,
       answer: 'Restore version',

@@ -3,6 +3,7 @@
  * checks access to pages.
  */
 
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Context } from 'koa'
 import type { SecretPurpose, Secrets } from '../../../db/process/secrets.ts'
 import { BASE } from '../components/base.ts'
@@ -81,15 +82,22 @@ export const isFormToken = (secrets: Secrets, sessionId: string, token: string |
 /** The purposes of encrypted values: cookies and the forms of questions. */
 type SealedPurpose = Extract<SecretPurpose, 'notice-cookie' | 'openid-cookie' | 'question'>
 
+/** The form of a question is compressed, because it is in a URL. */
+const isPacked = (purpose: SealedPurpose): boolean => purpose === 'question'
+
 /** Encrypts and authenticates a value that the browser sends back. */
-export const seal = (secrets: Secrets, purpose: SealedPurpose, value: unknown): string =>
-  secrets.encrypt(purpose, Buffer.from(JSON.stringify(value))).toString('base64url')
+export const seal = (secrets: Secrets, purpose: SealedPurpose, value: unknown): string => {
+  const plain = Buffer.from(JSON.stringify(value))
+  const packed = isPacked(purpose) ? deflateRawSync(plain, { level: 9 }) : plain
+  return secrets.encrypt(purpose, packed).toString('base64url')
+}
 
 /** Decrypts a value of `seal`. @returns null if it is invalid or was encrypted for another purpose. */
 export function unseal<T>(secrets: Secrets, purpose: SealedPurpose, sealed: string | undefined): T | null {
   if (!sealed) return null
   try {
-    return JSON.parse(secrets.decrypt(purpose, Buffer.from(sealed, 'base64url')).toString()) as T
+    const packed = secrets.decrypt(purpose, Buffer.from(sealed, 'base64url'))
+    return JSON.parse((isPacked(purpose) ? inflateRawSync(packed) : packed).toString()) as T
   } catch {
     return null
   }

@@ -260,8 +260,8 @@ const remove = action(
     await removeNumber(by, name)
     return redirect(PATH, `The number ${name} was removed.`)
   },
-  async ({ params: { name } }) => ({
-    question: `Remove the number ${name}?`,
+  async ({ params }, { database, secrets }) => ({
+    question: `Remove the number ${(await showNumber(database, secrets, params.name)).name}?`,
     answer: 'Remove number',
     warning: 'Its access token is deleted.',
     tone: 'danger',

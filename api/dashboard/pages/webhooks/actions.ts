@@ -4,6 +4,7 @@ import type { By } from '../../../../db/accounts/audit/record.ts'
 import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { beginBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
+import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import {
   changeEndpoint,
   disableEndpoint,
@@ -15,8 +16,10 @@ import {
 } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
 import { plural } from '../../components/cell.ts'
 import { parseZone } from '../../components/zone.ts'
+import { already, assertUnreplaced } from '../../server/already.ts'
 import { action, post } from '../../server/builders.ts'
 import { countedValues, readCounted } from '../../server/confirmed-count.ts'
 import type { PageDeps } from '../../server/deps.ts'
@@ -60,13 +63,35 @@ const doing = (
     asks,
   )
 
-/** Defines the confirmation of an action. @param words builds the question from the webhook's name. */
+/**
+ * Defines the confirmation of an action.
+ * @param words builds the question from the webhook's name.
+ * @param check throws if the action was already done.
+ */
 const asking =
-  (words: (name: string) => string, more: Omit<Question, 'question'>) =>
-  async ({ team, params }: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> => {
-    const { name } = await requireEndpoint(database, team.id, params.id)
-    return { question: words(name), ...more }
+  (
+    words: (name: string) => string,
+    more: Omit<Question, 'question'>,
+    check: (
+      endpoint: EndpointRow,
+      request: TeamRequest<'id'>,
+      database: Tx,
+    ) => Promise<void> | void = () => {},
+  ) =>
+  async (request: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> => {
+    const endpoint = await requireEndpoint(database, request.team.id, request.params.id)
+    await check(endpoint, request, database)
+    return { question: words(endpoint.name), ...more }
   }
+
+const checkEnabledYet = ({ name, state }: EndpointRow): void => {
+  if (state === 'disabled') throw already(name, state)
+}
+
+/** Compares the secret with the mark on the page. @throws RequestError. */
+async function checkSecret({ name, id }: EndpointRow, { team, form }: TeamRequest, tx: Tx): Promise<void> {
+  assertUnreplaced(`The secret of ${name}`, form.get('seen'), await secretMark(tx, team.id, id))
+}
 
 /** Reads the requested replay. @throws RequestError bad_request. */
 function replayWanted(
@@ -144,9 +169,11 @@ const rotate = action(
       'This is the new secret. Copy it now. It isn’t shown again. The old one also signs for 24 hours.'
     return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
   },
-  asking((name) => `Create a new secret for ${name}? The old one also signs for 24 hours.`, {
-    answer: 'Create a new secret',
-  }),
+  asking(
+    (name) => `Create a new secret for ${name}? The old one also signs for 24 hours.`,
+    { answer: 'Create a new secret' },
+    checkSecret,
+  ),
 )
 
 const remove = action(
@@ -171,6 +198,7 @@ export const webhookActs = [
       (name) =>
         `Stop sending to ${name}? Waiting messages fail. Events of the next ${KEPT_DAYS} days are kept. You can send all of them once the webhook is enabled.`,
       { answer: 'Disable webhook', tone: 'danger' },
+      checkEnabledYet,
     ),
   ),
   replay,

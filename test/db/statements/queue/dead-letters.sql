@@ -1,8 +1,20 @@
 -- countDeadLetters
 select count(*) as count
-from pgboss.job
+from pgboss.job j
 where name = $1
   and state < 'active'
+  and coalesce(source_output ->> 'reason', source_output #>> '{value,message}', 'no reason is known') = $2
+  and (
+  select id < $3::bigint
+    and id <> all($4::int8[])
+  from (
+    select newest - ((newest - j.xmin::text::bigint) & 4294967295) as id
+    from (
+      select greatest(pg_snapshot_xmax(pg_current_snapshot()),
+        pg_current_xact_id_if_assigned())::text::bigint as newest
+    ) now
+  ) version
+)
 
 -- deadReasons
 select coalesce(source_output ->> 'reason', source_output #>> '{value,message}',

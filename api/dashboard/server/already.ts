@@ -1,0 +1,19 @@
+/**
+ * Errors of a question whose object has changed, such as after Back. The page of the question then shows that
+ * nothing is left to confirm (confirmation.ts).
+ */
+import { RequestError } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
+import { assertSeen } from '../../../db/validation/mark.ts'
+import { TEXTS } from '../texts.ts'
+
+/** @param state the current state of the object, such as `revoked`. */
+export const already = (what: string, state: string): RequestError =>
+  new RequestError('invalid_state', fill(TEXTS.alreadySo, { what, state }))
+
+/** @param seen the value on the page, or null. @throws RequestError if it has changed since. */
+export function assertUnreplaced(what: string, seen: string | null, now: string): void {
+  assertSeen(seen, now, fill(TEXTS.replacedSince, { what }))
+}
+
+export const noneLeft = (): RequestError => new RequestError('invalid_state', TEXTS.noneLeft)
