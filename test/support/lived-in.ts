@@ -175,7 +175,7 @@ async function storeService({ database }: Service, { id }: TestTeam) {
   await database.query(sql.unsafe`
     insert into reports (id, provider, event_key, body, received_at, retry_until, state, reason)
     select ${uuidAt(sql.fragment`now() - make_interval(mins => n)`)}, (array['smtp', 'ses', 'whatsapp'])[1 + n % 3], n, 'From: <>', now(), now(),
-      'parked', (array['there is no such message', 'it is no delivery status notification that names a message of ours'])[1 + n % 2]
+      'parked', (array['no such message', 'it has no signed reference to one of our emails'])[1 + n % 2]
     from generate_series(1, 60) n`)
   const gauges = idleGauges()
   const queues = ['deliver-email', 'deliver-whatsapp', 'deliver-webhook', 'ingest-report', 'count-stats']

@@ -257,8 +257,8 @@ export const TASKS: readonly Task[] = [
       await type(page.getByLabel('URL'), 'https://shop.example.com/hooks')
       await click(page.getByLabel('everything'))
       await press('Add a webhook')
-      await click(opener(hand, 'Send again'))
-      await press('Send messages again')
+      await click(opener(hand, 'Send messages again'))
+      await press('Continue')
       await page.locator('#confirm, .notice').first().waitFor()
     },
   },

@@ -111,7 +111,7 @@ export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
  * Shown about members without known activity. It is stored with their sessions, which are deleted after a sign-out or
  * 12 h without use, so they may have been active before.
  */
-export const NO_ACTIVITY = 'No current session has opened this team.'
+export const NO_ACTIVITY = 'No known activity in this team.'
 
 /** Builds a cell with the last activity of a member in the team. */
 export const lastActive = (at: string | null, now: Date): Cell =>

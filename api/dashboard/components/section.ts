@@ -113,8 +113,8 @@ export type Alert = Loose<{
 export type Switch = { label: string; links: readonly (Link & { current: boolean })[] }
 /** A value of a list's filter. With `off`, a click removes it. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
-/** `after` is a short text behind them. */
-export type Chips = Loose<{ chips: readonly Chip[]; after?: string }>
+/** `before` and `after` are short texts around them. */
+export type Chips = Loose<{ chips: readonly Chip[]; before?: string; after?: string }>
 type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
 /** A first step of a new team. */
 export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
@@ -212,7 +212,7 @@ export type Section = Heading &
     /** Checks with their result, one per line. `empty` is shown instead of an empty list. */
     | { kind: 'checklist'; checks: readonly Check[]; empty: string; next?: Link; live?: boolean }
     | { kind: 'records'; records: readonly DnsRecord[] }
-    | { kind: 'code'; code: string }
+    | { kind: 'code'; code: string; next?: Link | undefined }
     /** An email as a recipient sees it, with links to those of other recipients. */
     | { kind: 'inbox'; from: string; subject: string; src: string; links: readonly Link[] }
     /** A message as a phone shows it. */

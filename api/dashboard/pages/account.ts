@@ -21,6 +21,7 @@ const account = get('person', '/account', async ({ person, now, around }, { data
   const sessions = await sessionsOfPerson(database, person, { now, idle: idleSince(now) })
   return show({
     title: 'Your sessions',
+    actions: { forms: [button('/sign-out', 'Sign out', { tone: 'quiet' })] },
     lead: `You are ${person.email}. A session ends after 12 hours without use, and after 7 days at most.`,
     sections: compact([
       buildTable(

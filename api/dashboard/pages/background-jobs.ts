@@ -58,14 +58,14 @@ function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
         (job) => ({
           What: text(findJobTexts(job).title, { href: backgroundJobPath(job), detail: job.begun_by }),
           Progress: progressCell(job),
-          Outcome: text(describeOutcome(job, now)),
+          Status: text(describeOutcome(job, now)),
           Started: time(job.begun_at, now),
         }),
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
           grow: [],
-          wrap: ['Outcome'],
+          wrap: ['Status'],
           empty: 'No recent jobs.',
         },
       ),
@@ -97,7 +97,7 @@ function jobView(job: BackgroundJobRow, now: Date, back: string): View {
       kind: 'alerts',
       id: 'outcome',
       live,
-      calm: 'Running in batches. This page refreshes automatically, and you don’t have to wait here.',
+      calm: 'Running in batches. You don’t have to wait here. It can’t be stopped.',
       alerts: live ? [] : [fault === null ? { tone, title: outcome(job.result) } : { tone, title: fault }],
     },
     buildFacts({

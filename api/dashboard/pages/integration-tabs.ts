@@ -3,12 +3,7 @@
 import type { Section } from '../components/section.ts'
 import { type PageTeam, teamPath } from '../server/page.ts'
 
-const TABS = {
-  '': 'Requests',
-  recipients: 'Test recipients',
-  tokens: 'Session tokens',
-  log: 'API log',
-} as const
+const TABS = { '': 'Requests', recipients: 'Test recipients', tokens: 'Session tokens' } as const
 
 export const integrationTabs = (team: PageTeam, current: keyof typeof TABS): Section => ({
   kind: 'tabs',

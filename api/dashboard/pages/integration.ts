@@ -14,7 +14,7 @@ import type { Link, Section } from '../components/section.ts'
 import { buildTable, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
-import { type PageTeam, show, type TeamRequest } from '../server/page.ts'
+import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { setUpSteps } from './first-steps.ts'
 import { integrationTabs } from './integration-tabs.ts'
 import { testEmailForm, testEmailPages } from './test-email.ts'
@@ -29,10 +29,14 @@ async function sendingDomain({ team }: TeamRequest, { database }: PageDeps): Pro
   return (domains.find(({ status }) => status === 'verified') ?? domains[0])?.name ?? 'example.com'
 }
 
-const settings = ({ home }: TeamRequest): Section => ({
+const settings = ({ home, team }: TeamRequest): Section => ({
   kind: 'code',
   title: 'Set the key',
-  note: 'Replace hg_… with your key.',
+  note:
+    team.role === 'owner'
+      ? 'Replace hg_… with your key.'
+      : 'Replace hg_… with a key from an owner of the team.',
+  next: team.role === 'owner' ? { href: teamPath(team, 'keys'), label: 'Create a key' } : undefined,
   code: `export HELIOGRAPH_KEY=hg_…\nexport HELIOGRAPH_URL=${home.origin}`,
 })
 
@@ -84,24 +88,25 @@ async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]>
   return [{ kind: 'steps', id: 'lacking', title: 'Before your first call', note, steps }]
 }
 
-/** Lists the test recipients. A test team's are complete and can be copied. */
-function testRecipients({ test }: PageTeam): Section {
+/** Lists the test recipients with complete addresses and numbers. */
+function testRecipients(): Section {
   const all = [
-    ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: test ? `${to}@example.com` : `${to}@…` })),
-    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: test ? `+1555555${to}` : `+…${to}` })),
+    ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: `${to}@example.com` })),
+    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: `+1555555${to}` })),
   ]
   return buildTable(
     all,
     ({ to, becomes, others }) => ({
-      Recipient: text(to, { code: true, copy: test }),
+      Recipient: text(to, { code: true, copy: true }),
       Outcome: text(becomes, { detail: others ? 'and any other recipient' : undefined }),
     }),
     { id: 'recipients', wrap: ['Outcome'], empty: '' },
   )
 }
 
-const LIVE =
-  'In a test team, nothing is delivered, and the recipient determines the result. This team delivers all messages. An operator can create a test team.'
+const ANY = 'Any domain and any number with these last digits also work.'
+const LIVE = `These only work in a test team, which an operator can create. This team delivers all messages. ${ANY}`
+const TEST = `Nothing is delivered, and the recipient determines the result. ${ANY}`
 
 const languageChips = (request: TeamRequest, current: Language): Section => ({
   kind: 'chips',
@@ -133,8 +138,8 @@ const page = get('viewer', '/teams/:team/integration', async (request, deps) => 
 const recipients = get('viewer', '/teams/:team/integration/recipients', async ({ team }) =>
   show({
     title: 'Test recipients',
-    lead: team.test ? 'Use these names at any domain, and any number that ends with these digits.' : LIVE,
-    sections: [integrationTabs(team, 'recipients'), testRecipients(team)],
+    lead: team.test ? TEST : LIVE,
+    sections: [integrationTabs(team, 'recipients'), testRecipients()],
   }),
 )
 

@@ -1,5 +1,6 @@
 /** The page of an API key: permissions, last use and rejected calls. Rotates and revokes the key. */
 
+import { keyCreators } from '../../../db/accounts/audit/audit.sql.ts'
 import { type KeyRow, keysOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { rotateKey } from '../../../db/accounts/credentials/issue.ts'
 import { endKey } from '../../../db/accounts/credentials/revoke.ts'
@@ -8,11 +9,12 @@ import { RequestError } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { text, time } from '../components/cell.ts'
 import { momentWords, parseZone } from '../components/zone.ts'
+import { already } from '../server/already.ts'
 import { action, buildFacts, buildForm, button, compact, get } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { rejectedTable } from './api-log.ts'
-import { keyState, lastDayField, lastUse, readExpiry, scopeWords, stateCell } from './keys.ts'
+import { createdBy, keyState, lastDayField, lastUse, readExpiry, scopeWords, stateCell } from './keys.ts'
 
 /** @throws RequestError not_found */
 async function requireKey(database: Tx, teamId: string, id: string): Promise<KeyRow> {
@@ -24,6 +26,7 @@ async function requireKey(database: Tx, teamId: string, id: string): Promise<Key
 const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }) => {
   const { team, params, now } = request
   const key = await requireKey(database, team.id, params.id)
+  const creators = await keyCreators(database, team.id, [key])
   const calls = await rejectedCalls(database, team.id, key.prefix)
   const isActive = keyState(key, now) === 'active'
   const at = (verb: string): string => teamPath(team, 'keys', key.id, verb)
@@ -41,7 +44,7 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
         buildForm(at('rotate'), 'Create the new key', [lastDayField(request)], {
           title: 'Rotate',
           note: 'The new key has the same name, scopes and domain. This key works for another 24 hours, or until it expires if that is sooner.',
-          folded: true,
+          folded: 'quiet',
         }),
       buildFacts(
         {
@@ -49,7 +52,7 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
           'Last used': lastUse(key, now),
           Scopes: text(scopeWords(key.scopes)),
           'Sends from': text(key.domain ?? 'any domain of the team'),
-          Created: time(key.created_at, now),
+          Created: { ...time(key.created_at, now), detail: createdBy(creators.get(key.prefix)) },
           Expires: time(key.expires_at, now),
           Revoked: key.revoked_at !== null && time(key.revoked_at, now),
         },
@@ -82,6 +85,7 @@ const revoke = action(
   },
   async ({ team, params, now }, { database }) => {
     const key = await requireKey(database, team.id, params.id)
+    if (key.revoked_at !== null) throw already(`The key ${key.name}`, 'revoked')
     const used = lastUse(key, now)
     return {
       question: `Revoke the key ${key.name}? Requests with it are rejected from then on.`,

@@ -1,8 +1,10 @@
 /** Lists API keys and creates new ones. A new key is shown once, on its page. */
 
+import { keyCreators } from '../../../db/accounts/audit/audit.sql.ts'
 import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../../../db/accounts/credentials/issue.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { actorName } from '../components/action-labels.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
@@ -32,6 +34,9 @@ export const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
 
 export const scopeWords = (scopes: readonly string[]): string =>
   SCOPES.every((scope) => scopes.includes(scope)) ? 'everything' : scopes.join(', ')
+
+/** Names the creator of a key, if it is known. */
+export const createdBy = (actor: string | undefined): string | undefined => actor && `by ${actorName(actor)}`
 
 /** Builds the field for the last day of a key, which is included. */
 export const lastDayField = ({ cookies }: TeamRequest) =>
@@ -69,6 +74,7 @@ function createForm(request: TeamRequest, domains: readonly string[]): Section {
 const list = get('viewer', '/teams/:team/keys', async (request, { database }) => {
   const { team, now } = request
   const keys = [...(await keysOfTeam(database, team.id))].reverse()
+  const creators = await keyCreators(database, team.id, keys)
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
     title: 'API keys',
@@ -84,13 +90,13 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
             Scopes: text(scopeWords(key.scopes), {
               detail: key.domain === null ? undefined : `only from ${key.domain}`,
             }),
+            Created: { ...time(key.created_at, now), detail: createdBy(creators.get(key.prefix)) },
             'Last used': lastUse(key, now),
             Expires: time(key.expires_at, now),
           }),
           {
             id: 'keys',
             grow: ['Name', 'Scopes'],
-            live: true,
             empty:
               team.role === 'owner'
                 ? 'No keys yet. Create one for each program that sends.'

@@ -3,6 +3,7 @@
 import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials/tokens.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
+import { already } from '../server/already.ts'
 import { action, buildTable, button, buttonCell, get } from '../server/builders.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { isFrozen } from '../server/read-only.ts'
@@ -26,7 +27,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
   const isReadOnly = isFrozen(team, person)
   return show({
     title: 'Session tokens',
-    lead: 'For sending single messages, cancelling or rescheduling them, and unsubscribing recipients from marketing. The tokens have the permissions of their user and expire after 30 days.',
+    lead: 'Use an API key in a program, and a session token to call the API as yourself. A token sends single messages, cancels or reschedules them, and unsubscribes recipients. It expires after 30 days.',
     actions: { forms: team.member ? [button(tokenPath(request), 'Create a session token')] : [] },
     sections: [
       integrationTabs(team, 'tokens'),
@@ -67,6 +68,7 @@ const revoke = action(
     const who = { user_id: person.user_id, role: team.sees }
     const token = (await tokensFor({ tx: database, now }, team.id, who)).find(({ id }) => id === params.id)
     if (!token) throw new RequestError('not_found', "This session token doesn't exist.")
+    if (token.revoked_at !== null) throw already('This session token', 'revoked')
     return {
       question: `Revoke this session token of ${token.user ?? 'the team'}? Requests with it are rejected immediately.`,
       answer: 'Revoke token',

@@ -8,7 +8,7 @@ import {
 import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
 import { countSuppressed } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
-import { plural, text } from '../components/cell.ts'
+import { plural, text, time } from '../components/cell.ts'
 import { action, buildFacts, buildForm, compact, field, get } from '../server/builders.ts'
 import { wordParam } from '../server/list.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
@@ -22,7 +22,11 @@ const CHOICES: Record<SuppressTransactional, string> = {
 /** Maximum count of addresses. */
 const MAX_COUNTED = 10_000
 
-const page = get('viewer', '/teams/:team/settings', async ({ team }, { database }) => {
+/** Explains the setting on its form. For other roles it is a fact. */
+const NOTE =
+  'Broadcasts never go to a suppressed address. Choose which suppressions also stop transactional email.'
+
+const page = get('viewer', '/teams/:team/settings', async ({ team, now }, { database }) => {
   const chosen = await readSuppressTransactional(database, team.id)
   const bounced = await countSuppressed(database, team.id, { bounced: true }, MAX_COUNTED + 1)
   const many =
@@ -31,11 +35,15 @@ const page = get('viewer', '/teams/:team/settings', async ({ team }, { database 
       : plural(bounced, 'address', 'addresses')
   return show({
     title: 'Settings',
-    lead: `Broadcasts never go to a suppressed address. ${team.role === 'owner' ? 'Choose' : 'An owner of the team chooses'} which suppressions stop transactional email as well.`,
+    lead: team.role === 'owner' ? undefined : 'An owner of the team can change these.',
     sections: compact([
-      team.role !== 'owner' && buildFacts({ 'Stops transactional email': text(CHOICES[chosen]) }),
-      chosen === 'nothing' &&
-        buildFacts({ 'Would get no transactional email with “Hard bounces”': text(many) }),
+      buildFacts({
+        Team: text(team.name, { detail: team.test ? 'test team' : undefined }),
+        'Team ID': text(team.id, { code: true, copy: true }),
+        Created: time(team.created_at, now),
+        'Stops transactional email': team.role !== 'owner' && text(CHOICES[chosen]),
+        'Would get no transactional email with “Hard bounces”': chosen === 'nothing' && text(many),
+      }),
       team.role === 'owner' &&
         buildForm(
           teamPath(team, 'settings'),
@@ -50,7 +58,7 @@ const page = get('viewer', '/teams/:team/settings', async ({ team }, { database 
               })),
             }),
           ],
-          { title: 'Suppression' },
+          { title: 'Suppression', note: NOTE },
         ),
     ]),
   })

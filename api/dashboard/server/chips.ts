@@ -13,12 +13,15 @@ const filteredBy = (request: PageRequest, name: string, value: string | undefine
     [name]: value,
   })
 
-/** Builds a chip for all values, then one for each value. */
+/** Builds a chip for all values, called `any`, then one for each value. */
 export function wordChips(
   request: PageRequest,
   name: string,
   words: readonly string[],
-  counts: ReadonlyMap<string, number> | null = null,
+  {
+    counts = null,
+    any = 'All',
+  }: { counts?: ReadonlyMap<string, number> | null; any?: string | undefined } = {},
 ): Chip[] {
   const current = request.query.get(name) ?? ''
   const chip = (word: string, label: string, count: number): Chip => ({
@@ -29,7 +32,7 @@ export function wordChips(
   })
   const total = [...(counts?.values() ?? [])].reduce((sum, count) => sum + count, 0)
   return [
-    chip('', 'All', total),
+    chip('', any, total),
     ...words.map((word) => chip(word, word.replaceAll('_', ' '), counts?.get(word) ?? 0)),
   ]
 }
@@ -47,7 +50,7 @@ export function statusChips(
   const isBare = [...others.keys()].every((name) => name === 'status' || name === 'kind')
   const counts = new Map<string, number>()
   for (const { status, count } of figures) counts.set(status, (counts.get(status) ?? 0) + count)
-  const chips = wordChips(request, 'status', words, isBare ? counts : null)
+  const chips = wordChips(request, 'status', words, { counts: isBare ? counts : null })
   return { chips, after: isBare ? 'in the last 30 days' : undefined }
 }
 

@@ -24,6 +24,9 @@ type FilterPart<V> = {
   field: Partial<Field>
   short?: string | undefined
   words?: readonly string[]
+  /** The label of the chip without a value, and a text before the chips. */
+  any?: string | undefined
+  before?: string
 }
 type FieldOptions = Partial<Field> & { short?: string }
 
@@ -51,6 +54,13 @@ export const defineChoice = <W extends string>(label: string, words: readonly W[
 export const chips = <W extends string>(words: readonly W[]) => ({
   ...part((query, name) => wordParam(query, name, words), '', { type: 'hidden' }),
   words,
+})
+
+/** A part with the order of a list, as chips. The first word is the default. */
+export const sorts = <W extends string>(words: readonly W[]) => ({
+  ...chips(words),
+  words: words.slice(1),
+  ...{ any: words[0], before: 'Sort:' },
 })
 
 /** A part with the ID of an object. Without choices, only links set it. */
@@ -121,8 +131,10 @@ function activeChips(
 ) {
   const [found] = Object.entries(parts).filter(([, { words }]) => words)
   if (found === undefined) return undefined
-  const [name, { words = [] }] = found
-  return figures ? statusChips(request, words, figures, set) : { chips: wordChips(request, name, words) }
+  const [name, { words = [], any, before }] = found
+  return figures
+    ? statusChips(request, words, figures, set)
+    : { chips: wordChips(request, name, words, { any }), before }
 }
 
 /** @param further parts in the collapsed area of the form. A chip shows each that is set. */

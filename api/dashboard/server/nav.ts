@@ -59,7 +59,7 @@ const OPERATOR_PAGES: readonly NavItem[] = [
   ['queues', 'Queues', 'layers'],
   ['senders', 'Senders', 'send'],
   ['numbers', 'WhatsApp numbers', 'chat'],
-  ['reports', 'Reports', 'inbox'],
+  ['reports', 'Parked reports', 'inbox'],
   ['teams', 'Teams', 'people'],
   ['background-jobs', 'Background jobs', 'clock'],
   ['plans', 'Plans', 'plan'],

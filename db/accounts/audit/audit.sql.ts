@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { idRow, row } from '../../postgres/rows.ts'
+import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { type Searched, type SearchPart, searchParts } from '../../postgres/search-parts.ts'
 import { firstIdAt } from '../../validation/ids.ts'
 
@@ -39,6 +39,31 @@ export const entriesOfBroadcast = (
     where team_id = ${team_id} and detail = ${id} and split_part(action, '.', 1) = 'broadcast'
       and action = any(${sql.array(actions, 'text')})
     order by id desc limit ${limit}`)
+
+const creatorRow = row({ prefix: string(), actor: string() })
+const KEY = { prefix: 'text', first: 'uuid', next: 'uuid' }
+
+/**
+ * Returns the creators of keys by the prefix of the key. An entry has the time of its key in its ID, so that no other
+ * entries are read.
+ */
+export async function keyCreators(
+  tx: Tx,
+  teamId: string,
+  keys: readonly { prefix: string; created_at: string }[],
+): Promise<ReadonlyMap<string, string>> {
+  const given = keys.map(({ prefix, created_at }) => {
+    const at = Date.parse(created_at)
+    return { prefix, first: firstIdAt(new Date(at)), next: firstIdAt(new Date(at + 1)) }
+  })
+  const rows = await tx.any(sql.type(creatorRow)`
+    select k.prefix, e.actor from ${rowsOf('k', KEY, given)} cross join lateral (
+      select actor from audit_entries
+      where team_id = ${teamId} and id >= k.first and id < k.next and action in ('key.create', 'key.rotate')
+        and split_part(detail, ':', 1) = k.prefix
+      order by id limit 1) e`)
+  return new Map(rows.map(({ prefix, actor }) => [prefix, actor]))
+}
 
 /** @param actor a full address. @param action a full action, or its first part, such as `email`. */
 type AuditFilter = {

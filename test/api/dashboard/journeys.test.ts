@@ -185,8 +185,8 @@ async function journeys(browser: Browser): Promise<void> {
       const missed = receiver.received.length
       await follow(page.getByRole('link', { name: 'Open webhook' }))
       await press('Enable webhook')
-      await click(page.locator('summary', { hasText: 'Send again' }))
-      await press('Send messages again')
+      await click(page.locator('summary', { hasText: 'Send messages again' }))
+      await press('Continue')
       await press('Send again')
       t.match(await page.locator('.notice').innerText(), 'queued to be sent again')
       await until('they are there', () => receiver.received.length > missed)

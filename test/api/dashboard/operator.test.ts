@@ -99,7 +99,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(
     t,
     await operator.get('/operator'),
-    /Is everything going out\? 1 alert .*No worker is running.* Workers 0/,
+    /Is everything going out\? no: no worker, 1 risk .*No worker is running.* Workers 0/,
   )
   const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
   const gauges = idleGauges()
@@ -108,7 +108,11 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])
   shows(t, await operator.get('/operator/queues'), /deliver-email 0 0 0 0 .* 12\/s 1 Pause/)
   const page = await operator.get('/operator')
-  shows(t, page, /Is everything going out\? yes .*Nothing is stuck/)
+  shows(
+    t,
+    page,
+    /Is everything going out\? yes, but 1 risk .*A crash of the database can lose accepted messages .* are off\./,
+  )
   shows(t, page, /Going out now 12\/s .*Workers 1 .*smtp:mail\.example\.test:587 no problems/)
   t.notMatch(textOf(page.html), /No worker is running/)
   const waiting = await makeTeam(service)
@@ -122,6 +126,19 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() + interval '1 hour' where name = 'deliver-email'`)
   shows(t, await operator.get('/operator'), /deliver-email 1 1 deferred 0 .*Waiting to go out 1 1 deferred /)
+  await pauseSender(database, { key: 'smtp:mail.example.test:587', ceiling: 100 }, 600, '421 4.7.0 Later')
+  const held = await operator.get('/operator')
+  shows(t, held, /going out\? no: 1 sender paused, 1 risk .*deliver-email 1 1 deferred, sender paused 0/)
+  shows(
+    t,
+    await operator.get('/operator/health'),
+    /Email smtp:mail\.example\.test:587 paused: 421 4\.7\.0 Later/,
+  )
+  const queue = await operator.get('/operator/queues/deliver-email')
+  shows(t, queue, /deliver-email is waiting, because smtp:mail\.example\.test:587 is paused\./)
+  const other = await operator.get('/operator/queues/deliver-webhook')
+  t.notMatch(textOf(other.html), 'is waiting')
+  await operator.post('/operator/senders/resume?key=smtp%3Amail.example.test%3A587')
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 
@@ -268,6 +285,30 @@ t.test('queued emails wait for a suspended team, scheduled ones for their time',
   t.notMatch(textOf((await viewer.get(queued)).html), 'suspended')
 })
 
+t.test('plans name limits that are unlimited or unused', async (t) => {
+  const { html } = await operator.get('/operator/plans')
+  const rows = (html.match(/<tr[\s>][\s\S]*?<\/tr>/g) ?? []).map(textOf)
+  t.ok(
+    rows.some((row) => /^Pro pro paid unlimited unlimited 10,000 25 10$/.test(row)),
+    rows.join('\n'),
+  )
+  t.ok(rows.some((row) => /^Enterprise .* unlimited unlimited unlimited unlimited 10$/.test(row)))
+  t.ok(rows.some((row) => /^Marketing .* not used( not used){4}$/.test(row)))
+})
+
+t.test('a suspended team has a red label, and sorting has one', async (t) => {
+  const team = await makeTeam(service)
+  await operator.post(`/operator/teams/${team.id}/suspend`)
+  const { html } = await operator.get('/operator/teams?sort=newest')
+  t.match(
+    html,
+    new RegExp(`href="/dashboard/operator/teams/${team.id}"><span class="tag bad">[^<]*, suspended<`),
+  )
+  shows(t, { html }, /Sort: worst bounces complaints newest/)
+  t.match(html, /sort&#x3D;newest" aria-current="true">newest/)
+  t.notMatch((await operator.get('/operator/teams')).html, 'aria-current="true">newest')
+})
+
 t.test('the catalog is replaced completely or not at all', async (t) => {
   const { html } = await operator.get('/operator/plans')
   const catalog = /<textarea[^>]*>([^<]*)<\/textarea>/.exec(html)?.[1]?.replaceAll('&quot;', '"') ?? ''
@@ -309,7 +350,15 @@ t.test('lists parked reports by reason, replays and drops them', async (t) => {
   const one = await park('no message of ours <script>')
   const waiting = await receive()
   const list = await operator.get('/operator/reports')
-  shows(t, list, /unreadable 2/)
+  shows(t, list, /Unreadable 2/)
+  const lost = await park('no such message')
+  const sentence = 'No message matches this report'
+  for (const reason of [sentence, 'no such message']) {
+    const found = await operator.get(`/operator/reports?${new URLSearchParams({ reason })}`)
+    shows(t, found, new RegExp(`${sentence} 1 .*smtp ${sentence} 12`))
+  }
+  shows(t, await operator.get(`/operator/reports/${lost}`), `${sentence}.`)
+  await operator.post('/operator/reports/drop', { id: lost })
   t.notMatch(list.html, /<script>/)
   t.match(list.html, `href="/dashboard/operator/reports/${one}"`)
   shows(t, await operator.get(`/operator/reports/${one}`), /From: nobody/)
@@ -338,7 +387,7 @@ t.test('audits actions of operators', async (t) => {
   const page = await operator.get('/operator/audit')
   for (const deed of [
     'Created the team',
-    'Changed the plan or its limits',
+    'Changed the limits',
     'Suspended the team',
     'Loaded the plans',
     'Dropped delivery reports',
@@ -366,7 +415,7 @@ t.test('pauses and resumes a queue', async (t) => {
   shows(
     t,
     await operator.get('/operator/queues/deliver-email'),
-    /Emails paused .* Resume queue .* Paused since/,
+    /Emails paused .* Resume queue .* The queue Emails is paused by an operator .* Paused since/,
   )
   shows(t, await operator.get('/operator'), /Emails, paused deliver-email, by/)
   await operator.post('/operator/queues/deliver-email/resume')
@@ -407,7 +456,7 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   shows(
     t,
     await operator.get('/operator'),
-    /going out\? \d alerts? .*The sender smtp:relay\.test is paused 554 5\.7\.1/,
+    /going out\? no: .*1 sender paused .*The sender smtp:relay\.test is paused 554 5\.7\.1/,
   )
   shows(
     t,

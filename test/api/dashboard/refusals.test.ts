@@ -15,7 +15,7 @@ t.test('shows the responses of the last 20 rejected calls', async (t) => {
   const refused = await call('POST', '/v1/emails', { key: team.key, body })
   t.equal(refused.status, 422)
   const shown = await page()
-  shows(t, shown, /POST \/v1\/emails from_domain_not_verified/)
+  shows(t, shown, /POST \/v1\/emails 422 from_domain_not_verified/)
   t.ok(textOf(shown.html).includes(team.key.slice(0, 10)))
   t.notMatch(shown.html, 'private words')
   t.notMatch(shown.html, team.key)
@@ -23,7 +23,7 @@ t.test('shows the responses of the last 20 rejected calls', async (t) => {
   for (let calls = 0; calls < 25; calls++)
     await call('GET', `/v1/contacts/number${calls}@example.org`, { key: team.key })
   const { html } = await page()
-  t.equal(textOf(html).match(/ contact_not_found /g)?.length, 20)
+  t.equal(textOf(html).match(/ 404 contact_not_found /g)?.length, 20)
   t.match(html, '/v1/contacts/:email')
 })
 
@@ -40,7 +40,7 @@ t.test("a row shows the message and the request ID's end", async (t) => {
   const wrapped = (row.match(/<td[\s\S]*?<\/td>/g) ?? []).filter((cell) =>
     /^<td class="[^"]*\bwrap\b/.test(cell),
   )
-  t.ok(wrapped.map(textOf).includes(`from_domain_not_verified ${message}`))
+  t.ok(wrapped.map(textOf).includes(`422 from_domain_not_verified ${message}`))
   t.match(textOf(row), `…${id.slice(-8)}`)
   t.notMatch(textOf(row), id)
 })
@@ -63,5 +63,17 @@ t.test("a key's page has its own rejected calls", async (t) => {
   t.match((await page()).html, new RegExp(`href="/dashboard${path}">Web shop\\s*</a>`))
   const { html } = await owner.get(path)
   t.equal(html.match(/<tr data|<tr>/g)?.length, 2, 'the head and one call')
-  shows(t, { html }, /POST \/v1\/emails insufficient_scope/)
+  shows(t, { html }, /POST \/v1\/emails 403 insufficient_scope/)
+})
+
+t.test('keys show when and by whom they were created', async (t) => {
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const made = await owner.post(`/teams/${team.id}/keys`, { name: 'Till', scopes: ['contacts:read'] })
+  const path = made.location ?? ''
+  const rotated = await owner.press(path, `${path}/rotate`)
+  for (const page of [path, rotated.location ?? '', `/teams/${team.id}/keys`])
+    shows(t, await owner.get(page), new RegExp(`just now by ${owner.email}`))
+  const { html } = await owner.get(`/teams/${team.id}/keys`)
+  t.equal(textOf(html).match(new RegExp(`by ${owner.email}`, 'g'))?.length, 2, 'each of this user')
+  t.notMatch(html, 'id="updates"', 'nothing changes by itself')
 })

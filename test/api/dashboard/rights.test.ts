@@ -83,7 +83,7 @@ t.test("a member without a current session isn't shown as invited", async (t) =>
     const list = await who.get(people)
     shows(t, list, `${email} viewer –`)
     const own = await who.get(page)
-    shows(t, own, `${email} viewer No current session has opened this team.`)
+    shows(t, own, `${email} viewer No known activity in this team.`)
     for (const seen of [list, own, await (await signedIn(service, { operator: true })).get(teamPage)])
       t.notMatch(textOf(seen.html), /\binvited\b|signed in|never/i)
   }

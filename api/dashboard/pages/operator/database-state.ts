@@ -11,6 +11,8 @@ const MAX_CLOCK_DRIFT_S = 2
 
 export const SAFETY_SETTINGS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
 
+const list = new Intl.ListFormat('en')
+
 export type DatabaseState = Awaited<ReturnType<typeof databaseState>>
 
 export async function databaseState(tx: Tx) {
@@ -33,12 +35,14 @@ export async function databaseState(tx: Tx) {
 export const databaseAlerts = ({ fault, off, isDrifting, drift_s }: DatabaseState): Alert[] =>
   compact([
     fault !== null && { tone: 'bad', title: 'The database can’t be used', text: fault },
-    ...off.map(
-      (name): Alert => ({
-        tone: 'bad',
-        title: `${name} is off`,
-        text: 'A crash of the database can lose accepted messages.',
-      }),
-    ),
-    isDrifting && { tone: 'warn', title: `This process’s clock is ${drift_s} seconds from the database’s` },
+    off.length > 0 && {
+      tone: 'bad',
+      title: 'A crash of the database can lose accepted messages',
+      text: `${list.format(off)} ${off.length === 1 ? 'is' : 'are'} off. Set ${off.length === 1 ? 'it' : 'them'} to on in postgresql.conf, and reload it.`,
+    },
+    isDrifting && {
+      tone: 'warn',
+      title: `This process’s clock is ${drift_s} seconds from the database’s`,
+      text: 'Synchronize the clocks of both hosts with NTP.',
+    },
   ])

@@ -6,6 +6,7 @@
 import type { ReturnPathCheck } from '../../../../db/accounts/domains/return-path.ts'
 import type { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import type { Check as SenderCheck } from '../../../../db/delivery/senders/check.ts'
+import type { ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { number, text, time } from '../../components/cell.ts'
 import type { Check } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
@@ -37,8 +38,17 @@ export const databaseChecks = (state: DatabaseState): Check[] =>
     ),
   ])
 
-/** @param found the result of a check, null if no worker has checked yet, and undefined without a check. */
-export function relayCheck(found: SenderCheck | null | undefined): Check {
+/**
+ * @param found the result of a check, null if no worker has checked yet, and undefined without a check.
+ * @param paused the relay if it is paused.
+ */
+export function relayCheck(found: SenderCheck | null | undefined, paused: ShownSender | undefined): Check {
+  if (!found && paused)
+    return {
+      label: paused.key,
+      detail: `${paused.state}: ${paused.reason ?? 'no reason given'}`,
+      tone: 'bad',
+    }
   if (!found)
     return {
       label: 'Relay',

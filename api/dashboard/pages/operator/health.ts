@@ -5,9 +5,12 @@
 
 import { rejectedReturnPaths } from '../../../../db/accounts/domains/domains.sql.ts'
 import { ownReturnPath } from '../../../../db/accounts/domains/return-path.ts'
+import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
+import { EMAIL } from '../../../../db/channels/email.sql.ts'
 import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.ts'
 import { returnPathCheck } from '../../../../db/delivery/senders/return-path.ts'
+import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { latestOfKind } from '../../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { accountEvents } from '../../../../db/messages/whatsapp/account-events.sql.ts'
 import { allNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
@@ -19,6 +22,7 @@ import type { Check, Section } from '../../components/section.ts'
 import { action, buildTable, button, compact, get } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
 import { describeReview } from '../background-job.ts'
+import { isPaused } from '../stopped.ts'
 import { databaseAlerts, databaseState } from './database-state.ts'
 import { databaseChecks, relayCheck, reportChecks, returnPathChecks, settingChecks } from './health-checks.ts'
 import { numbersTable } from './whatsapp-numbers.ts'
@@ -121,6 +125,12 @@ function buildChecklist(
 const relayFound = async (tx: Tx, id: string | null) =>
   id === null ? undefined : isUuid(id) ? checkFound(tx, id) : null
 
+/** Returns the paused email sender, or undefined. */
+const pausedRelay = async (tx: Tx) =>
+  (await listSenders(tx)).find(
+    (sender) => isPaused(sender) && deliveryOfSender(sender.key, sender.name).channel.name === EMAIL.name,
+  )
+
 const health = get('operator', PATH, async ({ now, query }, deps) => {
   const { database, switches, returnDomain, ...looks } = deps
   const state = await databaseState(database)
@@ -155,10 +165,11 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     ],
     even: 'Database and settings',
     sections: [
-      buildChecklist('Email', [relayCheck(found), ...returnPathChecks(path, now)], {
-        id: 'check',
-        live: found === null,
-      }),
+      buildChecklist(
+        'Email',
+        [relayCheck(found, await pausedRelay(database)), ...returnPathChecks(path, now)],
+        { id: 'check', live: found === null },
+      ),
       buildChecklist('Delivery reports', reportChecks(await lastReports(database), now)),
     ],
     aside: [

@@ -14,15 +14,17 @@ import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { buildTable, button, compact, get } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
-import { foldAlerts, groupAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
-import { databaseState } from './database-state.ts'
+import { foldAlerts, groupAlerts, isPaused, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
+import { databaseAlerts, databaseState } from './database-state.ts'
 import { summaryChecks } from './health-checks.ts'
 import { WATCHED } from './queue-names.ts'
-import { counted, failedCell, nameCell, rate } from './queues.ts'
+import { counted, failedCell, nameCell, rate, waitCause } from './queues.ts'
 
 const PATH = '/operator'
 /** Maximum number of broadcasts in alerts. */
 const MAX_STOPPED = 100
+/** With more alerts, risks are only counted and listed among the checks, to keep the queues in view. */
+const MAX_BEFORE_RISKS = 1
 
 const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENT_AFTER_S
 
@@ -138,7 +140,7 @@ const isShown = ({ queue, ready, active, deferred, dead, paused }: ShownQueue): 
   WATCHED.includes(queue) || paused || ready + active + deferred + dead > 0
 
 const queueShown =
-  (now: Date) =>
+  (now: Date, senders: readonly ShownSender[], isWorked: boolean) =>
   (queue: ShownQueue): Record<string, Cell> => ({
     Queue: nameCell(queue, now),
     Waiting: {
@@ -146,6 +148,7 @@ const queueShown =
       detail: compact<string>([
         queue.oldest_ready_seconds !== null && `for ${duration(queue.oldest_ready_seconds)}`,
         queue.deferred > 0 && `${counted(queue.deferred).text} deferred`,
+        waitCause(queue, senders, isWorked),
       ]).join(', '),
     },
     Failed: failedCell(queue),
@@ -172,32 +175,55 @@ const checksSection = (checks: readonly Check[]): Section => ({
   next: { href: '/operator/health', label: 'All checks' },
 })
 
+const countPaused = (count: number, noun: string): string | false =>
+  count > 0 && `${plural(count, noun)} paused`
+
+/** Builds the answer to the title. @param stops the causes of a no. @param risks the number of risky settings. */
+function answerCell(stops: readonly string[], risks: number): Cell {
+  const all = compact<string>([...stops, risks > 0 && plural(risks, 'risk')])
+  if (stops.length > 0) return status(`no: ${all.join(', ')}`, { tone: 'bad' })
+  return risks > 0
+    ? status(`yes, but ${plural(risks, 'risk')}`, { tone: 'warn' })
+    : status('yes', { tone: 'good' })
+}
+
 const overview = get('operator', PATH, async ({ now }, deps) => {
   const { database } = deps
   const processes = await liveProcesses(database, LISTED_FOR_S)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
   const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
-  const alerts = compact([
-    !processes.some(isWorking) && NO_WORKER,
-    ...queueAlerts(await pausedQueues(database)),
+  const database_state = await databaseState(database)
+  const paused = queueAlerts(await pausedQueues(database))
+  const isWorked = processes.some(isWorking)
+  const link = { href: '/operator/health', label: 'Open Health' }
+  const risks = databaseAlerts(database_state)
+    .filter(({ tone }) => tone === 'bad')
+    .map((alert) => ({ ...alert, link }))
+  const stuck = compact([
+    !isWorked && NO_WORKER,
+    ...paused,
     ...senderAlerts(senders),
     ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
+  ])
+  const alerts = compact<Alert>([...stuck, stuck.length <= MAX_BEFORE_RISKS && risks])
+  const stops = compact<string>([
+    !isWorked && 'no worker',
+    countPaused(paused.length, 'queue'),
+    countPaused(senders.filter(isPaused).length, 'sender'),
+    countPaused(stopped.length, 'broadcast'),
   ])
   const shown = queues.filter(isShown)
   const idle = queues.length - shown.length
   return show({
     title: 'Is everything going out?',
-    state:
-      alerts.length === 0
-        ? status('yes', { tone: 'good' })
-        : status(plural(alerts.length, 'alert'), { tone: 'bad' }),
+    state: answerCell(stops, risks.length),
     actions: { forms: [button('/operator/health/check', 'Check the relay', { tone: 'quiet' })] },
     above: [
       { kind: 'alerts', id: 'needs', live: true, alerts: foldAlerts(alerts), calm: 'Nothing is stuck.' },
     ],
     sections: [
-      buildTable(shown, queueShown(now), {
+      buildTable(shown, queueShown(now, senders, isWorked), {
         id: 'queues',
         live: true,
         empty: '',
@@ -215,7 +241,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
     aside: [
       { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
       sendersSection(senderChecks(processes, senders, now)),
-      checksSection(summaryChecks(deps, await databaseState(database), await lastReports(database), now)),
+      checksSection(summaryChecks(deps, database_state, await lastReports(database), now)),
     ],
   })
 })

@@ -1,18 +1,34 @@
 /** Shows the plan catalog and replaces it from JSON. */
 
 import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
-import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
+import { planFigures } from '../../../../db/accounts/plans/defaults.ts'
+import { allPlans, type PlanRow } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { markOf } from '../../../../db/validation/mark.ts'
-import { number, plural, text } from '../../components/cell.ts'
+import { type Cell, number, plural, text } from '../../components/cell.ts'
 import { jsonTyped } from '../../components/typed.ts'
+import { assertUnreplaced } from '../../server/already.ts'
 import { action, buildForm, buildTable, field, get, hidden } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/plans'
 
-/** Builds the cell with a limit. Null means no limit or the service's default. */
-const figure = (value: number | null) => (value === null ? text(null, { number: true }) : number(value))
+/** Builds the cell with a limit. @param own the value in the catalog, or null for the default of its kind. */
+const limitCell = (own: number | null, limit: number | null): Cell =>
+  number(limit, { detail: own === null && limit !== null ? 'default' : undefined })
+
+/** Builds the cells with the limits of a plan. Plans for marketing only have prices. */
+function limitCells(plan: PlanRow): Record<string, Cell> {
+  const isLimited = plan.product !== 'marketing'
+  const limits = planFigures(plan.kind, plan)
+  const cell = (own: number | null, limit: number | null) =>
+    isLimited ? limitCell(own, limit) : text('not used', { number: true })
+  return {
+    ...Object.fromEntries(QUOTAS.map(({ title, name, limit }) => [title, cell(plan[limit], limits[name])])),
+    Domains: cell(plan.domains_limit, plan.domains_limit),
+    'Per second': cell(plan.send_rate_per_second, limits.rate),
+  }
+}
 
 const plans = get('operator', PATH, async (_request, { database }) => {
   const rows = await allPlans(database)
@@ -26,9 +42,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
         (plan) => ({
           Plan: text(plan.name.en, { detail: plan.key }),
           Kind: text(plan.product === 'marketing' ? 'marketing' : plan.kind),
-          ...Object.fromEntries(QUOTAS.map(({ title, limit }) => [title, figure(plan[limit])])),
-          Domains: figure(plan.domains_limit),
-          'Per second': figure(plan.send_rate_per_second),
+          ...limitCells(plan),
         }),
         { empty: 'The catalog is empty. Paste one, or run “plan load FILE”.' },
       ),
@@ -62,8 +76,9 @@ const replace = action(
     const count = (await allPlans(by.tx)).length
     return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
   },
-  ({ form }) => {
+  async ({ form }, { database }) => {
     jsonTyped(form.get('catalog'), 'catalog')
+    assertUnreplaced('The catalog', form.get('seen'), markOf(await printCatalog(database)))
     return {
       question: 'Replace the entire catalog?',
       answer: 'Replace the catalog',

@@ -12,19 +12,19 @@ import {
   type ShownQueue,
   withParts,
 } from '../../../../db/delivery/queues.ts'
-import { listSenders } from '../../../../db/delivery/senders/show.ts'
+import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { RequestError } from '../../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
 import { resumeRestored } from '../../../../db/maintenance/restore-guard/restored.ts'
-import type { Tx } from '../../../../db/postgres/pool.ts'
 import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
 import { countDeadLetters, deadReasons } from '../../../../db/queue/dead-letters.sql.ts'
 import { MAX_COUNTED } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
-import { RESTORED } from '../../../../db/queue/pauses.sql.ts'
+import { pausedQueues, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time } from '../../components/cell.ts'
 import type { Alert, Form, Section, Tile } from '../../components/section.ts'
-import { RESTORED_COPY } from '../../components/timeline.ts'
+import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
+import { already, noneLeft } from '../../server/already.ts'
 import {
   action,
   buildAlerts,
@@ -40,7 +40,7 @@ import { countedFields, countedValues, readCounted } from '../../server/confirme
 import { redirect, show } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { backgroundJobAnswer } from '../background-job.ts'
-import { pausedSenderAlerts } from '../stopped.ts'
+import { isPaused, pausedSenderAlerts } from '../stopped.ts'
 import { queueName } from './queue-names.ts'
 
 const PATH = '/operator/queues'
@@ -73,10 +73,30 @@ const MAX_REASONS = 50
 export const rate = (perSecond: number): string =>
   perSecond > 0 && perSecond < 1 ? `${Math.round(perSecond * 60)}/min` : `${Math.round(perSecond)}/s`
 
-/** Returns alerts for queues that wait for a paused sender. */
-async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
-  return pausedSenderAlerts(await listSenders(database), ({ key, name, paused_until, troubled_at }) => {
-    const queue = deliveryOfSender(key, name).channel.job
+const queueOfSender = ({ key, name }: Pick<ShownSender, 'key' | 'name'>): string =>
+  deliveryOfSender(key, name).channel.job
+
+/**
+ * Returns why the jobs of a queue wait, or '' if nothing stops them.
+ * @param isWorked false if no worker is running.
+ */
+export function waitCause(
+  { queue, paused, ready, deferred, workers }: ShownQueue,
+  senders: readonly ShownSender[],
+  isWorked = true,
+): string {
+  if (ready + deferred === 0) return ''
+  if (paused) return 'queue paused'
+  if (!isWorked || workers.length === 0) return 'no worker'
+  const isStopped = senders.some((sender) => isPaused(sender) && queueOfSender(sender) === queue)
+  return isStopped ? 'sender paused' : ''
+}
+
+/** Returns alerts for queues that wait for a paused sender. @param only the name of the only queue. */
+function senderAlerts(senders: readonly ShownSender[], now: Date, only?: string): Alert[] {
+  const those = senders.filter((sender) => only === undefined || queueOfSender(sender) === only)
+  return pausedSenderAlerts(those, ({ key, name, paused_until, troubled_at }) => {
+    const queue = queueOfSender({ key, name })
     const next =
       paused_until === null ? 'A test attempt is in progress' : `Next attempt ${countdown(paused_until, now)}`
     return {
@@ -95,7 +115,8 @@ export const failedCell = ({ queue, dead }: ShownQueue): Cell =>
 const queues = get('operator', PATH, async ({ now }, { database }) => {
   const rows = await listQueues(database)
   const isCopy = rows.some(({ pause_reason }) => pause_reason === RESTORED)
-  const alerts = [isCopy && RESTORED_COPY, ...(await senderAlerts(database, now))]
+  const senders = await listSenders(database)
+  const alerts = [isCopy && RESTORED_COPY, ...senderAlerts(senders, now)]
   return show({
     title: 'Queues',
     actions: isCopy ? { forms: [RESUME_ALL] } : undefined,
@@ -112,7 +133,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
           Failed: failedCell(queue),
           'Oldest waits': text(
             queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds),
-            { number: true },
+            { number: true, detail: waitCause(queue, senders) || undefined },
           ),
           Done: text(rate(queue.completed_per_second), { number: true }),
           Workers: number(queue.workers.length),
@@ -166,6 +187,10 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
   const rows = await deadReasons(database, queue, MAX_REASONS)
   const all = await countDeadLetters(database, queue)
   const action = `${PATH}/${queue}/redrive`
+  const stops = [
+    shown?.paused && pausedQueue(`The queue ${queueName(queue)}`, shown.pause_reason),
+    ...senderAlerts(await listSenders(database), now, queue),
+  ]
   return show({
     title: queueName(queue),
     lead: queue,
@@ -178,6 +203,7 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
           : button(`${PATH}/${queue}/pause`, 'Pause queue', { tone: 'quiet' }),
       ],
     },
+    above: buildAlerts(stops, { id: 'needs', live: true }),
     sections: compact([
       shown && buildSections(shown, now),
       buildTable(
@@ -214,6 +240,7 @@ const pause = action(
   async ({ params }, { database }) => {
     const queues = withParts(readQueue(params))
     const shown = (await listQueues(database)).filter((one) => queues.some((queue) => queue === one.queue))
+    if (shown.every(({ paused }) => paused)) throw already(`The queue ${params.queue}`, 'paused')
     const waiting = counted(shown.reduce((sum, { ready, deferred }) => sum + ready + deferred, 0)).text
     return {
       question: `Pause ${queues.map(queueName).join(' and ')}? The jobs wait until you resume.`,
@@ -239,11 +266,15 @@ const resumeCopy = action(
       `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} resumed.`,
     )
   },
-  () => ({
-    question:
-      'Resume everything paused by the restore? Queued messages will be sent, and some may already have been sent before the backup was restored.',
-    answer: 'Resume all',
-  }),
+  async (_request, { database }) => {
+    const pauses = [...(await pausedQueues(database)).values()]
+    if (pauses.every(({ reason }) => reason !== RESTORED)) throw already('Everything', 'resumed')
+    return {
+      question:
+        'Resume everything paused by the restore? Queued messages will be sent, and some may already have been sent before the backup was restored.',
+      answer: 'Resume all',
+    }
+  },
 )
 
 const redrive = post(
@@ -261,9 +292,13 @@ const redrive = post(
     })
     return backgroundJobAnswer(job, PATH, `${plural(job.done, 'job')} of ${queue} will be retried.`)
   },
-  ({ params, form }) => {
-    const many = plural(readCounted(form).most, 'failed job')
-    return { question: `Retry ${many} of ${queueName(readQueue(params))}?`, answer: `Retry ${many}` }
+  async ({ params, form }, { database }) => {
+    const queue = readQueue(params)
+    const { most, seen } = readCounted(form)
+    const left = await countDeadLetters(database, queue, { reason: form.get('reason'), seen })
+    if (left === 0) throw noneLeft()
+    const many = plural(Math.min(most, left), 'failed job')
+    return { question: `Retry ${many} of ${queueName(queue)}?`, answer: `Retry ${many}` }
   },
 )
 

@@ -7,10 +7,12 @@ import {
   parkedByReason,
   parkedReports,
 } from '../../../../db/delivery/reports/reports.sql.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
 import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
-import { number, plural, status, text, time } from '../../components/cell.ts'
+import { headed, number, plural, status, text, time } from '../../components/cell.ts'
 import type { Form } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
+import { noneLeft } from '../../server/already.ts'
 import { action, buildFacts, buildTable, button, compact, get, hidden } from '../../server/builders.ts'
 import { type Counted, countedFields, readCounted } from '../../server/confirmed-count.ts'
 import { defineChoice, defineFilter, search } from '../../server/filter.ts'
@@ -23,7 +25,24 @@ const RAW_CHARACTERS_SHOWN = 20_000
 
 const filter = defineFilter({ provider: defineChoice('From', PROVIDERS), reason: search('Reason contains') })
 
-const countWords = ({ most }: Counted): string => (most === 1 ? '1 report' : `all ${plural(most, 'report')}`)
+/** Plain sentences for stored reasons. */
+const REASONS: readonly [part: string, sentence: string][] = [
+  ['no such message', 'No message matches this report'],
+  ['no signed reference', 'It isn’t about an email of this service'],
+]
+
+const reasonWords = (reason: string | null): string | null =>
+  REASONS.find(([part]) => reason?.includes(part))?.[1] ?? (reason && headed(reason))
+
+/** Reads the filter. A sentence finds its stored reason. */
+function readFilter(query: URLSearchParams) {
+  const { reason, ...rest } = filter.read(query)
+  const stored = REASONS.find(([, sentence]) => sentence.toLowerCase() === reason?.toLowerCase())
+  return { ...rest, reason: stored?.[0] ?? reason }
+}
+
+const countWords = ({ most }: Pick<Counted, 'most'>): string =>
+  most === 1 ? '1 report' : `all ${plural(most, 'report')}`
 
 /** Builds a button for all parked reports that match the filter now. */
 function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
@@ -40,7 +59,7 @@ function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>,
 
 const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
-  const asked = filter.read(query)
+  const asked = readFilter(query)
   const seen = await seenNow(database)
   const page = await pageById(request, ({ before: after, limit }) =>
     parkedReports(database, { ...asked, after, limit }),
@@ -61,7 +80,10 @@ const reports = get('operator', PATH, async (request, { database }) => {
       ...filter.shown(request),
       buildTable(
         reasons,
-        ({ reason, reports: count }) => ({ Reason: text(reason), Reports: number(count) }),
+        ({ reason, reports: count }) => ({
+          Reason: text(reasonWords(reason), { href: `${PATH}?${new URLSearchParams({ reason })}` }),
+          Reports: number(count),
+        }),
         {
           wrap: ['Reason'],
           title: 'Reasons',
@@ -74,7 +96,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
           ({ id, received_at, provider, reason, bytes }) => ({
             Received: { ...time(received_at, now), href: `${PATH}/${id}` },
             From: text(provider),
-            Reason: text(reason),
+            Reason: text(reasonWords(reason)),
             Bytes: number(bytes),
           }),
           { title: 'Reports', main: 'Reason', empty: '', next: page.next },
@@ -95,7 +117,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   return show({
     title: `Report from ${provider}`,
     state: status(state, state === 'parked' ? { tone: 'warn' } : {}),
-    lead: reason === null ? undefined : `Parked: ${reason}`,
+    lead: reason === null ? undefined : `${reasonWords(reason)}.`,
     back: { href: PATH, label: 'Parked reports' },
     actions: { forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
     sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, RAW_CHARACTERS_SHOWN) }],
@@ -110,7 +132,16 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
 function parseReportFilter(form: URLSearchParams): ParkedFilter {
   const id = idParam(form, 'id')
   if (id !== undefined) return { ids: [id] }
-  return { ...filter.read(form), ...readCounted(form) }
+  return { ...readFilter(form), ...readCounted(form) }
+}
+
+/** Describes the parked reports of a form. @throws RequestError without any. */
+async function countParked(form: URLSearchParams, tx: Tx): Promise<string> {
+  const wanted = parseReportFilter(form)
+  const reasons = await parkedByReason(tx, wanted)
+  const most = reasons.reduce((sum, { reports: count }) => sum + count, 0)
+  if (most === 0) throw noneLeft()
+  return countWords({ most: Math.min(most, wanted.most ?? most) })
 }
 
 const replay = action(
@@ -121,9 +152,9 @@ const replay = action(
     const { replayed } = await replayParked(by, by.queue, filter)
     return redirect(PATH, `${plural(replayed, 'report')} will be replayed.`)
   },
-  ({ form }) => {
+  async ({ form }, { database }) => {
     if (form.has('id')) return null
-    const many = countWords(readCounted(form))
+    const many = await countParked(form, database)
     return { question: `Replay ${many}?`, answer: `Replay ${many}` }
   },
 )
@@ -136,9 +167,9 @@ const drop = action(
     const { dropped } = await dropParked(by, filter)
     return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
   },
-  ({ form }) => {
+  async ({ form }, { database }) => {
+    const many = await countParked(form, database)
     if (form.has('id')) return { question: 'Drop this report?', answer: 'Drop report', tone: 'danger' }
-    const many = countWords(readCounted(form))
     return { question: `Drop ${many}?`, answer: `Drop ${many}`, tone: 'danger' }
   },
 )

@@ -32,6 +32,7 @@ import {
 } from '../../components/cell.ts'
 import type { Field, Form, Section } from '../../components/section.ts'
 import { usageTile } from '../../components/usage.ts'
+import { already } from '../../server/already.ts'
 import {
   action,
   buildAlerts,
@@ -45,7 +46,7 @@ import {
   hidden,
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
-import { chips, defineFilter, search } from '../../server/filter.ts'
+import { defineFilter, search, sorts } from '../../server/filter.ts'
 import { pageBy } from '../../server/list.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 import { bulkPausedAlert, RESUME_BULK } from '../stopped.ts'
@@ -74,18 +75,18 @@ const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
   return field('plan', 'Plan', { type: 'select', options, required: true })
 }
 
-const filter = defineFilter({ name: search('Name'), sort: chips(TEAM_SORTS) })
+const filter = defineFilter({ name: search('Name'), sort: sorts(TEAM_SORTS) })
 
 type TeamItem = Awaited<ReturnType<typeof teamsOfIds>>[number]
 
-/** Describes the plan of a team, and if it is suspended, paused or a test team. */
-const planWords = ({ plan, test, suspended_at, bulk_paused_at }: TeamItem): string =>
-  compact<string>([
-    suspended_at !== null && 'suspended',
-    suspended_at === null && bulk_paused_at !== null && 'broadcasts and batches are paused',
-    plan,
-    test && 'test team',
-  ]).join(', ')
+/** Builds the cell with a team's name and plan, in a color if it is suspended or paused. */
+function nameCell({ id, name, plan, test, suspended_at, bulk_paused_at }: TeamItem): Cell {
+  const more = { href: pageOfTeam(id), detail: compact<string>([plan, test && 'test team']).join(', ') }
+  if (suspended_at !== null) return status(`${name}, suspended`, { ...more, tone: 'bad' })
+  if (bulk_paused_at === null) return text(name, more)
+  const detail = `broadcasts and batches are paused, ${more.detail}`
+  return status(`${name}, paused`, { ...more, detail, tone: 'warn' })
+}
 
 const teams = get('operator', PATH, async (request, { database, defaultPlan }) => {
   const { query } = request
@@ -113,11 +114,7 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
             title,
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
           ])
-          return {
-            Team: text(team.name, { href: pageOfTeam(team.id), detail: planWords(team) }),
-            ...weekCells(weeks.get(team.id)),
-            ...Object.fromEntries(used),
-          }
+          return { Team: nameCell(team), ...weekCells(weeks.get(team.id)), ...Object.fromEntries(used) }
         },
         {
           note: 'Bounces, complaints and suppressions are of the last 7 days.',
@@ -314,12 +311,16 @@ const suspend = action(
     const team = await suspendTeam(by, id)
     return redirect(pageOfTeam(id), `${team.name} is suspended.`)
   },
-  async ({ params }, { database }) => ({
-    question: `Suspend ${(await showTeam(database, params.id)).name}?`,
-    answer: 'Suspend team',
-    warning: 'Its keys and sessions are rejected from then on, and queued messages wait.',
-    tone: 'danger',
-  }),
+  async ({ params }, { database }) => {
+    const { name, suspended_at } = await showTeam(database, params.id)
+    if (suspended_at !== null) throw already(name, 'suspended')
+    return {
+      question: `Suspend ${name}?`,
+      answer: 'Suspend team',
+      warning: 'Its keys and sessions are rejected from then on, and queued messages wait.',
+      tone: 'danger',
+    }
+  },
 )
 
 const resume = action('operator', `${PATH}/:id/resume`, async (by, { params: { id } }) => {

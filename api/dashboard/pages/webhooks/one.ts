@@ -73,7 +73,7 @@ async function actionsFor(
 const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Section =>
   buildForm(
     teamPath(team, 'webhooks', id, 'replay'),
-    'Send messages again',
+    'Continue',
     [
       field('from', dayLabel('First day', parseZone(cookies('zone'))), {
         type: 'date',
@@ -87,7 +87,7 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
       }),
     ],
     {
-      title: 'Send again',
+      title: 'Send messages again',
       note: 'With the same IDs and bodies. Delivered messages are kept for 3 days, failed ones for 30.',
       folded: true,
     },
@@ -141,7 +141,7 @@ function successCell({ attempts }: ShownEndpoint): Cell {
   return text(`${share} %`, { detail: `${good} of the last ${plural(attempts.length, 'attempt')}` })
 }
 
-const facts = (endpoint: ShownEndpoint, now: Date): Section =>
+const facts = (endpoint: ShownEndpoint, { team, now }: TeamRequest): Section =>
   buildFacts(
     {
       'Success rate': endpoint.attempts.length > 0 && successCell(endpoint),
@@ -151,7 +151,12 @@ const facts = (endpoint: ShownEndpoint, now: Date): Section =>
       'Last success': time(endpoint.last_success_at, now),
       ID: text(endpoint.id, { code: true, copy: true }),
     },
-    { id: 'facts', live: true },
+    {
+      id: 'facts',
+      live: true,
+      note:
+        team.role === 'owner' ? undefined : 'Only owners of the team can change it or send messages again.',
+    },
   )
 
 const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
@@ -178,7 +183,7 @@ const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
           { title: 'Change the webhook', folded: true },
         ),
     ]),
-    aside: [facts(endpoint, now)],
+    aside: [facts(endpoint, request)],
   })
 })
 

@@ -31,3 +31,18 @@ limit 1
 -- insertAuditEntry
 insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
 values ($1, $2, $3, $4, $5, $6, to_timestamp($7))
+
+-- keyCreators
+select k.prefix, e.actor
+from unnest($1::text[], $2::uuid[], $3::uuid[]) as k (prefix, first, next)
+cross join lateral (
+  select actor
+  from audit_entries
+  where team_id = $4
+    and id >= k.first
+    and id < k.next
+    and action in ('key.create', 'key.rotate')
+    and split_part(detail, ':', 1) = k.prefix
+  order by id
+  limit 1
+) e
