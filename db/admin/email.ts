@@ -93,7 +93,9 @@ async function writeAttachment(
 /** Searches in parts, each far below the statement timeout. */
 async function find(admin: Admin, filter: EmailFilter, limit: number): Promise<readonly ListedEmail[]> {
   const wanted = { ...filter, whose: 'all' as const, since: EVER, now: await admin.now() }
-  return (await searchEmails(await openDeps(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).rows
+  return (
+    await searchEmails(await openDeps(admin), wanted, { limit }, { patience: Number.POSITIVE_INFINITY })
+  ).rows
 }
 
 export const verbs: Verbs = (noun) => {

@@ -338,7 +338,12 @@ t.test("finds all teams' newest waiting emails by an index", async (t) => {
   const { buffers, nodes } = await touched(database, async (tx) => {
     const deps = { tx, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
     const wanted = { status: 'queued' as const, since: new Date(0), now }
-    const { rows: emails } = await searchEmails(deps, wanted, { limit: 100 }, Number.POSITIVE_INFINITY)
+    const { rows: emails } = await searchEmails(
+      deps,
+      wanted,
+      { limit: 100 },
+      { patience: Number.POSITIVE_INFINITY },
+    )
     found.push(...emails.map(({ id }) => id))
   })
   t.strictSame(found, newest)

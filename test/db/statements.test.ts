@@ -38,7 +38,7 @@ import { changeEmails, lockEmails } from '../../db/messages/emails/apply-events.
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import { removeEmails } from '../../db/messages/emails/remove.ts'
-import { emailsFound } from '../../db/messages/emails/search.sql.ts'
+import { emailFurther, emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { countReplayable, replayable } from '../../db/messages/webhooks/listing.sql.ts'
 import { insertRequests } from '../../db/messages/whatsapp/messages.sql.ts'
 import { limitWaits, notify } from '../../db/postgres/pool.ts'
@@ -100,6 +100,8 @@ async function callWithValues(): Promise<void> {
   await replayable(tx, endpoint, replay)
   await countReplayable(tx, endpoint, replay)
   await oftenLost(tx, 'deliver-email', ['x'], 1)
+  for (const status of ['bounced', undefined] as const)
+    await emailFurther(tx, { team_id: 'x', status }, 'x', 1)
   await readQueuePosition(tx, 'deliver-email', 1)
   await addSlice(tx, 'x', 'x', { first: 1, place: null, created: ['x'], known: ['x'], taken: 1, refused: [] })
   const select = sql.fragment`select`

@@ -13,9 +13,10 @@ import { type Cell, number, plural, text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { buildTable } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
+import { lookedTo } from '../server/list.ts'
 import type { OwnRequest } from '../server/page.ts'
 import { isAddressPart, numberIn, parseSearch, wordsIn } from '../server/search.ts'
-import { contactsFound, emailsFound, lookedTo, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
+import { contactsFound, emailsFound, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
 
 /** Maximum number of teams in a member's search, and its time limit. */
 const MAX_OTHER_TEAMS = 20

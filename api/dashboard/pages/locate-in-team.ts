@@ -9,13 +9,13 @@ import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import type { Searched } from '../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
-import { timeOfId } from '../../../db/validation/ids.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
 import type { PageLink, Section } from '../components/section.ts'
 import { buildTable, compact } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
+import { lookedTo } from '../server/list.ts'
 import { type OwnRequest, teamPath } from '../server/page.ts'
 import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../server/search.ts'
 import { recipientsCell } from './email-place.ts'
@@ -33,12 +33,6 @@ type TeamSearch = {
   deps: PageDeps
   patience?: number | undefined
 }
-
-/** Describes how far back a search got before its time limit. Empty if it is complete. */
-export const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'noteAt'> =>
-  reached === null
-    ? {}
-    : { note: 'Searched back to', noteAt: time(new Date(timeOfId(reached)).toISOString(), now) }
 
 /** Returns links to the list with the same search, and to where an incomplete search continues. */
 function further(
@@ -71,7 +65,7 @@ export async function emailsFound({
       { ...deps, tx: deps.database },
       { team_id: team.id, ...parsed, since: new Date(team.created_at), now },
       { limit: SHOWN_OF_EACH_KIND },
-      patience,
+      { patience },
     )
   const parsed = parseSearch(typed)
   if ('id' in parsed) return search(parsed)

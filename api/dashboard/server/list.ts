@@ -7,8 +7,10 @@
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import type { Searched } from '../../../db/postgres/search-parts.ts'
+import { timeOfId } from '../../../db/validation/ids.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { readQuery } from '../../http/forms.ts'
+import { time } from '../components/cell.ts'
 import type { Field, Form, Link, PageLink, Section } from '../components/section.ts'
 import { parseLocalTime } from '../components/zone.ts'
 import { TEXTS } from '../texts.ts'
@@ -104,12 +106,19 @@ export async function readBy<R>(
   return 'rows' in found ? found : { rows: found, reached: null }
 }
 
-/** `further` links to rows that weren't searched yet. */
+/** Describes how far back a search got before its time limit. Empty if it is complete. */
+export const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'noteAt'> =>
+  reached === null
+    ? {}
+    : { note: 'Searched back to', noteAt: time(new Date(timeOfId(reached)).toISOString(), now) }
+
+/** `further` links to rows that weren't searched yet, and `searched` tells how far back the search got. */
 type Paged<R> = {
   rows: readonly R[]
   next: readonly PageLink[]
   first: boolean
   further?: PageLink | undefined
+  searched?: ReturnType<typeof lookedTo>
 }
 
 /** Reads the requested page of a list that is ordered by ID, newest first. */
@@ -135,7 +144,8 @@ export async function pageBy<R>(
   if (rows.length > PAGE_SIZE && last)
     return { rows: shown, first, next: pageLinks(request, way, keyOf(last)) }
   const next = pageLinks(request, way, reached, 'Look further back')
-  return { rows: shown, first, next, further: reached === null ? undefined : next.at(-1) }
+  const further = reached === null ? undefined : next.at(-1)
+  return { rows: shown, first, next, further, searched: lookedTo(reached, request.now) }
 }
 
 /**
@@ -154,7 +164,7 @@ type ListTexts = {
 
 /** Builds the table of a list. */
 export function buildList<R extends { id: string }, L extends string>(
-  { rows, next, first, further }: Paged<R>,
+  { rows, next, first, further, searched }: Paged<R>,
   shown: RowCells<R, L>,
   { filtered, nothing, none, start, many = '', fresh = false, ...more }: ListTexts & Roles<NoInfer<L>>,
 ): Section {
@@ -164,7 +174,8 @@ export function buildList<R extends { id: string }, L extends string>(
       ? nothing
       : none
   return buildTable(rows, shown, {
-    ...{ ...more, next: rows.length === 0 ? next.filter((link) => link !== further) : next, empty },
+    ...{ ...more, ...searched, empty },
+    next: rows.length === 0 ? next.filter((link) => link !== further) : next,
     start: further ?? (filtered ? undefined : start),
     ...(fresh ? { keyOf: ({ id }: R) => id, id: 'list', live: first, fresh } : {}),
   })

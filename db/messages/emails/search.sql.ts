@@ -6,6 +6,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { idRow } from '../../postgres/rows.ts'
 import { firstIdAt, spellingsOfId } from '../../validation/ids.ts'
 import { likePattern } from '../../validation/strings.ts'
 import { emailRow } from './emails.sql.ts'
@@ -132,6 +133,15 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     select team_id as of_team, id as of_id from ${isSingle ? sql.fragment`accepted_emails` : sql.fragment`email_states`}
     where ${bounds} order by id desc`
 }
+
+/**
+ * Returns the ID of the email that is `count` places after `before` among a team's emails, or among those of a rare
+ * status, or null if fewer follow. Only the status and the time range of the filter count.
+ */
+export const emailFurther = (tx: Tx, criteria: EmailCriteria, before: string | undefined, count: number) =>
+  tx.maybeOneFirst(sql.type(idRow)`
+    select of_id as id from (
+      ${statesInOrder({ ...criteria, in_broadcast: undefined }, before)} offset ${count - 1} limit 1) state`)
 
 /** True if a filter needs more than the states of a team's emails. */
 const hasOtherParts = ({ words, text, ...rest }: EmailCriteria): boolean =>

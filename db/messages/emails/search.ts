@@ -1,24 +1,25 @@
 /**
  * Lists and searches emails for the CLI and the dashboard. Uses an index if possible. Otherwise it searches from the
- * newest email in growing time ranges, until the page is full or the time limit passes, and returns the position to
+ * newest email in growing parts, until the page is full or the time limit passes, and returns the position to
  * continue from.
  */
 
 import { domainToUnicode } from 'node:url'
+import { MAX } from 'uuid'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { messagesWithId } from '../../delivery/locate.sql.ts'
 import { invalidField } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { SEARCH_MS, type Searched } from '../../postgres/search-parts.ts'
+import { SEARCH_MS, type Searched, searchParts } from '../../postgres/search-parts.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii, parseMailbox } from '../../validation/address.ts'
 import { firstIdAt, timeOfId } from '../../validation/ids.ts'
 import { TEXTS } from '../texts.ts'
 import type { EmailRow } from './emails.sql.ts'
 import { latest, stretches } from './id-ranges.ts'
-import { type EmailCriteria, type EmailPage, emailsFound } from './search.sql.ts'
+import { type EmailCriteria, type EmailPage, emailFurther, emailsFound } from './search.sql.ts'
 import { loadVersions } from './show.ts'
 import { isRare } from './status.ts'
 import { type ListedEmail, listedEmail } from './view.ts'
@@ -138,6 +139,25 @@ export const searchRange = (
   last: Math.min(to?.getTime() ?? Number.POSITIVE_INFINITY, latest(now)),
 })
 
+/** The number of emails in the first part of a team's search, and in the largest one. */
+const FIRST_PART = 2_000
+const LONGEST_PART = 50_000
+/** The same for the first part among those of a rare status, whose rows are looked up one by one. */
+const FIRST_RARE = 500
+
+/** Searches a team's emails in parts of equal numbers, because a small team has few in any time range. */
+const searchTeam = (
+  deps: Deps,
+  filter: EmailFilter,
+  { before, limit }: EmailPage,
+  { patience, first }: { patience: number; first: number },
+): Promise<Searched<ListedEmail>> =>
+  searchParts({ before, limit, patience, first, longest: LONGEST_PART }, async ({ length, ...place }) => {
+    const reached = await emailFurther(deps.tx, toCriteria(filter), place.before, length)
+    const between = reached === null ? {} : { between: { newest: MAX, oldest: reached } }
+    return { rows: await readPage(deps, { ...filter, ...between }, place), reached }
+  })
+
 /**
  * Returns a page of matching emails, newest first, without their bodies.
  * @param since no email of the team is older.
@@ -147,13 +167,14 @@ export async function searchEmails(
   deps: Deps,
   filter: EmailFilter & { since: Date; now: Date },
   { before, limit }: EmailPage,
-  patience = SEARCH_MS,
+  { patience = SEARCH_MS, first = isRare(filter.status) ? FIRST_RARE : FIRST_PART } = {},
 ): Promise<Searched<ListedEmail>> {
   const { since, now, ...wanted } = filter
   // No index has the emails of all teams in the order of a list.
   const ofAll = wanted.team_id === undefined && !isNamed(wanted)
   if (!ofAll && !needsScan(wanted))
     return { rows: await readPage(deps, wanted, { before, limit }), reached: null }
+  if (!ofAll) return searchTeam(deps, wanted, { before, limit }, { patience, first })
   const time = searchRange(wanted, { since, now })
   if (before !== undefined) time.last = Math.min(time.last, timeOfId(before) + 1)
   const rows: ListedEmail[] = []

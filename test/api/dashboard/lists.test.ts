@@ -56,11 +56,12 @@ const waysOf = (html: string): Record<string, string> =>
 
 t.test('an empty search result has one link to older rows', async (t) => {
   const section = buildList(
-    { rows: [], first: true, next: [OLDER], further: OLDER },
+    { rows: [], first: true, next: [OLDER], further: OLDER, searched: { note: 'Searched back to' } },
     ({ id }: { id: string }) => ({ ID: text(id) }),
     { filtered: true, nothing: 'No match.', none: 'None yet.', many: 'emails' },
   )
   t.strictSame(section.kind === 'table' && [section.start, section.next], [OLDER, []])
+  t.equal(section.note, 'Searched back to')
 })
 
 t.test('a complete list is sorted by a column, both ways', async (t) => {

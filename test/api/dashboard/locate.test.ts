@@ -175,6 +175,9 @@ t.test('an incomplete search shows where to continue', async (t) => {
   t.match(contacts, /Searched back to <time datetime="[^"]+Z">/)
   const [, on = ''] = /href="\/dashboard([^"]*before[^"]*)"[^>]*>Look further back/.exec(contacts) ?? []
   t.ok(on.startsWith(`/teams/${own.id}/contacts?q`), on)
+  const list = await owner.get(`/teams/${own.id}/contacts?q=nobody+here`)
+  t.match(list.html, /Searched back to <time datetime="[^"]+Z">/)
+  shows(t, list, /No match so far\. .* Look further back/)
   t.equal((await owner.get(on.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&'))).status, 200)
 })
 

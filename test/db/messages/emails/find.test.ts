@@ -22,7 +22,7 @@ const day = (text: string): Date => new Date(`${text}T12:00:00Z`)
 async function find(filter: EmailFilter, page: { before?: string; limit: number } = { limit: 100 }) {
   const deps = { tx: store.database, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
   const asked = { ...filter, since: new Date(0), now: new Date() }
-  const { rows: emails } = await searchEmails(deps, asked, page, 60_000)
+  const { rows: emails } = await searchEmails(deps, asked, page, { patience: 60_000 })
   return emails.map((email) => email.id)
 }
 

@@ -1,12 +1,18 @@
 /** Searches emails without an index, quickly and without returning a row twice. */
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { countEmails, matchingEmails } from '../../../../db/messages/emails/bulk.ts'
 import { removeEmails } from '../../../../db/messages/emails/remove.ts'
 import { searchEmails } from '../../../../db/messages/emails/search.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
+import { insertEmailRows } from '../../../support/email-rows.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
+import { uuidAt } from '../../../support/uuid-sql.ts'
+
+const UNLIMITED = { patience: Number.POSITIVE_INFINITY }
 
 t.test('an interrupted search continues without gaps or repeats', async (t) => {
   const store = await openStore(t)
@@ -20,15 +26,55 @@ t.test('an interrupted search continues without gaps or repeats', async (t) => {
   const found: string[] = []
   let pages = 0
   for (let before: string | undefined; ; pages++) {
-    const { rows: emails, reached } = await searchEmails(deps, filter, { before, limit: 3 }, 0)
+    const { rows: emails, reached } = await searchEmails(
+      deps,
+      filter,
+      { before, limit: 3 },
+      { patience: 0, first: 1 },
+    )
     found.push(...emails.map(({ id }) => id))
     before = reached ?? (emails.length === 3 ? emails.at(-1)?.id : undefined)
     if (before === undefined) break
   }
   t.strictSame(found, ids.reverse())
   t.ok(pages > 3, 'in several goes')
-  const none = await searchEmails(deps, { ...filter, tag: 'b' }, { limit: 3 }, 60_000)
+  const none = await searchEmails(deps, { ...filter, tag: 'b' }, { limit: 3 }, UNLIMITED)
   t.strictSame(none, { rows: [], reached: null })
+})
+
+t.test('finds the few single emails among many bounces of broadcasts', async (t) => {
+  const store = await openStore(t)
+  const team_id = await store.team()
+  const now = new Date()
+  const { id } = await store.email(team_id, new Date(now.getTime() - 40 * 86_400_000))
+  await store.database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${id}`)
+  // More than the first part of the search, all of them newer.
+  await insertEmailRows(
+    store,
+    sql.fragment`
+      select ${team_id} as team_id, ${uuidAt(sql.fragment`now() - make_interval(mins => n)`)} as id,
+        (select domain_id from accepted_emails where id = ${id}) as domain_id, 'a@demo.test' as from_address,
+        array[n || '@example.com'] as to_emails, '' as subject, '' as html, '[]'::json as tags, 'bounced' as status,
+        now() as created_at, '' as reply_to, 1 as size_kb, ${uuidv7()}::uuid as broadcast_id
+      from generate_series(1, 600) n`,
+  )
+  const deps = { tx: store.database, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
+  const filter = { team_id, status: 'bounced', since: new Date(0), now } as const
+  const single = { ...filter, in_broadcast: false }
+  const first = await searchEmails(deps, single, { limit: 3 }, { patience: 0, first: 500 })
+  t.strictSame(first.rows, [])
+  const second = await searchEmails(
+    deps,
+    single,
+    { before: first.reached ?? '', limit: 3 },
+    { patience: 0, first: 500 },
+  )
+  t.match(second, { rows: [{ id }], reached: null })
+  t.match(await searchEmails(deps, single, { limit: 3 }, UNLIMITED), { rows: [{ id }], reached: null })
+  const recent = { ...single, from: new Date(now.getTime() - 86_400_000) }
+  t.strictSame(await searchEmails(deps, recent, { limit: 3 }, UNLIMITED), { rows: [], reached: null })
+  const all = await searchEmails(deps, { ...filter, in_broadcast: true }, { limit: 3 }, { patience: 0 })
+  t.equal(all.rows.length, 3)
 })
 
 t.test("finds all teams' emails of some days, newest first, once", async (t) => {
@@ -48,7 +94,7 @@ t.test("finds all teams' emails of some days, newest first, once", async (t) => 
   const deps = { tx: store.database, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
   const find = async (filter: { from?: Date; to?: Date }, limit: number, before?: string) => {
     const wanted = { ...filter, since: new Date(0), now }
-    const { rows: emails } = await searchEmails(deps, wanted, { before, limit }, Number.POSITIVE_INFINITY)
+    const { rows: emails } = await searchEmails(deps, wanted, { before, limit }, UNLIMITED)
     return emails.map(({ id }) => id)
   }
   t.strictSame(await find({}, 100), ids)
@@ -65,7 +111,12 @@ t.test('the first range includes the newest emails', async (t) => {
   const now = new Date()
   const since = new Date(now.getTime() - 30 * 86_400_000)
   for (const to of [undefined, new Date(now.getTime() + 86_400_000)]) {
-    const { rows: emails } = await searchEmails(deps, { team_id, tag: 'a', since, now, to }, { limit: 3 }, 0)
+    const { rows: emails } = await searchEmails(
+      deps,
+      { team_id, tag: 'a', since, now, to },
+      { limit: 3 },
+      { patience: 0 },
+    )
     t.strictSame(
       emails.map((email) => email.id),
       [id],

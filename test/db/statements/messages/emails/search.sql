@@ -1,3 +1,41 @@
+-- emailFurther
+select of_id as id
+from (
+  select team_id as of_team, id as of_id
+  from email_states
+  where created_at >= $1
+    and created_at < $2
+    and not internal
+    and id < $3
+  order by id desc offset $4
+  limit 1
+) state
+
+-- emailFurther
+select of_id as id
+from (
+  select team_id as of_team, id as of_id
+  from email_states
+  where team_id = $1
+    and not internal
+    and id < $2
+    and rare_status = $3
+  order by id desc offset $4
+  limit 1
+) state
+
+-- emailFurther
+select of_id as id
+from (
+  select team_id as of_team, id as of_id
+  from email_states
+  where team_id = $1
+    and not internal
+    and id < $2
+  order by id desc offset $3
+  limit 1
+) state
+
 -- emailsFound
 select e.team_id, e.id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address,
   e.to_emails, e.first_cc, e.first_bcc, e.subject, case when e.size_kb is null then e.html end as html,
