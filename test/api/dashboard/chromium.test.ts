@@ -151,13 +151,16 @@ async function journeys(browser: Browser): Promise<void> {
   })
 
   t.test('shows why the relay is down, and resumes sending', async (t) => {
-    let words: string | undefined = '554 5.3.2 Closed for repairs'
+    let words: string | undefined = `554 5.3.2 Closed for repairs${', with a long reason'.repeat(6)}`
     const sink = await startSmtpSink(t, { onConnect: () => words })
     const worker = await startWorker(t, service, { smtp_url: sink.url })
     const { page } = await signIn(t)
     const alert = page.locator('#needs', { hasText: 'Closed for repairs' })
     await alert.waitFor()
     t.match(await alert.innerText(), `Nothing goes out through smtp:127.0.0.1:${sink.port}`)
+    const isCut =
+      "[...document.querySelectorAll('#needs li > div')].some((one) => one.scrollWidth > one.clientWidth)"
+    t.notOk(await page.evaluate(isCut), 'the reason wraps')
     await page.getByRole('link', { name: 'Queues', exact: true }).click()
     const why = page.locator('.alerts', { hasText: 'deliver-email is waiting' })
     t.match(await why.innerText(), `deliver-email is waiting, because smtp:127.0.0.1:${sink.port}`)
