@@ -20,6 +20,8 @@ export const TEXTS = {
   noFilter: 'Unknown filter {name}.',
   formOutOfDate: 'This form is out of date. Reload the page, then try again.',
   nothingChosen: 'Select at least one row first.',
+  noneToSend: 'None of these emails can be sent again now.',
+  noneToDelete: 'All of these emails have been deleted.',
   noTeam: "Team not found, or you don't have access to it.",
   filledTooLarge: "With these values the {part} is larger than 1 MiB, so it can't be sent.",
   noVersions: "These versions don't exist.",

@@ -193,6 +193,21 @@ export async function requeueOne(
   await record(by, { team_id, action: `${channel.name}.requeue`, subject, detail })
 }
 
+/**
+ * For the question before a requeue by force.
+ * @param seen the way that a page showed. @throws RequestError if the message can no longer be requeued that way.
+ */
+export async function assertRequeueable(
+  tx: Tx,
+  channel: Deliverable,
+  ref: DeliveryRef,
+  seen: keyof typeof WAS,
+): Promise<void> {
+  const way = requeueWay(await deliveryState(tx, channel, ref))
+  if (way === null) throw await requeueError(tx, channel, ref)
+  assertSeen(seen, way, fill(TEXTS.messageChanged, { noun: channel.noun }))
+}
+
 /** The detail in the audit log for a forced requeue. */
 const WAS = {
   forced: 'it had been rejected',

@@ -11,6 +11,7 @@ import type { Channel, DeliveryRef } from '../channels/channel.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
+import { deliveryState } from '../delivery/requeue.sql.ts'
 import { lockDue, moveDue } from '../delivery/schedule.sql.ts'
 import { RequestError } from '../errors.ts'
 import { fill } from '../fill.ts'
@@ -67,6 +68,15 @@ async function lockWaiting(tx: Tx, messages: Messages, ref: DeliveryRef) {
   if (!found) throw noMessage(messages, ref.id)
   if (found.due_at === null) throw new RequestError('invalid_state', TEXTS.notWaiting)
   return found
+}
+
+/** For the question before a cancellation. @throws RequestError not_found, invalid_state if it isn't scheduled */
+export async function assertScheduled(tx: Tx, named: Named): Promise<void> {
+  const messages = MESSAGES[named.channel]
+  const ref = await findRef(tx, messages, named)
+  const state = await deliveryState(tx, messages.channel, ref)
+  if (!state) throw noMessage(messages, ref.id)
+  if (state.due_at === null) throw new RequestError('invalid_state', TEXTS.notWaiting)
 }
 
 /** Cancels a message. @throws RequestError not_found, domain_not_allowed, invalid_state */

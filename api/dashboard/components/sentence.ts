@@ -24,14 +24,15 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '7.26': 'it failed SPF, DKIM or DMARC',
 }
 
-/**
- * Returns the meaning of the enhanced status code in a rejection, or '' if it is missing or unknown. Ignores
- * IP addresses.
- */
-export function meaningIn(detail: string): string {
-  const code = /(?<![\d.])[45]\.(\d{1,3}\.\d{1,3})(?!\.?\d)/.exec(detail)?.[1]
-  return (code !== undefined && MEANINGS[code]) || ''
-}
+/** Returns the last two parts of the enhanced status code in a rejection, or '' without one. Ignores IP addresses. */
+const codeIn = (detail: string): string =>
+  /(?<![\d.])[45]\.(\d{1,3}\.\d{1,3})(?!\.?\d)/.exec(detail)?.[1] ?? ''
+
+/** Returns the meaning of the enhanced status code in a rejection, or '' if it is missing or unknown. */
+export const meaningIn = (detail: string): string => MEANINGS[codeIn(detail)] ?? ''
+
+/** True if a rejection says that the address or its mailbox can't receive any email. */
+export const isAddressRejected = (detail: string): boolean => /^(1\.\d+|2\.1)$/.test(codeIn(detail))
 
 const SENTENCES: Readonly<Record<string, string>> = {
   sent: 'Accepted by the mail server. Nothing has been reported since.',

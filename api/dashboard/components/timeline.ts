@@ -10,7 +10,7 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { type EmailEventKind, linkIn } from '../../../db/messages/emails/status.ts'
 import { RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { recipientIdentity } from '../../../db/validation/addressees.ts'
-import { plural, type Tone, time } from './cell.ts'
+import { headed, plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
 
 export type EventText = { title: string; tone: Tone }
@@ -160,8 +160,16 @@ export const RESTORED_COPY: Alert = {
   text: 'After a failover, sending resumes automatically within a minute. Otherwise an operator must review the queued messages and resume sending, because some may already have been sent.',
 }
 
+/** Says what to do about a message that no worker claims. Only operators can check the workers. */
+function unclaimedWords(isLong: boolean, limit: string, isOperator: boolean): string {
+  const advice = isOperator
+    ? 'check that a worker of its queue is running'
+    : 'tell an operator, because the worker of its queue may not be running'
+  return isLong ? `${headed(advice)}.` : `If this lasts longer than ${limit}, ${advice}.`
+}
+
 /** Describes the waiting state of a message, without the pauses that affect it. */
-export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
+export function stateAlert(waiting: Waiting, seconds: number, { now, person }: Viewer): Alert {
   const { state, reason, attempts, last_response, next_attempt_at } = waiting
   const text = last_response ? { text: `Last response: ${last_response}` } : {}
   if (state === 'scheduled') return { tone: 'plain', title: 'Scheduled for', at: time(next_attempt_at, now) }
@@ -176,11 +184,10 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
   }
   const tone = seconds < 60 ? 'busy' : 'warn'
   if (state === 'lost') {
-    const words = 'If this lasts longer than an hour, tell an operator. The worker may not be running.'
+    const words = unclaimedWords(seconds >= 3_600, 'an hour', person.operator)
     return { tone, title: 'Its job was lost and is requeued automatically', text: words }
   }
-  const words =
-    'If this lasts longer than a minute, tell an operator. The worker of its queue may not be running.'
+  const words = unclaimedWords(seconds >= 60, 'a minute', person.operator)
   return { tone, title: 'Waiting for a worker', text: words }
 }
 
@@ -228,7 +235,7 @@ export function waitingAlerts({ waiting, events, created_at }: WaitingMessage, v
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
   const response = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_response)
   const said = { ...waiting, last_response: response ? wordsFor(viewer, response) : waiting.last_response }
-  const attempt = stateAlert(said, seconds, now)
+  const attempt = stateAlert(said, seconds, viewer)
   const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
   const shown = person.operator
     ? pauses.map((pause) => pauseAlert(pause, now))

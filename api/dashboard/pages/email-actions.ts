@@ -12,7 +12,7 @@ import { parseMailbox } from '../../../db/validation/address.ts'
 import { asActor } from '../server/action.ts'
 import { action, post } from '../server/builders.ts'
 import { redirect, teamPath } from '../server/page.ts'
-import { emailPath, loadEmail, noteOpened } from './email-place.ts'
+import { emailPath, loadEmail, noteOpened, suppressedRecipients } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
 import { requeueAsAsked, requeueQuestion } from './requeue.ts'
 import { scheduledActs } from './scheduled.ts'
@@ -23,7 +23,17 @@ const requeue = post(
   async (request, deps) => {
     return redirect(emailPath(request), await requeueAsAsked(request, deps, EMAIL))
   },
-  requeueQuestion,
+  async (request, deps) => {
+    const email = await loadEmail(request, deps)
+    const what = `“${email.subject}” to ${everyone(email).join(', ')}`
+    const asked = await requeueQuestion(request, deps, EMAIL, what)
+    const suppressed = asked ? await suppressedRecipients(email, request, deps) : []
+    const stops = suppressed.map(
+      (each) =>
+        `${each.email} is suppressed (${each.cause.replace('_', ' ')}), but this email is sent to it anyway.`,
+    )
+    return asked && { ...asked, warning: [asked.warning, ...stops].join(' ') }
+  },
 )
 
 const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps) => {

@@ -1,11 +1,13 @@
 /** Finds the email of a request, checks access to internal emails, and records when an operator opens it. */
 
+import { suppressedAmong } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import { emailWithState, type ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
+import { recipientIdentity } from '../../../db/validation/addressees.ts'
 import { type Cell, text } from '../components/cell.ts'
 import { auditRead } from '../server/action.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -26,6 +28,17 @@ export async function emailAndState({ team, params, person, now }: TeamRequest<'
 /** Returns an email. @throws RequestError not_found. */
 export const loadEmail = async (request: TeamRequest<'id'>, deps: PageDeps): Promise<ShownEmail> =>
   (await emailAndState(request, deps)).email
+
+/** Returns the suppressed addresses among the recipients of an email. */
+export const suppressedRecipients = (
+  email: ShownEmail,
+  { team }: TeamRequest,
+  { database }: Pick<PageDeps, 'database'>,
+) =>
+  suppressedAmong(
+    database,
+    everyone(email).map((to) => ({ team_id: team.id, identity: recipientIdentity(to) })),
+  )
 
 export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id, ...rest)

@@ -1,7 +1,6 @@
 /** The page of an email: status, timeline, recipients, why it waits, content and actions. */
 
 import { contactsWithIdentities, type RecipientContact } from '../../../db/audience/contacts/search.sql.ts'
-import { suppressedAmong } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { templateName } from '../../../db/content/templates/templates.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { RequestError } from '../../../db/errors.ts'
@@ -13,7 +12,7 @@ import { parseMailbox } from '../../../db/validation/address.ts'
 import { recipientIdentity } from '../../../db/validation/addressees.ts'
 import { type Cell, formatAge, status, text } from '../components/cell.ts'
 import type { Actions, Alert, Section } from '../components/section.ts'
-import { emailSentence } from '../components/sentence.ts'
+import { emailSentence, isAddressRejected } from '../components/sentence.ts'
 import { buildMoments, recipientOutcomes, waitingAlerts } from '../components/timeline.ts'
 import { auditRead } from '../server/action.ts'
 import {
@@ -34,7 +33,7 @@ import { TEXTS } from '../texts.ts'
 import { emailActs } from './email-actions.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
-import { emailAndState, emailPath, loadEmail, noteOpened } from './email-place.ts'
+import { emailAndState, emailPath, loadEmail, noteOpened, suppressedRecipients } from './email-place.ts'
 import { buildIds, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForm, moveForm, shownState } from './scheduled.ts'
@@ -93,19 +92,26 @@ async function buildTemplateCell({ email, request: { team }, deps }: EmailView):
   return name === null ? text('deleted') : text(name, { href: teamPath(team, 'templates', id) })
 }
 
-/** Lists suppressed recipients, with links to their contacts. */
-async function suppressed({ email, request: { team }, deps }: EmailView): Promise<Section[]> {
-  const refs = everyone(email).map((to) => ({ team_id: team.id, identity: recipientIdentity(to) }))
-  const alerts = (await suppressedAmong(deps.database, refs)).map(
+type Suppressed = Awaited<ReturnType<typeof suppressedRecipients>>
+
+/** Lists suppressed recipients, with links to their contacts, and responses that the timeline doesn't have. */
+function buildSuppressed({ email, request: { team } }: EmailView, suppressed: Suppressed): Section[] {
+  const alerts = suppressed.map(
     ({ email: address, cause, response }): Alert => ({
       tone: 'warn',
       title: `${address} is suppressed: ${cause.replace('_', ' ')}`,
-      text: response,
+      text: email.events.some(({ detail }) => detail === response) ? undefined : response,
       link: { href: teamPath(team, 'contacts', address), label: 'Show the suppression' },
     }),
   )
   return buildAlerts(alerts, { id: 'alerts-suppressed' })
 }
+
+/** True if an email bounced because of its address, so that sending it again to the same one is pointless. */
+const isAddressDead = ({ email }: EmailView, suppressed: Suppressed): boolean =>
+  email.status === 'bounced' &&
+  (suppressed.length > 0 ||
+    email.events.some(({ kind, detail }) => kind === 'bounced' && isAddressRejected(detail)))
 
 function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest): Section {
   const { team } = request
@@ -141,12 +147,15 @@ function takenNote({ email, emptied, request }: EmailView, way: RequeueWay): Sec
   return [{ kind: 'text', paragraphs: [words] }]
 }
 
-function actions({ email, emptied, request }: EmailView, way: RequeueWay): Actions {
+function actions(looked: EmailView, way: RequeueWay, suppressed: Suppressed): Actions {
+  const { email, emptied, request } = looked
   const { team } = request
   if (team.role === 'viewer') return {}
+  const again = requeueForms(way, emailPath(request, 'requeue'))
   return {
     forms: compact([
-      ...requeueForms(way, emailPath(request, 'requeue')),
+      // The corrected address is then the main action.
+      isAddressDead(looked, suppressed) ? again.map((form) => ({ ...form, tone: 'quiet' as const })) : again,
       cancelForm(email, 'email', emailPath(request)),
       !email.internal &&
         !emptied &&
@@ -207,6 +216,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const contacts = await loadContacts(looked)
   const edits = team.role !== 'viewer'
   const way = edits ? requeueWay(state) : null
+  const suppressed = await suppressedRecipients(email, request, deps)
   const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
     ? await buildContent(found, request, deps)
@@ -223,11 +233,11 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
     state: shownState(email),
     lead: emailSentence(email),
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
-    actions: actions(looked, way),
+    actions: actions(looked, way, suppressed),
     sections: compact([
       ...whyItWaits(waitingAlerts(email, request)),
       ...(await linked(looked)),
-      ...(await suppressed(looked)),
+      ...buildSuppressed(looked, suppressed),
       ...takenNote(looked, way),
       edits && moveForm(email, emailPath(request), request.cookies('zone')),
       resending(looked),

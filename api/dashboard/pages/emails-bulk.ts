@@ -12,6 +12,9 @@ import {
   countEmails,
   countRequeueable,
   deleteChosen,
+  isRequeueable,
+  isStored,
+  matchingEmails,
   requeueChosen,
 } from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
@@ -22,6 +25,7 @@ import { momentWords, parseZone } from '../components/zone.ts'
 import { asActor } from '../server/action.ts'
 import { action, button, compact, field, get, hidden, post } from '../server/builders.ts'
 import { type Counted, countedFields, readCounted } from '../server/confirmed-count.ts'
+import type { PageDeps } from '../server/deps.ts'
 import { addressWith, idParam } from '../server/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
@@ -177,24 +181,42 @@ function readRange(form: URLSearchParams): Between {
   throw new RequestError('bad_request', TEXTS.formOutOfDate)
 }
 
+/** Reads which emails the page counted. @throws RequestError bad_request. */
+function readMatching({ form, cookies }: Pick<TeamRequest, 'form' | 'cookies'>) {
+  const counted = readCounted(form)
+  const filter = parseEmailFilter(form, parseZone(cookies('zone')))
+  return { filter, between: readRange(form), ...counted, most: Math.min(counted.most, MAX_CHANGED) }
+}
+
+/** @throws RequestError invalid_state if none of the counted emails is left to change. */
+async function assertLeft(verb: 'requeue' | 'delete', request: TeamRequest, deps: PageDeps): Promise<void> {
+  const { team, form } = request
+  const { filter, ...matching } = readMatching(request)
+  const tx = deps.database
+  if (verb === 'delete') {
+    const wanted = { ...matching, filter: storedTimes(filter) }
+    const { ids, cursor } = await matchingEmails(tx, team.id, wanted, { before: undefined, done: 0 })
+    if (ids.length === 0 && cursor === null) throw new RequestError('invalid_state', TEXTS.noneToDelete)
+    return
+  }
+  const { waiting, rejected, isAll } = await countRequeueable({ tx }, team.id, { filter, ...matching })
+  const left = waiting + (form.get('force') === FORCE ? rejected : 0)
+  if (left === 0 && isAll) throw new RequestError('invalid_state', TEXTS.noneToSend)
+}
+
 const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
   post(
     verb === 'delete' ? 'owner' : 'editor',
     `/teams/:team/emails/all/${verb}`,
-    async ({ team, form, person, cookies }, deps) => {
+    async (request, deps) => {
+      const { team, form, person } = request
       const force = form.get('force') === FORCE
       const search = decodeURIComponent(filter.set(form).toString())
       const words = force ? `${search} including rejected emails`.trim() : search
-      const counted = readCounted(form)
-      const most = Math.min(counted.most, MAX_CHANGED)
-      const matching = {
-        filter: storedTimes(parseEmailFilter(form, parseZone(cookies('zone')))),
-        between: readRange(form),
-        ...counted,
-        most,
-      }
+      const read = readMatching(request)
+      const matching = { ...read, filter: storedTimes(read.filter) }
       const given = { ...matching, force, words }
-      const wanted = { given, total: most, team_id: team.id, actor: person.email }
+      const wanted = { given, total: matching.most, team_id: team.id, actor: person.email }
       const kind = matching.filter.in_broadcast === undefined ? verb : (`${verb}_apart` as const)
       const job = await beginBackgroundJob(deps, { kind: `email.${kind}`, ...wanted })
       const said = findJobTexts(job).outcome(job.result)
@@ -204,8 +226,9 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
           : ''
       return backgroundJobAnswer(job, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
     },
-    ({ form }) => {
-      readRange(form)
+    async (request, deps) => {
+      const { form } = request
+      await assertLeft(verb, request, deps)
       const many = describeMany(readCounted(form).most, form.get('newest_only') === 'yes')
       return verb === 'delete'
         ? { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
@@ -243,8 +266,11 @@ const sendChosen = post(
       `${plural(changed, 'email')} queued to be sent again.${others}${paused}`,
     )
   },
-  ({ form }) => {
-    const many = plural(readSelection(form).length, 'email')
+  async ({ team, form }, { database }) => {
+    const ids = readSelection(form)
+    if (!(await isRequeueable(database, team.id, ids)))
+      throw new RequestError('invalid_state', TEXTS.noneToSend)
+    const many = plural(ids.length, 'email')
     return {
       question: `Send ${many} again?`,
       answer: `Send ${many} again`,
@@ -260,8 +286,10 @@ const removeChosen = action(
     const deleted = await deleteChosen(by, request.team.id, readSelection(request.form))
     return redirect(listAddress(request), `${plural(deleted, 'email')} deleted.`)
   },
-  ({ form }) => {
-    const many = plural(readSelection(form).length, 'email')
+  async ({ team, form }, { database }) => {
+    const ids = readSelection(form)
+    if (!(await isStored(database, team.id, ids))) throw new RequestError('invalid_state', TEXTS.noneToDelete)
+    const many = plural(ids.length, 'email')
     return { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
   },
 )

@@ -5,7 +5,7 @@
  */
 
 import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
-import { loadPauses, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
+import { assertRequeueable, loadPauses, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
 import type { Form } from '../components/section.ts'
 import { asActor } from '../server/action.ts'
 import { button, hidden } from '../server/builders.ts'
@@ -24,12 +24,22 @@ export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: 
   return [button(path, way === 'expired' ? 'Send it anyway' : 'Send again', { fields })]
 }
 
-/** Returns the question before an expired or rejected message is sent. */
-export function requeueQuestion({ form }: Pick<TeamRequest, 'form'>): Question | null {
-  if (form.get('seen') === 'expired')
-    return { question: 'It has expired. Send it anyway?', answer: 'Send it anyway' }
-  if (form.get('seen') !== 'forced') return null
-  return { question: 'It was rejected. Send it again to the same recipients?', answer: 'Send again' }
+/**
+ * Returns the question before an expired or rejected message is sent.
+ * @param what the message in a sentence. @throws RequestError if it can no longer be sent that way.
+ */
+export async function requeueQuestion(
+  { team, params, form }: TeamRequest<'id'>,
+  { database }: PageDeps,
+  channel: Channel,
+  what: string,
+): Promise<(Question & { warning: string }) | null> {
+  const seen = form.get('seen')
+  if (seen !== 'expired' && seen !== 'forced') return null
+  await assertRequeueable(database, channel, { team_id: team.id, id: params.id }, seen)
+  return seen === 'expired'
+    ? { question: `Send ${what} anyway?`, answer: 'Send it anyway', warning: 'It has expired.' }
+    : { question: `Send ${what} again?`, answer: 'Send again', warning: 'It was rejected.' }
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { scheduledOfTeam } from '../../../db/delivery/schedule.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
-import { cancelScheduled, moveScheduled } from '../../../db/messages/scheduled.ts'
+import { assertScheduled, cancelScheduled, moveScheduled } from '../../../db/messages/scheduled.ts'
 import type { StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { isMoment } from '../../../db/validation/moments.ts'
 import { type Cell, formatAge, status } from '../components/cell.ts'
@@ -122,11 +122,11 @@ export const scheduledActs = ({ name: channel, path }: Channel, noun: string): T
       await cancelScheduled(by, { channel, team_id: team.id, id: params.id })
       return redirect(teamPath(team, path), `The ${noun} was cancelled and won’t be sent.`)
     },
-    () => ({
-      question: `Cancel this ${noun}? It is deleted and never sent.`,
-      answer: `Cancel this ${noun}`,
-      tone: 'danger',
-    }),
+    async ({ team, params }, { database }) => {
+      await assertScheduled(database, { channel, team_id: team.id, id: params.id })
+      const question = `Cancel this ${noun}? It is deleted and never sent.`
+      return { question, answer: `Cancel this ${noun}`, tone: 'danger' }
+    },
   ),
   action('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
     const zone = parseZone(form.get('zone') ?? undefined)

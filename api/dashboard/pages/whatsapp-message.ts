@@ -114,7 +114,7 @@ const requeue = post(
     const said = await requeueAsAsked(request, deps, WHATSAPP)
     return redirect(teamPath(request.team, 'whatsapp', request.params.id), said)
   },
-  requeueQuestion,
+  (request, deps) => requeueQuestion(request, deps, WHATSAPP, 'this message'),
 )
 
 export const whatsappMessagePages = [message, opened, requeue, ...scheduledActs(WHATSAPP, 'message')]

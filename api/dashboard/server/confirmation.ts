@@ -126,8 +126,10 @@ const asksAgain =
     } catch (error) {
       if (!(error instanceof RequestError) || error.code === 'unavailable') throw error
       const [address = ''] = cancel.split('?')
-      const list = address.replace(/\/[^/]*$/, '')
-      const back = { href: above(list, query), label: 'Go back' }
+      // The page of a deleted object is gone, but not its list.
+      const isGone = error.code === 'not_found'
+      const href = isGone ? above(address.replace(/\/[^/]*$/, ''), query) : cancel
+      const back = { href, label: 'Go back' }
       return show({
         title: 'Nothing left to confirm',
         lead: error.message,

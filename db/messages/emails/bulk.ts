@@ -3,8 +3,10 @@
  * (maintenance/background-jobs). Emails that matched or arrived later aren't changed. Counting stops at `most` emails
  * or after a time limit, and reports that.
  */
+import { MAX, NIL } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
+import { requeueableMessages } from '../../delivery/requeue.sql.ts'
 import { type RequeueingMany, requeueMany } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { partLengths } from '../../postgres/search-parts.ts'
@@ -99,6 +101,18 @@ export async function requeueChosen(
   const changed = await requeueMany(by, EMAIL, { teamId, ids, force: false })
   await recordChosen(by, teamId, 'email.requeue', changed)
   return changed.length
+}
+
+/** Returns true if any chosen email can still be sent again. */
+export async function isRequeueable(tx: Tx, teamId: string, ids: readonly string[]): Promise<boolean> {
+  const part = { after: NIL, until: MAX, limit: 1 }
+  return (await requeueableMessages(tx, EMAIL, teamId, { ids, force: false }, part)).length > 0
+}
+
+/** Returns true if any chosen email still exists. */
+export async function isStored(tx: Tx, teamId: string, ids: readonly string[]): Promise<boolean> {
+  const seen = await seenNow(tx)
+  return (await idsAsSeen(tx, teamId, ids, { seen, part: 'state' })).length > 0
 }
 
 /** @returns how many were deleted. */

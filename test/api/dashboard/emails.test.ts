@@ -4,7 +4,8 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
-import { formsTo, framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formsTo, framedIn, mainActs, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { ageEmailRows } from '../../support/email-rows.ts'
 import { formTo } from '../../support/forms.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
@@ -53,6 +54,19 @@ t.test('the page of an email shows its events', async (t) => {
   const page = await editor.get(`${list}/${id}`)
   shows(t, page, /Bounced gone@example\.org .* 550 5\.1\.1 no such user/)
   shows(t, page, 'Accepted by the API')
+})
+
+t.test('only operators are asked to check the worker', async (t) => {
+  const operator = await signedIn(service, { operator: true })
+  const id = await send({})
+  shows(t, await editor.get(`${list}/${id}`), /If this lasts longer than a minute, tell an operator/)
+  shows(t, await operator.get(`${list}/${id}`), /If this lasts longer than a minute, check that a worker/)
+  await ageEmailRows(service, sql.fragment`id = ${id}`, '1 hour')
+  for (const [person, words] of [
+    [editor, /Waiting for a worker Tell an operator/],
+    [operator, /Waiting for a worker Check that a worker/],
+  ] as const)
+    shows(t, await person.get(`${list}/${id}`), words)
 })
 
 t.test('a subject has the direction of its script', async (t) => {
@@ -176,7 +190,7 @@ t.test('a scheduled email is rescheduled, sent now or cancelled', async (t) => {
   t.notMatch(textOf((await viewer.get(page)).html), /Send now|Cancel this email/)
   const chosen = await editor.get(`${list}?status=scheduled`)
   for (const words of ['Later', 'Never']) shows(t, chosen, words)
-  shows(t, await editor.get(`/teams/${team.id}`), /2 scheduled emails/)
+  shows(t, await editor.get(`/teams/${team.id}`), /Running and next State Sent Start 2 scheduled emails/)
   const at = { scheduled_at: '2026-01-31T09:00', zone: 'UTC' }
   t.equal((await editor.post(`${page}/move`, at)).status, 400, 'not into the past')
   const later = new Date(Date.now() + 7_200_000).toISOString().slice(0, 16)
@@ -210,6 +224,70 @@ t.test('requeues a rejected email by force, and audits that', async (t) => {
   const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
   const expected = { actor: editor.email, action: 'email.requeue', subject: refused }
   t.match(entry, { ...expected, detail: 'it had been rejected' })
+})
+
+t.test('a dead address is first corrected, and the question names it', async (t) => {
+  const acts = async (id: string) => mainActs(await editor.get(`${list}/${id}`))
+  const bounced = async (detail: string, effect: 'hard' | 'none') => {
+    const recipient = `dead-${effect}@example.org`
+    const id = await send({ to: [recipient], subject: 'Your bill' })
+    await recordBounce(service, { team_id: team.id, email_id: id }, { recipient, detail, effect })
+    return id
+  }
+  const blocked = await bounced('550 5.7.1 blocked', 'none')
+  t.strictSame(await acts(blocked), ['Send again'], 'it can work later')
+  t.strictSame(await acts(await bounced('550 5.1.1 no such user', 'none')), ['Send to a corrected address'])
+  const id = await bounced('550 rejected', 'hard')
+  t.strictSame(await acts(id), ['Send to a corrected address'], 'its address is suppressed')
+  const page = await editor.get(`${list}/${id}`)
+  t.equal(textOf(page.html).match(/550 rejected/g)?.length, 1, 'the response is only in the timeline')
+  const requeue = (of: string) => `${list}/${of}/requeue`
+  const ask = async (of: string) =>
+    editor.ask(requeue(of), formTo((await editor.get(`${list}/${of}`)).html, requeue(of)))
+  shows(
+    t,
+    await ask(id),
+    /Send “Your bill” to dead-hard@example\.org again\? It was rejected\. dead-hard@example\.org is suppressed \(bounce\)/,
+  )
+  const other = await ask(blocked)
+  shows(t, other, 'Send “Your bill” to dead-none@example.org again? It was rejected.')
+  t.notMatch(textOf(other.html), 'suppressed')
+})
+
+t.test('a question shows that nothing is left to confirm', async (t) => {
+  const [one, two, gone] = [
+    await send({ tags: ['left'], scheduled_at: new Date(Date.now() + 3_600_000).toISOString() }),
+    await send({ tags: ['left'] }),
+    await send({ tags: ['left'] }),
+  ]
+  const bounce = { recipient: 'someone@example.org', detail: '550 5.7.1 blocked', effect: 'none' } as const
+  await recordBounce(service, { team_id: team.id, email_id: two }, bounce)
+  const requeue = `${list}/${two}/requeue`
+  const all = await owner.get(`${list}/all?tag=left`)
+  const [fields = {}] = formsTo(all, `${list}/all/delete`)
+  const [again = {}] = formsTo(all, `${list}/all/requeue`)
+  const questions: [path: string, form: Record<string, string | string[]>][] = [
+    [`${list}/${one}/cancel`, {}],
+    [requeue, formTo((await owner.get(`${list}/${two}`)).html, requeue)],
+    [`${list}/${gone}/delete`, {}],
+    [`${list}/delete`, { ids: [two, gone] }],
+    [`${list}/requeue`, { ids: [two, gone] }],
+    [`${list}/all/delete`, fields],
+    [`${list}/all/requeue`, again],
+  ]
+  const asked: string[] = []
+  for (const [path, form] of questions) {
+    const { location, status } = await owner.post(path, { ...form, confirmed: '' })
+    t.equal(status, 303, path)
+    t.notMatch(textOf((await owner.get(location ?? '')).html), 'Nothing left to confirm', path)
+    asked.push(location ?? '')
+  }
+  await owner.press(`${list}/${two}`, requeue)
+  shows(t, await owner.get(asked[1] ?? ''), /Nothing left to confirm The email has changed/)
+  await owner.press(`${list}/${one}`, `${list}/${one}/requeue`)
+  shows(t, await owner.get(asked[0] ?? ''), /Nothing left to confirm This message can no longer be cancelled/)
+  await owner.post(`${list}/delete`, { ids: [one, two, gone] })
+  for (const question of asked) shows(t, await owner.get(question), 'Nothing left to confirm')
 })
 
 t.test('rejected emails are only requeued in bulk if checked', async (t) => {

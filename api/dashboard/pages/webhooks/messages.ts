@@ -143,12 +143,9 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, deps) => {
   })
 })
 
-function buildWaitAlerts(
-  { waiting, created_at }: ShownWebhook,
-  { team, now }: TeamRequest,
-  id: string,
-): Alert[] {
+function buildWaitAlerts({ waiting, created_at }: ShownWebhook, request: TeamRequest, id: string): Alert[] {
   if (!waiting) return []
+  const { team, now } = request
   const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
   const asked = waiting.paused_senders.map(({ until, reason }): Alert => {
     const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
@@ -156,7 +153,7 @@ function buildWaitAlerts(
     const at = until === null ? undefined : time(until, now)
     return { tone: 'warn', title, at, text: reason ?? '', link }
   })
-  return mainReason(stateAlert(waiting, seconds, now), findStops(waiting, asked), waiting)
+  return mainReason(stateAlert(waiting, seconds, request), findStops(waiting, asked), waiting)
 }
 
 function buildMoments({ attempts, events, created_at }: ShownWebhook, now: Date): Moment[] {
