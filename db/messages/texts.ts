@@ -2,7 +2,7 @@
 
 export const TEXTS = {
   publicUrlUnset:
-    'PUBLIC_URL must be set to the https:// address of this service, because unsubscribe links use it.',
+    'An operator must set PUBLIC_URL to the https:// address of this service, because unsubscribe links use it.',
   noUnsubscribeLink: 'The template must contain the variable {name}.',
   noTemplate: 'No template {id} in this team.',
   fromPending: "The domain {name} of from isn't verified yet.",

@@ -43,6 +43,8 @@ export type Field = Loose<{
   own?: boolean
   /** Puts it on one line with adjacent fields that also set this. */
   beside?: boolean
+  /** A heading above this field and those after it. */
+  group?: Loose<{ title: string; hint?: string }>
   rows?: number
   code?: boolean
   options?: readonly { value: string; label: string; selected?: boolean }[]
@@ -72,6 +74,8 @@ export type Form = Loose<{
   name?: string
   /** Puts the buttons above the fields. */
   buttonsFirst?: boolean
+  /** Shows the result of the form above its buttons. It has an ID. */
+  result?: Section
   /**
    * Adds the fields to another form of the page. The button sends it to `action` and shows the response in a
    * frame.

@@ -24,14 +24,14 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '7.26': 'it failed SPF, DKIM or DMARC',
 }
 
-/** Returns the last two parts of the enhanced status code in a rejection, or '' without one. Ignores IP addresses. */
+/** Returns the last two parts of the enhanced status code in a rejection, or ''. Ignores IP addresses. */
 const codeIn = (detail: string): string =>
   /(?<![\d.])[45]\.(\d{1,3}\.\d{1,3})(?!\.?\d)/.exec(detail)?.[1] ?? ''
 
 /** Returns the meaning of the enhanced status code in a rejection, or '' if it is missing or unknown. */
 export const meaningIn = (detail: string): string => MEANINGS[codeIn(detail)] ?? ''
 
-/** True if a rejection says that the address or its mailbox can't receive any email. */
+/** True if a rejection means that its address can't receive any email. */
 export const isAddressRejected = (detail: string): boolean => /^(1\.\d+|2\.1)$/.test(codeIn(detail))
 
 const SENTENCES: Readonly<Record<string, string>> = {

@@ -160,7 +160,7 @@ export const RESTORED_COPY: Alert = {
   text: 'After a failover, sending resumes automatically within a minute. Otherwise an operator must review the queued messages and resume sending, because some may already have been sent.',
 }
 
-/** Says what to do about a message that no worker claims. Only operators can check the workers. */
+/** Advises the reader about a message that no worker claims. Only operators can check the workers. */
 function unclaimedWords(isLong: boolean, limit: string, isOperator: boolean): string {
   const advice = isOperator
     ? 'check that a worker of its queue is running'

@@ -3,17 +3,19 @@
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sql.ts'
+import type { Blocker } from '../../../db/messages/broadcasts/blockers.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
-import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
+import { domainOf, requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
+import { assertSameDraft, type Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { checkReadiness, type Readiness } from '../../../db/messages/broadcasts/readiness.ts'
+import { assertState } from '../../../db/messages/broadcasts/start.ts'
 import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
 import { duration, headed, number, plural, time } from '../components/cell.ts'
-import type { Actions, Alert, Field, Section, Tile } from '../components/section.ts'
+import type { Actions, Alert, Field, Link, Section, Tile } from '../components/section.ts'
 import { momentWords, parseZone } from '../components/zone.ts'
 import { buildAlerts, button, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import type { Question, TeamRequest } from '../server/page.ts'
+import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { type BroadcastStep, stepPath } from './broadcast-fields.ts'
 import { broadcastPath, listNames } from './broadcast-sections.ts'
@@ -40,13 +42,14 @@ export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
   }
 }
 
-/** Warns about variables that no contact has a property for. */
-export const unfilledSection = (slots: readonly string[]): Section[] =>
+/** Warns about variables that no contact has a property for. @param href the page with their default values. */
+export const unfilledSection = (slots: readonly string[], href?: string): Section[] =>
   buildAlerts([
     slots.length > 0 && {
       tone: 'warn',
       title: `No contact has the ${slots.length === 1 ? 'property' : 'properties'} ${slotWords(slots)}`,
       text: 'The message uses these variables. Without default values, all contacts are skipped.',
+      link: href === undefined ? undefined : { href, label: 'Set default values' },
     },
   ])
 
@@ -65,60 +68,117 @@ function lengthTiles({ rate_per_minute: rate }: BroadcastRow, { audience }: Read
   return [{ label: 'Takes about', value: duration(Math.max(60, (audience / rate) * 60)), detail }]
 }
 
-/** Builds the sections about the current audience and problems. */
-function aheadSections(
+/** True if every contact of the audience would be skipped. */
+const isAllSkipped = ({ audience, lacking }: Readiness): boolean =>
+  audience !== null && audience > 0 && lacking >= audience
+
+/** Returns the link to the page that removes a blocker. Only drafts can be edited. */
+function findRemedy(
+  { kind, edit }: Blocker,
   row: BroadcastRow,
-  { ready, warnings }: { ready: Readiness; warnings: readonly string[] },
-  { cookies, now }: TeamRequest,
-): Section[] {
-  const { audience, lacking, slots, unfilled, as_text, missing } = ready
-  const isScheduled = row.state === 'scheduled'
+  request: TeamRequest<'id'>,
+): Link | undefined {
+  const { team } = request
+  if (kind === 'from_domain_not_verified')
+    return { href: teamPath(team, 'domains'), label: 'Show the domains' }
+  if (kind === 'quota_exceeded') return { href: teamPath(team), label: 'Show the quota' }
+  if (!edit || row.state !== 'draft' || team.role === 'viewer') return undefined
+  const label = edit === 'message' ? 'Edit message' : 'Edit audience'
+  return { href: stepPath(broadcastPath(request), edit), label }
+}
+
+/** Explains why all contacts would be skipped, with the next step. */
+function describeSkips({ slots }: Readiness, { state }: BroadcastRow): string {
+  const next = state === 'draft' ? 'Set' : 'Make it a draft again to set'
+  return `Each contact lacks a value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}. ${next} default values.`
+}
+
+/** Builds the alerts of all problems that keep a broadcast from being sent, each with its remedy. */
+function blockerAlerts(row: BroadcastRow, ready: Readiness, request: TeamRequest<'id'>): Alert[] {
+  return compact<Alert>([
+    ...ready.missing.map(
+      (blocker): Alert => ({
+        tone: 'bad',
+        title: headed(blocker.words),
+        link: findRemedy(blocker, row, request),
+      }),
+    ),
+    isAllSkipped(ready) && {
+      tone: 'bad',
+      title: 'Every contact would be skipped',
+      text: describeSkips(ready, row),
+      link: findRemedy({ kind: 'no_audience', words: '', edit: 'message' }, row, request),
+    },
+  ])
+}
+
+function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: TeamRequest): Tile[] {
+  const { audience, lacking, slots, as_text } = ready
   const starts = row.send_at !== null && {
     label: new Date(row.send_at) < now ? 'Due' : 'Starts',
     value: time(row.send_at, now).age ?? '',
     detail: momentWords(row.send_at, parseZone(cookies('zone'))),
   }
+  return compact<Tile>([
+    starts,
+    {
+      label: 'Contacts',
+      value: audience === null ? 'very many' : number(audience).text,
+      detail: row.state === 'scheduled' ? 'match now. The audience is chosen when it starts' : undefined,
+      tone: audience === 0 ? 'bad' : undefined,
+    },
+    {
+      label: 'Missing a variable',
+      value: number(lacking).text,
+      detail:
+        lacking > 0
+          ? `Skipped: no value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`
+          : undefined,
+      tone: lacking > 0 ? 'warn' : undefined,
+    },
+    ...lengthTiles(row, ready),
+    ...asTextTiles(as_text),
+  ])
+}
+
+type Ahead = Awaited<ReturnType<typeof readAhead>>
+
+/** Splits a text into its first sentence, for a title, and the rest. */
+function splitSentence(words: string): { title: string; text?: string } {
+  const [title = '', ...rest] = words.split('. ')
+  return rest.length === 0 ? { title } : { title: `${title}.`, text: rest.join('. ') }
+}
+
+/** Builds the sections about the current audience and problems, with blockers first. */
+function aheadSections(row: BroadcastRow, { ready, warnings }: Ahead, request: TeamRequest<'id'>): Section[] {
+  const alerts = blockerAlerts(row, ready, request)
+  const before: Section = {
+    kind: 'alerts',
+    title: 'Before it can start',
+    calm: 'Nothing is missing.',
+    alerts,
+  }
+  const isBlocked = alerts.length > 0
+  const isVerified = ready.missing.every(({ kind }) => kind !== 'from_domain_not_verified')
+  const domain = isVerified
+    ? { href: teamPath(request.team, 'domains', domainOf(row.from_address)), label: 'Show the domain' }
+    : undefined
+  const tiles = audienceTiles(row, ready, request)
   return compact<Section>([
-    {
-      kind: 'tiles',
-      title: isScheduled ? 'Forecast' : 'Audience',
-      tiles: compact([
-        starts,
-        {
-          label: 'Contacts',
-          value: audience === null ? 'very many' : number(audience).text,
-          detail: isScheduled ? 'match now. The audience is chosen when it starts' : undefined,
-        },
-        {
-          label: 'Missing a variable',
-          value: number(lacking).text,
-          detail:
-            lacking > 0
-              ? `Skipped: no value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`
-              : undefined,
-          tone: lacking > 0 ? 'warn' : undefined,
-        },
-        ...lengthTiles(row, ready),
-        ...asTextTiles(as_text),
-      ]),
-    },
-    unfilledSection(unfilled),
-    {
-      kind: 'alerts',
-      title: 'Before it can start',
-      calm: 'Nothing is missing.',
-      alerts: compact<Alert>([
-        ...missing.map(({ words }): Alert => ({ tone: 'bad', title: headed(words) })),
-        audience !== null &&
-          audience > 0 &&
-          lacking >= audience && { tone: 'bad', title: 'Every contact would be skipped' },
-      ]),
-    },
+    isBlocked && before,
+    { kind: 'tiles', title: row.state === 'scheduled' ? 'Forecast' : 'Audience', tiles },
+    unfilledSection(
+      ready.unfilled,
+      row.state === 'draft' && request.team.role !== 'viewer'
+        ? stepPath(broadcastPath(request), 'message')
+        : undefined,
+    ),
+    !isBlocked && before,
     warnings.length > 0 && {
       kind: 'alerts',
       title: 'Recommended',
       calm: '',
-      alerts: warnings.map((title): Alert => ({ tone: 'warn', title })),
+      alerts: warnings.map((words): Alert => ({ tone: 'warn', ...splitSentence(words), link: domain })),
     },
   ])
 }
@@ -132,18 +192,31 @@ async function readAhead(row: BroadcastRow, deps: PageDeps) {
   return { ready, warnings }
 }
 
-export const scheduledSections = async (
+/** Describes why a scheduled broadcast can't be sent. Empty if it can start. */
+function describeStart({ ready }: Ahead): string {
+  if (isAllSkipped(ready)) return ` It would be sent to 0 of ${plural(ready.audience ?? 0, 'contact')}.`
+  return ready.missing.length > 0 ? ' It can’t start as it is.' : ''
+}
+
+/** Builds the sections of a scheduled broadcast. `problem` is a sentence if it can't be sent. */
+export async function scheduledParts(
   row: BroadcastRow,
-  request: TeamRequest,
+  request: TeamRequest<'id'>,
   deps: PageDeps,
-): Promise<Section[]> => aheadSections(row, await readAhead(row, deps), request)
+): Promise<{ sections: Section[]; problem: string }> {
+  const ahead = await readAhead(row, deps)
+  return { sections: aheadSections(row, ahead, request), problem: describeStart(ahead) }
+}
 
 const startLabel = ({ send_at }: BroadcastRow): string => (send_at === null ? 'Send now' : 'Schedule')
 
 /** Returns the question before a draft starts, with the audience that its page counted. */
 export async function sendQuestion(request: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> {
   const row = await requireBroadcast(database, request.team.id, request.params.id)
-  const { audience: count } = seenIn(request)
+  const seen = seenIn(request)
+  assertState(row, 'start')
+  assertSameDraft(row, seen)
+  const { audience: count } = seen
   const audience = count === null ? 'very many contacts' : plural(count, 'contact')
   const names = new Map((await topicsOfTeam(database, request.team.id)).map(({ id, name }) => [id, name]))
   const schedule =

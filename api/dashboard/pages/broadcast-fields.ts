@@ -6,19 +6,23 @@
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { MAX_CONDITIONS } from '../../../db/messages/broadcasts/fields.ts'
 import { OPERATORS } from '../../../db/messages/broadcasts/operators.ts'
+import { UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import { formatLine, pairLine } from '../components/lines.ts'
 import type { Field } from '../components/section.ts'
 import { toLocalTime } from '../components/zone.ts'
-import { field, hidden } from '../server/builders.ts'
+import { compact, field, hidden } from '../server/builders.ts'
 
 type Choice = { id: string; name: string }
+type TemplateChoice = Choice & { slots: readonly string[] }
 
 /** The options of a form. `subscribers` are counts by topic. `properties` are names of contact properties. */
 export type Choices = {
-  templates: readonly Choice[]
+  templates: readonly TemplateChoice[]
   topics: readonly Choice[]
   subscribers: ReadonlyMap<string, number>
   properties: readonly string[]
+  /** The variables of the message. */
+  slots: readonly string[]
   from: string
 }
 
@@ -44,6 +48,8 @@ const valueTyped = (value: Condition['value'] = ''): string =>
 export const conditionWords = ({ property, op, value }: Condition): string =>
   [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
 
+const CONDITIONS = { title: 'Only contacts where (optional)', hint: 'All conditions must match.' }
+
 function conditionFields(conditions: readonly Condition[], properties: readonly string[]): Field[] {
   const rows = Math.min(MAX_CONDITIONS, conditions.length + FREE_CONDITIONS)
   return Array.from({ length: rows }, (_, at): Field[] => {
@@ -53,6 +59,7 @@ function conditionFields(conditions: readonly Condition[], properties: readonly 
       field(`property.${at}`, nth === 1 ? 'Property 1' : `And property ${nth}`, {
         value: property === '' ? '' : formatLine(property),
         offers: properties,
+        group: nth === 1 ? CONDITIONS : undefined,
       }),
       field(`op.${at}`, `Comparison ${nth}`, {
         type: 'select',
@@ -101,8 +108,15 @@ const topicField = (
 const missingIds = (choices: readonly Choice[], chosen: readonly string[]): string[] =>
   chosen.filter((each) => choices.every(({ id }) => id !== each))
 
-const toOptions = (choices: readonly Choice[], chosen: string | undefined) => [
-  ...choices.map(({ id, name }) => ({ value: id, label: name, selected: id === chosen })),
+const hasUnsubscribe = ({ slots }: TemplateChoice): boolean => slots.includes(UNSUBSCRIBE_SLOT)
+
+/** Builds the options for the template. One without an unsubscribe link can't be sent as a broadcast. */
+const toOptions = (choices: readonly TemplateChoice[], chosen: string | undefined) => [
+  ...choices.map((choice) => ({
+    value: choice.id,
+    label: hasUnsubscribe(choice) ? choice.name : `${choice.name} (no unsubscribe link)`,
+    selected: choice.id === chosen,
+  })),
   ...missingIds(choices, chosen === undefined ? [] : [chosen]).map((id) => ({
     value: id,
     label: `a deleted template (${id})`,
@@ -117,34 +131,78 @@ export type BroadcastStep = (typeof STEPS)[number]
 export const stepPath = (path: string, step: BroadcastStep): string =>
   `${path}/edit?${new URLSearchParams({ step })}`
 
-const messageFields = ({ templates, from }: Choices, draft: BroadcastDraft | null): Field[] => [
-  field('name', 'Name', { required: true, value: draft?.name ?? '', hint: 'Only your team sees it.' }),
-  field('template_id', 'Template', {
-    type: 'select',
-    required: true,
-    options: toOptions(templates, draft?.template_id),
-  }),
-  field('from', 'From', { required: true, value: draft?.from_address ?? from }),
-  field('reply_to', 'Reply to (optional)', { value: draft?.reply_to ?? '' }),
-  field('subject', 'Subject', {
-    required: true,
-    value: draft?.subject ?? '',
-    hint: '{{name}} is filled with the contact’s property of that name.',
-  }),
-  field('variables', 'Default values of variables', {
-    type: 'textarea',
-    value: Object.entries(draft?.variables ?? {})
-      .map(pairLine)
-      .join('\n'),
-    hint: 'One per line, such as name: friend. Used if a contact doesn’t have the property. Without a default, the contact is skipped.',
-  }),
-  field('tags', 'Tags', {
-    type: 'textarea',
-    rows: Math.min(8, (draft?.tags.length ?? 0) + 1),
-    value: (draft?.tags ?? []).map(formatLine).join('\n'),
-    hint: 'One per line.',
-  }),
-]
+/** The prefix of the fields with default values. */
+export const DEFAULT = 'default.'
+/** More variables have one field for all. */
+const MAX_DEFAULTS = 30
+
+/** Returns the variables whose default value has its own field. The others have values that a line can't show. */
+const ownDefaults = (slots: readonly string[], variables: BroadcastDraft['variables']): string[] =>
+  slots.length > MAX_DEFAULTS
+    ? []
+    : slots.filter((slot) => {
+        const value = Object.hasOwn(variables, slot) ? variables[slot] : undefined
+        return value === undefined || formatLine(value) === value
+      })
+
+const DEFAULTS = {
+  title: 'Default values of variables (optional)',
+  hint: 'Used if a contact doesn’t have the property. Without a default, the contact is skipped.',
+}
+
+/** Builds a field for the default value of each variable, and one for all others. */
+function defaultFields({ slots }: Choices, { variables }: BroadcastDraft): Field[] {
+  const own = ownDefaults(slots, variables)
+  const others = Object.entries(variables).filter(([name]) => !own.includes(name))
+  const fields = own.map((slot) =>
+    field(DEFAULT + slot, `Default for ${slot}`, {
+      value: Object.hasOwn(variables, slot) ? variables[slot] : '',
+      beside: true,
+    }),
+  )
+  if (others.length > 0 || own.length < slots.length)
+    fields.push(
+      field('variables', own.length > 0 ? 'Other default values' : 'Default values', {
+        type: 'textarea',
+        value: others.map(pairLine).join('\n'),
+        hint: 'One per line, such as name: friend.',
+      }),
+    )
+  return fields.map((each, at) => (at === 0 ? { ...each, group: DEFAULTS } : each))
+}
+
+/** Builds the options of a new draft. None is chosen, unless only one can be sent as a broadcast. */
+function newOptions(choices: readonly TemplateChoice[]) {
+  const [only, ...others] = choices.filter(hasUnsubscribe)
+  const chosen = others.length === 0 ? only?.id : undefined
+  const none = { value: '', label: 'Choose a template', selected: chosen === undefined }
+  return [none, ...toOptions(choices, chosen)]
+}
+
+const messageFields = (choices: Choices, draft: BroadcastDraft | null): Field[] =>
+  compact([
+    field('name', 'Name', { required: true, value: draft?.name ?? '', hint: 'Only your team sees it.' }),
+    field('template_id', 'Template', {
+      type: 'select',
+      required: true,
+      options: draft ? toOptions(choices.templates, draft.template_id) : newOptions(choices.templates),
+      hint: draft ? undefined : 'You can set default values for its variables once the draft is saved.',
+    }),
+    field('from', 'From', { required: true, value: draft?.from_address ?? choices.from }),
+    field('reply_to', 'Reply to (optional)', { value: draft?.reply_to ?? '' }),
+    field('subject', 'Subject', {
+      required: true,
+      value: draft?.subject ?? '',
+      hint: '{{name}} is filled with the contact’s property of that name.',
+    }),
+    draft && defaultFields(choices, draft),
+    field('tags', 'Tags (optional)', {
+      type: 'textarea',
+      rows: Math.min(8, (draft?.tags.length ?? 0) + 1),
+      value: (draft?.tags ?? []).map(formatLine).join('\n'),
+      hint: 'One per line.',
+    }),
+  ])
 
 const audienceFields = (choices: Choices, draft: BroadcastDraft | null): Field[] => [
   topicField('topic_ids', 'Topics: contacts in any of these', choices, draft?.topic_ids ?? []),

@@ -9,7 +9,7 @@ import { type GivenFields, MAX_CONDITIONS, readChange } from '../../../db/messag
 import { keptOr, parseLine, parsePair, splitLines, tickedOr } from '../components/lines.ts'
 import { parseLocalTime, parseZone } from '../components/zone.ts'
 import { isWithin } from '../server/form.ts'
-import { type BroadcastDraft, type BroadcastStep, timeTyped } from './broadcast-fields.ts'
+import { type BroadcastDraft, type BroadcastStep, DEFAULT, timeTyped } from './broadcast-fields.ts'
 
 /** Maximum number of lines per field, far above the limits of values, tags and variables. */
 const MAX_FIELD_LINES = 1_000
@@ -32,7 +32,7 @@ const readConditions = (form: URLSearchParams): object[] =>
     return { property, op, value: splitLines(value, `value.${row}`, MAX_FIELD_LINES).map(parseLine) }
   })
 
-/** Maps the errors of conditions to the fields of their rows. */
+/** Maps the errors of conditions and variables to their fields. */
 function byFields(form: URLSearchParams, errors: readonly FieldError[]): FieldError[] {
   const rows = listRows(form)
   const names = new Map<string, string>(
@@ -40,6 +40,8 @@ function byFields(form: URLSearchParams, errors: readonly FieldError[]): FieldEr
       ['property', 'op', 'value'].map((part) => [`where[${at}].${part}`, `${part}.${row}`] as const),
     ),
   )
+  for (const name of form.keys())
+    if (name.startsWith(DEFAULT)) names.set(`variables.${name.slice(DEFAULT.length)}`, name)
   return errors.map(({ field, problem }) => ({ field: names.get(field) ?? field, problem }))
 }
 
@@ -47,6 +49,12 @@ const parseVariables = (typed: string): Record<string, string> =>
   Object.fromEntries(
     splitLines(typed, 'variables', MAX_VARIABLE_LINES).map((line) => parsePair(line, 'variables')),
   )
+
+/** Returns the default values that have their own field. Empty fields are ignored. */
+const readDefaults = (form: URLSearchParams): [name: string, value: string][] =>
+  [...form]
+    .filter(([name, value]) => name.startsWith(DEFAULT) && value.trim() !== '')
+    .map(([name, value]) => [name.slice(DEFAULT.length), parseLine(value)])
 
 /**
  * Validates a step.
@@ -81,7 +89,7 @@ function readMessageStep(form: URLSearchParams, sent: ReadField, draft: Broadcas
     from: keptOr(sent('from'), draft?.from_address),
     reply_to: keptOr(sent('reply_to'), draft?.reply_to) || undefined,
     subject: sent('subject'),
-    variables: parseVariables(sent('variables')),
+    variables: { ...parseVariables(sent('variables')), ...Object.fromEntries(readDefaults(form)) },
     tags: splitLines(sent('tags'), 'tags', MAX_FIELD_LINES).map(parseLine),
   }
   const faults = template_id === '' ? [{ field: 'template_id', problem: REQUIRED }] : []

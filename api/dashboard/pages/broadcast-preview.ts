@@ -110,15 +110,21 @@ const choice = (contact: ChosenContact, request: TeamRequest<'id'>): Section => 
   reset: null,
 })
 
-const describeContact = (contact: ChosenContact, request: TeamRequest): string => {
-  if (contact) return `Preview for ${findName(contact.properties) ?? contact.email}`
-  return `No ${request.query.has('follows') ? 'more contacts' : 'contact'} found in the audience`
-}
+const writeTitle = (contact: ChosenContact): string =>
+  contact ? `Preview for ${findName(contact.properties) ?? contact.email}` : 'Preview'
 
-function writeNote(contact: ChosenContact, skipped: string | null): string | undefined {
+/** Explains the preview. A broadcast that has started has already skipped contacts. */
+function writeNote(
+  contact: ChosenContact,
+  skipped: string | null,
+  { started_at }: BroadcastRow,
+  request: TeamRequest,
+): string | undefined {
+  const names = 'Variables without a value show their names.'
   if (skipped !== null)
-    return `${fill(TEXTS.wouldBeSkipped, { reason: skipped })} Variables without a value show their names.`
-  return contact ? undefined : 'Variables without a default value show their names.'
+    return started_at === null ? `${fill(TEXTS.wouldBeSkipped, { reason: skipped })} ${names}` : names
+  if (contact) return undefined
+  return `No ${request.query.has('follows') ? 'more contacts' : 'contact'} found in the audience. ${names}`
 }
 
 /** Builds the preview for the chosen contact, or the first of the audience, with a link to the next. */
@@ -136,8 +142,8 @@ export async function previewSections(
       {
         kind: 'inbox',
         id: 'preview',
-        title: describeContact(contact, request),
-        note: writeNote(contact, skipped),
+        title: writeTitle(contact),
+        note: writeNote(contact, skipped, row, request),
         from: row.from_address,
         subject,
         src: `${broadcastPath(request, 'preview')}?${search}`,

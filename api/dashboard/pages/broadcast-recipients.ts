@@ -13,6 +13,7 @@ import {
 } from '../../../db/messages/broadcasts/recipients.sql.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
 import { status, text, time } from '../components/cell.ts'
+import type { Actions } from '../components/section.ts'
 import { buildTable, fromReplica, get } from '../server/builders.ts'
 import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -51,19 +52,20 @@ const skippedFor =
 const loadBroadcast = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
   requireBroadcast(database, team.id, params.id)
 
+/** Returns the link to the CSV file of a list, unless it is empty. */
+const exported = ({ rows, first }: { rows: readonly unknown[]; first: boolean }, href: string): Actions => ({
+  links: rows.length === 0 && first ? [] : [{ href, label: 'Export as CSV' }],
+})
+
 const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request
   const { name } = await loadBroadcast(request, deps)
   const { status: word } = filter.read(query)
   const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
   return show({
-    title: word ? `${name}: ${word}` : `${name}: all recipients`,
+    title: word ? `Recipients: ${word}` : 'Recipients',
     back: { href: broadcastPath(request), label: name },
-    actions: {
-      links: [
-        { href: `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`, label: 'Export as CSV' },
-      ],
-    },
+    actions: exported(page, `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`),
     sections: [
       ...filter.shown(request),
       buildTable(
@@ -95,10 +97,10 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
   const { name } = await loadBroadcast(request, deps)
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
   return show({
-    title: `${name}: skipped`,
+    title: 'Skipped contacts',
     lead: 'Contacts in the audience that the broadcast skipped, and why.',
     back: { href: broadcastPath(request), label: name },
-    actions: { links: [{ href: broadcastPath(request, 'skips.csv'), label: 'Export as CSV' }] },
+    actions: exported(page, broadcastPath(request, 'skips.csv')),
     sections: [
       buildTable(
         page.rows,

@@ -84,7 +84,14 @@ export function broadcastSentence(
   const stop = entries.find(({ act }) => STOPS[state] === act)
   const stopped = stop ? ` ${describeActor(stop)}, ${formatAge(stop.at, now)}` : ''
   const progress = audience === null ? '' : `: ${progressWords({ audience, stats: counted })}`
-  return `${STATE_WORDS[state]}${stopped}${progress}.`
+  return `${STATE_WORDS[state]}${stopped}${progress}.${rateWords(counted)}`
+}
+
+/** Returns the shares of sent emails that were opened and clicked, as a sentence. Empty if nothing was reported. */
+function rateWords({ made, queued, opened, clicked }: BroadcastView['stats']): string {
+  if (opened + clicked === 0) return ''
+  const [opens, clicks] = [opened + clicked, clicked].map((count) => share(count, made - queued))
+  return ` ${opens} opened, ${clicks} clicked.`
 }
 
 const STOPS: Partial<Record<BroadcastState, HistoryEntry['act']>> = { paused: 'pause', cancelled: 'cancel' }
@@ -146,6 +153,7 @@ const share = (count: number, of: number): string => (of === 0 ? '' : percentOf(
 export function outcomes({ stats: counted, audience }: BroadcastView, request: TeamRequest<'id'>): Section {
   const { made, queued, skipped, delivered, opened, clicked, bounced, complained } = counted
   const sent = made - queued
+  const all = audience ?? made
   const arrived = delivered + opened + clicked + complained
   const open = sent - arrived - bounced
   const people = (status?: EmailStatus): string =>
@@ -163,9 +171,12 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
   const unreported = isUnreported(sent, arrived) ? UNREPORTED.detail : ''
   const limit = (of: number): string => `limit ${percentOf(of)}`
   const rows: OutcomeRow[] = compact<OutcomeRow>([
-    { label: 'Audience', count: audience ?? made, href: people(), tone: 'plain' },
+    { label: 'Audience', count: all, href: people(), tone: 'plain' },
     queued > 0 && { label: 'Waiting', count: queued, href: people('queued'), tone: 'warn' },
-    part('Sent', 'sent', sent, { tone: 'busy', share: share(sent, audience ?? made) }),
+    part('Sent', 'sent', sent, {
+      ...{ tone: 'busy', share: '' },
+      note: sent > 0 ? `${share(sent, all)} of the audience` : '',
+    }),
     part('Delivered', 'delivered', arrived, {
       ...(unreported ? { share: '' } : {}),
       note: unreported || (open > 0 ? `${number(open).text} not reported` : ''),
@@ -181,9 +192,9 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
       rows,
       ({ label, count, href, tone, note = '', share: part = '' }) => ({
         Outcome: text(label, { href }),
-        Part: bar(count, Math.max(audience ?? 0, made, 1), tone),
+        'Of the audience': bar(count, Math.max(audience ?? 0, made, 1), tone),
         Contacts: number(count),
-        Share: { text: part, number: true },
+        'Of sent': { text: part, number: true },
         Note: note ? text(note, { tone: 'plain' }) : { text: '' },
       }),
       { grow: [], empty: '' },
@@ -224,13 +235,18 @@ export const STATE_QUESTIONS: Readonly<
 const STOPPED_BY: Readonly<Record<string, EmailStatus>> = { bounces: 'bounced', complaints: 'complained' }
 const LOOK = 'Show the addresses'
 
-/** Returns the actions for a broadcast that isn't a draft. */
-export function actions(view: BroadcastView, request: TeamRequest): Actions {
+/**
+ * Returns the actions for a broadcast that isn't a draft.
+ * @param isBlocked true if it is scheduled, but a problem prevents it.
+ */
+export function actions(view: BroadcastView, request: TeamRequest, isBlocked = false): Actions {
   if (request.team.role === 'viewer') return {}
   const { state, state_reason: reason, audience } = view
   const pause = button(broadcastPath(request, 'pause'), 'Pause broadcast')
   const resume = button(broadcastPath(request, 'resume'), 'Resume broadcast')
-  const unschedule = button(broadcastPath(request, 'unschedule'), 'Back to draft', { tone: 'quiet' })
+  const unschedule = button(broadcastPath(request, 'unschedule'), 'Back to draft', {
+    tone: isBlocked ? undefined : 'quiet',
+  })
   const cancel = button(broadcastPath(request, 'cancel'), 'Cancel broadcast', { tone: 'danger' })
   const duplicate = button(broadcastPath(request, 'duplicate'), 'Duplicate broadcast')
   const copy = { ...duplicate, tone: 'quiet', menu: true } as const

@@ -10,14 +10,13 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError, resultOrError } from '../../../db/errors.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { countAudience, unfilledSlots } from '../../../db/messages/broadcasts/readiness.ts'
+import { countAudience, draftSlots } from '../../../db/messages/broadcasts/readiness.ts'
 import { number } from '../components/cell.ts'
 import type { Field, Form, Section, Tile, View } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
 import { buildForm, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { asSent, describeByLabels } from '../server/form.ts'
-import { wordParam } from '../server/list.ts'
 import { type PageAnswer, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { asTextTiles, unfilledSection } from './broadcast-ahead.ts'
 import { type BroadcastStep, type Choices, draftFields, STEPS, stepPath } from './broadcast-fields.ts'
@@ -37,7 +36,11 @@ export type DraftPage = Pick<View, 'title' | 'back'> & { action: string; draft: 
 
 const isStep = (word: string | null): word is BroadcastStep => STEPS.some((step) => step === word)
 
-async function loadChoices(team: { id: string }, { database }: PageDeps): Promise<Choices> {
+async function loadChoices(
+  team: { id: string },
+  slots: readonly string[],
+  { database }: PageDeps,
+): Promise<Choices> {
   const topics = await topicsOfTeam(database, team.id)
   const ids = topics.map(({ id }) => id)
   const verified = (await domainsOfTeam(database, team.id)).find((domain) => domain.status === 'verified')
@@ -46,6 +49,7 @@ async function loadChoices(team: { id: string }, { database }: PageDeps): Promis
     topics,
     subscribers: await countSubscribers(database, team.id, ids),
     properties: await propertyNames(database, team.id),
+    slots,
     from: verified ? `hello@${verified.name}` : '',
   }
 }
@@ -71,13 +75,16 @@ async function audienceTiles(
   if (aim.topic_ids.length === 0) return not('Choose a topic.')
   const { size, as_text } = await countAudience(database, { team_id: team.id, ...aim })
   const value = size === null ? 'very many' : number(size).text
-  return [{ label: 'Contacts', value, detail: 'subscribed, not suppressed' }, ...asTextTiles(as_text)]
+  const tile: Tile =
+    size === 0
+      ? { label: 'Contacts', value, detail: 'match, so no one would receive it', tone: 'bad' }
+      : { label: 'Contacts', value, detail: 'subscribed, not suppressed' }
+  return [tile, ...asTextTiles(as_text)]
 }
 
 const audienceSection = async (...asked: Parameters<typeof audienceTiles>): Promise<Section> => ({
   kind: 'tiles',
   id: 'audience',
-  title: 'Audience',
   tiles: await audienceTiles(...asked),
 })
 
@@ -108,18 +115,21 @@ const buildStepper = (step: BroadcastStep, draft: BroadcastRow | null, { team }:
   })),
 })
 
-/** Builds the right column of a step: the preview of the message, or the size of the audience. */
+const NO_PREVIEW = 'Once you have chosen a template and continued, the email is shown here.'
+
+/** Builds the right column, with the preview of the stored message. */
 async function buildAside(
-  step: BroadcastStep,
-  { aim, draft }: { aim: Aim | RequestError; draft: BroadcastRow | null },
+  draft: BroadcastRow | null,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section[]> {
-  if (step === 'audience') return [await audienceSection(aim, request, deps)]
-  if (step !== 'message' || !draft) return []
+  if (!draft) return [{ kind: 'text', title: 'Preview', paragraphs: [NO_PREVIEW] }]
   const of = { ...request, params: { ...request.params, id: draft.id } }
   return (await previewSections(draft, of, deps)).slice(0, 1)
 }
+
+const messagePath = ({ id }: BroadcastRow, { team }: TeamRequest): string =>
+  stepPath(teamPath(team, 'broadcasts', id), 'message')
 
 /** Builds the page of a step. @param sent the submitted form, to show instead of the stored draft. */
 async function stepView(
@@ -129,7 +139,9 @@ async function stepView(
   deps: PageDeps,
   sent: URLSearchParams | null = null,
 ): Promise<View> {
-  const stored = draftFields(await loadChoices(request.team, deps), draft, parseZone(request.cookies('zone')))
+  const slots = draft ? await draftSlots(deps.database, draft) : { given: [], unfilled: [] }
+  const choices = await loadChoices(request.team, slots.given, deps)
+  const stored = draftFields(choices, draft, parseZone(request.cookies('zone')))
   const fields = sent ? asSent(stored[step], sent) : stored[step]
   const aim = sent ? aimSent(sent, fields) : (draft ?? NOBODY)
   return {
@@ -140,27 +152,30 @@ async function stepView(
     back,
     above: [buildStepper(step, draft, request)],
     sections: compact<Section>([
-      draft && unfilledSection(await unfilledSlots(deps.database, draft)),
+      draft && unfilledSection(slots.unfilled, step === 'message' ? undefined : messagePath(draft, request)),
       buildForm(
         action,
         '',
         compact([fields, hidden('step', step, true), draft && hidden('seen', draft.updated_at, true)]),
-        { title: TITLES[step], ...buildButtons(step) },
+        {
+          ...{ title: TITLES[step], ...buildButtons(step) },
+          result: step === 'audience' ? await audienceSection(aim, request, deps) : undefined,
+        },
       ),
     ]),
-    aside: await buildAside(step, { aim, draft }, request, deps),
+    aside: await buildAside(draft, request, deps),
   }
 }
 
-/** Shows the requested step, or the submitted one after an error. */
+/** Shows the requested step, or the submitted one after an error. An unknown one is the first. */
 export async function stepShown(
   writing: DraftPage,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<PageAnswer> {
   const typed = request.form.get('step')
-  const asked = isStep(typed) ? typed : wordParam(request.query, 'step', STEPS)
-  const step = (writing.draft && asked) || 'message'
+  const asked = isStep(typed) ? typed : request.query.get('step')
+  const step = writing.draft && isStep(asked) ? asked : 'message'
   return show(await stepView(writing, step, request, deps))
 }
 

@@ -8,6 +8,7 @@ import { fill } from '../../../db/fill.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Acting,
+  assertDraft,
   changeSeenBroadcast,
   duplicateBroadcast,
   removeBroadcast,
@@ -16,28 +17,29 @@ import {
 import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { broadcastHistory } from '../../../db/messages/broadcasts/history.ts'
 import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
-import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
+import { assertEnded, isEnded, sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
 import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
 import {
+  assertState,
   cancelBroadcast,
   pauseBroadcast,
   resumeBroadcast,
   sendBroadcast,
   unscheduleBroadcast,
 } from '../../../db/messages/broadcasts/start.ts'
-import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
+import { type BroadcastView, broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { bouncesOfBroadcast } from '../../../db/messages/emails/bounces.sql.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
 import { plural } from '../components/cell.ts'
-import type { Section } from '../components/section.ts'
+import type { Actions, Section } from '../components/section.ts'
 import { partsTyped } from '../components/typed.ts'
 import { asActor } from '../server/action.ts'
 import { action, button, compact, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type Question, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { draftParts, scheduledSections, seenFields, seenIn, sendQuestion } from './broadcast-ahead.ts'
+import { draftParts, scheduledParts, seenFields, seenIn, sendQuestion } from './broadcast-ahead.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
 import { broadcastPreviewPages, previewSections } from './broadcast-preview.ts'
@@ -60,6 +62,25 @@ import { broadcastStateCell } from './broadcasts.ts'
 
 const toActing = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
+type StateParts = { sections: Section[]; buttons: Actions; problem?: string }
+
+/** Builds the sections and buttons that depend on the state. `problem` completes the sentence about it. */
+async function stateParts(
+  row: BroadcastRow,
+  view: BroadcastView,
+  request: TeamRequest<'id'>,
+  deps: PageDeps,
+): Promise<StateParts> {
+  if (row.state === 'draft') return draftParts(row, request, deps)
+  if (row.state !== 'scheduled')
+    return {
+      sections: [...progress(view, request.now), outcomes(view, request)],
+      buttons: actions(view, request),
+    }
+  const { sections, problem } = await scheduledParts(row, request, deps)
+  return { sections, problem, buttons: actions(view, request, problem !== '') }
+}
+
 const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) => {
   const { team, params } = request
   const row = await requireBroadcast(deps.database, team.id, params.id)
@@ -67,25 +88,20 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const topics = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
   const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
   const entries = await broadcastHistory(deps.database, row)
-  const outcome = async () =>
-    row.state === 'scheduled'
-      ? scheduledSections(row, request, deps)
-      : [...progress(view, request.now), outcomes(view, request)]
   const edits = team.role !== 'viewer'
-  const { sections, buttons } =
-    row.state === 'draft'
-      ? await draftParts(row, request, deps)
-      : { sections: await outcome(), buttons: actions(view, request) }
+  const { sections, buttons, problem = '' } = await stateParts(row, view, request, deps)
+  const ramp = await rampSections(row, view, request, deps)
+  // Before the start it is an offer, and afterwards the reason for the pace.
+  const isAhead = row.state === 'draft' || row.state === 'scheduled'
   return show({
     title: row.name,
-    state: broadcastStateCell(row.state),
-    lead: broadcastSentence(view, entries, request.now),
+    state: broadcastStateCell(row),
+    lead: broadcastSentence(view, entries, request.now) + problem,
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
     above: pausedAlert(row),
     sections: compact([
-      ...(await rampSections(row, view, request, deps)),
-      ...sections,
+      isAhead ? [...sections, ...ramp] : [...ramp, ...sections],
       edits && testForm(request, row),
       history(entries, request.now),
       facts(view, { topics, template }, request),
@@ -131,11 +147,11 @@ const remove = action(
     const { name } = await removeBroadcast(by, toActing(request), request.params.id)
     return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} was deleted.`)
   },
-  async ({ team, params }, { database }) => ({
-    question: `Delete the draft “${(await requireBroadcast(database, team.id, params.id)).name}”?`,
-    answer: 'Delete the draft',
-    tone: 'danger',
-  }),
+  async ({ team, params }, { database }) => {
+    const row = await requireBroadcast(database, team.id, params.id)
+    assertDraft(row, 'deleted')
+    return { question: `Delete the draft “${row.name}”?`, answer: 'Delete the draft', tone: 'danger' }
+  },
 )
 
 const duplicate = action('editor', '/teams/:team/broadcasts/:id/duplicate', async (by, request) => {
@@ -164,13 +180,17 @@ const stateButton = (
 
 const stateQuestion =
   (verb: keyof typeof STATE_QUESTIONS) =>
-  async ({ team, params }: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> =>
-    STATE_QUESTIONS[verb](await broadcastView(database, await requireBroadcast(database, team.id, params.id)))
+  async ({ team, params }: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> => {
+    const row = await requireBroadcast(database, team.id, params.id)
+    assertState(row, verb)
+    return STATE_QUESTIONS[verb](await broadcastView(database, row))
+  }
 
 async function againQuestion(request: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> {
-  const { name } = await requireBroadcast(database, request.team.id, request.params.id)
+  const row = await requireBroadcast(database, request.team.id, request.params.id)
+  assertEnded(row)
   const rest = plural(seenIn(request).audience ?? 0, 'contact')
-  return { question: `Send “${name}” to ${rest} more?`, answer: `Send to ${rest}` }
+  return { question: `Send “${row.name}” to ${rest} more?`, answer: `Send to ${rest}` }
 }
 
 /**
@@ -198,7 +218,7 @@ const test = action('editor', '/teams/:team/broadcasts/:id/test', async (by, req
  */
 const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {
   const row = await requireBroadcast(database, request.team.id, request.params.id)
-  if (row.started_at === null) return redirect(broadcastPath(request))
+  if (!isEnded(row)) return redirect(broadcastPath(request))
   const audience = await unreachedSize(database, row)
   const rest = plural(audience, 'contact')
   const found = `${rest} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice.`

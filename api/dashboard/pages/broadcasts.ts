@@ -4,10 +4,12 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
-import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
+import { BROADCAST_STATES, type BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, status, text, time } from '../components/cell.ts'
+import { percent } from '../components/shares.ts'
 import { action, buildAlerts, buildTable, get } from '../server/builders.ts'
+import { chips, defineFilter } from '../server/filter.ts'
 import { pageById } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { stepPath } from './broadcast-fields.ts'
@@ -21,8 +23,30 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   sent: 'good',
 }
 
-export const broadcastStateCell = (state: BroadcastState): Cell =>
-  status(state, TONES[state] ? { tone: TONES[state] } : {})
+/** Builds the state. An automatic pause is red, and a manual one isn't. */
+export const broadcastStateCell = ({
+  state,
+  state_reason,
+}: Pick<BroadcastView, 'state' | 'state_reason'>): Cell => {
+  const tone = state === 'paused' && state_reason === null ? 'warn' : TONES[state]
+  return status(state, tone ? { tone } : {})
+}
+
+/** Builds the state in a list. Its text tells an automatic pause from a manual one. */
+const listedState = (view: BroadcastView): Cell => ({
+  ...broadcastStateCell(view),
+  ...(view.state_reason === null ? {} : { text: `${view.state} automatically` }),
+})
+
+/** Builds the cell with a count. A broadcast that hasn't started has none. */
+const countCell = ({ audience }: BroadcastView, count: number): Cell =>
+  audience === null ? text(null, { number: true }) : number(count)
+
+/** Builds the cell with the share of sent emails that were opened. */
+function openedCell({ stats: { made, queued, opened, clicked } }: BroadcastView): Cell {
+  const [sent, opens] = [made - queued, opened + clicked]
+  return text(opens === 0 ? null : percent(opens / sent), { number: true })
+}
 
 /** Builds the cell with the number of emails sent and the audience. Its tooltip has the details. */
 const sentCell = (view: BroadcastView): Cell => {
@@ -40,26 +64,31 @@ export const startTime = ({
 }: Pick<BroadcastView, 'state' | 'started_at' | 'send_at'>): string | null =>
   started_at ?? (state === 'scheduled' ? send_at : null)
 
+const filter = defineFilter({ state: chips(BROADCAST_STATES) })
+
 const list = get('viewer', '/teams/:team/broadcasts', async (request, { database }) => {
-  const { team, now } = request
-  const page = await pageById(request, (place) => broadcastsOfTeam(database, team.id, place))
+  const { team, now, query } = request
+  const { state } = filter.read(query)
+  const page = await pageById(request, (place) => broadcastsOfTeam(database, team.id, { ...place, state }))
   const views = await broadcastViews(database, page.rows)
   const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
   const edits = team.role !== 'viewer'
-  const isEmpty = views.length === 0 && page.first
+  const isEmpty = views.length === 0 && page.first && state === undefined
   return show({
     title: 'Broadcasts',
     lead: 'Send a template to the subscribed contacts of one or more topics.',
     actions: { links: edits && !isEmpty ? [{ ...fresh, main: true }] : [] },
     sections: [
+      ...(isEmpty ? [] : filter.shown(request)),
       buildTable(
         views,
         (view) => ({
-          State: broadcastStateCell(view.state),
+          State: listedState(view),
           Name: text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
           Sent: sentCell(view),
-          Bounced: number(view.stats.bounced),
-          Complained: number(view.stats.complained),
+          Opened: openedCell(view),
+          Bounced: countCell(view, view.stats.bounced),
+          Complained: countCell(view, view.stats.complained),
           Start: time(startTime(view), now, 'not started'),
         }),
         {
@@ -67,7 +96,11 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           id: 'list',
           live: page.first,
           next: page.next,
-          empty: isEmpty ? 'No broadcasts yet.' : 'No older broadcasts.',
+          empty: isEmpty
+            ? 'No broadcasts yet.'
+            : page.first
+              ? 'No broadcast matches.'
+              : 'No older broadcasts.',
           start: edits && isEmpty ? fresh : undefined,
         },
       ),

@@ -17,10 +17,12 @@ const formatSent = ({ audience, stats }: BroadcastView): string =>
   audience === null ? '' : `${number(stats.made - stats.queued).text} of ${number(audience).text}`
 
 /** Shows the progress of a broadcast that is being sent, otherwise its state. */
-const toStateCell = ({ state, audience, stats }: BroadcastView): Cell =>
-  state === 'sending' && audience !== null
+const toStateCell = (view: BroadcastView): Cell => {
+  const { state, audience, stats } = view
+  return state === 'sending' && audience !== null
     ? bar(stats.made - stats.queued + stats.skipped, audience, 'busy')
-    : broadcastStateCell(state)
+    : broadcastStateCell(view)
+}
 
 /** Builds the section. Empty if nothing is planned. */
 export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): Promise<Section[]> {
@@ -40,7 +42,7 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
       what: text(`${plural(messages, `scheduled ${channel.noun}`)}`, {
         href: `${teamPath(team, channel.path)}?status=${SCHEDULED_STATUS}`,
       }),
-      state: broadcastStateCell('scheduled'),
+      state: broadcastStateCell({ state: 'scheduled', state_reason: null }),
       sent: text('', { number: true }),
       when: time(next, now),
     })),
@@ -54,7 +56,7 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
           'Running and next': what,
           State: state,
           Sent: sent,
-          Starts: when,
+          Start: when,
         }),
         { empty: '' },
       ),

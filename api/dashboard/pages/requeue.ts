@@ -26,20 +26,20 @@ export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: 
 
 /**
  * Returns the question before an expired or rejected message is sent.
- * @param what the message in a sentence. @throws RequestError if it can no longer be sent that way.
+ * @param message its description in the question. @throws RequestError if it can no longer be sent that way.
  */
 export async function requeueQuestion(
   { team, params, form }: TeamRequest<'id'>,
   { database }: PageDeps,
   channel: Channel,
-  what: string,
+  message: string,
 ): Promise<(Question & { warning: string }) | null> {
   const seen = form.get('seen')
   if (seen !== 'expired' && seen !== 'forced') return null
   await assertRequeueable(database, channel, { team_id: team.id, id: params.id }, seen)
   return seen === 'expired'
-    ? { question: `Send ${what} anyway?`, answer: 'Send it anyway', warning: 'It has expired.' }
-    : { question: `Send ${what} again?`, answer: 'Send again', warning: 'It was rejected.' }
+    ? { question: `Send ${message} anyway?`, answer: 'Send it anyway', warning: 'It has expired.' }
+    : { question: `Send ${message} again?`, answer: 'Send again', warning: 'It was rejected.' }
 }
 
 /**

@@ -74,7 +74,7 @@ async function broadcastsTo(
   return buildTable(
     newest.filter(({ topic_ids }) => topic_ids.includes(id)),
     (broadcast) => ({
-      State: broadcastStateCell(broadcast.state),
+      State: broadcastStateCell(broadcast),
       Name: text(broadcast.name, { href: teamPath(team, 'broadcasts', broadcast.id) }),
       Start: time(startTime(broadcast), now, 'not started'),
     }),

@@ -126,7 +126,7 @@ const asksAgain =
     } catch (error) {
       if (!(error instanceof RequestError) || error.code === 'unavailable') throw error
       const [address = ''] = cancel.split('?')
-      // The page of a deleted object is gone, but not its list.
+      // A deleted object has no page, but its list remains.
       const isGone = error.code === 'not_found'
       const href = isGone ? above(address.replace(/\/[^/]*$/, ''), query) : cancel
       const back = { href, label: 'Go back' }

@@ -70,7 +70,10 @@ function assignIds(sections: readonly Section[]): Map<Section, string> {
 /** Adds the values that a section's partial needs. */
 function prepared(given: Section, id: string, frame: Frame): object {
   const section = { ...given, id }
-  if (section.kind === 'form') return formReady(section, id, frame)
+  if (section.kind === 'form') {
+    const { result } = section
+    return { ...formReady(section, id, frame), result: result && prepared(result, result.id ?? '', frame) }
+  }
   if (section.kind === 'filter') return formReady({ ...section, tone: 'quiet' }, id, frame)
   if (section.kind === 'actions') {
     const forms = section.forms?.map((form, at) => formReady(form, `${id}-${at}`, frame))

@@ -141,9 +141,17 @@ export async function deleteBroadcastDraft(tx: Tx, teamId: string, id: string): 
 export async function broadcastsOfTeam(
   tx: Tx,
   teamId: string,
-  { before, limit, offset = 0 }: { before?: string | undefined; limit: number; offset?: number },
+  {
+    before,
+    state,
+    limit,
+    offset = 0,
+  }: { before?: string | undefined; state?: BroadcastState | undefined; limit: number; offset?: number },
 ) {
-  const older = allOf(before !== undefined && sql.fragment`id < ${before}`)
+  const older = allOf(
+    before !== undefined && sql.fragment`id < ${before}`,
+    state !== undefined && sql.fragment`state = ${state}`,
+  )
   return tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and ${older}
     order by id desc limit ${limit} offset ${offset}`)

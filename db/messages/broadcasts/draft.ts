@@ -140,6 +140,11 @@ export async function createBroadcast(
 const notADraft = ({ state }: BroadcastRow, act: string): RequestError =>
   new RequestError('invalid_state', fill(TEXTS.notDraft, { state, action: act }))
 
+/** @param act a past participle, such as `deleted`. @throws RequestError invalid_state. */
+export function assertDraft(row: BroadcastRow, act: string): void {
+  if (row.state !== 'draft') throw notADraft(row, act)
+}
+
 const toInstant = (send_at: string | null): number | null => (send_at === null ? null : Date.parse(send_at))
 
 const saysAlready = (row: BroadcastRow, { send_at = row.send_at, ...fields }: GivenFields): boolean =>
@@ -159,7 +164,7 @@ export async function changeBroadcast(
   assertSendAt(fields.send_at, now)
   const row = await requireLocked(tx, acting, id)
   assertDomain(acting, fields.from_address ?? row.from_address)
-  if (row.state !== 'draft') throw notADraft(row, 'changed')
+  assertDraft(row, 'changed')
   await assertReferences(tx, acting.team_id, fields)
   if (saysAlready(row, fields)) return row
   const changed = await updateDraft(tx, row, { ...row, ...fields }, now)

@@ -46,16 +46,22 @@ export async function countAudience(
   return { size, as_text: (size !== null && (await inTime(comparedAsText(tx, audience)))) || [] }
 }
 
+/** Returns the variables that a contact's properties or the defaults fill. */
+const givenSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
+  toMailing(row, slots).slots.filter((slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email')
+
 /** Returns the variables that a contact's properties must fill, because they have no default. */
 const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
-  toMailing(row, slots).slots.filter(
-    (slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email' && !Object.hasOwn(row.variables, slot),
-  )
+  givenSlots(row, slots).filter((slot) => !Object.hasOwn(row.variables, slot))
 
-/** Returns the slots of a draft that have no default, and that no property of the latest contacts fills. */
-export async function unfilledSlots(tx: Tx, row: BroadcastRow): Promise<readonly string[]> {
+/** Returns the slots of a draft, and its slots without a value: no default, and no property of the latest contacts. */
+export async function draftSlots(
+  tx: Tx,
+  row: BroadcastRow,
+): Promise<{ given: readonly string[]; unfilled: readonly string[] }> {
   const { slots } = await newestVersion(tx, row, null)
-  return missingProperties(tx, row.team_id, ownSlots(row, slots))
+  const unfilled = await missingProperties(tx, row.team_id, ownSlots(row, slots))
+  return { given: givenSlots(row, slots), unfilled }
 }
 
 export async function checkReadiness(

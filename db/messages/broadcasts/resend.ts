@@ -23,6 +23,15 @@ const ENDED = ['sent', 'cancelled'] as const
 
 const refused = (words: string) => new RequestError('invalid_state', words)
 
+/** True if a broadcast was started and has ended. */
+export const isEnded = ({ state, template_version_id }: BroadcastRow): boolean =>
+  ENDED.some((each) => each === state) && template_version_id !== null
+
+/** @throws RequestError invalid_state unless the broadcast was started and has ended. */
+export function assertEnded(row: BroadcastRow): void {
+  if (!isEnded(row)) throw refused(fill(TEXTS.notEnded, { state: stateWords(row.state) }))
+}
+
 /** @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function sendToUnreached(
   deps: Caller & { queue: Pick<Producer, 'reenqueue'> },
@@ -32,8 +41,7 @@ export async function sendToUnreached(
 ): Promise<BroadcastRow> {
   const { tx } = deps
   const row = await requireLocked(tx, acting, id)
-  if (!ENDED.some((state) => state === row.state) || row.template_version_id === null)
-    throw refused(fill(TEXTS.notEnded, { state: stateWords(row.state) }))
+  assertEnded(row)
   assertSameDraft(row, seen)
   const stats = await findStats(tx, row.team_id, [row.id])
   const figure = (name: string) => stats.find((each) => each.figure === name)?.count ?? 0

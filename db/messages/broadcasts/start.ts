@@ -32,15 +32,29 @@ const DONE = {
 } as const
 type Act = keyof typeof DONE
 
-const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastState[]): RequestError =>
+/** The states in which each action is allowed. */
+const FROM: Readonly<Record<Act, readonly BroadcastState[]>> = {
+  start: ['draft'],
+  unschedule: ['scheduled'],
+  pause: ['sending'],
+  resume: ['paused'],
+  cancel: ['draft', 'scheduled', 'sending', 'paused'],
+}
+
+const wrongState = ({ state }: BroadcastRow, act: Act): RequestError =>
   new RequestError(
     'invalid_state',
     fill(TEXTS.wrongState, {
       state: stateWords(state),
       action: DONE[act],
-      states: from.map(stateWords).join(' or '),
+      states: FROM[act].map(stateWords).join(' or '),
     }),
   )
+
+/** @throws RequestError invalid_state if the broadcast's state doesn't allow the action. */
+export function assertState(row: BroadcastRow, act: Act): void {
+  if (!FROM[act].includes(row.state)) throw wrongState(row, act)
+}
 
 const pausedForTeam = ({ state_reason }: BroadcastRow): RequestError =>
   new RequestError('invalid_state', fill(TEXTS.pausedForTeam, { reason: state_reason ?? '' }))
@@ -49,10 +63,11 @@ async function act(
   by: Caller,
   verb: Act,
   row: BroadcastRow,
-  { at, ...change }: StateChange & { at?: Date },
+  { at, ...change }: Omit<StateChange, 'from'> & { at?: Date },
 ): Promise<BroadcastRow> {
-  const changed = await changeState(by.tx, row, change, at ?? (await serviceTime(by.tx)))
-  if (!changed) throw wrongState(row, verb, change.from)
+  const moved = { ...change, from: FROM[verb] }
+  const changed = await changeState(by.tx, row, moved, at ?? (await serviceTime(by.tx)))
+  if (!changed) throw wrongState(row, verb)
   await recordBroadcast(by, verb, changed)
   return changed
 }
@@ -82,7 +97,7 @@ export async function sendBroadcast(
   const row = await requireLocked(tx, acting, id)
   const now = await serviceTime(tx)
   const send_at = sendAt ?? row.send_at
-  if (row.state !== 'draft') throw wrongState(row, 'start', ['draft'])
+  assertState(row, 'start')
   assertSendAt(send_at, now)
   assertSameDraft(row, seen)
   const isCharged = send_at === null
@@ -94,7 +109,7 @@ export async function sendBroadcast(
   const goes = isCharged
     ? { to: 'sending' as const, audience, at: await beginningTime(tx, row.team_id) }
     : { to: 'scheduled' as const, at: now }
-  const started = await act(deps, 'start', row, { from: ['draft'], fixed, ...goes })
+  const started = await act(deps, 'start', row, { fixed, ...goes })
   await enqueueExpansion(deps, row)
   return pauseWithTeam(tx, started, now)
 }
@@ -113,13 +128,13 @@ export async function beginningTime(tx: Tx, teamId: string): Promise<Date> {
 export async function unscheduleBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const row = await requireLocked(by.tx, acting, id)
   const fixed = { template_version_id: null, link_base: null, send_at: row.send_at }
-  return act(by, 'unschedule', row, { from: ['scheduled'], to: 'draft', fixed })
+  return act(by, 'unschedule', row, { to: 'draft', fixed })
 }
 
 /** @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function pauseBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const row = await requireLocked(by.tx, acting, id)
-  return act(by, 'pause', row, { from: ['sending'], to: 'paused' })
+  return act(by, 'pause', row, { to: 'paused' })
 }
 
 /** Resumes or starts a paused broadcast. @throws RequestError not_found, domain_not_allowed, invalid_state. */
@@ -130,7 +145,7 @@ export async function resumeBroadcast(
 ): Promise<BroadcastRow> {
   const { tx } = deps
   const row = await requireLocked(tx, acting, id)
-  if (row.state !== 'paused') throw wrongState(row, 'resume', ['paused'])
+  assertState(row, 'resume')
   if (isPausedForTeam(row)) throw pausedForTeam(row)
   const hasBegun = row.audience_until !== null
   const { blockers, audience } = hasBegun
@@ -138,7 +153,7 @@ export async function resumeBroadcast(
     : await findBlockers(tx, row)
   if (blockers.length > 0) throw blocked(row, blockers)
   const beginning = audience === null ? {} : { audience, at: await beginningTime(tx, row.team_id) }
-  const resumed = await act(deps, 'resume', row, { from: ['paused'], to: 'sending', ...beginning })
+  const resumed = await act(deps, 'resume', row, { to: 'sending', ...beginning })
   await expandAgain(deps, row)
   return pauseWithTeam(tx, resumed, await serviceTime(tx))
 }
@@ -146,8 +161,7 @@ export async function resumeBroadcast(
 /** @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function cancelBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const row = await requireLocked(by.tx, acting, id)
-  const from = ['draft', 'scheduled', 'sending', 'paused'] as const
-  const cancelled = await act(by, 'cancel', row, { from, to: 'cancelled' })
+  const cancelled = await act(by, 'cancel', row, { to: 'cancelled' })
   // Waiting emails are deleted when a worker claims them.
   await bringEmailsForward(by.tx, row)
   await wakeBroadcasts(by.tx)

@@ -135,7 +135,7 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
 }
 
 /**
- * Returns the ID of the email that is `count` places after `before` among a team's emails, or among those of a rare
+ * Returns the ID of the email that is `count` places after `before` among a team's emails, or its emails of a rare
  * status, or null if fewer follow. Only the status and the time range of the filter count.
  */
 export const emailFurther = (tx: Tx, criteria: EmailCriteria, before: string | undefined, count: number) =>

@@ -142,7 +142,7 @@ export const searchRange = (
 /** The number of emails in the first part of a team's search, and in the largest one. */
 const FIRST_PART = 2_000
 const LONGEST_PART = 50_000
-/** The same for the first part among those of a rare status, whose rows are looked up one by one. */
+/** The first part among emails of a rare status. Their rows are looked up one by one. */
 const FIRST_RARE = 500
 
 /** Searches a team's emails in parts of equal numbers, because a small team has few in any time range. */

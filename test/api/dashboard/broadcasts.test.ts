@@ -17,7 +17,7 @@ import {
 } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { formTo } from '../../support/forms.ts'
-import { world } from '../../support/service.ts'
+import { makeTeam, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -134,7 +134,7 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   // It is in the list from now on.
   shows(t, await editor.get(at('broadcasts')), /draft Three Hi/)
   const left = await editor.get(path.replace('/edit', ''))
-  shows(t, left, /Contacts 0 .*No topic is selected, so no one would receive it/)
+  shows(t, left, /Before it can start No topic is selected, so no one would receive it.* Contacts 0 /)
   t.strictSame(mainActs(left), ['Choose the audience'])
   const id = path.split('/').at(-2)
   t.match((await call('POST', `/v1/broadcasts/${id}/send`, { key: team.key })).body, {
@@ -170,7 +170,139 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   t.match((await editor.get(frame.replaceAll('&#x3D;', '='))).html, 'Dear C')
   const third = await editor.get(next(second).replaceAll('&#x3D;', '='))
   const last = await editor.get(next(third).replaceAll('&#x3D;', '='))
-  shows(t, last, /No more contacts found in the audience.*First contact/)
+  shows(t, last, /Preview No more contacts found in the audience.*First contact/)
+})
+
+t.test('a new broadcast has no template until one is chosen', async (t) => {
+  const link = '<a href="{{unsubscribe_url}}">off</a>'
+  const own = await makeTeam(service)
+  const writer = await signedIn(service, { team: own.id, role: 'editor' })
+  await writer.post(`/teams/${own.id}/topics`, { name: 'News' })
+  const make = async (person: typeof editor, team_id: string, html: string) => {
+    const sent = await person.post(`/teams/${team_id}/templates`, { name: html, html, text: '' })
+    return sent.location?.split('/').at(-1) ?? ''
+  }
+  const invoice = await make(writer, own.id, '<p>Invoice</p>')
+  const news = await make(writer, own.id, `<p>News</p>${link}`)
+  const only = (await writer.get(`/teams/${own.id}/broadcasts/new`)).html
+  t.match(only, `value="${news}" selected`, 'the only one that can be sent')
+  t.notMatch(only, `value="${invoice}" selected`)
+  shows(t, { html: only }, /Invoice<\/p> \(no unsubscribe link\)/)
+  const template_id = await templateOf(`<p>Chosen</p>${link}`)
+  await templateOf(`<p>Not chosen</p>${link}`)
+  const path = at('broadcasts/new')
+  const page = await editor.get(path)
+  t.match(
+    page.html,
+    /<select[^>]*name="template_id" required[^>]*><option value="" selected>Choose a template</,
+  )
+  t.notMatch(page.html, new RegExp(`value="${template_id}" selected`))
+  const sent = await editor.post(path, {
+    ...formTo(page.html, path),
+    name: 'x',
+    from: 'a@example.com',
+    subject: 'x',
+  })
+  t.equal(sent.status, 400)
+  shows(t, sent, 'Template is required.')
+})
+
+t.test('each variable has a field for its default value', async (t) => {
+  const html = '<p>{{first_name}} {{email}}</p><a href="{{unsubscribe_url}}">off</a>'
+  const template_id = await templateOf(html)
+  const path = await draft({ template_id, subject: 'For {{lang}}', topic_ids: await topicOf('Defaults') })
+  const [id, edit] = [path.split('/').at(-1), `${path}/edit`]
+  const stored = async () => (await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body.variables
+  const names = async () =>
+    [...(await editor.get(edit)).html.matchAll(/name="(default\.[^"]*|variables)"/g)].map(([, name]) => name)
+  t.strictSame(await names(), ['default.first_name', 'default.lang'])
+  const long = 'x'.repeat(300_000)
+  const wrong = await editor.press(edit, edit, { next: 'save', 'default.lang': long })
+  t.equal(wrong.status, 400, 'more than all values may have')
+  await editor.press(edit, edit, { next: 'save', 'default.first_name': ' friend ', 'default.lang': '' })
+  t.strictSame(await stored(), { first_name: 'friend' })
+  await call('PATCH', `/v1/broadcasts/${id}`, {
+    key: team.key,
+    body: { variables: { first_name: 'two\nlines', lang: 'en', other: '' } },
+  })
+  t.strictSame(await names(), ['default.lang', 'variables'])
+  await editor.press(edit, edit, { next: 'save', 'default.lang': '' })
+  t.strictSame(await stored(), { first_name: 'two\nlines', other: '' }, 'the others are kept')
+})
+
+t.test('an unknown step is the first', async (t) => {
+  const path = await draft({ template_id: await templateOf('<p>Step</p>'), topic_ids: await topicOf('Step') })
+  const page = await editor.get(`${path}/edit?step=time`)
+  t.equal(page.status, 200)
+  t.match(page.html, '<h2>Message</h2>')
+})
+
+t.test('an empty audience is red, above the buttons', async (t) => {
+  const path = await draft({ template_id: await templateOf('<p>0</p>'), topic_ids: await topicOf('Empty') })
+  const { html } = await editor.get(`${path}/edit?step=audience`)
+  t.match(html, /<section id="audience"[\s\S]*<li class="bad">[\s\S]*<div class="submit">[\s\S]*Continue/)
+  t.match(html, /Only contacts where \(optional\)[\s\S]*name="property\.0"/)
+  shows(t, { html }, 'Contacts 0 match, so no one would receive it')
+})
+
+t.test('each problem of a draft links to its solution', async (t) => {
+  const template_id = await templateOf('<p>{{name}}</p>')
+  const path = await draft({ template_id, from: 'a@unverified.test', topic_ids: await topicOf('Solved') })
+  const links = async (person: typeof editor) => {
+    const { html } = await person.get(path)
+    const [, alerts = ''] = /<h2>Before it can start<\/h2>([\s\S]*?)<\/section>/.exec(html) ?? []
+    t.ok(html.indexOf('Before it can start') < html.indexOf('<h2>Audience</h2>'), 'problems come first')
+    return [...alerts.matchAll(/href="\/dashboard([^"]*)">([^<]*)/g)].map(([, href = '', label]) => [
+      href.replaceAll('&#x3D;', '='),
+      label,
+    ])
+  }
+  const domains = [at('domains'), 'Show the domains']
+  t.strictSame(await links(editor), [
+    domains,
+    [`${path}/edit?step=message`, 'Edit message'],
+    [`${path}/edit?step=audience`, 'Edit audience'],
+  ])
+  t.strictSame(await links(viewer), [domains])
+})
+
+t.test('a question about a broadcast of another state has nothing to confirm', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  const path = at(`broadcasts/${broadcast.id}`)
+  for (const [state, verb, after] of [
+    ['sending', 'pause', 'paused'],
+    ['paused', 'resume', 'sending'],
+    ['sending', 'cancel', 'cancelled'],
+    ['sent', 'again', 'sending'],
+    ['draft', 'delete', 'sending'],
+    ['draft', 'send', 'scheduled'],
+  ] as const) {
+    await broadcast.become(state)
+    const form = verb === 'send' ? formTo((await editor.get(path)).html, `${path}/send`) : {}
+    const { location, status } = await editor.post(`${path}/${verb}`, { ...form, confirmed: '' })
+    t.equal(status, 303, verb)
+    t.notMatch(textOf((await editor.get(location ?? '')).html), 'Nothing left to confirm', verb)
+    await broadcast.become(after)
+    const late = await editor.get(location ?? '')
+    shows(t, late, /Nothing left to confirm The broadcast is .*Go back/)
+    t.match(late.html, `href="/dashboard${path}${verb === 'again' ? '/again' : ''}">Go back</a>`, verb)
+  }
+  await broadcast.become('cancelled')
+})
+
+t.test('the preview of a sent broadcast mentions no future skip', async (t) => {
+  const html = '<p>{{nickname}}</p><a href="{{unsubscribe_url}}">off</a>'
+  const topic = await topicOf('Later')
+  await contact('later@example.org', topic)
+  const path = await draft({ template_id: await templateOf(html), topic_ids: topic, subject: 'Hi' })
+  shows(t, await viewer.get(path), /would be skipped: no value for nickname/)
+  await database.query(sql.unsafe`
+    update broadcasts set state = 'sent', started_at = now(), audience = 1, link_base = 'x',
+      template_version_id = (select version_id from templates t where t.id = template_id)
+    where id = ${path.split('/').at(-1) ?? ''}`)
+  const page = await viewer.get(path)
+  shows(t, page, /Preview for later@example\.org Variables without a value show their names\./)
+  t.notMatch(textOf(page.html), 'would be skipped')
 })
 
 t.test('creates, sends and evaluates a broadcast', async (t) => {
@@ -213,7 +345,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   shows(
     t,
     sent,
-    /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Sent 1 50\.0 % Delivered 0 your mail server doesn’t report deliveries Opened 0 0\.0 % .* Skipped 1/,
+    /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Sent 1 50\.0 % of the audience Delivered 0 your mail server doesn’t report deliveries Opened 0 0\.0 % .* Skipped 1/,
   )
   t.match(sink.last().rcpt_to, ['ana@example.org'])
   shows(t, await viewer.get(`${path}/people?status=sent`), /sent ana@example\.org/)
@@ -238,7 +370,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const more = sink.messages().slice(before)
   t.same(more.flatMap(({ rcpt_to }) => rcpt_to).sort(), ['ben@example.org', 'late@example.org'])
-  shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*Audience 3 Sent 3 100\.0 %/)
+  shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*Audience 3 Sent 3 100\.0 % of the audience/)
   const nobody = await editor.get(`${path}/again`)
   shows(t, nobody, 'All contacts that match now have already received it.')
   t.notMatch(nobody.html, 'Send to 0 contacts', 'what would be refused is not offered')
@@ -298,7 +430,7 @@ t.test('counts are cumulative: clicked includes opened, opened includes delivere
   shows(
     t,
     page,
-    /Audience 12 Waiting 1 Sent 11 91\.7 % Delivered 10 90\.9 % Opened 5 45\.5 % Clicked 2 18\.2 % Bounced 1 9\.1 % limit 5\.0 % /,
+    /45\.5 % opened, 18\.2 % clicked\. .*Audience 12 Waiting 1 Sent 11 91\.7 % of the audience Delivered 10 90\.9 % Opened 5 45\.5 % Clicked 2 18\.2 % Bounced 1 9\.1 % limit 5\.0 % /,
   )
   shows(t, page, /11 of 12 contacts.* 91 %\./)
   t.match(page.html, /<progress[^>]* value="11" max="12"|<progress[^>]* max="12" value="11"/)
@@ -466,7 +598,13 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   await call('DELETE', '/v1/contacts/come0@example.org', { key: team.key })
   await editor.post(at(`topics/${topic}/rename`), { name: 'Came' })
   await call('DELETE', '/v1/contacts/come1@example.org', { key: team.key })
-  shows(t, await viewer.get(planned), /Before it can start Every contact would be skipped/)
+  const skipping = await editor.get(planned)
+  shows(
+    t,
+    skipping,
+    /Starts in 1 day\. It would be sent to 0 of 1 contact\. .*Before it can start Every contact would be skipped/,
+  )
+  t.strictSame(mainActs(skipping), ['Back to draft'])
   await call('DELETE', '/v1/contacts/come2@example.org', { key: team.key })
   shows(t, await viewer.get(planned), /Before it can start The audience is empty\./)
   await after(await editor.post(`${planned}/cancel`))
@@ -481,7 +619,7 @@ t.test('a broadcast cancelled before its start shows no start time', async (t) =
   shows(t, await editor.get(at('broadcasts')), /scheduled Advent [^%]* in 1 hour/)
   shows(t, await editor.get(path), 'Starts')
   await after(await editor.post(`${path}/cancel`))
-  shows(t, await editor.get(at('broadcasts')), /cancelled Advent News – 0 0 not started/)
+  shows(t, await editor.get(at('broadcasts')), /cancelled Advent News – – – – not started/)
   t.notMatch(textOf((await editor.get(path)).html), /begin/i)
 })
 
@@ -556,4 +694,45 @@ t.test('keeps the edit of a draft that was scheduled since', async (t) => {
   t.ok(sent.status >= 400, `${sent.status}`)
   shows(t, sent, 'Subject Typed for an hour')
   t.notMatch(sent.html, />csrf</i)
+})
+
+t.test('filters by state, and tells manual and automatic pauses apart', async (t) => {
+  const own = await makeTeam(service)
+  const reader = await signedIn(service, { team: own.id, role: 'viewer' })
+  const list = `/teams/${own.id}/broadcasts`
+  t.notMatch((await reader.get(list)).html, 'state&#x3D;draft', 'no filter for an empty list')
+  const [manual, automatic, sent] = [
+    await aBroadcast(service, own),
+    await aBroadcast(service, own),
+    await aBroadcast(service, own),
+  ]
+  const name = (id: string, words: string) =>
+    database.query(sql.unsafe`update broadcasts set name = ${words} where id = ${id}`)
+  await Promise.all([name(manual.id, 'By hand'), name(automatic.id, 'Stopped'), name(sent.id, 'Done')])
+  await database.query(sql.unsafe`
+    update broadcasts set state = 'paused', state_reason = case when id = ${automatic.id} then 'bounces' end
+    where id = any(${sql.array([manual.id, automatic.id], 'uuid')})`)
+  await sent.emails('a@example.net', 'b@example.net', 'c@example.net', 'd@example.net')
+  await sent.moved({ queued: -4, opened: 2, clicked: 1, delivered: 1 })
+  await sent.become('sent')
+  shows(
+    t,
+    await reader.get(list),
+    /sent Done News 4 of 2 75\.0 % 0 0 .*paused automatically Stopped.*paused By hand/,
+  )
+  const paused = await reader.get(`${list}?state=paused`)
+  shows(t, paused, /Stopped.*By hand/)
+  t.notMatch(textOf(paused.html), 'Done')
+  shows(t, await reader.get(`${list}?state=draft`), 'No broadcast matches.')
+  t.equal((await reader.get(`${list}?state=gone`)).status, 400)
+})
+
+t.test('a list without rows offers no file', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  const path = at(`broadcasts/${broadcast.id}`)
+  for (const list of ['people', 'skips'])
+    t.notMatch((await viewer.get(`${path}/${list}`)).html, 'Export as CSV', list)
+  await broadcast.emails('listed@example.net')
+  t.match((await viewer.get(`${path}/people`)).html, 'Export as CSV')
+  await broadcast.become('cancelled')
 })

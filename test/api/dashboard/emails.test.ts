@@ -56,7 +56,7 @@ t.test('the page of an email shows its events', async (t) => {
   shows(t, page, 'Accepted by the API')
 })
 
-t.test('only operators are asked to check the worker', async (t) => {
+t.test('only operators get the advice to check the worker', async (t) => {
   const operator = await signedIn(service, { operator: true })
   const id = await send({})
   shows(t, await editor.get(`${list}/${id}`), /If this lasts longer than a minute, tell an operator/)

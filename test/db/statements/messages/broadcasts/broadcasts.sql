@@ -24,8 +24,9 @@ select team_id, id, state, state_reason, brake, idempotency_key, template_versio
 from broadcasts
 where team_id = $1
   and id < $2
+  and state = $3
 order by id desc
-limit $3 offset $4
+limit $4 offset $5
 
 -- broadcastsPausedFor
 select team_id, id, state, state_reason, brake, idempotency_key, template_version_id, link_base,
