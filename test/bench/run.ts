@@ -117,7 +117,7 @@ const MADE_OF: Record<string, string> = {
   '5a': 'row 6. Postfix signs nothing',
   6: 'RSA-2048 16 %, threads of V8 13 %, and in the main thread statements 8 %, garbage 5 %, text parts 5 %',
   7: 'row 6: two workers, sink and PostgreSQL fill two CPUs',
-  '8a': 'five round trips between the 201 and the email',
+  '8a': 'a NOTIFY and three round trips between the 201 and the email',
   '8b': 'as row 8a',
   9: 'the worker: 0.37 ms of CPU per message',
   10: 'of 1.0 ms per report, PostgreSQL needs 0.37 (its job 0.1, its end 0.07), web 0.35, the worker 0.2 and the client 0.11',

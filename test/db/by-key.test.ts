@@ -2,8 +2,15 @@
 import { sql } from 'slonik'
 import { writeContacts } from '../../db/audience/contacts/contacts.sql.ts'
 import { lockEmails } from '../../db/messages/emails/apply-events.sql.ts'
+import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { domainsToDeliver, emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
+import {
+  lockMessages,
+  raiseStatuses,
+  recordAcceptances,
+} from '../../db/messages/whatsapp/apply-events.sql.ts'
 import { messagesToDeliver } from '../../db/messages/whatsapp/messages.sql.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
 import { fillContacts } from '../support/contacts.ts'
 import { storeEmails, storeTeam } from '../support/reports.ts'
 import { tuplesRead } from '../support/rows.ts'
@@ -12,6 +19,18 @@ import t from '../support/tap.ts'
 import { aMessage, makeTemplate, numbers, rowsOf, whatsappClient } from '../support/whatsapp.ts'
 
 const service = await startService(t)
+
+t.test('changes emails by key, even without statistics', async (t) => {
+  const team = await storeTeam(service)
+  const ids = await storeEmails(service, team, Array(1_000).fill(['someone@example.org']))
+  const now = new Date()
+  const sent = { event_key: 'sent', kind: 'sent', recipient: null, occurred_at: now, detail: '' } as const
+  const events = ids.slice(0, 3).map((email_id) => ({ ...sent, team_id: team, email_id }))
+  const read = await tuplesRead(service, 'email_states', async (tx) => {
+    await applyEmailEvents(tx, events, now)
+  })
+  t.equal(read, 9, 'to lock, to compare and to change them')
+})
 
 t.test('reads emails by key, even with outdated statistics', async (t) => {
   const team = await storeTeam(service)
@@ -49,6 +68,10 @@ t.test('writes contacts by key, even with outdated statistics', async (t) => {
 })
 
 const { sender, send } = whatsappClient(service)
+const accepted = (ref: { team_id: string; message_id: string }) => ({
+  ...ref,
+  ...{ accepted_at: new Date(), provider_message_id: `wamid.${ref.message_id}`, wa_id: null },
+})
 
 t.test("reads messages by key, without the team's others", async (t) => {
   const { team, key } = await sender()
@@ -60,6 +83,20 @@ t.test("reads messages by key, without the team's others", async (t) => {
     t.equal((await messagesToDeliver(tx, refs)).length, 3)
   })
   t.equal(read, 3)
+  const changes: [number, (tx: Tx) => Promise<unknown>][] = [
+    [3, (tx) => lockMessages(tx, [...refs, ...refs])],
+    [6, (tx) => recordAcceptances(tx, refs.map(accepted))],
+    [
+      6,
+      (tx) =>
+        raiseStatuses(
+          tx,
+          refs.map((ref) => ({ ...ref, status: 'sent' as const })),
+        ),
+    ],
+  ]
+  for (const [rows, change] of changes)
+    t.equal(await tuplesRead(service, 'whatsapp_messages', async (tx) => void (await change(tx))), rows)
 })
 
 t.test('reads each message once, however many teams there are', async (t) => {

@@ -128,8 +128,8 @@ const countRamped = sql.fragment`
   where c.broadcast_id is not null and (c.is_bounce or c.is_complaint)`
 
 /**
- * Changes locked states in one statement. Never writes a row twice, and skips unchanged ones. Store the events first,
- * because they decide which recipients are pending.
+ * Changes locked states in one statement, with a key lookup for each. Never writes a row twice, and skips unchanged
+ * ones. Store the events first, because they decide which recipients are pending.
  */
 export async function changeEmails(
   tx: Tx,
@@ -154,8 +154,10 @@ export async function changeEmails(
   if (changed.length === 0) return
   await tx.query(sql.prepared('change_emails', object())`
     with change as (
-      select c.*, e.id, e.created_at, e.broadcast_id, e.internal
-      from email_states e join ${rowsOf('c', CHANGE, changed)} on e.team_id = c.team_id and e.id = c.email_id
+      select c.*, e.*
+      from ${rowsOf('c', CHANGE, changed)} join lateral (
+        select id, created_at, broadcast_id, internal from email_states
+        where team_id = c.team_id and id = c.email_id offset 0) e on e.id = c.email_id
     ), counted as (${countSending}), ramped as (${countRamped})
     update email_states e set
       status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,

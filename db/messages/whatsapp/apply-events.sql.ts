@@ -27,15 +27,20 @@ const lockedRow = messageRefRow.concat(
 )
 export type LockedMessage = InferType<typeof lockedRow>
 
-/** Locks the messages that exist until the transaction ends, and returns the provider's earlier responses. */
+/**
+ * Locks the messages that exist until the transaction ends, and returns the provider's earlier responses. Each is
+ * looked up by its key, in one order.
+ */
 export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.any(sql.prepared('lock_whatsapp_messages', lockedRow)`
-    select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id, given_back,
-      recipient, phone_number_id as own_number, parts, coalesce(tries_from, created_at) as since, coalesce(phone_number_id, (
-        select phone_number_id from whatsapp_numbers where name = 'default')) as number
-    from whatsapp_messages
-    where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
-    order by team_id, id for no key update`)
+    select m.team_id, m.id as message_id, m.status, m.accepted_at is null as untaken, m.provider_message_id, m.given_back,
+      m.recipient, m.phone_number_id as own_number, m.parts, coalesce(m.tries_from, m.created_at) as since,
+      coalesce(m.phone_number_id, (select phone_number_id from whatsapp_numbers where name = 'default')) as number
+    from (
+      select distinct team_id as ref_team, message_id as ref_id from ${rowsOf('ref', MESSAGE_REF, refs)} order by 1, 2
+    ) ref
+    cross join lateral (
+      select * from whatsapp_messages where team_id = ref_team and id = ref_id for no key update) m`)
 
 type GivenBack = MessageRef & { provider_message_id: string | null }
 
@@ -131,11 +136,17 @@ export type Acceptance = MessageRef & {
 export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): Promise<void> {
   const types = { ...MESSAGE_REF, accepted_at: 'timestamptz', provider_message_id: 'text', wa_id: 'text' }
   await tx.query(sql.prepared('record_whatsapp_acceptances', object())`
+    with taken as materialized (
+      select a.*
+      from ${rowsOf('a', types, taken)} join lateral (
+        select id from whatsapp_messages where team_id = a.team_id and id = a.message_id offset 0) m
+        on m.id = a.message_id
+    )
     update whatsapp_messages m set
       accepted_at = coalesce(m.accepted_at, a.accepted_at),
       provider_message_id = coalesce(m.provider_message_id, a.provider_message_id),
       wa_id = coalesce(a.wa_id, m.wa_id)
-    from ${rowsOf('a', types, taken)}
+    from taken a
     where m.team_id = a.team_id and m.id = a.message_id`)
 }
 
@@ -143,10 +154,11 @@ export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): P
 export async function raiseStatuses(tx: Tx, rises: readonly (MessageRef & { status: WhatsappStatus })[]) {
   const ladder = sql.array(WHATSAPP_LADDER, 'text')
   await tx.query(sql.prepared('raise_whatsapp_statuses', object())`
-    with rise as (
+    with rise as materialized (
       select r.*
-      from ${rowsOf('r', { ...MESSAGE_REF, status: 'text' }, rises)}
-        join whatsapp_messages m on m.team_id = r.team_id and m.id = r.message_id
+      from ${rowsOf('r', { ...MESSAGE_REF, status: 'text' }, rises)} join lateral (
+        select id, status from whatsapp_messages where team_id = r.team_id and id = r.message_id offset 0) m
+        on m.id = r.message_id
       where array_position(${ladder}, r.status) > array_position(${ladder}, m.status)
     )
     update whatsapp_messages m set status = r.status, was_sent = m.was_sent and r.status = 'sent' from rise r where m.team_id = r.team_id and m.id = r.message_id`)

@@ -1,13 +1,16 @@
 -- changeEmails
 with change as (
-  select c.*, e.id, e.created_at, e.broadcast_id, e.internal
-  from email_states e
-  join unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::float8[], $6::json[], $7::text[],
+  select c.*, e.*
+  from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::float8[], $6::json[], $7::text[],
     $8::bool[], $9::text[], $10::bool[], $11::bool[], $12::bool[], $13::bool[], $14::bool[],
     $15::bool[]) as c (team_id, email_id, status, provider_message_id, size_kb, pending_recipients,
-    suppression, hard_bounced, was, is_changed, is_sent, is_hard, is_complaint, is_bounce,
-    left_out) on e.team_id = c.team_id
-    and e.id = c.email_id
+    suppression, hard_bounced, was, is_changed, is_sent, is_hard, is_complaint, is_bounce, left_out)
+  join lateral (
+    select id, created_at, broadcast_id, internal
+    from email_states
+    where team_id = c.team_id
+      and id = c.email_id offset 0
+  ) e on e.id = c.email_id
 ), counted as (
   insert into figure_deltas (team_id, channel, hour, status, count)
   select c.team_id, 'sending', greatest(date_trunc('hour', c.sent_at, 'UTC'), t.since), what.status, count(*)

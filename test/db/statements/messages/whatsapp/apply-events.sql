@@ -1,18 +1,23 @@
 -- lockMessages
-select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id, given_back,
-  recipient, phone_number_id as own_number, parts, coalesce(tries_from, created_at) as since,
-  coalesce(phone_number_id, (
+select m.team_id, m.id as message_id, m.status, m.accepted_at is null as untaken, m.provider_message_id,
+  m.given_back, m.recipient, m.phone_number_id as own_number, m.parts, coalesce(m.tries_from,
+  m.created_at) as since, coalesce(m.phone_number_id, (
   select phone_number_id
   from whatsapp_numbers
   where name = 'default'
 )) as number
-from whatsapp_messages
-where (team_id, id) in (
-  select *
+from (
+  select distinct team_id as ref_team, message_id as ref_id
   from unnest($1::uuid[], $2::uuid[]) as ref (team_id, message_id)
-)
-order by team_id, id
-for no key update
+  order by 1, 2
+) ref
+cross join lateral (
+  select *
+  from whatsapp_messages
+  where team_id = ref_team
+    and id = ref_id
+  for no key update
+) m
 
 -- markSent
 update whatsapp_messages
@@ -35,11 +40,15 @@ where phone_number_id = any($1::text[])
   or name = 'default'
 
 -- raiseStatuses
-with rise as (
+with rise as materialized (
   select r.*
   from unnest($1::uuid[], $2::uuid[], $3::text[]) as r (team_id, message_id, status)
-  join whatsapp_messages m on m.team_id = r.team_id
-    and m.id = r.message_id
+  join lateral (
+    select id, status
+    from whatsapp_messages
+    where team_id = r.team_id
+      and id = r.message_id offset 0
+  ) m on m.id = r.message_id
   where array_position($4::text[], r.status) > array_position($5::text[], m.status)
 )
 update whatsapp_messages m
@@ -74,12 +83,22 @@ cross join lateral (
 ) past
 
 -- recordAcceptances
+with taken as materialized (
+  select a.*
+  from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[]) as a (team_id, message_id,
+    accepted_at, provider_message_id, wa_id)
+  join lateral (
+    select id
+    from whatsapp_messages
+    where team_id = a.team_id
+      and id = a.message_id offset 0
+  ) m on m.id = a.message_id
+)
 update whatsapp_messages m
 set accepted_at = coalesce(m.accepted_at, a.accepted_at),
   provider_message_id = coalesce(m.provider_message_id, a.provider_message_id), wa_id = coalesce(a.wa_id,
   m.wa_id)
-from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[]) as a (team_id, message_id,
-  accepted_at, provider_message_id, wa_id)
+from taken a
 where m.team_id = a.team_id
   and m.id = a.message_id
 
