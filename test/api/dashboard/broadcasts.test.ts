@@ -587,7 +587,7 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   await editor.press(at(`templates/${template_id}`), at(`templates/${template_id}/draft`), {
     html: '<p>{{town}}</p>',
   })
-  await editor.press(at(`templates/${template_id}`), at(`templates/${template_id}/publish`))
+  await editor.press(at(`templates/${template_id}/changes`), at(`templates/${template_id}/publish`))
   const page = await viewer.get(planned)
   shows(
     t,
