@@ -1,16 +1,12 @@
-/**
- * Enhances pages, which all work without it. Shows times in the reader's zone, copies text, shows that a
- * button is busy, warns before unsaved text is lost, counts an audience while it is edited, and refreshes
- * live pages until the reader pauses that (WCAG 2.2.2). Never replaces a list while it is read.
- */
+/** Enhances pages, which all work without it. Readers can pause the refresh of live pages (WCAG 2.2.2). */
 /** The media type of a refreshed page (server/fragment.ts). */
 const FRAGMENT = 'application/vnd.heliograph.fragment'
 const REFRESH_INTERVAL_MS = 5_000
 /** How long a button shows its result instead of its label. */
 const DONE_SHOWN_MS = 2_000
 const RESPONSE_WAIT_MS = 10_000
-/** How long a form must be unchanged before its audience is counted. */
-const QUIET_BEFORE_COUNT_MS = 400
+/** How long a form must be unchanged before its audience is counted or its text is previewed. */
+const QUIET_MS = 400
 const byId = (id) => document.getElementById(id)
 const make = (tag, more) => Object.assign(document.createElement(tag), more)
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
@@ -90,10 +86,9 @@ document.addEventListener('keydown', (event) => {
     if (location.hash === '#nav') location.hash = '#main'
   }
   const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)
-  if (event.key === '/' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
-    if (byId('q')) event.preventDefault()
-    byId('q')?.focus()
-  }
+  if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey || !byId('q')) return
+  event.preventDefault()
+  byId('q').focus()
 })
 
 function release(button) {
@@ -162,20 +157,25 @@ async function recount() {
     section.replaceWith(document.adoptNode(later))
     live.textContent = later.innerText
   } else {
-    warn(
-      section,
-      `${problem ?? 'The page has changed.'} This count is from ${clock(counted)}, before your change.`,
-    )
+    const said = problem ?? 'The page has changed.'
+    warn(section, `${said} This count is from ${clock(counted)}, before your change.`)
     count.timer = setTimeout(recount, REFRESH_INTERVAL_MS)
   }
 }
-if (count) {
-  count.hidden = true
-  count.form.addEventListener('input', () => {
-    clearTimeout(count.timer)
-    count.timer = setTimeout(recount, QUIET_BEFORE_COUNT_MS)
-  })
+if (count) count.hidden = true
+const preview = document.querySelector('[formtarget]')
+/** Shows unsaved text in a new frame, so that it isn't added to the browser's history. */
+function showPreview() {
+  const [frame] = document.getElementsByName(preview.formTarget)
+  frame.replaceWith(Object.assign(frame.cloneNode(), { src: 'about:blank' }))
+  preview.click()
 }
+for (const button of [count, preview])
+  document.addEventListener('input', ({ target }) => {
+    if (!button || target.form !== button.form) return
+    clearTimeout(button.timer)
+    button.timer = setTimeout(button === count ? recount : showPreview, QUIET_MS)
+  })
 /** True for a field that the reader has changed. */
 function isChanged({ options, selectedIndex, checked, defaultChecked, value, defaultValue }) {
   const chosen = [...(options ?? [])].findIndex(({ defaultSelected }) => defaultSelected)
