@@ -231,7 +231,7 @@ async function livePages(browser: Browser): Promise<void> {
     const other = await context.newPage()
     await other.goto(`${home}/account`)
     await other.getByLabel(/You are/).click()
-    await other.getByRole('button', { name: 'Sign out' }).click()
+    await other.getByRole('banner').getByRole('button', { name: 'Sign out' }).click()
     await other.waitForURL(/login/)
     await look(page)
     await page.locator('.stale', { hasText: 'Your session has ended.' }).waitFor()
