@@ -71,7 +71,7 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
     back: uploads(team, purposeOf(draft.mapping)),
     actions: discarding(request),
     sections: [
-      ...buildAlerts([topics.length === 0 && withoutTopic(draft, newTopic(team))]),
+      ...buildAlerts([withoutTopic(draft, topics.length === 0 ? newTopic(team) : undefined)]),
       buildForm(
         here(request),
         'Continue',
@@ -142,7 +142,7 @@ function unusable({ mapping: { columns } }: Draft, path: string): Alert | false 
 }
 
 /** Warns that broadcasts won't reach the new contacts. */
-const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, link: Link): Alert | false =>
+const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, link?: Link): Alert | false =>
   suppress === null &&
   topic_ids.length === 0 &&
   !columns.some(({ to }) => to === 'topic') && {
