@@ -153,7 +153,6 @@ const share = (count: number, of: number): string => (of === 0 ? '' : percentOf(
 export function outcomes({ stats: counted, audience }: BroadcastView, request: TeamRequest<'id'>): Section {
   const { made, queued, skipped, delivered, opened, clicked, bounced, complained } = counted
   const sent = made - queued
-  const all = audience ?? made
   const arrived = delivered + opened + clicked + complained
   const open = sent - arrived - bounced
   const people = (status?: EmailStatus): string =>
@@ -171,12 +170,9 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
   const unreported = isUnreported(sent, arrived) ? UNREPORTED.detail : ''
   const limit = (of: number): string => `limit ${percentOf(of)}`
   const rows: OutcomeRow[] = compact<OutcomeRow>([
-    { label: 'Audience', count: all, href: people(), tone: 'plain' },
+    { label: 'Audience', count: audience ?? made, href: people(), tone: 'plain' },
     queued > 0 && { label: 'Waiting', count: queued, href: people('queued'), tone: 'warn' },
-    part('Sent', 'sent', sent, {
-      ...{ tone: 'busy', share: '' },
-      note: sent > 0 ? `${share(sent, all)} of the audience` : '',
-    }),
+    part('Sent', 'sent', sent, { tone: 'busy', share: '' }),
     part('Delivered', 'delivered', arrived, {
       ...(unreported ? { share: '' } : {}),
       note: unreported || (open > 0 ? `${number(open).text} not reported` : ''),
@@ -192,7 +188,7 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
       rows,
       ({ label, count, href, tone, note = '', share: part = '' }) => ({
         Outcome: text(label, { href }),
-        'Of the audience': bar(count, Math.max(audience ?? 0, made, 1), tone),
+        'Of audience': bar(count, Math.max(audience ?? 0, made, 1), tone),
         Contacts: number(count),
         'Of sent': { text: part, number: true },
         Note: note ? text(note, { tone: 'plain' }) : { text: '' },

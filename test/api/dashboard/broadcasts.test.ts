@@ -345,7 +345,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   shows(
     t,
     sent,
-    /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Sent 1 50\.0 % of the audience Delivered 0 your mail server doesn’t report deliveries Opened 0 0\.0 % .* Skipped 1/,
+    /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Sent 1 Delivered 0 your mail server doesn’t report deliveries Opened 0 0\.0 % .* Skipped 1/,
   )
   t.match(sink.last().rcpt_to, ['ana@example.org'])
   shows(t, await viewer.get(`${path}/people?status=sent`), /sent ana@example\.org/)
@@ -370,7 +370,11 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const more = sink.messages().slice(before)
   t.same(more.flatMap(({ rcpt_to }) => rcpt_to).sort(), ['ben@example.org', 'late@example.org'])
-  shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*Audience 3 Sent 3 100\.0 % of the audience/)
+  shows(
+    t,
+    await viewer.get(path),
+    /Sent: 3 of 3 contacts.*Of audience Contacts Of sent .*Audience 3 Sent 3 Delivered/,
+  )
   const nobody = await editor.get(`${path}/again`)
   shows(t, nobody, 'All contacts that match now have already received it.')
   t.notMatch(nobody.html, 'Send to 0 contacts', 'what would be refused is not offered')
@@ -430,7 +434,7 @@ t.test('counts are cumulative: clicked includes opened, opened includes delivere
   shows(
     t,
     page,
-    /45\.5 % opened, 18\.2 % clicked\. .*Audience 12 Waiting 1 Sent 11 91\.7 % of the audience Delivered 10 90\.9 % Opened 5 45\.5 % Clicked 2 18\.2 % Bounced 1 9\.1 % limit 5\.0 % /,
+    /45\.5 % opened, 18\.2 % clicked\. .*Audience 12 Waiting 1 Sent 11 Delivered 10 90\.9 % Opened 5 45\.5 % Clicked 2 18\.2 % Bounced 1 9\.1 % limit 5\.0 % /,
   )
   shows(t, page, /11 of 12 contacts.* 91 %\./)
   t.match(page.html, /<progress[^>]* value="11" max="12"|<progress[^>]* max="12" value="11"/)
