@@ -144,7 +144,9 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
         }),
         {
           main: 'About',
-          ...(only === null ? { grow: ['Who'], wrap: ['About'] } : { grow: ['Who', 'About'] }),
+          ...(only === null
+            ? { grow: [], wrap: ['Who', 'Action', 'About'] }
+            : { grow: ['Who', 'About'], wrap: ['Action'] }),
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',

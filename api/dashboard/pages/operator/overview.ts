@@ -180,8 +180,11 @@ const countPaused = (count: number, noun: string): string | false =>
 
 /** Builds the answer to the title. @param stops the causes of a no. @param risks the number of risky settings. */
 function answerCell(stops: readonly string[], risks: number): Cell {
-  const all = compact<string>([...stops, risks > 0 && plural(risks, 'risk')])
-  if (stops.length > 0) return status(`no: ${all.join(', ')}`, { tone: 'bad' })
+  const [only] = stops
+  if (only !== undefined) {
+    const count = stops.length + risks
+    return status(`no: ${count > 1 ? plural(count, 'problem') : only}`, { tone: 'bad' })
+  }
   return risks > 0
     ? status(`yes, but ${plural(risks, 'risk')}`, { tone: 'warn' })
     : status('yes', { tone: 'good' })
