@@ -145,7 +145,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
         {
           main: 'About',
           ...(only === null
-            ? { grow: [], wrap: ['Who', 'Action', 'About'] }
+            ? { grow: ['Who'], wrap: ['Action', 'About'] }
             : { grow: ['Who', 'About'], wrap: ['Action'] }),
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
