@@ -40,7 +40,7 @@ async function post(team: TestTeam, count: number, changes = {}): Promise<string
  * the statement that locks email rows, because scheduled jobs may wait as well.
  */
 async function recordGivesWay(): Promise<void> {
-  const waiting = () => lockWaits(service, 'for no key update of s$')
+  const waiting = () => lockWaits(service, 'from email_states where .* for no key update\\)')
   await until('its record has met the lock', async () => (await waiting()) > 0)
   await until('its record has given way', async () => (await waiting()) === 0)
 }
