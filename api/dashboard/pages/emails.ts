@@ -9,7 +9,7 @@ import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { text, time } from '../components/cell.ts'
-import type { Section } from '../components/section.ts'
+import type { Link, Section } from '../components/section.ts'
 import { compact, fromReplica, get } from '../server/builders.ts'
 import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -39,6 +39,13 @@ function createReader(request: TeamRequest, deps: PageDeps): RowReader<ListedEma
   return (place) => searchEmails({ ...deps, tx: deps.database }, search, place)
 }
 
+/** Links to the same search among all emails, because single emails are the default. */
+function withBroadcasts({ query, path }: TeamRequest): Link | undefined {
+  if (query.has('kind')) return undefined
+  const all = new URLSearchParams({ ...Object.fromEntries(filter.set(query)), ...ALL_EMAILS })
+  return { href: `${path}?${all}`, label: 'Include emails of broadcasts' }
+}
+
 async function listSection(request: TeamRequest, deps: PageDeps, names: TemplateNames): Promise<Section> {
   try {
     const page = await pageById(request, createReader(request, deps))
@@ -48,6 +55,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Template
       nothing: 'No email matches.',
       none: 'No emails yet. Send the first one with the API.',
       start: { href: teamPath(request.team, 'integration'), label: 'How to send' },
+      wider: withBroadcasts(request),
       picks: bulkActions(request),
     })
   } catch (error) {

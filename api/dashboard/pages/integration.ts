@@ -14,7 +14,7 @@ import type { Link, Section } from '../components/section.ts'
 import { buildTable, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
-import { show, type TeamRequest, teamPath } from '../server/page.ts'
+import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { setUpSteps } from './first-steps.ts'
 import { integrationTabs } from './integration-tabs.ts'
 import { testEmailForm, testEmailPages } from './test-email.ts'
@@ -88,16 +88,16 @@ async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]>
   return [{ kind: 'steps', id: 'lacking', title: 'Before your first call', note, steps }]
 }
 
-/** Lists the test recipients with complete addresses and numbers. */
-function testRecipients(): Section {
+/** Lists the test recipients. Only a test team's are complete and can be copied. */
+function testRecipients({ test }: PageTeam): Section {
   const all = [
-    ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: `${to}@example.com` })),
-    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: `+1555555${to}` })),
+    ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: test ? `${to}@example.com` : `${to}@…` })),
+    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: test ? `+1555555${to}` : `+…${to}` })),
   ]
   return buildTable(
     all,
     ({ to, becomes, others }) => ({
-      Recipient: text(to, { code: true, copy: true }),
+      Recipient: text(to, { code: true, copy: test }),
       Outcome: text(becomes, { detail: others ? 'and any other recipient' : undefined }),
     }),
     { id: 'recipients', wrap: ['Outcome'], empty: '' },
@@ -105,7 +105,7 @@ function testRecipients(): Section {
 }
 
 const ANY = 'Any domain and any number with these last digits also work.'
-const LIVE = `These only work in a test team, which an operator can create. This team delivers all messages. ${ANY}`
+const LIVE = 'These only work in a test team, which an operator can create. This team delivers all messages.'
 const TEST = `Nothing is delivered, and the recipient determines the result. ${ANY}`
 
 const languageChips = (request: TeamRequest, current: Language): Section => ({
@@ -139,7 +139,7 @@ const recipients = get('viewer', '/teams/:team/integration/recipients', async ({
   show({
     title: 'Test recipients',
     lead: team.test ? TEST : LIVE,
-    sections: [integrationTabs(team, 'recipients'), testRecipients()],
+    sections: [integrationTabs(team, 'recipients'), testRecipients(team)],
   }),
 )
 

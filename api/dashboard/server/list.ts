@@ -149,14 +149,15 @@ export async function pageBy<R>(
 }
 
 /**
- * Texts and options of a list. An empty list shows `nothing` if it is filtered, otherwise `none` and the link
- * `start`. `many` names the rows in the plural. A list that is `fresh` counts new rows while it is open.
+ * Texts and options of a list. An empty list shows `nothing` and the link `wider` if it is filtered, otherwise `none`
+ * and the link `start`. `many` names the rows in the plural. A list that is `fresh` counts new rows while it is open.
  */
 type ListTexts = {
   filtered: boolean
   nothing: string
   none: string
   start?: Link | undefined
+  wider?: Link | undefined
   many?: string
   fresh?: boolean
   picks?: readonly Form[] | undefined
@@ -166,7 +167,7 @@ type ListTexts = {
 export function buildList<R extends { id: string }, L extends string>(
   { rows, next, first, further, searched }: Paged<R>,
   shown: RowCells<R, L>,
-  { filtered, nothing, none, start, many = '', fresh = false, ...more }: ListTexts & Roles<NoInfer<L>>,
+  { filtered, nothing, none, start, wider, many = '', fresh = false, ...more }: ListTexts & Roles<NoInfer<L>>,
 ): Section {
   const empty = further
     ? `No match so far. Older ${many} haven’t been searched yet.`
@@ -176,7 +177,7 @@ export function buildList<R extends { id: string }, L extends string>(
   return buildTable(rows, shown, {
     ...{ ...more, ...searched, empty },
     next: rows.length === 0 ? next.filter((link) => link !== further) : next,
-    start: further ?? (filtered ? undefined : start),
+    start: further ?? (filtered ? wider : start),
     ...(fresh ? { keyOf: ({ id }: R) => id, id: 'list', live: first, fresh } : {}),
   })
 }

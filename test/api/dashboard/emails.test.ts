@@ -43,7 +43,9 @@ t.test('finds emails by recipient, ID, subject, status, tag and day', async (t) 
     shows(t, { html }, 'Your parcel is on its way')
     t.notMatch(html, 'Another', query)
   }
-  shows(t, await editor.get(`${list}?recipient=nobody@example.org`), 'No email matches.')
+  const none = await editor.get(`${list}?recipient=nobody@example.org`)
+  shows(t, none, 'No email matches. Include emails of broadcasts')
+  t.match(none.html, /\/emails\?recipient[^"]*kind[^"]*all">Include/)
   t.equal((await editor.get(`${list}?from=yesterday`)).status, 400)
 })
 

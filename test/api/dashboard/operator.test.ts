@@ -141,6 +141,10 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   const other = await operator.get('/operator/queues/deliver-webhook')
   t.notMatch(textOf(other.html), 'is waiting')
   await operator.post('/operator/senders/resume?key=smtp%3Amail.example.test%3A587')
+  await database.query(
+    sql.unsafe`update processes set seen_at = now() - interval '1 minute' where host = 'w1'`,
+  )
+  shows(t, await operator.get('/operator/queues'), /deliver-email 0 0 1 0 \S+ no worker 0\/s 0 Pause/)
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 

@@ -140,7 +140,7 @@ const isShown = ({ queue, ready, active, deferred, dead, paused }: ShownQueue): 
   WATCHED.includes(queue) || paused || ready + active + deferred + dead > 0
 
 const queueShown =
-  (now: Date, senders: readonly ShownSender[], isWorked: boolean) =>
+  (now: Date, senders: readonly ShownSender[]) =>
   (queue: ShownQueue): Record<string, Cell> => ({
     Queue: nameCell(queue, now),
     Waiting: {
@@ -148,7 +148,7 @@ const queueShown =
       detail: compact<string>([
         queue.oldest_ready_seconds !== null && `for ${duration(queue.oldest_ready_seconds)}`,
         queue.deferred > 0 && `${counted(queue.deferred).text} deferred`,
-        waitCause(queue, senders, isWorked),
+        waitCause(queue, senders, now),
       ]).join(', '),
     },
     Failed: failedCell(queue),
@@ -226,7 +226,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
       { kind: 'alerts', id: 'needs', live: true, alerts: foldAlerts(alerts), calm: 'Nothing is stuck.' },
     ],
     sections: [
-      buildTable(shown, queueShown(now, senders, isWorked), {
+      buildTable(shown, queueShown(now, senders), {
         id: 'queues',
         live: true,
         empty: '',

@@ -21,6 +21,7 @@ import { countDeadLetters, deadReasons } from '../../../../db/queue/dead-letters
 import { MAX_COUNTED } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { pausedQueues, RESTORED } from '../../../../db/queue/pauses.sql.ts'
+import { SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time } from '../../components/cell.ts'
 import type { Alert, Form, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
@@ -76,18 +77,16 @@ export const rate = (perSecond: number): string =>
 const queueOfSender = ({ key, name }: Pick<ShownSender, 'key' | 'name'>): string =>
   deliveryOfSender(key, name).channel.job
 
-/**
- * Returns why the jobs of a queue wait, or '' if nothing stops them.
- * @param isWorked false if no worker is running.
- */
-export function waitCause(
-  { queue, paused, ready, deferred, workers }: ShownQueue,
-  senders: readonly ShownSender[],
-  isWorked = true,
-): string {
+/** Returns the workers of a queue that are running. The queue also names workers seen within an hour. */
+const runningWorkers = ({ workers }: ShownQueue, now: Date) =>
+  workers.filter(({ seen_at }) => now.getTime() - Date.parse(seen_at) <= SILENT_AFTER_S * 1_000)
+
+/** Returns why the jobs of a queue wait, or '' if nothing stops them. */
+export function waitCause(shown: ShownQueue, senders: readonly ShownSender[], now: Date): string {
+  const { queue, paused, ready, deferred } = shown
   if (ready + deferred === 0) return ''
   if (paused) return 'queue paused'
-  if (!isWorked || workers.length === 0) return 'no worker'
+  if (runningWorkers(shown, now).length === 0) return 'no worker'
   const isStopped = senders.some((sender) => isPaused(sender) && queueOfSender(sender) === queue)
   return isStopped ? 'sender paused' : ''
 }
@@ -133,10 +132,10 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
           Failed: failedCell(queue),
           'Oldest waits': text(
             queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds),
-            { number: true, detail: waitCause(queue, senders) || undefined },
+            { number: true, detail: waitCause(queue, senders, now) || undefined },
           ),
           Done: text(rate(queue.completed_per_second), { number: true }),
-          Workers: number(queue.workers.length),
+          Workers: number(runningWorkers(queue, now).length),
           Pause: pauseCell(queue),
         }),
         { id: 'queues', live: true, empty: '' },
@@ -155,6 +154,7 @@ function readQueue({ queue }: Readonly<Record<string, string>>): JobName {
 /** Builds a queue's tiles, and the facts about its pause. */
 const buildSections = (queue: ShownQueue, now: Date): Section[] => {
   const oldest = queue.oldest_ready_seconds
+  const workers = runningWorkers(queue, now)
   const tiles: Tile[] = [
     {
       label: 'Ready',
@@ -166,8 +166,8 @@ const buildSections = (queue: ShownQueue, now: Date): Section[] => {
     { label: 'Done', value: rate(queue.completed_per_second) },
     {
       label: 'Workers',
-      value: number(queue.workers.length).text,
-      detail: queue.workers.map(({ host, pid }) => `${host} (${pid})`).join(', '),
+      value: number(workers.length).text,
+      detail: workers.map(({ host, pid }) => `${host} (${pid})`).join(', '),
     },
   ]
   const pause = {
