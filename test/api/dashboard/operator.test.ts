@@ -291,11 +291,13 @@ t.test('queued emails wait for a suspended team, scheduled ones for their time',
   t.notMatch(textOf((await viewer.get(queued)).html), 'suspended')
 })
 
-t.test('plans name limits that are unlimited or unused', async (t) => {
+t.test('plans show limits of first tiers, unlimited and unused ones', async (t) => {
   const { html } = await operator.get('/operator/plans')
   const rows = (html.match(/<tr[\s>][\s\S]*?<\/tr>/g) ?? []).map(textOf)
+  const { id } = await makeTeam(service, { plan: 'pro' })
+  t.match(await showTeam(database, id), { limits: { emails: 50_000, contacts: 5_000 } })
   t.ok(
-    rows.some((row) => /^Pro pro paid unlimited unlimited 10,000 25 10$/.test(row)),
+    rows.some((row) => /^Pro pro paid 50,000 first tier 5,000 first tier 10,000 25 10$/.test(row)),
     rows.join('\n'),
   )
   t.ok(rows.some((row) => /^Enterprise .* unlimited unlimited unlimited unlimited 10$/.test(row)))

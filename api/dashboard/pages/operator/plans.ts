@@ -3,7 +3,7 @@
 import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { planFigures } from '../../../../db/accounts/plans/defaults.ts'
 import { allPlans, type PlanRow } from '../../../../db/accounts/plans/plans.sql.ts'
-import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
+import { QUOTAS, type QuotaName } from '../../../../db/accounts/plans/quotas.ts'
 import { markOf } from '../../../../db/validation/mark.ts'
 import { type Cell, number, plural, text } from '../../components/cell.ts'
 import { jsonTyped } from '../../components/typed.ts'
@@ -13,18 +13,33 @@ import { redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/plans'
 
-/** Builds the cell with a limit. @param own the value in the catalog, or null for the default of its kind. */
-const limitCell = (own: number | null, limit: number | null): Cell =>
-  number(limit, { detail: own === null && limit !== null ? 'default' : undefined })
+/**
+ * Returns the limits that teams on a paid plan without its own have: its first tier of emails, and a first tier of
+ * contacts, its own or that of the first plan with any.
+ */
+function firstTiers({ kind, tiers, contacts_tiers }: PlanRow, catalog: readonly PlanRow[]) {
+  if (kind !== 'paid') return {}
+  const byKey = catalog.toSorted((one, other) => (one.key < other.key ? -1 : 1))
+  const [contacts] = [contacts_tiers, ...byKey.map((plan) => plan.contacts_tiers)].flatMap(
+    (own) => own?.[0] ?? [],
+  )
+  return { emails: tiers?.[0]?.emails, contacts: contacts?.contacts }
+}
 
 /** Builds the cells with the limits of a plan. Plans for marketing only have prices. */
-function limitCells(plan: PlanRow): Record<string, Cell> {
+function limitCells(plan: PlanRow, catalog: readonly PlanRow[]): Record<string, Cell> {
   const isLimited = plan.product !== 'marketing'
   const limits = planFigures(plan.kind, plan)
-  const cell = (own: number | null, limit: number | null) =>
-    isLimited ? limitCell(own, limit) : text('not used', { number: true })
+  const firsts: Partial<Record<QuotaName, number | undefined>> = firstTiers(plan, catalog)
+  const cell = (own: number | null, limit: number | null, first?: number): Cell => {
+    if (!isLimited) return text('not used', { number: true })
+    if (own === null && first !== undefined) return number(first, { detail: 'first tier' })
+    return number(limit, { detail: own === null && limit !== null ? 'default' : undefined })
+  }
   return {
-    ...Object.fromEntries(QUOTAS.map(({ title, name, limit }) => [title, cell(plan[limit], limits[name])])),
+    ...Object.fromEntries(
+      QUOTAS.map(({ title, name, limit }) => [title, cell(plan[limit], limits[name], firsts[name])]),
+    ),
     Domains: cell(plan.domains_limit, plan.domains_limit),
     'Per second': cell(plan.send_rate_per_second, limits.rate),
   }
@@ -42,7 +57,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
         (plan) => ({
           Plan: text(plan.name.en, { detail: plan.key }),
           Kind: text(plan.product === 'marketing' ? 'marketing' : plan.kind),
-          ...limitCells(plan),
+          ...limitCells(plan, rows),
         }),
         { empty: 'The catalog is empty. Paste one, or run “plan load FILE”.' },
       ),
