@@ -4,7 +4,7 @@
  */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { invalidField } from '../../../db/errors.ts'
+import { invalidField, RequestError } from '../../../db/errors.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
@@ -12,7 +12,8 @@ import { parseMailbox } from '../../../db/validation/address.ts'
 import { asActor } from '../server/action.ts'
 import { action, post } from '../server/builders.ts'
 import { redirect, teamPath } from '../server/page.ts'
-import { emailPath, loadEmail, noteOpened, suppressedRecipients } from './email-place.ts'
+import { TEXTS } from '../texts.ts'
+import { emailPath, isWithdrawn, loadEmail, noteOpened, suppressedRecipients } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
 import { requeueAsAsked, requeueQuestion } from './requeue.ts'
 import { scheduledActs } from './scheduled.ts'
@@ -28,6 +29,7 @@ const requeue = post(
     const what = `“${email.subject}” to ${everyone(email).join(', ')}`
     const asked = await requeueQuestion(request, deps, EMAIL, what)
     const suppressed = asked ? await suppressedRecipients(email, request, deps) : []
+    if (isWithdrawn(email, suppressed)) throw new RequestError('invalid_state', TEXTS.broadcastSuppressed)
     const stops = suppressed.map(
       (each) =>
         `${each.email} is suppressed (${each.cause.replace('_', ' ')}), but this email is sent to it anyway.`,

@@ -40,6 +40,12 @@ export const suppressedRecipients = (
     everyone(email).map((to) => ({ team_id: team.id, identity: recipientIdentity(to) })),
   )
 
+/** True if a worker deletes the email instead of sending it, because broadcasts never go to suppressed addresses. */
+export const isWithdrawn = (
+  { broadcast_id }: Pick<ShownEmail, 'broadcast_id'>,
+  suppressed: Awaited<ReturnType<typeof suppressedRecipients>>,
+): boolean => broadcast_id !== null && suppressed.length > 0
+
 export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id, ...rest)
 

@@ -33,7 +33,14 @@ import { TEXTS } from '../texts.ts'
 import { emailActs } from './email-actions.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
-import { emailAndState, emailPath, loadEmail, noteOpened, suppressedRecipients } from './email-place.ts'
+import {
+  emailAndState,
+  emailPath,
+  isWithdrawn,
+  loadEmail,
+  noteOpened,
+  suppressedRecipients,
+} from './email-place.ts'
 import { buildIds, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForm, moveForm, shownState } from './scheduled.ts'
@@ -151,7 +158,7 @@ function actions(looked: EmailView, way: RequeueWay, suppressed: Suppressed): Ac
   const { email, emptied, request } = looked
   const { team } = request
   if (team.role === 'viewer') return {}
-  const again = requeueForms(way, emailPath(request, 'requeue'))
+  const again = requeueForms(isWithdrawn(email, suppressed) ? null : way, emailPath(request, 'requeue'))
   return {
     forms: compact([
       // The corrected address is then the main action.

@@ -256,6 +256,24 @@ t.test('a dead address is first corrected, and the question names it', async (t)
   t.notMatch(textOf(other.html), 'suppressed')
 })
 
+t.test("a broadcast's email to a suppressed address isn't sent again", async (t) => {
+  const { emails } = await aBroadcast(service, team)
+  const [id = ''] = await emails('dead-news@example.org')
+  const requeue = `${list}/${id}/requeue`
+  const bounce = { recipient: 'dead-news@example.org', detail: '550 5.1.1 no such user' }
+  await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
+  const page = await editor.get(`${list}/${id}`)
+  shows(t, page, /dead-news@example\.org is suppressed: bounce .*Show the suppression/)
+  t.strictSame(formsTo(page, requeue), [], 'no button')
+  const refused = await editor.post(requeue, { force: 'refused', seen: 'forced', confirmed: '' })
+  t.equal(refused.status, 409)
+  shows(t, refused, 'Broadcasts are never sent to a suppressed address. Lift the suppression first.')
+  const contact = `/teams/${team.id}/contacts/dead-news%40example.org`
+  await editor.press(contact, `${contact}/lift`, { reason: 'the mailbox exists again' })
+  t.equal((await editor.press(`${list}/${id}`, requeue)).status, 303)
+  shows(t, await editor.get(`${list}/${id}`), 'Queued again')
+})
+
 t.test('a question shows that nothing is left to confirm', async (t) => {
   const [one, two, gone] = [
     await send({ tags: ['left'], scheduled_at: new Date(Date.now() + 3_600_000).toISOString() }),
