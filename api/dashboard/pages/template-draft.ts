@@ -6,8 +6,9 @@ import type { ShownTemplate } from '../../../db/content/templates/templates.sql.
 import { RequestError } from '../../../db/errors.ts'
 import { formatAge } from '../components/cell.ts'
 import type { Form, Section } from '../components/section.ts'
+import { assertUnreplaced } from '../server/already.ts'
 import { action, buildAlerts, buildForm, button, compact, get, hidden, large } from '../server/builders.ts'
-import { questionPath } from '../server/confirmation.ts'
+import { questionAddress } from '../server/confirmation.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
@@ -84,6 +85,13 @@ async function draftToAskAbout(request: TeamRequest<'id'>, { database }: PageDep
   return { template, draft }
 }
 
+/** @throws RequestError not_found without a draft, invalid_state if it isn't the one in the form. */
+async function draftInForm(request: TeamRequest<'id'>, deps: PageDeps) {
+  const { template, draft } = await draftToAskAbout(request, deps)
+  assertUnreplaced(`The draft of ${template.name}`, request.form.get('draft') ?? '', draft.id)
+  return { template, draft }
+}
+
 const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
   const { template, draft } = await draftToAskAbout(request, deps)
   const forms = request.team.role === 'viewer' ? [] : [publishForm(template, draft, request)]
@@ -115,8 +123,12 @@ const save = action(large('editor'), '/teams/:team/templates/:id/draft', async (
   }
   const { draft, decoded } = await saveDraft(by, team.id, template.id, written)
   const done = draft ? 'The draft is saved.' : 'Same as the published version, so there is no draft.'
-  const next = draft && form.get('next') === PUBLISH ? questionPath(templatePath(request, 'publish')) : null
-  return redirect(next ?? templatePath(request), `${done}${describeDecoded(decoded)}`)
+  const asked = draft && { draft: draft.id, version: template.version_id }
+  const next =
+    asked && form.get('next') === PUBLISH
+      ? questionAddress(templatePath(request, 'publish'), asked, request, by)
+      : templatePath(request)
+  return redirect(next, `${done}${describeDecoded(decoded)}`)
 })
 
 const publish = action(
@@ -130,7 +142,7 @@ const publish = action(
     return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
   },
   async (request, deps) => {
-    const { template, draft } = await draftToAskAbout(request, deps)
+    const { template, draft } = await draftInForm(request, deps)
     const { added: fresh } = compareSlots(template.slots, draft.slots)
     const warnings = compact([
       draft.version_id !== template.version_id &&
@@ -141,8 +153,6 @@ const publish = action(
     return {
       question: `Publish the draft of ${template.name}? Sends use it from then on.`,
       answer: 'Publish draft',
-      // A question that follows the editor has no fields yet.
-      fields: request.form.has('draft') ? undefined : { draft: draft.id, version: template.version_id },
       warning: warnings.join(' ') || undefined,
     }
   },
@@ -157,7 +167,7 @@ const discard = action(
     return redirect(templatePath(request), 'The draft is discarded.')
   },
   async (request, deps) => {
-    const { template, draft } = await draftToAskAbout(request, deps)
+    const { template, draft } = await draftInForm(request, deps)
     return {
       question: `Discard the draft of ${template.name}, saved by ${draft.saved_by}?`,
       answer: 'Discard the draft',

@@ -81,9 +81,27 @@ const MAX_IN_ADDRESS = 7_000
 const QUESTION = '/confirm'
 
 /** Returns the path of a form's question. */
-export const questionPath = (path: string): string => path + QUESTION
+const questionPath = (path: string): string => path + QUESTION
 
 type SealedForm = { path: string; session: string; form: [name: string, value: string][] }
+
+const sealForm = (sealed: SealedForm, { secrets }: Pick<PageDeps, 'secrets'>): string =>
+  seal(secrets, 'question', sealed)
+
+/** Returns the URL of the question of a form that wasn't submitted, with its fields. @param path the form's path. */
+export const questionAddress = (
+  path: string,
+  fields: Readonly<Record<string, string>>,
+  { person }: PersonRequest,
+  deps: Pick<PageDeps, 'secrets'>,
+): string => {
+  const sealed = { path, session: person.session_id, form: Object.entries(fields) }
+  return addressWith(
+    { path: questionPath(path), query: new URLSearchParams() },
+    { form: sealForm(sealed, deps) },
+  )
+}
+
 type PathAbove = (path: string, query: URLSearchParams) => string
 type Handle = (request: PersonRequest, deps: PageDeps) => Promise<PageAnswer>
 
@@ -96,11 +114,7 @@ export const asksFirst =
     if ('kind' in asked) return asked
     const { path, person } = request
     const form = carried(request.form).map(({ name, value = '' }): [string, string] => [name, value])
-    const sealed = seal(deps.secrets, 'question', {
-      path,
-      session: person.session_id,
-      form,
-    } satisfies SealedForm)
+    const sealed = sealForm({ path, session: person.session_id, form }, deps)
     if (sealed.length > MAX_IN_ADDRESS) return show(questionView(asked, request, above(path, request.query)))
     return redirect(
       addressWith({ ...request, path: questionPath(path) }, { form: form.length > 0 ? sealed : undefined }),

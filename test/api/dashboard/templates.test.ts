@@ -187,11 +187,11 @@ t.test('publishes the text of the editor, after a question', async (t) => {
   t.strictSame(mainActs(page), [], 'the main action is in the editor')
   const written = { html: '<p>three {{x}}</p>', text: '', next: 'publish' }
   const sent = await editor.post(`${path}/draft`, { ...written, seen: hiddenIn(page, 'seen') })
-  t.equal(sent.location, `${path}/publish/confirm`)
+  t.ok(sent.location?.startsWith(`${path}/publish/confirm?form=`))
   const asked = await after(editor, sent)
   shows(t, asked, /The draft is saved\. .*Publish the draft of Typed\? .*Sends without x are rejected/)
   t.equal(framedIn(await viewer.get(`${path}/preview?of=published`)), '<p>one</p>', 'not before the answer')
-  await editor.press(`${path}/publish/confirm`, `${path}/publish`)
+  await editor.post(`${path}/publish`, formTo(asked.html, `${path}/publish`))
   t.equal(framedIn(await viewer.get(`${path}/preview?of=published`)), '<p>three [x]</p>')
   const seen = hiddenIn(await editor.get(path), 'seen')
   const same = await editor.post(`${path}/draft`, { ...written, seen })
@@ -202,14 +202,22 @@ t.test('publishes the text of the editor, after a question', async (t) => {
 t.test('publishes only the draft in the question, and warns about a newer version', async (t) => {
   const path = await makeTemplate('Asked', '<p>one</p>')
   await draft(editor, path, '<p>two</p>')
-  const { html } = await editor.get(`${path}/publish/confirm`)
+  const seen = hiddenIn(await editor.get(path), 'seen')
+  const sent = await editor.post(`${path}/draft`, { html: '<p>2</p>', text: '', seen, next: 'publish' })
+  const asked = await after(editor, sent)
   await draft(owner, path, '<p>three</p>')
-  const late = await editor.post(`${path}/publish`, formTo(html, `${path}/publish`))
+  const late = await editor.post(`${path}/publish`, formTo(asked.html, `${path}/publish`))
   t.equal(late.status, 400)
+  for (const question of [sent.location ?? '', `${path}/publish/confirm`, `${path}/discard/confirm`]) {
+    const again = await editor.get(question)
+    shows(t, again, /Nothing left to confirm The draft of Asked was replaced .* Go back/)
+    t.notMatch(again.html, 'id="confirm"', 'a draft that the user has not seen')
+  }
+  t.equal(framedIn(await viewer.get(`${path}/preview?of=published`)), '<p>one</p>')
   await database.transaction((tx) =>
     updateTemplate(byCli(tx), team.id, idOf(path), { html: '<p>4</p>', text: '' }),
   )
-  shows(t, await editor.get(`${path}/publish/confirm`), 'Publishing the draft replaces it.')
+  shows(t, await editor.ask(`${path}/publish`, await tokens(path)), 'Publishing the draft replaces it.')
 })
 
 t.test('changes name the variables that are new or gone, and parts without a change', async (t) => {
