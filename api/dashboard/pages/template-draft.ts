@@ -6,7 +6,7 @@ import type { ShownTemplate } from '../../../db/content/templates/templates.sql.
 import { RequestError } from '../../../db/errors.ts'
 import { formatAge } from '../components/cell.ts'
 import type { Form, Section } from '../components/section.ts'
-import { assertUnreplaced } from '../server/already.ts'
+import { already, assertUnreplaced } from '../server/already.ts'
 import { action, buildAlerts, buildForm, button, compact, get, hidden, large } from '../server/builders.ts'
 import { questionAddress } from '../server/confirmation.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -77,23 +77,23 @@ export const draftAlerts = (template: ShownTemplate, draft: DraftRow, request: T
     },
   ])
 
-/** @throws RequestError not_found without a draft. */
-async function draftToAskAbout(request: TeamRequest<'id'>, { database }: PageDeps) {
+async function loadDraft(request: TeamRequest<'id'>, { database }: PageDeps) {
   const template = await loadTemplate(request, database)
-  const draft = await draftOf(database, request.team.id, template.id)
-  if (!draft) throw new RequestError('not_found', TEXTS.noDraft)
-  return { template, draft }
+  return { template, draft: await draftOf(database, request.team.id, template.id) }
 }
 
-/** @throws RequestError not_found without a draft, invalid_state if it isn't the one in the form. */
-async function draftInForm(request: TeamRequest<'id'>, deps: PageDeps) {
-  const { template, draft } = await draftToAskAbout(request, deps)
-  assertUnreplaced(`The draft of ${template.name}`, request.form.get('draft') ?? '', draft.id)
+/** @throws RequestError invalid_state without a draft, or if it isn't the one in the form. */
+async function draftToAskAbout(request: TeamRequest<'id'>, deps: PageDeps) {
+  const { template, draft } = await loadDraft(request, deps)
+  const what = `The draft of ${template.name}`
+  if (!draft) throw already(what, 'published or discarded')
+  assertUnreplaced(what, request.form.get('draft') ?? '', draft.id)
   return { template, draft }
 }
 
 const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
-  const { template, draft } = await draftToAskAbout(request, deps)
+  const { template, draft } = await loadDraft(request, deps)
+  if (!draft) throw new RequestError('not_found', TEXTS.noDraft)
   const forms = request.team.role === 'viewer' ? [] : [publishForm(template, draft, request)]
   return show({
     title: `Changes in the draft of ${template.name}`,
@@ -142,7 +142,7 @@ const publish = action(
     return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
   },
   async (request, deps) => {
-    const { template, draft } = await draftInForm(request, deps)
+    const { template, draft } = await draftToAskAbout(request, deps)
     const { added: fresh } = compareSlots(template.slots, draft.slots)
     const warnings = compact([
       draft.version_id !== template.version_id &&
@@ -167,7 +167,7 @@ const discard = action(
     return redirect(templatePath(request), 'The draft is discarded.')
   },
   async (request, deps) => {
-    const { template, draft } = await draftInForm(request, deps)
+    const { template, draft } = await draftToAskAbout(request, deps)
     return {
       question: `Discard the draft of ${template.name}, saved by ${draft.saved_by}?`,
       answer: 'Discard the draft',

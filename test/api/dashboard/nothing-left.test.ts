@@ -18,8 +18,11 @@ const at = (path: string): string => `/teams/${team.id}/${path}`
 
 type Form = Record<string, string | string[]>
 
-/** Opens the question of a form and submits the form. Fails unless the question then has nothing to confirm. */
-async function ends(t: Test, who: Visitor, path: string, form: Form = {}): Promise<void> {
+/**
+ * Opens the question of a form and submits the form. Fails unless the question then has nothing to confirm.
+ * @param back the page that its link leads to.
+ */
+async function ends(t: Test, who: Visitor, path: string, form: Form = {}, back = ''): Promise<void> {
   const sent = await who.post(path, { ...form, confirmed: '' })
   t.match(sent, { status: 303, location: /\/confirm(\?|$)/ }, path)
   const asked = await who.get(sent.location ?? '')
@@ -29,6 +32,7 @@ async function ends(t: Test, who: Visitor, path: string, form: Form = {}): Promi
   const over = await who.get(sent.location ?? '')
   t.equal(over.status, 200)
   shows(t, over, /Nothing left to confirm .*Go back/)
+  if (back) t.match(over.html, `href="/dashboard${back}">Go back`, `${path}: goes back`)
   t.notMatch(over.html, 'id="confirm"', `${path}: asks nothing`)
 }
 
@@ -66,6 +70,18 @@ t.test('a template with the wanted headers, and a restored version', async (t) =
     updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, id, { html: '<p>Two</p>' }),
   )
   await ends(t, owner, `${page}/restore`, { version: version?.id ?? '' })
+})
+
+t.test('a published and a discarded draft lead back to the template', async (t) => {
+  const made = await owner.post(at('templates'), { name: 'Drafted', html: '<p>One</p>', text: '' })
+  const page = made.location ?? ''
+  for (const verb of ['publish', 'discard']) {
+    const seen = formTo((await owner.get(page)).html, `${page}/draft`)
+    await owner.post(`${page}/draft`, { ...seen, html: `<p>${verb}</p>`, text: '' })
+    const shown = verb === 'publish' ? `${page}/changes` : page
+    const form = formTo((await owner.get(shown)).html, `${page}/${verb}`)
+    await ends(t, owner, `${page}/${verb}`, form, page)
+  }
 })
 
 t.test('a rotated DKIM key', async (t) => {
