@@ -1,6 +1,7 @@
 /** The operator's pages: health, parked reports, teams, plans, audit. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { object, string } from 'yup'
 import { databaseChecks } from '../../../api/dashboard/pages/operator/health-checks.ts'
 import { insertAuditEntry } from '../../../db/accounts/audit/audit.sql.ts'
 import { loadCatalog } from '../../../db/accounts/plans/catalog.ts'
@@ -10,6 +11,7 @@ import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
+import { RESTORED, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
 import { createReaders } from '../../../workers/reports/readers.ts'
 import { deliveryStatus } from '../../sandbox/reports.ts'
@@ -99,7 +101,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(
     t,
     await operator.get('/operator'),
-    /Is everything going out\? no: 2 problems .*No worker is running.* Workers 0/,
+    /Is everything going out\? no: no worker .*No worker is running.* Workers 0/,
   )
   const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
   const gauges = idleGauges()
@@ -130,7 +132,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   // A slow machine may have lost sight of the worker.
   await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])
   const held = await operator.get('/operator')
-  shows(t, held, /going out\? no: 2 problems .*deliver-email 1 1 deferred, sender paused 0/)
+  shows(t, held, /going out\? no: 1 sender paused .*deliver-email 1 1 deferred, sender paused 0/)
   shows(
     t,
     await operator.get('/operator/health'),
@@ -146,6 +148,50 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   )
   shows(t, await operator.get('/operator/queues'), /deliver-email 0 0 1 0 \S+ no worker 0\/s 0 Pause/)
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
+})
+
+t.test("the operator's answer counts everything that stops messages, and nothing else", async (t) => {
+  const life = {
+    id: uuidv7(),
+    kind: 'worker',
+    host: 'w2',
+    pid: 2,
+    queues: [],
+    senders: {},
+    completed: {},
+  } as const
+  const answers = async (words: RegExp) => {
+    await storeSignOfLife(database, { ...life, gauges: idleGauges(), started_at: new Date() }, [])
+    shows(t, await operator.get('/operator'), words)
+  }
+  await storePauses(database, ['sync-whatsapp-templates'], { paused_by: 'cli' }, new Date())
+  await answers(/going out\? yes, but 1 risk .*sync-whatsapp-templates/)
+  await storePauses(
+    database,
+    ['deliver-whatsapp', 'deliver-whatsapp-parts'],
+    { paused_by: 'cli' },
+    new Date(),
+  )
+  await answers(/going out\? no: 1 queue paused /)
+  await storePauses(database, ['expand-broadcast'], { paused_by: 'cli' }, new Date())
+  await answers(/going out\? no: 2 queues paused /)
+  await database.query(sql.unsafe`delete from paused_queues`)
+  await storePauses(database, ['deliver-email', 'deliver-webhook'], { reason: RESTORED }, new Date())
+  await answers(/going out\? no: a restored copy /)
+  await storePauses(database, ['deliver-whatsapp'], { paused_by: 'cli' }, new Date())
+  await answers(/going out\? no: 2 problems /)
+  await database.query(sql.unsafe`delete from paused_queues`)
+  const digest = await database.oneFirst(sql.type(object({ digest: string().defined() }))`
+    select digest from schema_migrations where number = 1`)
+  const become = (to: string) =>
+    database.query(sql.unsafe`update schema_migrations set digest = ${to} where number = 1`)
+  await become('other')
+  await answers(
+    /going out\? no: the database can’t be used .*The database can’t be used .*another version's schema/,
+  )
+  await become(digest)
+  await answers(/going out\? yes, but 1 risk /)
+  await database.query(sql.unsafe`delete from processes where id = ${life.id}`)
 })
 
 t.test('a worker checks the email provider, shown on Health', async (t) => {
@@ -464,7 +510,7 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   shows(
     t,
     await operator.get('/operator'),
-    /going out\? no: \d problems .*The sender smtp:relay\.test is paused 554 5\.7\.1/,
+    /going out\? no: (1 sender paused|2 problems) .*The sender smtp:relay\.test is paused 554 5\.7\.1/,
   )
   shows(
     t,

@@ -32,9 +32,11 @@ export async function databaseState(tx: Tx) {
   }
 }
 
-export const databaseAlerts = ({ fault, off, isDrifting, drift_s }: DatabaseState): Alert[] =>
+export const faultAlerts = ({ fault }: DatabaseState): Alert[] =>
+  fault === null ? [] : [{ tone: 'bad', title: 'The database can’t be used', text: fault }]
+
+export const riskAlerts = ({ off, isDrifting, drift_s }: DatabaseState): Alert[] =>
   compact([
-    fault !== null && { tone: 'bad', title: 'The database can’t be used', text: fault },
     off.length > 0 && {
       tone: 'bad',
       title: 'A crash of the database can lose accepted messages',

@@ -23,7 +23,7 @@ import { action, buildTable, button, compact, get } from '../../server/builders.
 import { redirect, show } from '../../server/page.ts'
 import { describeReview } from '../background-job.ts'
 import { isPaused } from '../stopped.ts'
-import { databaseAlerts, databaseState } from './database-state.ts'
+import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { databaseChecks, relayCheck, reportChecks, returnPathChecks, settingChecks } from './health-checks.ts'
 import { numbersTable } from './whatsapp-numbers.ts'
 
@@ -151,7 +151,8 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         id: 'problems',
         live: found === null,
         alerts: compact([
-          ...databaseAlerts(state),
+          ...faultAlerts(state),
+          ...riskAlerts(state),
           found?.fault && { tone: 'bad', title: `${found.sender} failed the check`, text: found.fault },
           path.domain !== null &&
             path.fault !== null && {

@@ -15,7 +15,7 @@ import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { buildTable, button, compact, get } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
 import { foldAlerts, groupAlerts, isPaused, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
-import { databaseAlerts, databaseState } from './database-state.ts'
+import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { summaryChecks } from './health-checks.ts'
 import { WATCHED } from './queue-names.ts'
 import { counted, failedCell, nameCell, rate, waitCause } from './queues.ts'
@@ -65,15 +65,22 @@ const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
     link: { href: '/operator/senders', label: 'View sender' },
   }))
 
+type Pauses = ReadonlyMap<string, QueuePause>
+
+/** Returns the queues paused by operators, without their parts. */
+const pausedByHand = (paused: Pauses): QueuePause[] =>
+  [...paused.values()].filter(
+    ({ queue, reason }) => reason !== RESTORED && !paused.has(PART_OF.get(queue) ?? ''),
+  )
+
+const isCopy = (paused: Pauses): boolean => [...paused.values()].some(({ reason }) => reason === RESTORED)
+
 /** Returns alerts for paused queues. Those paused because the database is a copy share one alert. */
-function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
-  const all = [...paused.values()]
-  const byHand = all.filter(({ reason }) => reason !== RESTORED)
-  const others = byHand.filter(({ queue }) => !paused.has(PART_OF.get(queue) ?? ''))
+function queueAlerts(paused: Pauses): Alert[] {
   const link = { href: '/operator/queues', label: 'Show queues' }
   return compact([
-    byHand.length < all.length && { ...RESTORED_COPY, link },
-    ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
+    isCopy(paused) && { ...RESTORED_COPY, link },
+    ...pausedByHand(paused).map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
   ])
 }
 
@@ -95,7 +102,7 @@ function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownS
   })
 }
 
-const isDelivery = ({ queue }: ShownQueue): boolean => DELIVERIES.some(({ job }) => job === queue)
+const isDelivery = ({ queue }: { queue: string }): boolean => DELIVERIES.some(({ job }) => job === queue)
 
 /**
  * Describes ready and deferred jobs.
@@ -178,13 +185,30 @@ const checksSection = (checks: readonly Check[]): Section => ({
 const countPaused = (count: number, noun: string): string | false =>
   count > 0 && `${plural(count, noun)} paused`
 
+/** True for a queue without which some messages never go out. */
+const stopsMessages = (pause: QueuePause): boolean => isDelivery(pause) || pause.queue === 'expand-broadcast'
+
+/** Returns the causes of a no. @param fault why the database can't be used, or null. */
+const stopsOf = (
+  fault: string | null,
+  isWorked: boolean,
+  paused: Pauses,
+  counts: { senders: number; broadcasts: number },
+): string[] =>
+  compact<string>([
+    fault !== null && 'the database can’t be used',
+    !isWorked && 'no worker',
+    isCopy(paused) && 'a restored copy',
+    countPaused(pausedByHand(paused).filter(stopsMessages).length, 'queue'),
+    countPaused(counts.senders, 'sender'),
+    countPaused(counts.broadcasts, 'broadcast'),
+  ])
+
 /** Builds the answer to the title. @param stops the causes of a no. @param risks the number of risky settings. */
 function answerCell(stops: readonly string[], risks: number): Cell {
   const [only] = stops
-  if (only !== undefined) {
-    const count = stops.length + risks
-    return status(`no: ${count > 1 ? plural(count, 'problem') : only}`, { tone: 'bad' })
-  }
+  if (only !== undefined)
+    return status(`no: ${stops.length > 1 ? plural(stops.length, 'problem') : only}`, { tone: 'bad' })
   return risks > 0
     ? status(`yes, but ${plural(risks, 'risk')}`, { tone: 'warn' })
     : status('yes', { tone: 'good' })
@@ -197,25 +221,25 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   const queues = await listQueues(database)
   const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
   const database_state = await databaseState(database)
-  const paused = queueAlerts(await pausedQueues(database))
+  const paused = await pausedQueues(database)
   const isWorked = processes.some(isWorking)
   const link = { href: '/operator/health', label: 'Open Health' }
-  const risks = databaseAlerts(database_state)
+  const linked = (alert: Alert): Alert => ({ ...alert, link })
+  const risks = riskAlerts(database_state)
     .filter(({ tone }) => tone === 'bad')
-    .map((alert) => ({ ...alert, link }))
+    .map(linked)
   const stuck = compact([
+    ...faultAlerts(database_state).map(linked),
     !isWorked && NO_WORKER,
-    ...paused,
+    ...queueAlerts(paused),
     ...senderAlerts(senders),
     ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
   ])
   const alerts = compact<Alert>([...stuck, stuck.length <= MAX_BEFORE_RISKS && risks])
-  const stops = compact<string>([
-    !isWorked && 'no worker',
-    countPaused(paused.length, 'queue'),
-    countPaused(senders.filter(isPaused).length, 'sender'),
-    countPaused(stopped.length, 'broadcast'),
-  ])
+  const stops = stopsOf(database_state.fault, isWorked, paused, {
+    senders: senders.filter(isPaused).length,
+    broadcasts: stopped.length,
+  })
   const shown = queues.filter(isShown)
   const idle = queues.length - shown.length
   return show({
