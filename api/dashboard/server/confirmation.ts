@@ -73,11 +73,10 @@ export const outlivedView = (request: PageRequest, cancel: string): View =>
   questionView({ question: 'Send this form now?', answer: 'Send it' }, request, cancel)
 
 /**
- * Maximum length of an encrypted form in a URL, in characters. Reverse proxies accept 8,000 by default. Our
- * longest form, a plan catalog of 32 KiB, has about 6,000. For a longer one, the response to the POST is the
- * question.
+ * Maximum length of a question's path and query, in characters. Reverse proxies accept 8,000 by default. Our longest
+ * form, a plan catalog of 32 KiB, has about 6,000. For a longer address, the response to the POST is the question.
  */
-const MAX_IN_ADDRESS = 7_000
+const MAX_ADDRESS = 7_000
 const QUESTION = '/confirm'
 
 /** Returns the path of a form's question. */
@@ -115,10 +114,13 @@ export const asksFirst =
     const { path, person } = request
     const form = carried(request.form).map(({ name, value = '' }): [string, string] => [name, value])
     const sealed = sealForm({ path, session: person.session_id, form }, deps)
-    if (sealed.length > MAX_IN_ADDRESS) return show(questionView(asked, request, above(path, request.query)))
-    return redirect(
-      addressWith({ ...request, path: questionPath(path) }, { form: form.length > 0 ? sealed : undefined }),
+    const address = addressWith(
+      { ...request, path: questionPath(path) },
+      { form: form.length > 0 ? sealed : undefined },
     )
+    return address.length > MAX_ADDRESS
+      ? show(questionView(asked, request, above(path, request.query)))
+      : redirect(address)
   }
 
 /** Returns the handler of a question's URL. It shows a notice if nothing is left to confirm. */

@@ -91,6 +91,19 @@ t.test('confirms a form too long for a URL in the response to its POST', async (
   t.strictSame(formTo(asked.html, path).catalog, [catalog])
 })
 
+t.test('a long filter counts towards the length of the URL', async (t) => {
+  const path = '/operator/plans'
+  const form = formTo((await operator.get(path)).html, path)
+  const catalog = JSON.stringify({ plans: randomBytes(4_400).toString('base64') })
+  const short = await operator.post(path, { ...form, catalog, confirmed: '' })
+  t.equal(short.status, 303)
+  const filter = `?reason=${'a'.repeat(1_500)}`
+  const long = await operator.post(`${path}${filter}`, { ...form, catalog, confirmed: '' })
+  t.equal(long.status, 200, `${long.location?.length} characters`)
+  shows(t, long, 'Replace the entire catalog?')
+  t.ok(long.html.includes(`action="/dashboard${path}${filter.replace('=', '&#x3D;')}"`), 'the filter remains')
+})
+
 const browser = await launchBrowser(t, 'questions in a browser')
 if (browser)
   t.test('Back after a confirmed action opens a page without the question', async (t) => {
