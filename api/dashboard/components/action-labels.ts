@@ -167,8 +167,15 @@ const labelsFor = (action: string): string[] => [
   ...(action === START ? Object.values(STARTS) : []),
 ]
 
-/** Returns the action with this label, ignoring case, or the text itself if no action has it. */
-export const findAction = (words: string): string =>
-  Object.keys(LABELS).find((action) =>
-    labelsFor(action).some((label) => label.toLowerCase() === words.toLowerCase()),
-  ) ?? words
+/**
+ * Finds the action with this label, ignoring case, or returns the text itself if no action has it.
+ * @returns also the label, if the action has several.
+ */
+export function findAction(words: string): { action: string; label?: string | undefined } {
+  for (const action of Object.keys(LABELS)) {
+    const labels = labelsFor(action)
+    const label = labels.find((each) => each.toLowerCase() === words.toLowerCase())
+    if (label !== undefined) return { action, label: labels.length > 1 ? label : undefined }
+  }
+  return { action: words }
+}

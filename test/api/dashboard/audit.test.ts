@@ -142,7 +142,20 @@ t.test('the page distinguishes actions with the same code, and has their times',
   t.notMatch(textOf(list.html), 'just now')
   const found = await owner.get(at('audit?action=scheduled+a+broadcast'))
   shows(t, found, 'Scheduled a broadcast Later')
-  t.notMatch(textOf(found.html), 'Added a member')
+  t.notMatch(textOf(found.html), /Added a member|Started a broadcast/)
+  const started = await owner.get(at('audit?action=started+a+broadcast'))
+  shows(t, started, 'Started a broadcast Now')
+  t.notMatch(textOf(started.html), 'Scheduled a broadcast')
+  const off = await owner.get(at(`audit?action=${encodeURIComponent('Turned off a domain’s Ed25519 key')}`))
+  shows(t, off, 'Turned off a domain’s Ed25519 key example.com')
+  t.notMatch(textOf(off.html), 'Turned on')
+  const none = await owner.get(at('audit?action=changed+the+limits'))
+  shows(t, none, 'No entry matches.')
+  shows(
+    t,
+    await owner.get(at('audit?action=broadcast.start')),
+    /Scheduled a broadcast Later .*Started a broadcast Now/,
+  )
 })
 
 t.test('audits messages: requeued, resent and forced', async (t) => {

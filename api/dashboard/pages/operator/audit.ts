@@ -10,6 +10,7 @@ import { QUEUES } from '../../../../db/delivery/queues.ts'
 import { invalidField } from '../../../../db/errors.ts'
 import { fill } from '../../../../db/fill.ts'
 import { scheduledStarts } from '../../../../db/messages/broadcasts/scheduled-starts.sql.ts'
+import { searchParts } from '../../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../../db/validation/address.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { actorName, CLI, COMMAND_LINE, entryLabel, findAction } from '../../components/action-labels.ts'
@@ -19,7 +20,7 @@ import { parseZone } from '../../components/zone.ts'
 import { compact, fromReplica, get } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { DAY_RANGE, defineFilter, search } from '../../server/filter.ts'
-import { buildList, pageById } from '../../server/list.ts'
+import { buildList, pageById, type RowReader, readBy } from '../../server/list.ts'
 import { type PageRequest, show, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
@@ -61,6 +62,21 @@ function operatorPath({ action, subject }: AuditRow): string | undefined {
     return `/operator/queues/${subject}`
   return action.startsWith('sender.resume') ? '/operator/senders' : undefined
 }
+
+/** How many entries the parts of a search for one label of an action read. */
+const LABEL_PARTS = { first: 500, longest: 2_000 }
+
+/** Leaves out entries with another label of the same action. */
+const withLabel =
+  (read: RowReader<AuditRow>, label: string, { database }: PageDeps): RowReader<AuditRow> =>
+  (place) =>
+    searchParts({ ...place, ...LABEL_PARTS }, async ({ before, limit, length }) => {
+      const { rows, reached } = await readBy(read, { before, limit: length })
+      const starts = await scheduledStarts(database, rows.flatMap(toStart))
+      const matches = rows.filter((entry) => entryLabel(entry, starts.get(entry.id)) === label)
+      const last = rows.length < length ? reached : (rows.at(-1)?.id ?? null)
+      return { rows: matches.slice(0, limit), reached: last }
+    })
 
 /** Builds the cell with the action. Its tooltip has the code that the CLI uses. */
 function actionCell(entry: AuditRow, starts: ReadonlyMap<string, boolean>): Cell {
@@ -112,16 +128,16 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
     ...(only === null ? globalFilter : teamFilter).read(query, zone),
   }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
-  const action = asked.action === undefined ? undefined : findAction(asked.action)
+  const { action, label } = asked.action === undefined ? {} : findAction(asked.action)
   const { actor: part, ...others } = { ...asked, action, teams }
   const isCli = part?.trim().toLowerCase() === COMMAND_LINE
   const actor = isCli ? CLI : part
   const isWhole = actor === undefined || isCli || parseAddress(actor) !== null
-  const page = await pageById<AuditRow>(request, (place) =>
+  const read: RowReader<AuditRow> = (place) =>
     isWhole
       ? auditEntries(database, { ...others, actor, ...place })
-      : searchAuditEntries(database, { ...others, part: actor, ...place }),
-  )
+      : searchAuditEntries(database, { ...others, part: actor, ...place })
+  const page = await pageById(request, label === undefined ? read : withLabel(read, label, deps))
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])
   const things = page.rows.flatMap(({ team_id, subject, detail }) =>
