@@ -163,7 +163,8 @@ async function stepView(
         },
       ),
     ]),
-    aside: await buildAside(draft, request, deps),
+    // The script counts after each change of the form, and uses only the count.
+    aside: sent && request.byScript ? [] : await buildAside(draft, request, deps),
   }
 }
 

@@ -183,8 +183,7 @@ function sendPage(
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
   // A refresh by the script must not use up the notice for the next page.
-  const isLookedAt = ctx.get('Sec-Fetch-Dest') !== 'empty'
-  const left = isLookedAt ? readCookie(ctx, request.home, 'notice') : undefined
+  const left = request.byScript ? undefined : readCookie(ctx, request.home, 'notice')
   const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, 'notice-cookie', left)
   if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
   const csrf = person ? formToken(deps.secrets, person.session_id) : ''
@@ -358,6 +357,7 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
       form: new URLSearchParams(),
       origin: readClientIp(ctx),
       userAgent: ctx.get('User-Agent'),
+      byScript: ctx.get('Sec-Fetch-Dest') === 'empty',
       home,
       site: findLinkBase(ctx, own.publicUrl),
       cookies: (name) => readCookie(ctx, home, name),

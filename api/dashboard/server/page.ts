@@ -70,6 +70,8 @@ export type PageRequest<K extends string = string> = {
   /** The client's IP address (guard.ts). */
   origin: string
   userAgent: string
+  /** True if the script requests the page, false if the browser shows it. */
+  byScript: boolean
   /** The service's URL as the browser sees it. It can be forged, so it is only for this response. */
   home: URL
   /** The base URL for links in emails, at providers or to pass on. */

@@ -237,6 +237,21 @@ t.test('an unknown step is the first', async (t) => {
   t.match(page.html, '<h2>Message</h2>')
 })
 
+t.test('a count by the script has no preview', async (t) => {
+  const path = await draft({ template_id: await templateOf('<p>Seen</p>'), topic_ids: await topicOf('Seen') })
+  const { html } = await editor.get(`${path}/edit?step=audience`)
+  t.match(html, 'id="preview"')
+  const count = async (destination: string) => {
+    const form = { ...formTo(html, `${path}/edit`), next: 'audience' }
+    const headers = { 'Sec-Fetch-Site': 'same-origin', 'Sec-Fetch-Dest': destination }
+    const page = await editor.post(`${path}/edit`, form, headers)
+    shows(t, page, 'Contacts 0 match')
+    return page.html
+  }
+  t.match(await count('document'), 'id="preview"')
+  t.notMatch(await count('empty'), 'id="preview"', 'the script uses only the count')
+})
+
 t.test('an empty audience is red, above the buttons', async (t) => {
   const path = await draft({ template_id: await templateOf('<p>0</p>'), topic_ids: await topicOf('Empty') })
   const { html } = await editor.get(`${path}/edit?step=audience`)
