@@ -4,7 +4,7 @@ import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { RequestError } from '../../../db/errors.ts'
-import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { newestBroadcasts } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { number, plural, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
 import type { Section } from '../components/section.ts'
@@ -63,16 +63,19 @@ const create = action('editor', '/teams/:team/topics', async (by, { team, form }
 
 /** Maximum number of broadcasts that are searched for those to a topic. */
 const BROADCASTS_SEARCHED = 100
+const BROADCASTS_SHOWN = 20
 
-/** Lists the newest broadcasts to a topic. */
+/** Lists the newest broadcasts to a topic, with a link to all broadcasts if there are more. */
 async function broadcastsTo(
   id: string,
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section> {
-  const newest = await broadcastsOfTeam(database, team.id, { limit: BROADCASTS_SEARCHED })
+  const newest = await newestBroadcasts(database, team.id, BROADCASTS_SEARCHED)
+  const found = newest.filter(({ topic_ids }) => topic_ids.includes(id))
+  const isCut = found.length > BROADCASTS_SHOWN || newest.length === BROADCASTS_SEARCHED
   return buildTable(
-    newest.filter(({ topic_ids }) => topic_ids.includes(id)),
+    found.slice(0, BROADCASTS_SHOWN),
     (broadcast) => ({
       State: broadcastStateCell(broadcast),
       Name: text(broadcast.name, { href: teamPath(team, 'broadcasts', broadcast.id) }),
@@ -81,10 +84,10 @@ async function broadcastsTo(
     {
       title: 'Broadcasts',
       main: 'Name',
-      note:
-        newest.length === BROADCASTS_SEARCHED
-          ? `Those among the newest ${BROADCASTS_SEARCHED} broadcasts of the team.`
-          : undefined,
+      note: isCut
+        ? `At most ${BROADCASTS_SHOWN}, from the newest ${BROADCASTS_SEARCHED} broadcasts of the team.`
+        : undefined,
+      next: isCut ? [{ href: teamPath(team, 'broadcasts'), label: 'All broadcasts' }] : undefined,
       empty: 'No broadcast uses this topic yet.',
     },
   )

@@ -157,6 +157,23 @@ export async function broadcastsOfTeam(
     order by id desc limit ${limit} offset ${offset}`)
 }
 
+const topicsRow = broadcastRow.pick([
+  'id',
+  'name',
+  'state',
+  'state_reason',
+  'send_at',
+  'started_at',
+  'topic_ids',
+])
+
+/** Returns the team's newest broadcasts without their contents, which can be large. */
+export const newestBroadcasts = (tx: Tx, teamId: string, limit: number) =>
+  tx.any(sql.type(topicsRow)`
+    select id, name, state, state_reason, send_at, started_at, topic_ids from broadcasts
+    where team_id = ${teamId}
+    order by id desc limit ${limit}`)
+
 export const openBroadcasts = (tx: Tx, teamId: string, limit: number) =>
   tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts

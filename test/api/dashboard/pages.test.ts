@@ -389,6 +389,20 @@ t.test('a topic lists its broadcasts', async (t) => {
   t.notOk((await editor.get(at(`topics/${other}`))).html.includes(link))
 })
 
+t.test('a topic with many broadcasts lists the newest, and links to all', async (t) => {
+  const own = await makeTeam(service, { domain: 'weekly.test' })
+  const writer = await signedIn(service, { team: own.id, role: 'editor' })
+  const { topic } = await aBroadcast(service, own)
+  const ids = [(await aBroadcast(service, own)).id]
+  while (ids.length < 20) ids.push((await aBroadcast(service, own)).id)
+  await database.query(sql.unsafe`
+    update broadcasts set topic_ids = ${sql.array([topic], 'uuid')} where team_id = ${own.id}`)
+  const page = await writer.get(`/teams/${own.id}/topics/${topic}`)
+  const listed = [...page.html.matchAll(/broadcasts\/([0-9a-f-]{36})"/g)].map(([, id]) => id)
+  t.strictSame(listed, ids.toReversed())
+  shows(t, page, /At most 20, .* All broadcasts/)
+})
+
 t.test('short properties are never cut in the list', async (t) => {
   const own = await makeTeam(service, { domain: 'columns.test' })
   const reader = await signedIn(service, { team: own.id, role: 'editor' })

@@ -107,6 +107,13 @@ set cursor = $1, walked_at = to_timestamp($2)
 where team_id = $3
   and id = $4
 
+-- newestBroadcasts
+select id, name, state, state_reason, send_at, started_at, topic_ids
+from broadcasts
+where team_id = $1
+order by id desc
+limit $2
+
 -- openBroadcasts
 select team_id, id, state, state_reason, brake, idempotency_key, template_version_id, link_base,
   audience_until, audience, cursor, walked_at, created_at, updated_at, started_at, ended_at, name,
