@@ -211,7 +211,7 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
   if (message === NO_TLS) return "it doesn't support TLS. Use sslmode=disable if the network is safe"
   if (typeof code !== 'string' || !/CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/.test(code)) return null
   const reason = message.split(';')[0]
-  return `its certificate isn't trusted (${reason}). Set sslrootcert to a file with the certificate of its authority, or use sslmode=require to encrypt without checking the certificate`
+  return `its certificate isn't trusted (${reason}). Set sslrootcert=FILE to the certificate of its authority, or use sslmode=require to encrypt without checking the certificate`
 }
 
 /**

@@ -13,7 +13,7 @@ import {
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { headed, status, text, time } from '../components/cell.ts'
+import { status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { jsonTyped } from '../components/typed.ts'
 import { bubbleSection, textFacts } from '../components/whatsapp-bubble.ts'
@@ -169,8 +169,8 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
     aside: [
       buildFacts({
         Language: text(found.language),
-        Category: text(headed((found.category ?? '').toLowerCase())),
-        Quality: found.quality !== null && text(headed(found.quality.toLowerCase())),
+        Category: text(found.category),
+        Quality: text(found.quality),
         Variables: text(found.slots.join(', ')),
         'Last sync': time(found.synced_at, now),
         ID: text(found.id, { code: true, copy: true }),

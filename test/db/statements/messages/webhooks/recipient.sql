@@ -12,11 +12,3 @@ union all (
   order by id desc
   limit $5
 )
-
--- subjectsOfNumber
-select id
-from whatsapp_messages
-where team_id = $1
-  and recipient = $2
-order by id desc
-limit $3
