@@ -1,5 +1,5 @@
 /** Lists recipients who opted out of a team's WhatsApp marketing. Opts numbers out or in manually. */
-import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
+import { hasErasedOptOut, optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
 import { optInManually, optOutManually } from '../../../db/messages/whatsapp/opt-outs.ts'
 import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
@@ -18,16 +18,21 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   const here = teamPath(team, 'whatsapp-opt-outs')
   const edits = team.role !== 'viewer'
   const numbers = await optOutsOfTeam(database, team.id)
+  const hasErased = await hasErasedOptOut(database, team.id)
   return show({
     title: 'WhatsApp opt-outs',
     lead: 'Marketing messages to these numbers fail. Other messages are still sent.',
     back: { href: teamPath(team, 'whatsapp'), label: 'WhatsApp' },
     sections: compact([
       buildTable(numbers, ({ to, at, by }) => ({ Number: text(to), By: text(by), Since: time(at, now) }), {
-        empty: 'No one has opted out. Numbers that reply with a stop word appear here.',
+        empty: hasErased
+          ? 'Only erased numbers are opted out.'
+          : 'No one has opted out. Numbers that reply with a stop word appear here.',
       }),
       edits && numberForm(here, 'Opt the number out', 'Opt a number out'),
-      edits && numbers.length > 0 && numberForm(`${here}/opt-in`, 'Opt the number in', 'End an opt-out'),
+      edits &&
+        (numbers.length > 0 || hasErased) &&
+        numberForm(`${here}/opt-in`, 'Opt the number in', 'End an opt-out'),
     ]),
   })
 })

@@ -65,6 +65,14 @@ export const optOutsOfTeam = (tx: Tx, teamId: string) =>
     select recipient as "to", at, by from whatsapp_opt_outs
     where team_id = ${teamId} and is_out and recipient like '+%' order by at desc, recipient`)
 
+const erasedRow = row({ exists: boolean() })
+
+/** True if an erased number of a team is opted out. */
+export const hasErasedOptOut = (tx: Tx, teamId: string) =>
+  tx.oneFirst(sql.type(erasedRow)`
+    select exists (
+      select from whatsapp_opt_outs where team_id = ${teamId} and is_out and recipient not like '+%') as exists`)
+
 const teamRow = row({ team_id: string(), recipient: string() })
 
 /** Returns the team and recipient of the message that Meta accepted with this ID from this number, if any. */

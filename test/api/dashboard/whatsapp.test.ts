@@ -1,8 +1,10 @@
 /** WhatsApp pages of a team: messages, their status and templates. */
+
 import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
+import { adminCli } from '../../support/admin.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -167,4 +169,19 @@ t.test('an editor opts a number out of marketing, then in', async (t) => {
   t.equal((await editor.post(page, { to: 'nobody' })).status, 400)
   t.equal((await editor.post(`${page}/opt-in`, { to: '+15555550109' })).location, page)
   shows(t, await viewer.get(page), /No one has opted out/)
+})
+
+t.test("an editor ends an erased number's opt-out", async (t) => {
+  const page = `/teams/${team.id}/whatsapp-opt-outs`
+  await editor.post(page, { to: '+15555550110' })
+  shows(t, await editor.get(page), /\+15555550110 was opted out/)
+  const cli = adminCli({ DATABASE_URL: service.url })
+  t.match(await cli.json(['contact', 'erase', team.id, '+15555550110']), { whatsapp_opt_outs: 1 })
+  const seen = await editor.get(page)
+  shows(t, seen, /End an opt-out .*Only erased numbers are opted out\./)
+  t.notMatch(seen.html, '5555550110')
+  t.equal((await editor.press(page, `${page}/opt-in`, { to: '+15555550110' })).location, page)
+  const after = await editor.get(page)
+  shows(t, after, 'No one has opted out.')
+  t.notMatch(after.html, 'End an opt-out')
 })

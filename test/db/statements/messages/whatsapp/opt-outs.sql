@@ -1,3 +1,12 @@
+-- hasErasedOptOut
+select exists (
+  select
+  from whatsapp_opt_outs
+  where team_id = $1
+    and is_out
+    and recipient not like '+%'
+) as exists
+
 -- messageRepliedTo
 select team_id, recipient
 from whatsapp_messages
