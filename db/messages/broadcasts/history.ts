@@ -24,7 +24,7 @@ const MAX_ENTRIES = 50
 /** How long after a click a broadcast may start because of it. */
 const START_DELAY_MS = 60_000
 
-/** Manual changes, latest first. */
+/** Manual changes, latest first. A start was scheduled by the rule of `scheduledStarts` (scheduled-starts.sql.ts). */
 function named(rows: readonly BroadcastEntryRow[], { send_at }: BroadcastRow): HistoryEntry[] {
   const unscheduled = rows.findIndex(({ action }) => action === 'broadcast.unschedule')
   return rows.map(({ actor, action, created_at }, index) => {

@@ -54,13 +54,15 @@ const stateRow = row({
 const listedRow = stateRow.concat(row({ endpoint_id: string(), recipient: string().nullable() }))
 export type ListedWebhook = InferType<typeof listedRow>
 
-const messageRow = stateRow.concat(
-  row({ endpoint_id: string(), body: string(), requeued_at: string().nullable() }),
-)
+const messageRow = listedRow.concat(row({ body: string(), requeued_at: string().nullable() }))
 
-/** The recipient in the body of a message `m`, which is the event's or the first of the email. */
+/**
+ * The recipient in the body of a message `m`, which is the event's or the first of the email. `to` of an opt-out is
+ * one number.
+ */
 const RECIPIENT = sql.fragment`coalesce(
-  m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}', m.body::json #>> '{data,email}')`
+  m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}', m.body::json #>> '{data,email}',
+  case json_typeof(m.body::json #> '{data,to}') when 'string' then m.body::json #>> '{data,to}' end)`
 
 const LISTED = sql.fragment`
   m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id, ${RECIPIENT} as recipient`
@@ -76,7 +78,7 @@ export async function webhookByEvent(
 ) {
   if (!isUuid(endpoint_id) || !isUuid(event_id)) return null
   return tx.maybeOne(sql.type(messageRow)`
-    select id, event_id, type, status, created_at, subject_id, endpoint_id, body, requeued_at from webhook_messages
+    select ${LISTED}, body, requeued_at from webhook_messages m
     where team_id = ${teamId} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
       and id > ${event_id} and id < ${firstIdAt(new Date(timeOfId(event_id) + MADE_WITHIN_MS))}
     order by id limit 1`)

@@ -7,8 +7,8 @@ import { recipientSpellings } from '../emails/search.ts'
 import { sentToNumbers } from '../to-numbers.sql.ts'
 import { subjectsOfAddress } from './recipient.sql.ts'
 
-/** Only events about the newest messages to a recipient are found. */
-const MAX_SUBJECTS = 500
+/** Only events about this many messages to a recipient are found, the newest. */
+export const MAX_SUBJECTS = 500
 
 /**
  * Returns the IDs of the newest messages to a recipient, and the ID of the contact.

@@ -1,4 +1,5 @@
 /** The event log, with the recipient of each event and a search for one. */
+import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -57,15 +58,6 @@ t.test('finds the events of one recipient, whatever the spelling', async (t) => 
   shows(t, part, 'must be a whole email address or phone number')
 })
 
-t.test('finds the events of a phone number', async (t) => {
-  const { id } = await makeTemplate(service, team.id)
-  const body = aMessage(id)
-  await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-  const [row] = await rowsOf(service, team.id)
-  const number = encodeURIComponent(row?.recipient ?? '')
-  shows(t, await viewer.get(at(`webhooks/events?recipient=${number}`)), 'No message matches.')
-})
-
 t.test('does not find events of another team', async (t) => {
   const other = await makeTeam(service, { domain: 'other.test' })
   const stranger = await signedIn(service, { team: other.id, role: 'owner' })
@@ -80,4 +72,52 @@ t.test('one event links to its webhook by name and to its email', async (t) => {
   t.match(page.html, `href="/dashboard${webhook}">← Order system</a>`)
   t.match(page.html, `href="/dashboard${at(`emails/${second}`)}">`)
   shows(t, page, /Recipient .*bo@example\.org/)
+})
+
+/** Returns the event log with this filter. */
+const logOf = (recipient: string) =>
+  viewer.get(at(`webhooks/events?recipient=${encodeURIComponent(recipient)}`))
+
+t.test('finds the events of a phone number', async (t) => {
+  const { id: template_id } = await makeTemplate(service, team.id)
+  const body = aMessage(template_id, { to: ['+15555550101', '+15555550102'] })
+  await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+  const rows = await rowsOf(service, team.id)
+  const idOf = (number: string): string => rows.find(({ recipient }) => recipient === number)?.id ?? ''
+  const reported = { status: 'delivered', provider_message_id: null, number: null, detail: '' } as const
+  const events = rows.map(({ team_id, id }) => ({
+    ...{ ...reported, ref: { team_id, id }, event_key: id, occurred_at: new Date() },
+  }))
+  await service.database.transaction((tx) => applyReportedWhatsapp(tx, events, new Date()))
+  const { html } = await logOf('+1 555 555 0101')
+  t.strictSame(recipientsIn(html), [`+15555550101 whatsapp/${idOf('+15555550101')}`])
+  shows(t, { html }, 'whatsapp.delivered +15555550101')
+  shows(t, await logOf('+15555550109'), 'No message matches.')
+})
+
+t.test('shows the number of an opt-out', async (t) => {
+  await owner.post(at('whatsapp-opt-outs'), { to: '+15555550104' })
+  const found = await viewer.get(at('webhooks/events?type=whatsapp.opted_out'))
+  shows(t, found, 'whatsapp.opted_out +15555550104')
+  const [, path = ''] = /href="\/dashboard([^"]*\/events\/[0-9a-f-]{36})"/.exec(found.html) ?? []
+  shows(t, await viewer.get(path), /Recipient .*\+15555550104/)
+})
+
+t.test('finds the events of a contact', async (t) => {
+  await owner.post(at('contacts'), { email: 'kim@example.org' })
+  await owner.post(at('contacts/kim%40example.org/unsubscribe'))
+  shows(t, await logOf('kim@example.org'), 'contact.unsubscribed kim@example.org')
+})
+
+t.test('tells that only events about the newest messages are found', async (t) => {
+  const note = 'Only events about the newest 500 messages to it are found.'
+  const emails = Array.from({ length: 100 }, () => anEmail({ to: ['busy@example.org'] }))
+  const send = async (count: number) => {
+    const body = { emails: emails.slice(0, count) }
+    t.equal((await service.call('POST', '/v1/emails/batch', { key: team.key, body })).status, 200)
+  }
+  for (const count of [100, 100, 100, 100, 99]) await send(count)
+  t.notMatch((await logOf('busy@example.org')).html, note)
+  await send(1)
+  shows(t, await logOf('busy@example.org'), note)
 })

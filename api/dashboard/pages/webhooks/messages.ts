@@ -16,7 +16,7 @@ import {
   webhooksAbout,
   webhooksOf,
 } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { subjectsOf } from '../../../../db/messages/webhooks/recipient.ts'
+import { MAX_SUBJECTS, subjectsOf } from '../../../../db/messages/webhooks/recipient.ts'
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
 import type { SearchPage } from '../../../../db/postgres/search-parts.ts'
 import { status, text, time } from '../../components/cell.ts'
@@ -40,6 +40,8 @@ const filter = defineFilter({
   type: defineChoice('Type', EVERY_TYPE, { options: typeOptions('any') }),
 })
 
+const NEWEST_ONLY = `Only events about the newest ${MAX_SUBJECTS} messages to it are found.`
+
 /**
  * Reads the requested page of a list, with all messages or those about the recipient in the filter.
  * @param all reads the messages without a recipient. @throws RequestError bad_request.
@@ -55,10 +57,12 @@ async function readPage(
 ) {
   const { recipient, ...asked } = filter.read(request.query)
   const id = request.team.id
-  const subjects = recipient === undefined ? null : await subjectsOf(database, id, recipient)
-  return pageById(request, (place) =>
-    subjects ? webhooksAbout(database, id, { ...asked, subjects, endpoint_id }, place) : all(asked, place),
+  if (recipient === undefined) return pageById(request, (place) => all(asked, place))
+  const subjects = await subjectsOf(database, id, recipient)
+  const page = await pageById(request, (place) =>
+    webhooksAbout(database, id, { ...asked, subjects, endpoint_id }, place),
   )
+  return subjects.length < MAX_SUBJECTS ? page : { ...page, searched: { note: NEWEST_ONLY } }
 }
 
 /** Returns the path of the message or contact of an event. */
@@ -185,13 +189,6 @@ const eventPath = ({ team, params: { id, event_id } }: EventRequest, ...rest: st
 const loadWebhook = ({ team, params, now }: EventRequest, { database }: PageDeps): Promise<ShownWebhook> =>
   showWebhook({ tx: database, now }, team.id, { endpoint_id: params.id, event_id: params.event_id })
 
-/** Returns the recipient in a body, which is the event's or the first of the message. */
-function recipientIn({ body }: ShownWebhook): string | null {
-  const { data = {} } = JSON.parse(body)
-  const [first] = Array.isArray(data.to) ? data.to : []
-  return data.recipient ?? first ?? data.email ?? null
-}
-
 const body = (found: ShownWebhook): Section => ({
   kind: 'code',
   title: 'Body',
@@ -225,7 +222,7 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
   const found = await loadWebhook(request, deps)
   const { name } = await requireEndpoint(deps.database, team.id, endpoint_id)
   const again = button(eventPath(request, 'requeue'), 'Send again')
-  const recipient = recipientIn(found)
+  const { recipient } = found
   const canRetry = team.role === 'owner' && found.status !== 'delivered'
   return show({
     title: found.type,

@@ -58,8 +58,11 @@ limit $11
 for no key update
 
 -- webhookByEvent
-select id, event_id, type, status, created_at, subject_id, endpoint_id, body, requeued_at
-from webhook_messages
+select m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id,
+  coalesce(m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}',
+  m.body::json #>> '{data,email}', case json_typeof(m.body::json #> '{data,to}')
+  when 'string' then m.body::json #>> '{data,to}' end) as recipient, body, requeued_at
+from webhook_messages m
 where team_id = $1
   and endpoint_id = $2
   and event_id = $3
@@ -71,7 +74,8 @@ limit 1
 -- webhooksAbout
 select m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id,
   coalesce(m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}',
-  m.body::json #>> '{data,email}') as recipient
+  m.body::json #>> '{data,email}', case json_typeof(m.body::json #> '{data,to}')
+  when 'string' then m.body::json #>> '{data,to}' end) as recipient
 from (
   select *
   from webhook_messages
@@ -87,7 +91,8 @@ limit $5
 -- webhooksOf
 select m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id,
   coalesce(m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}',
-  m.body::json #>> '{data,email}') as recipient
+  m.body::json #>> '{data,email}', case json_typeof(m.body::json #> '{data,to}')
+  when 'string' then m.body::json #>> '{data,to}' end) as recipient
 from webhook_messages m
 where team_id = $1
   and endpoint_id = $2
@@ -113,7 +118,8 @@ with newest as materialized (
 ), read as (
   select m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id,
     coalesce(m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}',
-    m.body::json #>> '{data,email}') as recipient
+    m.body::json #>> '{data,email}', case json_typeof(m.body::json #> '{data,to}')
+    when 'string' then m.body::json #>> '{data,to}' end) as recipient
   from found
   join webhook_messages m on m.team_id = $5
     and m.id = found.id
