@@ -147,7 +147,7 @@ const ownDefaults = (slots: readonly string[], variables: BroadcastDraft['variab
 
 const DEFAULTS = {
   title: 'Default values of variables (optional)',
-  hint: 'Used if a contact doesn’t have the property. Without a default, the contact is skipped.',
+  hint: 'Used if a contact doesn’t have the property. Without a default, the contact is skipped. Enter "" for an empty text.',
 }
 
 /** Builds a field for the default value of each variable, and one for all others. */

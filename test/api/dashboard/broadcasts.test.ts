@@ -228,6 +228,9 @@ t.test('each variable has a field for its default value', async (t) => {
   t.strictSame(await names(), ['default.lang', 'variables'])
   await editor.press(edit, edit, { next: 'save', 'default.lang': '' })
   t.strictSame(await stored(), { first_name: 'two\nlines', other: '' }, 'the others are kept')
+  await editor.press(edit, edit, { next: 'save', 'default.lang': '""' })
+  t.strictSame(await stored(), { first_name: 'two\nlines', other: '', lang: '' })
+  shows(t, await editor.get(edit), 'Enter "" for an empty text.')
 })
 
 t.test('an unknown step is the first', async (t) => {
