@@ -313,8 +313,12 @@ const lift = action(
   },
   async ({ team, params }, { database }) => {
     const { email } = params
-    if (!(await suppressedAddress(database, team.id, contactIdentity(email))))
-      throw already(`The suppression of ${email}`, 'lifted')
+    const identity = contactIdentity(email)
+    // During an upgrade from 0.1.0, only the row of the contact may have it.
+    const isSuppressed =
+      (await suppressedAddress(database, team.id, identity)) ??
+      (await contactByIdentity(database, team.id, identity))?.suppression
+    if (!isSuppressed) throw already(`The suppression of ${email}`, 'lifted')
     return {
       question: `Lift the suppression of ${email}?`,
       answer: 'Lift suppression',

@@ -19,11 +19,19 @@ const isInside = ({ path, person, team }: Visited): boolean =>
   (team !== null && path.startsWith(`/teams/${team.id}/`)) ||
   (person?.operator === true && path.startsWith('/operator/'))
 
-/** Returns the link to the page above a path, for users with access to it. */
+const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
+
+/** Checks the user's role in the team. Pages without a team need none. */
+function mayOpen({ team }: Visited, { access }: Page): boolean {
+  const needed = ROLES.find((role) => role === access)
+  return !needed || (team !== null && reaches(team.sees, needed))
+}
+
+/** Returns the link to the nearest page above a path, except pages above the user's role. */
 export function linkAbove(visited: Visited, finder: Finder): Link[] {
   if (!isInside(visited)) return []
-  const parent = visited.path.slice(0, visited.path.lastIndexOf('/'))
-  const above = finder.above(parent)
+  let above = finder.above(parentOf(visited.path))
+  while (above && !mayOpen(visited, above.page)) above = finder.above(parentOf(above.path))
   return above ? [{ href: above.path, label: 'Go back' }] : []
 }
 

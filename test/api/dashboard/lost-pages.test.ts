@@ -44,6 +44,8 @@ t.test('a page without access names the owners, and links back', async (t) => {
   t.equal(missing.status, 404)
   t.match(missing.html, `href="/dashboard${above}/emails">Go back</a>`)
   t.notMatch(missing.html, owner.email, 'nobody can give access to nothing')
+  const closed = await editor.get(`${above}/people/${randomUUID()}/nothing`)
+  t.match(closed.html, `href="/dashboard${above}/people">Go back</a>`, 'a person’s page is for owners')
   const other = await makeTeam(service, { domain: 'other.test' })
   for (const id of [other.id, randomUUID()]) {
     const foreign = await editor.get(`/teams/${id}/emails`)

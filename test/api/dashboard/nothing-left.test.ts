@@ -100,6 +100,17 @@ t.test('lifted suppressions', async (t) => {
   await ends(t, owner, `${at('suppressions/lift')}?email=example.org`, { ...all, reason: 'asked again' })
 })
 
+t.test('a suppression that only the contact has', async (t) => {
+  await owner.post(at('contacts'), { email: 'old@example.org' })
+  await database.query(sql.unsafe`
+    update contacts set suppression = 'complained' where team_id = ${team.id} and email = 'old@example.org'`)
+  await database.query(sql.unsafe`
+    delete from suppressed_addresses where team_id = ${team.id} and identity = 'old@example.org'`)
+  const page = at('contacts/old%40example.org')
+  const form = formTo((await owner.get(page)).html, `${page}/lift`)
+  await ends(t, owner, `${page}/lift`, { ...form, reason: 'asked again' })
+})
+
 t.test('a deleted contact', async (t) => {
   await owner.post(at('contacts'), { email: 'kim@example.org' })
   await ends(t, owner, at('contacts/kim%40example.org/delete'))
