@@ -95,7 +95,7 @@ function figuresOf(where: keyof typeof GOALS, rates: Rates, letters: string): Fi
   return (['many', 'one', 'batch'] as const).map((kind, index) =>
     atLeast(GOALS[where][kind], {
       row: `25${letters[index]}`,
-      measure: `accepts over a bare loop, ${NAMES[kind]}${place}`,
+      measure: `accepts over a bare loop on Debian’s PostgreSQL, ${NAMES[kind]}${place}`,
       ours: rates[kind] * rates.loop,
       reference: rates.loop,
       unit: 'emails/s',

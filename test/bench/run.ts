@@ -3,7 +3,8 @@
  * writes it to RESULTS.md. Only ratios within one run are comparable. It asserts nothing. Rows can be chosen:
  * `npm run bench -- 1 4`, and `--minutes N` sets how long row 14 watches memory (default 3). Row 12 keeps its
  * database of ten million emails (18 GB) between runs in `--store DIR` (default /var/tmp/heliograph-bench);
- * `--drop` deletes it. `--server URL` measures on a running server, such as Debian's, and writes nothing.
+ * `--drop` deletes it. Row 25 starts Debian's PostgreSQL, if it is installed. `--server URL` measures on a
+ * running server, and writes nothing.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, release, totalmem } from 'node:os'
@@ -14,6 +15,7 @@ import { measureBareLoop } from './bare-loop.ts'
 import { measureBodies } from './bodies.ts'
 import { measureBeside, measureNeedle, measureWalk } from './broadcasts.ts'
 import { measureUpserts, upsertFigure } from './contacts.ts'
+import { onDebian } from './debian.ts'
 import {
   cpuFigure,
   isMissing,
@@ -27,7 +29,7 @@ import { measureDistance } from './distance.ts'
 import type { Figure } from './figures.ts'
 import { measureFiles } from './files.ts'
 import { measureReports } from './reports.ts'
-import { type Place, type Rig, startRig } from './rig.ts'
+import { type Kept, type Place, type Rig, startRig } from './rig.ts'
 import { dropTenMillion, STORE } from './ten-million.ts'
 import { measureHanging, measureNotifying, measureWebhooks } from './webhooks.ts'
 import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory } from './weight.ts'
@@ -65,7 +67,10 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /** How each row is measured. Rows 1, 2 and 4 share a measurement, as do 5 and 6. */
-function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figure[]>> {
+function measures(
+  rig: Rig,
+  { minutes, kept }: { minutes: number; kept: Kept },
+): Record<number, () => Promise<Figure[]>> {
   const accepts = once(() => inPlace(rig, measureAccepts))
   const through = once(() => inPlace(rig, measureThrough))
   const upserts = once(() => inPlace(rig, measureUpserts))
@@ -97,7 +102,7 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
     22: () => measureFiles(rig),
     23: () => measureBodies(rig),
     24: () => measureDistance(rig),
-    25: () => measureBareLoop(rig),
+    25: () => (kept.url === undefined ? onDebian(kept, measureBareLoop) : measureBareLoop(rig)),
   }
 }
 
@@ -165,8 +170,8 @@ function page(figures: readonly Figure[]): string[] {
 const METHOD = `Client, sink, PostgreSQL and Heliograph share one machine. Each row compares Heliograph with a reference, in turns where
 possible, and has the medians. Only the ratio counts, because the machine's speed changes within minutes. A target with ≥ is
 a lower limit, and one with ≤ an upper limit. If a row has several measurements, the worst is shown. PostgreSQL is the
-embedded server. \`npm run bench -- 25 --server URL\` measures another one, such as Debian's. In rows 24 and 25 a proxy puts
-the database 1 ms away each way. Row 12 has ten million stored emails, and row 13 has 200,000 waiting jobs.
+embedded server, and in row 25 Debian's with its default settings. In rows 24 and 25d to 25f, a proxy puts the database 1 ms
+away each way. Row 12 has ten million stored emails, and row 13 has 200,000 waiting jobs.
 [README.md](README.md) explains how far a run can be trusted.`
 
 const HEAD = [
@@ -189,11 +194,12 @@ async function main(): Promise<number> {
     return 0
   }
   const chosen = positionals.map(Number)
-  const rig = await startRig({ store, say, url: server })
+  const kept = { store, say, url: server }
+  const rig = await startRig(kept)
   const figures: Figure[] = []
   const failures: string[] = []
   try {
-    const rows = measures(rig, Number(minutes))
+    const rows = measures(rig, { minutes: Number(minutes), kept })
     for (const row of chosen.length > 0 ? chosen : ROWS) {
       const started = performance.now()
       try {
