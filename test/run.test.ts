@@ -87,7 +87,7 @@ const testFile = (name: string, lines: string) => `import t from ${TAP}
 async function runAll(
   t: Test,
   files: Record<string, string>,
-  { silence = 60, most }: { silence?: number; most?: number } = {},
+  { silence = 60, ...counts }: { silence?: number; most?: number; spares?: number } = {},
 ) {
   const folder = t.testdir(Object.fromEntries(Object.entries(files).map(([n, l]) => [n, testFile(n, l)])))
   const errors: string[] = []
@@ -98,7 +98,7 @@ async function runAll(
     taken: join(folder, 'taken'),
     stream: report.stream,
     silence,
-    ...(most === undefined ? {} : { most }),
+    ...counts,
     async start({ argv, env, line, stop }) {
       const own = { ...bareEnvironment(), ...env }
       const child = spawn(process.execPath, argv, { cwd: ROOT, env: own, stdio: 'pipe' })
@@ -122,7 +122,7 @@ t.test('files share a few processes, run once and clean up', async (t) => {
   t.strictSame({ passed, failed }, { passed: 40, failed: 0 })
   t.strictSame(said.map((line) => /[^/]+(?= # time)/.exec(line)?.[0]).sort(), [...names].sort())
   const runs = errors.flatMap((line) => /^(\S+) runs in (\d+)$/.exec(line)?.slice(1) ?? [])
-  t.ok(new Set(runs.filter((_, index) => index % 2)).size <= 3, 'three processes at most')
+  t.ok(new Set(runs.filter((_, index) => index % 2)).size <= 5, 'five processes at most')
   for (const name of names) {
     const begun = errors.findIndex((line) => line.startsWith(`${name} runs in`))
     const process = errors[begun]?.split(' ').at(-1)
@@ -146,6 +146,26 @@ t.test('names a file that fails or kills its process', async (t) => {
   for (const [name] of passing) t.match(text, new RegExp(`^ok \\d+ - \\S+/${name}`, 'm'))
   t.match(text, /^ {4}not ok 2 - wrong$/m)
   t.match(text, /# Subtest: \S+dies\.test\.mjs/)
+})
+
+t.test('a spare process claims the last files', async (t) => {
+  const folder = t.testdir()
+  const done = JSON.stringify(join(folder, 'done'))
+  const { passed, failed, errors } = await runAll(
+    t,
+    {
+      'a.test.mjs': `import { existsSync } from 'node:fs'
+        t.test('waits for the last one', async () => {
+          while (!existsSync(${done})) await new Promise((next) => setTimeout(next, 20))
+        })`,
+      'b.test.mjs': "t.pass('well')",
+      'c.test.mjs': `import { writeFileSync } from 'node:fs'
+        writeFileSync(${done}, '')`,
+    },
+    { most: 1, spares: 1 },
+  )
+  t.strictSame({ passed, failed }, { passed: 5, failed: 0 })
+  t.equal(new Set(errors.flatMap((line) => / runs in (\d+)$/.exec(line)?.[1] ?? [])).size, 2)
 })
 
 t.test('a run without test files fails', async (t) => {

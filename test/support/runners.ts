@@ -1,7 +1,9 @@
 /**
  * Runs test files in a few concurrent processes (run-files.ts), because loading a thousand modules is as slow
- * as most files. Each process claims the next file, so that all are busy until the end. Each file runs once.
- * A process that dies or hangs counts as one failure, and the others run the rest. A run without files fails.
+ * as most files. Each process claims the next file, so that all are busy until the end. Spare processes claim
+ * from the other end of the list, and only while the cores are partly idle: the files at the start wait for
+ * most of their time, and those at the end compute. Each file runs once. A process that dies or hangs counts
+ * as one failure, and the others run the rest. A run without files fails.
  */
 import { mkdir } from 'node:fs/promises'
 import type { TapStream } from './tap-report.ts'
@@ -10,6 +12,7 @@ import type { TapStream } from './tap-report.ts'
 export const TIMEOUT = 900
 /** Enough to keep two cores busy. Six need a third more CPU time for the same files. */
 const RUNNERS = 3
+const SPARES = 2
 /** More memory for young objects. Test processes are too short-lived for many collections. */
 const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']
 
@@ -33,19 +36,21 @@ type Runners = {
   silence?: number
   /** The number of processes. */
   most?: number
+  /** The number of further processes that use idle cores. */
+  spares?: number
 }
 
 /** Runs the files. @param files their paths from the repository's root. @throws Error without any. */
 export async function runFiles(
   files: readonly string[],
   // A stuck process can't enforce the time limit of its file.
-  { taken, start, stream, silence = TIMEOUT + 30, most = RUNNERS }: Runners,
+  { taken, start, stream, silence = TIMEOUT + 30, most = RUNNERS, spares = SPARES }: Runners,
 ): Promise<void> {
   if (files.length === 0) throw new Error('there is no test file')
   await mkdir(taken)
   const env = { TEST_FILES: files.join(','), TEST_TAKEN: taken, TAP_TIMEOUT: String(TIMEOUT) }
   const argv = [...FLAGS, 'test/support/run-files.ts']
-  const run = async (): Promise<void> => {
+  const run = async (isSpare: boolean): Promise<void> => {
     const tap = stream()
     const stuck = new AbortController()
     const timer = setTimeout(() => stuck.abort(), silence * 1_000)
@@ -53,9 +58,15 @@ export async function runFiles(
       timer.refresh()
       tap.line(text)
     }
-    const code = await start({ argv, env, line, stop: stuck.signal })
+    const code = await start({
+      argv,
+      env: isSpare ? { ...env, TEST_SPARE: '1' } : env,
+      line,
+      stop: stuck.signal,
+    })
     clearTimeout(timer)
     tap.end(code)
   }
-  await Promise.all(Array.from({ length: Math.min(most, files.length) }, run))
+  const length = Math.min(most + spares, files.length)
+  await Promise.all(Array.from({ length }, (_, nth) => run(nth >= most)))
 }

@@ -4,7 +4,7 @@ import { cpus } from 'node:os'
 const SLOWEST_SHOWN = 20
 
 /** Returns the busy and idle time of all cores since the machine started, in milliseconds. */
-function coreTimes(): { busy: number; idle: number } {
+export function coreTimes(): { busy: number; idle: number } {
   const times = cpus().map(({ times }) => times)
   const sum = (of: (each: (typeof times)[number]) => number) => times.reduce((all, each) => all + of(each), 0)
   return { busy: sum(({ user, nice, sys, irq }) => user + nice + sys + irq), idle: sum(({ idle }) => idle) }
