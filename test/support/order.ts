@@ -108,6 +108,7 @@ export const HEAVY = [
   'test/db/maintenance/restore-guard/backup.test.ts',
   'test/db/maintenance/restore-guard/copies.test.ts',
   'test/db/migrate.test.ts',
+  'test/db/migrate-locks.test.ts',
   'test/db/postgres/jit.test.ts',
   'test/db/postgres/pgbouncer.test.ts',
   'test/db/postgres/replica.test.ts',
