@@ -49,21 +49,19 @@ t.test('a reported failure disables the template and pauses the number', async (
 
   await fail('wamid.1', 131042, 301)
   t.same(await pauses(), [], 'too old: its pause would be over')
-  // The effect of its response: accepted, and its job ended.
-  const ref = { team_id: team, message_id: data[0].id }
-  await database.transaction((tx) =>
-    applyWhatsappEvents(tx, [
-      {
-        ...ref,
-        event_key: 'taken',
-        kind: 'accepted',
-        occurred_at: new Date(),
-        detail: '',
-        provider_message_id: 'wamid.2',
-      },
-    ]),
-  )
-  await loseJobs(service, [data[0].id])
+  /** The effect of a response: accepted, and its job ended. */
+  const accept = async (provider_message_id: string): Promise<void> => {
+    const event = {
+      event_key: provider_message_id,
+      kind: 'accepted',
+      occurred_at: new Date(),
+      detail: '',
+    } as const
+    const ref = { team_id: team, message_id: data[0].id }
+    await database.transaction((tx) => applyWhatsappEvents(tx, [{ ...ref, ...event, provider_message_id }]))
+    await loseJobs(service, [data[0].id])
+  }
+  await accept('wamid.2')
   await fail('wamid.other', 131042, 0)
   t.match(await rowsOf(service, team), [{ provider_message_id: 'wamid.2' }], 'of an earlier try')
   await fail('wamid.2', 131042, 0)
@@ -75,6 +73,7 @@ t.test('a reported failure disables the template and pauses the number', async (
   )
   t.match(await jobOf(service, data[0].id), { state: 'created' }, 'it is to be sent again')
   t.match(await templateOf(service, template.id), { status: 'approved', fault: null })
+  await accept('wamid.3')
   await fail('wamid.3', 132015, -2)
   t.match(await templateOf(service, template.id), { status: 'paused', fault: '132015 Words' })
   t.equal((await send()).error.code, 'template_disabled')
