@@ -7,7 +7,6 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import spectralCore from '@stoplight/spectral-core'
 import spectralRulesets from '@stoplight/spectral-rulesets'
 import openapiTypes from 'openapi-typescript'
-import { Resend } from 'resend'
 import { EXPLAINED } from '../../api/docs/codes.ts'
 import { COMPONENTS } from '../../api/docs/components.ts'
 import { GUIDES } from '../../api/docs/guides.ts'
@@ -18,7 +17,6 @@ import { WEBHOOK_SCHEMAS } from '../../api/docs/webhooks.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/events/webhook-types.ts'
 import { CODES } from '../../db/errors.ts'
-import { exampleMoment } from '../../db/validation/moments.ts'
 import { assertIs, assertWebhook } from '../support/described.ts'
 import { bareEnvironment } from '../support/environment.ts'
 import { MODULES, ROOT } from '../support/program.ts'
@@ -31,8 +29,6 @@ const { service, team } = await world(t)
 // A worker processes bulk upserts.
 await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
 const { call, base } = service
-
-const SEND = { from: 'hello@example.com', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' }
 
 t.test('GET /openapi.json is public, cached and valid OpenAPI 3.1', async (t) => {
   const { status, headers, body } = await call('GET', '/openapi.json')
@@ -69,7 +65,6 @@ function schemasIn(schema: JsonSchema, at: string): [at: string, schema: JsonSch
 }
 
 type Answer = { content?: Record<string, { schema: { $ref: string }; example: unknown }> }
-
 t.test('bodies have names, fields have descriptions, and responses have examples', async (t) => {
   const { paths, components, servers } = openApi(V1_ROUTES, 'https://heliograph.test/')
   t.strictSame(servers, [{ url: 'https://heliograph.test' }])
@@ -208,7 +203,6 @@ t.test('GET / redirects browsers, and lists paths for programs', async (t) => {
 /** Returns the links to this service in a document. */
 const linksIn = (text: string): string[] =>
   [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
-
 t.test('GET /llms.txt lists each guide, which exists as Markdown', async (t) => {
   const home = 'http://localhost:3000'
   const { status, headers, body: list } = await call('GET', '/llms.txt')
@@ -299,99 +293,4 @@ t.test('a generated client type-checks, sends, and reads an error', async (t) =>
     ...{ cc_emails: ['ben@example.org'], bcc_emails: ['archive@example.com'] },
     ...{ code: 'invalid_from', contacts: Number },
   })
-})
-
-t.test('the official resend package sends emails and creates contacts', async (t) => {
-  const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
-  const sent = await resend.emails.send(
-    { from: 'Acme <hello@example.com>', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' },
-    { idempotencyKey: 'resend-1' },
-  )
-  t.equal(sent.error, null)
-  const again = await call('POST', '/v1/emails', {
-    key: team.key,
-    body: { ...SEND, idempotency_key: 'resend-1' },
-  })
-  t.strictSame([again.status, again.body.id], [200, sent.data?.id])
-  const made = await resend.contacts.create({ email: 'resend@example.org' })
-  t.equal(made.error, null)
-  const found = await resend.contacts.get({ email: 'resend@example.org' })
-  t.equal(found.error, null)
-  t.equal(found.data?.id, made.data?.id)
-  for (const lists of [
-    { cc: [], bcc: [] },
-    { cc: ['Ben <ben@example.org>'], bcc: ['archive@example.com'] },
-  ]) {
-    const key = { idempotencyKey: `resend-${lists.cc.length}-copies` }
-    const hello = { from: 'Acme <hello@example.com>', subject: 'Hello', html: '<p>Hello</p>' }
-    const copies = await resend.emails.send({ ...hello, to: ['ana@example.org'], ...lists }, key)
-    t.equal(copies.error, null)
-    const stored = await call('POST', '/v1/emails', {
-      key: team.key,
-      body: { ...SEND, idempotency_key: key.idempotencyKey },
-    })
-    const { cc_emails = [], bcc_emails = [] } = stored.body
-    t.strictSame([stored.body.id, cc_emails, bcc_emails], [copies.data?.id, lists.cc, lists.bcc])
-  }
-  // A 204 has no body, which the package treats as an error.
-  t.match((await resend.contacts.remove({ email: 'resend@example.org' })).error, {
-    name: 'application_error',
-  })
-  t.equal((await call('GET', '/v1/contacts/resend@example.org', { key: team.key })).status, 404)
-})
-
-t.test('the official resend package schedules, reschedules and cancels an email', async (t) => {
-  const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
-  const [time, later] = [3_600_000, 7_200_000].map((ms) => new Date(Date.now() + ms).toISOString())
-  const email = {
-    ...{ from: 'Acme <hello@example.com>', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' },
-    ...{ cc: ['ben@example.org'], bcc: ['archive@example.com'], scheduledAt: time },
-  }
-  const { data, error } = await resend.emails.send(email as Parameters<typeof resend.emails.send>[0])
-  t.equal(error, null)
-  t.match(data, { scheduled_at: time, cc_emails: email.cc, bcc_emails: email.bcc })
-  const id = data?.id ?? ''
-  const moved = await resend.emails.update({ id, scheduledAt: later ?? '' })
-  t.match(moved, { error: null, data: { id, scheduled_at: later } })
-  const cancelled = await resend.emails.cancel(id)
-  t.match(cancelled, { error: null, data: { id } })
-  t.match(await resend.emails.cancel(id), {
-    error: { error: { code: 'not_found', message: `No email ${id} in this team.` } },
-  })
-})
-
-t.test('unsupported forms of the resend package get a helpful error', async (t) => {
-  const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
-  const email = { from: 'A <a@example.com>', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hi</p>' }
-  const refusal = async (changes: Record<string, unknown>) => {
-    const { error } = await resend.emails.send({ ...email, ...changes } as never)
-    return (error as unknown as { error: { message: string } }).error.message
-  }
-  t.equal(
-    await refusal({ to: 'ana@example.org' }),
-    'to must be an array of email addresses, such as ["name@example.com"].',
-  )
-  for (const field of ['cc', 'bcc'])
-    t.equal(
-      await refusal({ [field]: 'ben@example.org' }),
-      `${field} must be an array of email addresses, such as ["name@example.com"].`,
-    )
-  t.equal(
-    await refusal({ scheduledAt: 'in 1 min' }),
-    `scheduled_at must be an RFC 3339 time with a time zone, such as ${exampleMoment(new Date())}.`,
-  )
-  t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address.')
-  t.equal(
-    await refusal({ tags: [{ name: 'category', value: 'receipt' }] }),
-    'tags[0] must be a string, such as "receipt".',
-  )
-  t.equal(
-    await refusal({ html: undefined, text: 'Hi' }),
-    'html or template_id is required. text is only sent alongside html.',
-  )
-  const { body: page } = await call('GET', '/docs')
-  const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []
-  for (const what of 'to replyTo tags cc bcc scheduledAt emails.cancel contacts.remove'.split(' '))
-    t.match(section, `<code>${what}</code>`, 'and the guide says so beforehand')
-  t.match(section, 'const error &#x3D; body?.error ?? body')
 })

@@ -22,6 +22,17 @@ export const reported_at = '2026-03-01T11:59:00.999Z'
 export const readBytes = async (body: Buffer | string) =>
   await createSmtpReportReader(secrets)({ body: Buffer.from(body), received_at })
 
+type Events = Awaited<ReturnType<typeof readBytes>>
+export const keysOf = (events: Events) => events.map((event) => 'event_key' in event && event.event_key)
+
+/** Returns the error of a reading without events. */
+export const faultOf = (reading: Promise<unknown>): Promise<unknown> =>
+  reading.catch((error: unknown) => error)
+
+/** A status part about one recipient. */
+export const GONE =
+  'X: y\r\n\r\nFinal-Recipient: rfc822;ana@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\n'
+
 /** Builds a report to `to` with the given status part and other returned parts. */
 export const report = (
   to: string,

@@ -1,6 +1,6 @@
 /**
- * Scheduled messages sent by real workers: never early, never twice, never lost, and never cancelled or
- * expired ones. DECISIONS: Scheduled messages.
+ * Scheduled messages sent by real workers: never early, never twice, never lost, and never a cancelled one.
+ * DECISIONS: Scheduled messages.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
@@ -12,19 +12,16 @@ import { showEmail } from '../../db/messages/emails/show.ts'
 import { cancelScheduled, moveScheduled } from '../../db/messages/scheduled.ts'
 import { showMessage } from '../../db/messages/whatsapp/show.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { queuedByAge } from '../../db/stats/fleet/fleet.sql.ts'
-import { adminCli } from '../support/admin.ts'
 import { runClock, shiftClock } from '../support/clock.ts'
 import { startCloud } from '../support/cloud.ts'
 import { hold } from '../support/held.ts'
 import { jobStates, jobsOf, lockWaits } from '../support/rows.ts'
 import { sendEmail } from '../support/send-email.ts'
-import { noteTrouble } from '../support/senders.ts'
-import { anEmail, makeTeam, type Service, type TestTeam, world } from '../support/service.ts'
+import { makeTeam, type Service, type TestTeam, world } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
-import { giveUpAll, startProcess, startWorker, until } from '../support/worker.ts'
+import { startProcess, startWorker, until } from '../support/worker.ts'
 
 const HOUR = 3_600_000
 const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
@@ -231,83 +228,6 @@ t.test('a restored copy enqueues nothing until its queues are resumed', async (t
   await service.database.query(sql.unsafe`alter function is_really_at_home() rename to is_at_home`)
   await release()
   t.strictSame(await jobStates(service, id), ['created'])
-})
-
-t.test('an expired email fails without a dead letter', async (t) => {
-  const { service, team } = await begin(t)
-  const sink = await startSmtpSink(t)
-  const hooked = await service.call('POST', '/v1/emails', {
-    key: team.key,
-    body: anEmail({ expires_in: 60 }),
-  })
-  const id = hooked.body.id
-  await shiftClock(service.database, 61)
-  await startWorker(t, service, { smtp_url: sink.url })
-  const events = () => eventsOfEmail(service.database, team.id, id)
-  await until('it is given up', async () => (await events()).some(({ kind }) => kind === 'gave_up'))
-  t.match((await events())[0]?.detail, /^expired: /)
-  await until('its job is gone', async () => (await jobStates(service, id)).length === 0)
-  const deps = { ...service.deps, tx: service.database, now: new Date() }
-  const shown = await showEmail({ ...deps, publicUrl: undefined }, team.id, id)
-  t.match(shown, { status: 'queued', waiting: { state: 'failed', last_response: /^expired: / } })
-  t.equal(sink.messages().length, 0)
-  const dead = await service.database.exists(sql.type(object())`
-    select from pgboss.job where name = 'deliver-email-dead'`)
-  t.notOk(dead)
-  const queued = await queuedByAge(service.database, [0], 100)
-  t.match(
-    queued.find(({ channel }) => channel === 'email'),
-    { messages: 0 },
-    'nothing waits to be delivered',
-  )
-})
-
-t.test("an email that expired during an outage doesn't probe the relay", async (t) => {
-  const { service, team } = await begin(t)
-  const { database } = service
-  for (let count = 0; count < 5; count++) await sendEmail(service, team, { expires_in: 60 })
-  const lasting = await sendEmail(service, team)
-  const sink = await startSmtpSink(t)
-  const relay = `smtp:${new URL(sink.url).host}`
-  await database.transaction((tx) =>
-    noteTrouble(
-      tx,
-      { key: relay, ceiling: 200 },
-      { kind: 'connection', words: 'refused', began_at: new Date() },
-    ),
-  )
-  await shiftClock(database, 3_600)
-  await startWorker(t, service, { smtp_url: sink.url })
-  await until('it is sent', () => sink.messages().length === 1)
-  t.match(sink.last().raw.toString(), lasting)
-  t.match(
-    await database.any(
-      sql.unsafe`select count(*)::int as count from email_states where expired_at is not null`,
-    ),
-    [{ count: 5 }],
-  )
-})
-
-t.test('an expired dead letter is not sent by a redrive', async (t) => {
-  const { service, team } = await begin(t)
-  const sink = await startSmtpSink(t)
-  const id = await sendEmail(service, team, { expires_in: 60 })
-  const other = await sendEmail(service, team, { to: ['other@example.org'] })
-  await giveUpAll(service, 'deliver-email')
-  await shiftClock(service.database, 61)
-  const cli = adminCli({ DATABASE_URL: service.url })
-  t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 2 })
-  await startWorker(t, service, { smtp_url: sink.url })
-  await until('both jobs are gone', async () => (await jobsOf(service, team.id)).length === 0)
-  t.strictSame(
-    sink.messages().map(({ rcpt_to }) => rcpt_to),
-    [['other@example.org']],
-  )
-  t.match(await cli.json(['email', 'show', team.id, other]), { waiting: null })
-  t.match(await cli.json(['email', 'show', team.id, id]), {
-    waiting: { state: 'failed', last_response: /^expired: / },
-  })
-  t.match(await cli.json(['queue', 'status']), [{ queue: 'deliver-email', dead: 0 }], 'no dead letter again')
 })
 
 t.test('WhatsApp messages wait, are enqueued and expire likewise', async (t) => {

@@ -1,14 +1,9 @@
-/**
- * The meaning of mail servers' reports, byte by byte: notifications, complaints, forgeries, and other input.
- */
-import fc from 'fast-check'
-import { findReturnPath, returnPath } from '../../../../db/messages/emails/return-path.ts'
-import { unsubscribeToken } from '../../../../db/messages/emails/unsubscribe-token.ts'
-import { createSecrets } from '../../../../db/process/secrets.ts'
-import { parseAddress } from '../../../../db/validation/address.ts'
+/** The meaning of mail servers' delivery status notifications, byte by byte, and of other input. */
 import { deliveryStatus, feedbackReport, type RecipientFields } from '../../../sandbox/reports.ts'
 import {
   at,
+  GONE,
+  keysOf,
   mail_from,
   raw,
   readBytes,
@@ -16,61 +11,11 @@ import {
   ref,
   report,
   reported_at,
-  secrets,
 } from '../../../support/mail-reports.ts'
 import t from '../../../support/tap.ts'
 
-/** A status part about one recipient. */
-const GONE = 'X: y\r\n\r\nFinal-Recipient: rfc822;ana@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\n'
-
-/** Returns the error of a reading without events. */
-const faultOf = (reading: Promise<unknown>): Promise<unknown> => reading.catch((error: unknown) => error)
-
-type Events = Awaited<ReturnType<typeof readBytes>>
-const keysOf = (events: Events) => events.map((event) => 'event_key' in event && event.event_key)
-
 const readStatus = async (status: RecipientFields, recipient = 'ana@example.org') =>
   await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...status }]))
-
-t.test('a return address is valid and finds its row', async (t) => {
-  fc.assert(
-    fc.property(fc.uuid(), fc.uuid(), (team_id, id) => {
-      const address = returnPath(secrets, { team_id, id }, 'example.com') ?? ''
-      const [local = ''] = address.split('@')
-      const found = findReturnPath(secrets, `To: <${address.toUpperCase()}>`)
-      return (
-        local.length <= 64 &&
-        /^b-[0-9a-z]+$/.test(local) &&
-        parseAddress(address) !== null &&
-        found?.team_id === team_id &&
-        found.id === id
-      )
-    }),
-  )
-  const all = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-  const none = '00000000-0000-0000-0000-000000000000'
-  for (const [team_id, id] of [
-    [all, all],
-    [none, none],
-    [none, all],
-  ] as const) {
-    t.same(findReturnPath(secrets, returnPath(secrets, { team_id, id }, 'e.co') ?? ''), { team_id, id })
-  }
-  t.equal(returnPath(secrets, ref, `${'a.'.repeat(100)}example.com`), null, 'too long for a domain of 211')
-})
-
-t.test('ignores return addresses that are forged or of another key', async (t) => {
-  const other = createSecrets('another secret key for tests, thirty-two characters')
-  t.equal(findReturnPath(other, mail_from), null)
-  for (let index = 2; index < 64; index++) {
-    const digit = mail_from[index] === '0' ? '1' : '0'
-    const changed = mail_from.slice(0, index) + digit + mail_from.slice(index + 1)
-    t.equal(findReturnPath(secrets, changed), null, `digit ${index}`)
-  }
-  t.equal(findReturnPath(secrets, `x${mail_from}`), null)
-  t.equal(findReturnPath(secrets, `b-${'z'.repeat(62)}@example.com`), null, 'beyond the bits')
-  t.same(findReturnPath(secrets, `b-${'0'.repeat(62)}@x, ${mail_from}`), ref, 'the first that is ours')
-})
 
 t.test('a status class decides the effect on email and contact', async (t) => {
   const classes: [RecipientFields, string, string][] = [
@@ -229,41 +174,6 @@ t.test('an implausible date becomes the report’s time', async (t) => {
   }
 })
 
-t.test("a complaint needs no recipient, not-spam doesn't count", async (t) => {
-  const about = { mail_from, recipient: 'ana@example.org', raw, at }
-  const complaint = {
-    channel: 'email',
-    ref,
-    kind: 'complained',
-    effect: 'complaint',
-    occurred_at: reported_at,
-  }
-  t.match(await readBytes(feedbackReport(about)), [{ ...complaint, recipient: 'ana@example.org' }])
-  t.match(await readBytes(feedbackReport(about, 'ABUSE')), [{ ...complaint, recipient: 'ana@example.org' }])
-  t.match(await readBytes(feedbackReport(about, 'fraud')), [{ ...complaint, recipient: 'ana@example.org' }])
-  t.match(
-    await readBytes(feedbackReport(about, 'abuse', { redacted: true })),
-    [{ ...complaint, recipient: null }],
-    'found by the Return-Path of the message',
-  )
-  const readFeedback = (fields: string) =>
-    readBytes(report(mail_from, `Feedback-Type: abuse\r\n${fields}`, 'message/feedback-report'))
-  for (const [fields, detail] of [
-    ['', 'abuse'],
-    ['User-Agent: Loop/1\r\n', 'abuse: Loop/1'],
-    ['User-Agent: Loop/1\r\nReported-Domain: example.com\r\n', 'abuse: example.com'],
-  ] as const)
-    t.match(await readFeedback(fields), [{ detail: new RegExp(`^${detail}$`) }])
-  const to = (...names: string[]) =>
-    names.map((name) => `Original-Rcpt-To: <${name}@example.org>\r\n`).join('')
-  const [ana, ben] = keysOf(await readFeedback(to('ana', 'ben')))
-  t.not(ana, ben, 'each recipient’s has a key of its own')
-  t.strictSame(keysOf(await readFeedback(to('Ana'))), [ana], 'and the same one in another report')
-  t.equal((await readFeedback(to('ana').repeat(200))).length, 1)
-  t.same(await readBytes(feedbackReport(about, 'not-spam')), [])
-  t.same(await readBytes(feedbackReport(about, 'auth-failure')), [])
-})
-
 t.test('only reports with our address count', async (t) => {
   const plain = report('x@example.com', GONE)
   await t.rejects(readBytes(plain), /no signed reference to one of our emails/)
@@ -287,84 +197,6 @@ t.test('our address counts in returned headers, not bodies', async (t) => {
     [other, other, other, other, ['message/rfc822', header]],
   ] as const)
     await t.rejects(returning(...parts), /no signed reference to one of our emails/)
-})
-
-t.test('manual and automatic replies to our address are ignored', async (t) => {
-  const away = `From: ana@example.org\r\nTo: <${mail_from}>\r\n`
-  for (const rest of [
-    'Auto-Submitted: auto-replied\r\nSubject: x',
-    'Subject: Out of office',
-    'Subject: Auto: x',
-  ])
-    for (const sender of ['<>', '<ana@example.org>'])
-      t.match(
-        await faultOf(
-          readBytes(`Return-Path: ${sender}\r\n${away}${rest}\r\n\r\n550 5.1.1 No such user\r\n`),
-        ),
-        { outcome: 'auto_reply', kept: true },
-        rest,
-      )
-  t.same(await readBytes(`${away}Content-Type: text/html\r\n\r\n<p>550 5.1.1 Thanks!</p>\r\n`), [])
-  t.same(await readBytes(`${away}X-Was: multipart/report\r\n\r\nI am away.\r\n`), [])
-  t.same(await readBytes(`${away}Content-Type: text/plain; name="multipart/report"\r\n\r\nNo.\r\n`), [])
-})
-
-t.test('only mail servers may send bounces in other forms', async (t) => {
-  const mail = (head: string, text: string, to = mail_from) =>
-    readBytes(
-      `Return-Path: <>\r\nDelivered-To: ${to}\r\nFrom: MAILER-DAEMON@mx.example\r\n${head}\r\n${text}`,
-    )
-  const qmail =
-    'Hi. This is the qmail-send program at mx.example.\n\n<ana@example.org>:\nRemote host said: 550 Unknown user\n'
-  t.match(await mail('', qmail), [{ kind: 'bounced', effect: 'hard', recipient: 'ana@example.org' }])
-  const bare = `Return-Path: <>\r\nDelivered-To: ${mail_from}\r\nFrom: mailer-daemon\r\nAuto-Submitted: auto-replied\r\n\r\n`
-  t.match(await readBytes(`${bare}It responded:\r\n550 5.1.1 User unknown\r\n`), [
-    { kind: 'bounced', effect: 'hard' },
-  ])
-  const exim = 'Auto-Submitted: auto-replied\r\nX-Failed-Recipients: ana@example.org\r\n'
-  const said =
-    'The following address(es) failed:\n\n ana@example.org\n host mx.example [192.0.2.1]: 552 5.2.2 Full\n'
-  t.match(await mail(exim, said), [{ kind: 'bounced', effect: 'soft', recipient: 'ana@example.org' }])
-  const others = 'Your email came back.\n550 5.7.1 Blocked\n\n--- original\n550 5.1.1 x\n'
-  t.match(await mail('', others), [{ kind: 'bounced', effect: 'none' }], 'the first reply line')
-  t.match(await faultOf(mail('', 'It did not work.\n')), { event: { kind: 'unreadable', ref } })
-  const person = `Return-Path: <bo@example.net>\r\nTo: ${mail_from}\r\nFrom: bo@example.net\r\n\r\n550 5.1.1 x\r\n`
-  t.same(await readBytes(person), [], 'a person quotes it')
-  const mixed = report(mail_from, GONE).replace(
-    'multipart/report; report-type=delivery-status',
-    'multipart/mixed',
-  )
-  t.match(await readBytes(`Return-Path: <>\r\n${mixed}`), [{ kind: 'bounced', effect: 'hard' }])
-  t.same(await readBytes(`Return-Path: <bo@example.net>\r\n${mixed}`), [], 'a person forwards its parts')
-})
-
-t.test('any signed reference matches a complaint at fbl@', async (t) => {
-  const reference = mail_from.split('@', 1)[0] ?? ''
-  const token = unsubscribeToken(secrets, { ...ref, person: 'ana@example.org' })
-  const at = (to: string, message: string, head = '') =>
-    readBytes(
-      `To: ${to}\r\nFrom: staff@hotmail.example\r\n${head}Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n` +
-        `Content-Type: message/rfc822\r\n\r\n${message}\r\n\r\nHello\r\n--b--\r\n`,
-    )
-  const complained = [{ kind: 'complained', effect: 'complaint', ref }]
-  for (const header of [
-    `X-Heliograph-Ref: ${reference}`,
-    `CFBL-Feedback-ID: ${reference}`,
-    `Return-Path: <${mail_from}>`,
-    `List-Unsubscribe: <https://x.example/u/${token}>`,
-  ])
-    t.match(await at('fbl@bounces.example.com', header), complained, header)
-  for (const to of ['fbl@bounces.example.com', 'abuse@bounces.example.com', 'postmaster@bounces.example.com'])
-    t.match(await faultOf(at(to, 'Subject: x')), { outcome: 'ignored', kept: false }, to)
-  t.match(await faultOf(at('abuse@bounces.example.com', `X-Heliograph-Ref: ${reference}`)), {
-    outcome: 'ignored',
-  })
-  const jmrp = await at(mail_from, 'Subject: x\r\nX-HmXmrOriginalRecipient: eve@hotmail.example')
-  t.match(jmrp, [{ kind: 'complained', ref, recipient: 'eve@hotmail.example' }])
-  const bounce = await readBytes(
-    `Delivered-To: fbl@bounces.example.com\r\n${report('x@example.com', GONE, undefined, [['message/rfc822', `X-Heliograph-Ref: ${reference}`]])}`,
-  )
-  t.match(bounce, [{ kind: 'bounced', effect: 'hard', ref }])
 })
 
 t.test('rejects non-reports and unknown forms with the reason', async (t) => {
