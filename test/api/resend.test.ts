@@ -1,4 +1,4 @@
-/** The official resend package as a client: what works, and the errors of what doesn't. */
+/** Sends with the official resend package, and errors for its unsupported forms. */
 import { Resend } from 'resend'
 import { exampleMoment } from '../../db/validation/moments.ts'
 import { world } from '../support/service.ts'

@@ -1,4 +1,4 @@
-/** The release step while others use the tables: it waits for locks, gives way, and lets accepts continue. */
+/** The release step waits for locks, and lets other transactions continue. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { migrate } from '../../db/migrate.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
@@ -44,7 +44,7 @@ t.test('cancels a blocking autovacuum before the last attempts', async (t) => {
     )
     return rows.length > 0
   }
-  // Its vacuum would run for minutes. Those of other tables, which may come first, are fast.
+  // Only this table's vacuum is slow. Other tables may be vacuumed first.
   await other.query(`
     alter table audit_entries set (
       autovacuum_vacuum_insert_threshold = 1, autovacuum_vacuum_cost_limit = 1, autovacuum_vacuum_cost_delay = 100);

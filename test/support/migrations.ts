@@ -1,4 +1,4 @@
-/** Migrations for tests of the release step: the current ones and one more. */
+/** The current migrations with one more, for tests of the release step. */
 import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -1,4 +1,4 @@
-/** Teams that send WhatsApp messages from numbers of their own, and workers that deliver them. */
+/** Teams that send WhatsApp messages from their own numbers, and workers that deliver them. */
 import { sql } from 'slonik'
 import type { CloudMessage } from '../sandbox/whatsapp.ts'
 import { adminCli } from './admin.ts'
@@ -12,10 +12,10 @@ import { startWorker } from './worker.ts'
 
 type Script = (message: CloudMessage) => ReturnType<typeof answering> | 'hang' | undefined
 
-/** Returns the number that a message was sent from. */
+/** Returns the sending number of a message. */
 export const numberOf = ({ path }: Pick<CloudMessage, 'path'>): string => path.split('/')[2] ?? ''
 
-/** Starts a service for a test file. `sender` creates a team, and `begin` starts the provider for one test. */
+/** Starts a service, with functions to create teams and to start the provider for a test. */
 export async function startNumbers(t: Test) {
   const service = await startService(t)
   const { database } = service

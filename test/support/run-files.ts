@@ -29,7 +29,7 @@ function take(nth: number): boolean {
 
 /** The share of the cores' time that must be idle, over this many milliseconds. */
 const [LEAST_IDLE, LOOK_MS] = [0.2, 500]
-/** A spare process starts a file anyway after so many looks, because the run may have no other process left. */
+/** The maximum number of looks, because the other processes may have died. */
 const MOST_LOOKS = 20
 
 /** Waits until the cores are partly idle, or another process has claimed the file. */

@@ -1,9 +1,9 @@
 /**
  * Runs test files in a few concurrent processes (run-files.ts), because loading a thousand modules is as slow
  * as most files. Each process claims the next file, so that all are busy until the end. Spare processes claim
- * from the other end of the list, and only while the cores are partly idle: the files at the start wait for
- * most of their time, and those at the end compute. Each file runs once. A process that dies or hangs counts
- * as one failure, and the others run the rest. A run without files fails.
+ * from the end of the list while the cores are partly idle. The first files mostly wait, and the last ones
+ * compute. Each file runs once. A process that dies or hangs counts as one failure, and the others run the
+ * rest. A run without files fails.
  */
 import { mkdir } from 'node:fs/promises'
 import type { TapStream } from './tap-report.ts'

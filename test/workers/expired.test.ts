@@ -1,4 +1,4 @@
-/** Messages whose `expires_in` has passed: they fail instead of being sent, and delay nothing. */
+/** Expired messages fail, and delay no others. */
 import { sql } from 'slonik'
 import { object } from 'yup'
 import { eventsOfEmail } from '../../db/messages/emails/events.sql.ts'

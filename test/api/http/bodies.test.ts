@@ -1,4 +1,4 @@
-/** Request bodies in limited memory: who may hold how much, and who waits or is rejected. */
+/** Limits for the memory of request bodies. */
 import { once } from 'node:events'
 import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
 import { createApp } from '../../../api/app.ts'

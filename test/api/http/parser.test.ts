@@ -1,4 +1,4 @@
-/** Parsing of request bodies: it doesn't block other requests, and has the same result in the thread. */
+/** Parsing a body blocks no other request, and has the same result in a thread. */
 import { createServer } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { ROUTES } from '../../../api/app.ts'

@@ -1,4 +1,4 @@
-/** The status of an erased address: what stays of it, and what it has when it is created again. */
+/** The remaining data of an erased address, and its status when it is created again. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'

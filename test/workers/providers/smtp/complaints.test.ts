@@ -1,4 +1,4 @@
-/** Feedback reports of mailbox providers, in the standard form and as they reach fbl@. */
+/** Feedback reports in the standard form, and forwarded messages at fbl@. */
 import { unsubscribeToken } from '../../../../db/messages/emails/unsubscribe-token.ts'
 import { feedbackReport } from '../../../sandbox/reports.ts'
 import {

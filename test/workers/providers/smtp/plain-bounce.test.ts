@@ -1,4 +1,4 @@
-/** Email to a return path that isn't a report: bounces as text, automatic replies, and replies of users. */
+/** Plain-text bounces and replies to a return path. */
 import { faultOf, GONE, mail_from, readBytes, ref, report } from '../../../support/mail-reports.ts'
 import t from '../../../support/tap.ts'
 

@@ -1,4 +1,4 @@
-/** The meaning of mail servers' delivery status notifications, byte by byte, and of other input. */
+/** The meaning of mail servers' delivery status notifications, byte by byte, and other input. */
 import { deliveryStatus, feedbackReport, type RecipientFields } from '../../../sandbox/reports.ts'
 import {
   at,
