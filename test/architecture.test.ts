@@ -121,7 +121,6 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/dev/place.ts': 'unprivilegedAccount',
   'db/dev/postgres.ts': 'startPostgres acquireName',
   'db/dev/used.ts': 'demoFile storePort storeGraphApi',
-  'db/maintenance/restore-guard/restore-guard.ts': 'judgeDatabase',
   'db/migrate.ts': 'migrate',
   'db/process/log.ts': 'logOptions',
   'workers/adapters.ts': 'beside',

@@ -90,6 +90,6 @@ export const COVERED: Record<string, readonly string[]> = {
   ],
   'db/accounts/domains/ramp.ts': ['test/db/accounts/domains/ramp.test.ts'],
   'db/accounts/teams/reputation.ts': ['test/db/accounts/teams/reputation.test.ts'],
-  'db/maintenance/restore-guard/restore-guard.ts': ['test/db/maintenance/restore-guard/verdict.test.ts'],
+  'db/maintenance/restore-guard/verdict.ts': ['test/db/maintenance/restore-guard/verdict.test.ts'],
   'api/http/body-budget.ts': ['test/api/http/body-budget.test.ts'],
 }
