@@ -5,7 +5,6 @@ import { isQsbmf } from './plain-bounce.ts'
 
 /** Prefixes of vacation messages' subjects in lower case, by the program's language. */
 const SUBJECTS: readonly string[] = [
-  'automatic reply:',
   'automatic reply',
   'out of office',
   'out of the office',

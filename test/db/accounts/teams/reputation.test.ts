@@ -1,5 +1,11 @@
 /** The effect of bounce and complaint rates on a team. */
-import { judgeSending } from '../../../../db/accounts/teams/reputation.ts'
+import {
+  bulkPausedBecause,
+  describeRates,
+  judgeSending,
+  pauseFigures,
+  percentOf,
+} from '../../../../db/accounts/teams/reputation.ts'
 import t from '../../../support/tap.ts'
 
 const LIMITS = { bounce_percent: 10, complaint_percent: 0.3, least_emails: 500 }
@@ -33,4 +39,19 @@ t.test('0 turns a limit off', async (t) => {
   t.equal(judged(1_000, 900, 0, { ...LIMITS, bounce_percent: 0 }), 'warning')
   t.equal(judged(1_000, 0, 900, { ...LIMITS, complaint_percent: 0 }), 'warning')
   t.match(judged(1_000, 900, 900, { ...LIMITS, bounce_percent: 0 }), { reason: 'team_complaints' })
+})
+
+t.test('pauses and warnings name the rates, the counts and the limit', async (t) => {
+  const bounces = { reason: 'team_bounces', sent: 1_600, count: 192, limit: 10 } as const
+  t.match(pauseFigures(bounces), /^12\.00 % of 1,600 .*bounced.* 10 %$/)
+  t.match(
+    pauseFigures({ ...bounces, reason: 'team_complaints', count: 5 }),
+    /^0\.31 % of 1,600 .*spam.* 10 %$/,
+  )
+  t.match(bulkPausedBecause(bounces), /12\.00 % .*\(team_bounces\)$/)
+  t.match(
+    describeRates({ sent: 1_600, hard_bounced: 100, complained: 2 }),
+    /^6\.25 % of 1,600 .*bounced.* 0\.13 % .*spam$/,
+  )
+  t.strictSame([percentOf(1, 3), percentOf(2, 3), percentOf(0, 0)], [33.33, 66.67, 0])
 })
