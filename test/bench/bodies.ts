@@ -62,7 +62,7 @@ const KINDS: readonly Kind[] = [
   },
   { name: 'an email with a Buffer', path: '/v1/emails', isHonest: true, body: buffer },
   {
-    name: 'a hundred emails',
+    name: 'a hundred emails each',
     path: '/v1/emails/batch',
     isHonest: true,
     body: () => JSON.stringify({ emails: Array.from({ length: 100 }, () => mail(LARGE / 100 - 200)) }),

@@ -131,7 +131,7 @@ export const measureFiles = (rig: Rig): Promise<Figure[]> =>
       }),
       atMost(1.5, {
         row: '22c',
-        measure: 'p99 from 201 until sent, emails without files next to these',
+        measure: 'p99 from 201 until sent, emails without files next to those of row 22b',
         ...{ ours: percentile(busy, 0.99), reference: percentile(calm, 0.99), unit: 'ms' },
         note: `reference: the same without them, alternating; medians ${Math.round(median(busy))} and ${Math.round(median(calm))} ms`,
       }),
