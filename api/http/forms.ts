@@ -68,7 +68,7 @@ export function readQuery(search: string, check?: (name: string, raw: string) =>
   return toSearchParams(pairs)
 }
 
-/** Only the module that limits fields creates URLSearchParams (test/architecture.test.ts). */
+/** Only the module that limits fields creates URLSearchParams (test/owners.test.ts). */
 export const toSearchParams = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
 
 const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i

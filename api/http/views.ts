@@ -1,5 +1,5 @@
 /**
- * Compiles Handlebars views. All values are escaped, which test/architecture.test.ts enforces. This module loads with
+ * Compiles Handlebars views. All values are escaped, which test/conventions.test.ts enforces. This module loads with
  * the first page, because the compiler needs 3 MB.
  */
 import { readdirSync, readFileSync } from 'node:fs'

@@ -28,3 +28,9 @@ export async function sources(...folders: string[]): Promise<Source[]> {
     }),
   )
 }
+
+/** Programs for clients, as text. The rules for our code don't apply to them. */
+export const SAMPLES = 'api/docs/samples.ts'
+
+/** A source without its comments. */
+export const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|^[ \t]*\/\/.*$/gm, '')
