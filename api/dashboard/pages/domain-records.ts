@@ -2,7 +2,7 @@
 
 import type { DomainRow } from '../../../db/accounts/domains/domains.sql.ts'
 import type { RecordCheck } from '../../../db/accounts/domains/verify.ts'
-import { type Cell, status, text } from '../components/cell.ts'
+import { type Cell, status } from '../components/cell.ts'
 import { cutValue, differenceWords, hostIn } from '../components/dns.ts'
 import type { DnsRecord, Section } from '../components/section.ts'
 import { compact } from '../server/builders.ts'
@@ -10,7 +10,12 @@ import { compact } from '../server/builders.ts'
 /** Maximum number of published records shown per name. */
 const MAX_PUBLISHED_SHOWN = 10
 
-function describePurpose({ name, type, value }: Pick<DnsLine, 'name' | 'type' | 'value'>): string {
+/** @param next the selector of the next key, or null. */
+function describePurpose(
+  { name, type, value }: Pick<DnsLine, 'name' | 'type' | 'value'>,
+  next: string | null,
+): string {
+  if (next !== null && name.startsWith(`${next}.`)) return 'New DKIM key: will sign your email'
   if (value.includes('k=ed25519')) return 'DKIM with Ed25519: a second signature'
   if (name.includes('._domainkey.')) return 'DKIM: signs your email'
   if (type === 'CNAME') return 'Return path: receives bounces and aligns SPF'
@@ -26,6 +31,7 @@ const joined = (published: readonly string[]): string => published.slice(0, MAX_
 function recordShown(
   { type, name, value, state, required, published = [] }: DnsLine,
   zone: string | null,
+  next: string | null,
 ): DnsRecord {
   const host = hostIn(zone, name)
   const isDifferent = state === 'different'
@@ -35,12 +41,13 @@ function recordShown(
   const shown = others.length > 0 ? value : only
   const instead = published.length > 0 && missing === '' && joined(published) !== shown && joined(published)
   return {
-    title: describePurpose({ name, type, value }),
+    title: describePurpose({ name, type, value }, next),
     state:
-      state === undefined
-        ? text('not known')
-        : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
+      state === undefined || state === 'found'
+        ? { text: state === undefined ? 'not known' : '' }
+        : status(state, required ? {} : { tone: 'warn' }),
     detail: compact<string>([
+      state === 'found' && '✓ found',
       type,
       required ? 'needed' : 'recommended',
       isDifferent && differenceWords({ name, value }, published),
@@ -61,10 +68,20 @@ function exampleHost([first]: readonly DnsLine[]): string {
   return domain.length === 2 ? `, such as ${selector}._domainkey` : ''
 }
 
-export const recordSection = (records: readonly DnsLine[], zone: string | null): Section => ({
+/** True for a required record that isn't published. */
+const isLacking = ({ required, state }: DnsLine): boolean => required && state !== 'found'
+
+/** Lists the records. Those that are needed and not published come first. */
+export const recordSection = (
+  records: readonly DnsLine[],
+  zone: string | null,
+  { next_dkim_selector: next }: Pick<DomainRow, 'next_dkim_selector'>,
+): Section => ({
   kind: 'records',
   id: 'records',
-  records: records.map((record) => recordShown(record, zone)),
+  records: [...records.filter(isLacking), ...records.filter((record) => !isLacking(record))].map((record) =>
+    recordShown(record, zone, next),
+  ),
   note:
     zone === null
       ? `Many DNS providers add your domain to each host. There, enter only the part before it${exampleHost(records)}.`
@@ -91,7 +108,7 @@ export function writeLead(
 ): string {
   const verified = word === 'verified'
   if (verified && test) return 'You can send from this domain. A test team needs no DNS records.'
-  const lacking = records.filter(({ required, state }) => required && state !== 'found')
+  const lacking = records.filter(isLacking)
   if (lacking.some(({ state }) => state === undefined))
     return 'DNS isn’t responding. Reload the page later to check the records.'
   const [first] = lacking

@@ -11,22 +11,12 @@ import { changeRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { status, text, time } from '../components/cell.ts'
 import { assertUnreplaced } from '../server/already.ts'
-import {
-  action,
-  buildFacts,
-  buildForm,
-  buildTable,
-  button,
-  compact,
-  field,
-  get,
-  hidden,
-  post,
-} from '../server/builders.ts'
+import { action, buildFacts, buildForm, buildTable, compact, field, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 import { rampWords } from './broadcast-ramp.ts'
+import { AGAIN, domainActions, newestSelector } from './domain-actions.ts'
 import { type DnsLine, domainState, recordSection, writeLead } from './domain-records.ts'
 
 /** Maximum number of domains in the list whose keys are looked up. */
@@ -34,15 +24,11 @@ const MAX_LOOKUPS = 50
 /** How long the list waits for DNS, so that it stays within the 200 ms of a list. */
 const LOOKUP_WAIT_MS = 150
 
-/** Returns the selector of a domain's newest key. */
-const newestSelector = ({ next_dkim_selector, dkim_selector }: DomainRow): string =>
-  next_dkim_selector ?? dkim_selector
-
-const list = get('viewer', '/teams/:team/domains', async (request, { database, lookupTxt }) => {
+const list = get('viewer', '/teams/:team/domains', async (request, { database, recent }) => {
   const { team, now } = request
   const domains = await domainsOfTeam(database, team.id)
   const verified = domains.filter(({ status: word }) => word === 'verified').slice(0, MAX_LOOKUPS)
-  const keys = await lookUpKeys(team.test ? [] : verified, lookupTxt, LOOKUP_WAIT_MS)
+  const keys = await lookUpKeys(team.test ? [] : verified, recent.lookupTxt, LOOKUP_WAIT_MS)
   return show({
     title: 'Domains',
     lead: 'Emails can be sent only from verified domains.',
@@ -84,13 +70,13 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database, l
 
 /** Checks the records in DNS. Without a response from DNS, returns only the records to publish. */
 async function checkRecords(
-  { team }: TeamRequest,
-  deps: PageDeps,
+  { team, query }: TeamRequest,
+  { database, returnDomain, recent }: PageDeps,
   name: string,
 ): Promise<readonly DnsLine[]> {
-  const { database, returnDomain } = deps
+  const looks = query.has(AGAIN) ? recent.fresh : recent
   try {
-    return (await checkDomain(deps, team.id, name)).records
+    return (await checkDomain({ ...looks, database, returnDomain }, team.id, name)).records
   } catch (error) {
     if (!(error instanceof RequestError) || error.code !== 'unavailable') throw error
     return domainView(await requireDomain(database, team.id, name), returnDomain).dns_records
@@ -126,57 +112,25 @@ function returnPathFacts(
 const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) => {
   const { team, params, now } = request
   const domain = await requireDomain(deps.database, team.id, params.name)
-  const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
   const ramp = await shownRamp(deps.database, domain.name)
   const [records, zone] = await Promise.all([
     checkRecords(request, deps, domain.name),
-    deps.zoneOf(domain.name),
+    deps.recent.zoneOf(domain.name),
   ])
-  const { returnDomain } = deps
-  const isReady = domain.status === 'verified' && records.every(({ state }) => state === 'found')
+  const { returnDomain, recent } = deps
+  const checkedAt = recent.lookedUpAt(records)
   return show({
     title: domain.name,
     state: domainState(domain, team.test ? undefined : records[0]?.state),
     back: { href: teamPath(team, 'domains'), label: 'Domains' },
     lead: writeLead(domain, records, team),
-    actions: {
-      forms:
-        team.role === 'owner'
-          ? compact([
-              button(at('verify'), 'Verify now', isReady ? { tone: 'quiet' } : {}),
-              ramp &&
-                button(at('ramp'), 'Turn off the ramp-up', {
-                  fields: [hidden('limit', 'off')],
-                  tone: 'quiet',
-                }),
-              button(at('rekey'), 'Rotate the DKIM key', {
-                fields: [hidden('seen', newestSelector(domain), true)],
-                tone: 'quiet',
-              }),
-              returnDomain !== null &&
-                (domain.return_path
-                  ? button(at('return-path'), 'Turn off the return path', {
-                      fields: [hidden('on', '')],
-                      tone: 'quiet',
-                    })
-                  : button(at('return-path'), 'Turn on the return path', {
-                      fields: [hidden('on', 'on')],
-                      tone: 'quiet',
-                    })),
-              button(at('ed25519'), domain.ed25519_selector ? 'Turn off Ed25519' : 'Turn on Ed25519', {
-                fields: [hidden('on', domain.ed25519_selector ? '' : 'on')],
-                tone: 'quiet',
-              }),
-              button(at('delete'), 'Remove domain', { tone: 'danger' }),
-            ])
-          : [],
-    },
+    actions: domainActions(request, { domain, records, returnDomain, ramps: ramp !== null }),
     sections: compact([
-      recordSection(records, zone),
+      recordSection(records, zone, domain),
       buildFacts({
         Verified: time(domain.verified_at, now, 'not yet'),
         'Missing since': domain.missing_since && time(domain.missing_since, now),
-        'Last checked': time(now.toISOString(), now),
+        'Last checked': checkedAt !== null && time(checkedAt.toISOString(), now),
         'Ramp-up': ramp && text(rampWords(ramp)),
         ...returnPathFacts(domain, now, returnDomain),
       }),
@@ -197,7 +151,11 @@ const add = action('owner', '/teams/:team/domains', async (by, { team, form }) =
 const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team, params, person }, deps) => {
   const name = params.name
   const by = { now: await serviceTime(deps.database), actor: person.email }
-  const { status: word, records } = await verifyDomain({ ...deps, ...by }, team.id, name)
+  const { status: word, records } = await verifyDomain(
+    { ...deps, ...deps.recent.fresh, ...by },
+    team.id,
+    name,
+  )
   const lacks = records.filter(({ required, state }) => required && state !== 'found')
   const back = teamPath(team, 'domains', name)
   const [first] = lacks

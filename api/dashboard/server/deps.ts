@@ -1,5 +1,6 @@
 /** The dependencies of the dashboard. Only types. */
 import type { DomainLookups, ZoneLookup } from '../../../db/accounts/domains/dns-lookups.ts'
+import type { RecentLookups } from '../../../db/accounts/domains/recent-lookups.ts'
 import type { Versions } from '../../../db/content/templates/versions.ts'
 import type { UnsubscribeLinks } from '../../../db/messages/emails/unsubscribe-token.ts'
 import type { Database } from '../../../db/postgres/pool.ts'
@@ -52,4 +53,4 @@ export type DashboardDeps = DomainLookups & {
 }
 
 /** `primary` is never a replica, but `database` can be. */
-export type PageDeps = SharedDeps & DashboardDeps & { primary: Database }
+export type PageDeps = SharedDeps & DashboardDeps & { primary: Database; recent: RecentLookups }

@@ -12,6 +12,7 @@
 
 import { join } from 'node:path'
 import type { Context, Middleware } from 'koa'
+import { createRecentLookups } from '../../../db/accounts/domains/recent-lookups.ts'
 import { type Role, reaches } from '../../../db/accounts/members/roles.ts'
 import { noteUse, type Person, personOfSession } from '../../../db/accounts/members/sign-in.ts'
 import { RequestError } from '../../../db/errors.ts'
@@ -340,7 +341,7 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
     assets,
     layout,
     finder: createFinder([...pages, ...questionPages(pages, (path, query) => pageAbove(app, path, query))]),
-    deps: { ...deps, ...own, primary: own.database },
+    deps: { ...deps, ...own, primary: own.database, recent: createRecentLookups(own, deps.clock) },
   }
   return async (ctx) => {
     const path = ctx.path.slice(BASE.length).replace(/\/$/, '')
