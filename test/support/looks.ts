@@ -165,8 +165,9 @@ export async function hasOwnNames(t: Test, page: Page, about: string): Promise<v
   t.strictSame(ambiguous, [], `${about}: names of more than one button or link`)
 }
 
-const DESTROYS = /^(cancel|delete|disable|discard|drop|end-others|end-sessions|erase|remove|revoke|suspend)$/
-const NAMED = /^(Cancel|Delete|Disable|Discard|Drop|End|Erase|Remove|Revoke|Sign|Suspend) \S/
+const DESTROYS =
+  /^(cancel|delete|disable|discard|drop|end|end-others|end-sessions|erase|remove|revoke|stop|suspend)$/
+const NAMED = /^(Cancel|Delete|Disable|Discard|Drop|End|Erase|Remove|Revoke|Sign|Stop|Suspend) \S/
 
 /**
  * Fails unless exactly the destructive and stopping buttons are red, and their labels name the action.

@@ -22,7 +22,10 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     POST /login . :secret
     GET /openid . callback`),
   // Any signed-in user: their own sessions, and a search in their teams.
-  person: [...listed('GET  . account find'), ...listed('POST  sign-out account/end-others')],
+  person: [
+    ...listed('GET  . account find'),
+    ...listed('POST  sign-out account/end-others account/sessions/:id/end'),
+  ],
   // "viewer: read, and create session tokens, which can't send".
   viewer: listed(`
     GET /teams/:team . settings topics domains domains/:name keys keys/:id people integration
@@ -40,10 +43,11 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     GET /teams/:team/integration recipients tokens log
     POST /teams/:team/integration tokens tokens/:id/revoke`),
   // "editor: also change templates of both channels, topics, contacts, suppressions, WhatsApp opt-outs and
-  // broadcasts, see background jobs, send messages again, cancel and move scheduled messages, send copies and
+  // broadcasts, see and stop background jobs, send messages again, cancel and move scheduled messages, send copies and
   // tests".
   editor: listed(`
     GET /teams/:team emails/all topics/:id background-jobs background-jobs/:id
+    POST /teams/:team background-jobs/:id/stop
     POST /teams/:team emails/requeue emails/all/requeue integration/test-email
     POST /teams/:team/emails/:id requeue cancel move copy resend
     GET /teams/:team/broadcasts new :id/again :id/edit
@@ -65,7 +69,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   // were paused for bounces or complaints, delete emails, export and erase a contact's personal data, read
   // the audit log".
   owner: listed(`
-    GET /teams/:team audit people/:id
+    GET /teams/:team audit audit.csv people/:id
     POST /teams/:team settings resume-bulk
     POST /teams/:team/emails delete all/delete :id/delete
     POST /teams/:team/contacts/:email export erase
@@ -80,7 +84,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   operator: listed(`
     GET /operator . health plans audit senders background-jobs background-jobs/:id
     GET /operator queues queues/:queue numbers numbers/:name reports reports/:report_id teams teams/:id
-    POST /operator plans health/check senders/resume reports/replay reports/drop
+    POST /operator plans health/check senders/resume reports/replay reports/drop background-jobs/:id/stop
     POST /operator/queues restored :queue/pause :queue/resume :queue/redrive
     POST /operator/numbers . :name/set :name/check :name/pause :name/resume :name/remove
     POST /operator/teams . :id/plan :id/suspend :id/resume :id/resume-bulk :id/number`),

@@ -20,6 +20,7 @@ const buildLabels = ({ name, noun, title }: Channel): Record<string, string> => 
 /** Labels by action. They follow the user's name. */
 const LABELS: Readonly<Record<string, string>> = {
   ...Object.assign({}, ...CHANNELS.map(buildLabels)),
+  'audit.export': 'Exported the audit log',
   'broadcast.again': 'Sent a broadcast to contacts not reached before',
   'broadcast.cancel': 'Cancelled a broadcast',
   'broadcast.create': 'Created a broadcast',
@@ -57,6 +58,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'email.file': 'Downloaded an attachment',
   'email.resend': 'Sent an email to another address',
   'import.open': 'Read an import',
+  'job.stop': 'Stopped a background job',
   'key.create': 'Created an API key',
   'key.rotate': 'Rotated an API key',
   'key.revoke': 'Revoked an API key',
@@ -87,7 +89,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'session.revoke': 'Revoked a session token',
   'suppression.export': 'Exported suppressions',
   'suppression.import': 'Imported suppressions',
-  'team.columns': 'Chose the columns of the contacts’ list',
+  'team.columns': 'Chose the contact columns',
   'team.create': 'Created the team',
   'team.plan': 'Changed the subscription',
   'team.rename': 'Renamed the team',
@@ -139,6 +141,11 @@ const VARIANTS: Readonly<Record<string, readonly [sign: RegExp, label: string][]
     [/^limits: /, 'Changed the limits'],
   ],
 }
+
+/** All labels, for suggestions. Templates of email have their own actions. */
+export const ACTION_LABELS: readonly string[] = Object.entries(LABELS)
+  .flatMap(([action, label]) => (action.startsWith('email-template.') ? [] : [label]))
+  .sort()
 
 const START = 'broadcast.start'
 const STARTS = { true: 'Scheduled a broadcast', false: 'Started a broadcast' } as const

@@ -8,20 +8,39 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
 import type { BackgroundJobRow } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { plural } from '../components/cell.ts'
+import type { Link } from '../components/section.ts'
 import { type Notice, type PageAnswer, redirect, teamPath } from '../server/page.ts'
 
-type JobTexts = { title: string; verb: string; outcome: (result: Record<string, unknown>) => string }
+type Job = Pick<BackgroundJobRow, 'id' | 'team_id' | 'kind' | 'result'>
 
-const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>): JobTexts => ({
+type JobTexts = {
+  title: string
+  /** What it does with each item. */
+  verb: string
+  outcome: (result: Record<string, unknown>) => string
+  /** The page of a team that shows the result, and its label. */
+  shown?: (job: Job) => readonly [label: string, ...path: string[]]
+  /** Why it can't be stopped. */
+  unstoppable?: string
+}
+
+const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>, list: string): JobTexts => ({
   title: `Send ${noun}s again`,
   verb: 'Checked',
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), noun)} queued to be sent again.`,
+  shown: () => [`Show ${noun}s`, list],
 })
+
+const WEBHOOKS = 'webhooks'
+const IMPORT_UNSTOPPABLE = 'An import can’t be stopped, because that would leave half of the file imported.'
+const showImport = ({ id }: Job) => ['Show import', 'contacts', 'imports', id] as const
+const showSuppressions = () => ['Show suppressions', 'suppressions'] as const
 
 const DELETE_WORDS: JobTexts = {
   title: 'Delete emails',
   verb: 'Checked',
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
+  shown: () => ['Show emails', EMAIL.path],
 }
 
 /** Describes the result of re-evaluating stored suppressions, by cause. */
@@ -39,37 +58,45 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
     title: 'Import contacts',
     verb: 'Imported',
     outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} rejected. All others were imported.`,
+    shown: showImport,
+    unstoppable: IMPORT_UNSTOPPABLE,
   },
   'suppression.import': {
     title: 'Import suppressions',
     verb: 'Imported',
     outcome: ({ refused }) =>
       `${plural(Number(refused ?? 0), 'record')} rejected. All others are suppressed.`,
+    shown: showImport,
+    unstoppable: IMPORT_UNSTOPPABLE,
   },
   'suppression.lift': {
     title: 'Lift suppressions',
     verb: 'Checked',
     outcome: ({ lifted }) => `${plural(Number(lifted ?? 0), 'address', 'addresses')} lifted.`,
+    shown: showSuppressions,
   },
   'suppression.judge': {
     title: 'Re-evaluate suppressions',
     verb: 'Checked',
     outcome: (result) => describeReview(result),
+    unstoppable: 'It is part of the upgrade to this version, so it can’t be stopped.',
   },
   'contact.erase': {
     title: 'Erase personal data',
     verb: 'Checked',
     outcome: ({ emails, waiting_emails_deleted, reports }) =>
       `${plural(Number(emails ?? 0), 'email')} rewritten, ${Number(waiting_emails_deleted ?? 0)} deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
+    unstoppable: 'An erasure can’t be stopped, so that no personal data is left.',
   },
   ...Object.fromEntries(
-    [...CHANNELS, WEBHOOK].map((channel): [string, JobTexts] => [
+    CHANNELS.map((channel): [string, JobTexts] => [
       `${channel.name}.requeue`,
-      requeueWords(channel),
+      requeueWords(channel, channel.path),
     ]),
   ),
-  'webhook.requeue_matching': requeueWords(WEBHOOK),
-  'email.requeue_apart': requeueWords(EMAIL),
+  'webhook.requeue': requeueWords(WEBHOOK, WEBHOOKS),
+  'webhook.requeue_matching': requeueWords(WEBHOOK, WEBHOOKS),
+  'email.requeue_apart': requeueWords(EMAIL, EMAIL.path),
   'email.delete': DELETE_WORDS,
   'email.delete_apart': DELETE_WORDS,
   'queue.redrive': {
@@ -81,17 +108,28 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
     title: 'Send webhook messages again',
     verb: 'Queued again',
     outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook message')} queued to be sent again.`,
+    shown: () => ['Show webhooks', WEBHOOKS],
   },
   'report.purge': {
     title: 'Redact stored reports',
     verb: 'Checked',
     outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'stored report')} redacted or deleted.`,
+    unstoppable: 'It removes personal data, so it can’t be stopped.',
   },
 }
 
 /** Returns the texts of a job. An unknown kind is shown by its name. */
 export const findJobTexts = ({ kind }: Pick<BackgroundJobRow, 'kind'>): JobTexts =>
   WORDS[kind] ?? { title: kind, verb: 'Done', outcome: () => '' }
+
+/** Returns the link to the result of a job. */
+export function resultLink(job: Job): Link | undefined {
+  const shown = findJobTexts(job).shown?.(job)
+  if (shown === undefined)
+    return job.kind === 'queue.redrive' ? { href: '/operator/queues', label: 'Show queues' } : undefined
+  const [label, ...path] = shown
+  return job.team_id === null ? undefined : { href: teamPath({ id: job.team_id }, ...path), label }
+}
 
 export const backgroundJobPath = ({ team_id, id }: Pick<BackgroundJobRow, 'team_id' | 'id'>): string =>
   team_id === null ? `/operator/background-jobs/${id}` : teamPath({ id: team_id }, 'background-jobs', id)

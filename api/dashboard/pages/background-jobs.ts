@@ -1,24 +1,38 @@
-/** Lists recent background jobs of a team, or of all teams for operators, with their progress. */
+/**
+ * Lists recent background jobs of a team, or of all teams for operators. Shows their progress and result, and stops
+ * them.
+ */
 
+import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import {
   type BackgroundJobRow,
   backgroundJobById,
   latestBackgroundJobs,
 } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
-import { bar, type Cell, headed, number, status, text, time } from '../components/cell.ts'
+import { isStoppable, stopBackgroundJob, stoppedBy } from '../../../db/maintenance/background-jobs/stop.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
+import { actorName } from '../components/action-labels.ts'
+import { bar, type Cell, duration, headed, number, status, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
 import type { Section, View } from '../components/section.ts'
-import { buildFacts, buildTable, get } from '../server/builders.ts'
-import { show, teamPath } from '../server/page.ts'
+import { already } from '../server/already.ts'
+import { action, buildAlerts, buildFacts, buildTable, button, compact, get } from '../server/builders.ts'
+import { type PageAnswer, type Question, redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { backgroundJobPath, findJobTexts } from './background-job.ts'
+import { backgroundJobPath, findJobTexts, resultLink } from './background-job.ts'
 
+const OPERATOR_PATH = '/operator/background-jobs'
 /** Maximum number of listed jobs. */
 const JOBS_SHOWN = 50
 
-const stateOf = ({ finished_at, fault }: BackgroundJobRow): string =>
-  fault !== null ? 'failed' : finished_at === null ? 'running' : 'done'
+type JobState = 'running' | 'done' | 'failed' | 'stopped'
+
+function stateOf(job: BackgroundJobRow): JobState {
+  if (job.fault !== null) return 'failed'
+  if (job.finished_at === null) return 'running'
+  return stoppedBy(job) === null ? 'done' : 'stopped'
+}
 
 /** How long a job runs before its rate is shown, in milliseconds. */
 const PACE_SHOWN_AFTER_MS = 10_000
@@ -43,101 +57,181 @@ function progressCell(job: BackgroundJobRow): Cell {
   return { ...shown, detail: doneWords(job) }
 }
 
-/** Describes the result of a job, why it failed, or how long it still takes. */
-const describeOutcome = (job: BackgroundJobRow, now: Date): string =>
-  job.fault ??
-  (job.finished_at === null ? headed(describePace(job, now)) : findJobTexts(job).outcome(job.result))
+/** Describes the result of a job, or why it failed. */
+function describeResult(job: BackgroundJobRow): string {
+  const result = findJobTexts(job).outcome(job.result)
+  const stopper = stoppedBy(job)
+  return job.fault ?? (stopper === null ? result : `Stopped by ${actorName(stopper)}. ${result}`)
+}
 
-function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
+/** Describes the rate and remaining time of a running job, if it isn't too early to tell. */
+const describeRunning = (job: BackgroundJobRow, now: Date): string =>
+  headed(describePace(job, now)) || 'Running'
+
+/** The team's name, for operators. */
+type TeamNames = ReadonlyMap<string, string>
+
+const teamCell = ({ team_id: id }: BackgroundJobRow, teams: TeamNames): Cell =>
+  id === null ? text('all teams') : text(teams.get(id) ?? id, { href: `/operator/teams/${id}` })
+
+/** @param teams the names of teams, for operators. Null on the page of a team. */
+function listView(jobs: readonly BackgroundJobRow[], now: Date, teams: TeamNames | null): View {
   return {
     title: 'Background jobs',
-    lead: 'Imports and large bulk actions. If a worker stops, another one continues its jobs.',
+    lead: 'Imports and large bulk actions of the last 30 days. If a worker stops, another one continues its jobs.',
     sections: [
       buildTable(
         jobs,
         (job) => ({
-          What: text(findJobTexts(job).title, { href: backgroundJobPath(job), detail: job.begun_by }),
+          Job: text(findJobTexts(job).title, {
+            href: teams === null ? backgroundJobPath(job) : `${OPERATOR_PATH}/${job.id}`,
+            detail: `by ${actorName(job.begun_by)}`,
+          }),
+          Team: teams !== null && teamCell(job, teams),
           Progress: progressCell(job),
-          Status: text(describeOutcome(job, now)),
+          Result: text(job.finished_at === null ? describeRunning(job, now) : describeResult(job)),
           Started: time(job.begun_at, now),
         }),
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
-          grow: [],
-          wrap: ['Status'],
-          empty: 'No recent jobs.',
+          grow: ['Job', 'Team'],
+          wrap: ['Result'],
+          empty: 'No background jobs in the last 30 days.',
         },
       ),
     ],
   }
 }
 
-function jobView(job: BackgroundJobRow, now: Date, back: string): View {
-  const { title, verb, outcome } = findJobTexts(job)
-  const { done, total, finished_at, fault } = job
-  const live = finished_at === null
-  const tone = fault !== null ? 'bad' : live ? 'busy' : 'good'
-  const sections: Section[] = [
-    {
-      kind: 'tiles',
-      id: 'progress',
-      live,
-      tiles: [
-        {
-          label: fault !== null ? 'Failed' : live ? verb : 'Done',
-          value: doneWords(job),
-          detail: describePace(job, now),
-          filled: total ? Math.round((done / total) * 100) : undefined,
-          tone,
-        },
-      ],
-    },
-    {
-      kind: 'alerts',
-      id: 'outcome',
-      live,
-      calm: 'Running in batches. You don’t have to wait here. It can’t be stopped.',
-      alerts: live ? [] : [fault === null ? { tone, title: outcome(job.result) } : { tone, title: fault }],
-    },
-    buildFacts({
-      'Started by': text(job.begun_by),
-      Started: time(job.begun_at, now),
-      Ended: finished_at !== null && time(finished_at, now),
-      ID: text(job.id, { code: true, copy: true }),
-    }),
-  ]
-  return { title, back: { href: back, label: 'Background jobs' }, sections }
+const TONES = { running: 'busy', done: 'good', failed: 'bad', stopped: 'plain' } as const
+
+/** Describes a running job, and why it can't be stopped. */
+const describeRun = (job: BackgroundJobRow): string =>
+  compact<string>([
+    'Workers do this in batches, so you can leave the page.',
+    findJobTexts(job).unstoppable,
+  ]).join(' ')
+
+function progressTile(job: BackgroundJobRow, now: Date): Section {
+  const { done, total, finished_at } = job
+  const state = stateOf(job)
+  return {
+    kind: 'tiles',
+    id: 'progress',
+    live: finished_at === null,
+    tiles: [
+      {
+        label: findJobTexts(job).verb,
+        value: doneWords(job),
+        detail: headed(describePace(job, now)),
+        filled: total ? Math.round((done / total) * 100) : undefined,
+        tone: TONES[state],
+      },
+    ],
+  }
 }
 
-const found = (job: BackgroundJobRow | null): BackgroundJobRow => {
+/** @param team the name of its team, for operators. Null on the page of the team. */
+function jobView(
+  job: BackgroundJobRow,
+  now: Date,
+  { here, team }: { here: string; team: Cell | null },
+): View {
+  const { title } = findJobTexts(job)
+  const { finished_at, begun_at, fault } = job
+  const state = stateOf(job)
+  const link = resultLink(job)
+  return {
+    title,
+    state: status(state, { tone: TONES[state] }),
+    lead: fault === null ? (finished_at === null ? describeRun(job) : describeResult(job)) : undefined,
+    back: { href: here, label: 'Background jobs' },
+    actions: {
+      links: compact([link]),
+      forms: isStoppable(job) ? [button(`${here}/${job.id}/stop`, 'Stop job', { tone: 'danger' })] : [],
+    },
+    sections: compact([
+      buildAlerts([fault !== null && { tone: 'bad', title: fault }], { id: 'outcome' }),
+      progressTile(job, now),
+      buildFacts({
+        Team: team,
+        'Started by': text(actorName(job.begun_by)),
+        Started: time(begun_at, now),
+        Ended: finished_at !== null && time(finished_at, now),
+        Took:
+          finished_at !== null && text(duration((Date.parse(finished_at) - Date.parse(begun_at)) / 1_000)),
+        ID: text(job.id, { code: true, copy: true }),
+      }),
+    ]),
+  }
+}
+
+/** @param team the ID of its team, or null for any. @throws RequestError not_found. */
+async function requireJob(tx: Tx, team: string | null, id: string): Promise<BackgroundJobRow> {
+  const job = await backgroundJobById(tx, team, id)
   if (job) return job
   throw new RequestError('not_found', TEXTS.noJob)
 }
 
+/** @throws RequestError if the job can't be stopped. */
+function askToStop(job: BackgroundJobRow): Question {
+  if (job.finished_at !== null) throw already('This job', 'finished')
+  return {
+    question: `Stop “${findJobTexts(job).title}”?`,
+    answer: 'Stop job',
+    keep: 'Let it run',
+    warning: `${doneWords(job)} are done and stay so. The rest isn’t changed.`,
+    tone: 'danger',
+  }
+}
+
+const stopped = (job: BackgroundJobRow | null, path: string): PageAnswer =>
+  redirect(path, job === null ? { tone: 'bad', text: TEXTS.jobNotStopped } : 'The job was stopped.')
+
 const ofTeam = get('editor', '/teams/:team/background-jobs', async ({ team, now }, { database }) =>
-  show(listView(await latestBackgroundJobs(database, team.id, JOBS_SHOWN), now)),
+  show(listView(await latestBackgroundJobs(database, team.id, JOBS_SHOWN), now, null)),
 )
 
-const oneOfTeam = get(
+const oneOfTeam = get('editor', '/teams/:team/background-jobs/:id', async ({ team, params, now }, deps) =>
+  show(
+    jobView(await requireJob(deps.database, team.id, params.id), now, {
+      here: teamPath(team, 'background-jobs'),
+      team: null,
+    }),
+  ),
+)
+
+const stopOfTeam = action(
   'editor',
-  '/teams/:team/background-jobs/:id',
-  async ({ team, params, now }, { database }) =>
-    show(
-      jobView(
-        found(await backgroundJobById(database, team.id, params.id)),
-        now,
-        teamPath(team, 'background-jobs'),
-      ),
-    ),
+  '/teams/:team/background-jobs/:id/stop',
+  async (by, { team, params }) => {
+    const { id } = await requireJob(by.tx, team.id, params.id)
+    return stopped(await stopBackgroundJob(by, team.id, id), teamPath(team, 'background-jobs', id))
+  },
+  async ({ team, params }, deps) => askToStop(await requireJob(deps.database, team.id, params.id)),
 )
 
-const all = get('operator', '/operator/background-jobs', async ({ now }, { database }) =>
-  show(listView(await latestBackgroundJobs(database, null, JOBS_SHOWN), now)),
+const all = get('operator', OPERATOR_PATH, async ({ now }, { database }) => {
+  const jobs = await latestBackgroundJobs(database, null, JOBS_SHOWN)
+  const teams = [...new Set(jobs.flatMap(({ team_id }) => team_id ?? []))]
+  return show(listView(jobs, now, await namesOfTeams(database, teams)))
+})
+
+const one = get('operator', `${OPERATOR_PATH}/:id`, async ({ params, now }, deps) => {
+  const job = await requireJob(deps.database, null, params.id)
+  const teams = await namesOfTeams(deps.database, compact([job.team_id]))
+  return show(jobView(job, now, { here: OPERATOR_PATH, team: teamCell(job, teams) }))
+})
+
+const stop = action(
+  'operator',
+  `${OPERATOR_PATH}/:id/stop`,
+  async (by, { params }) => {
+    const { id } = await requireJob(by.tx, null, params.id)
+    return stopped(await stopBackgroundJob(by, null, id), `${OPERATOR_PATH}/${id}`)
+  },
+  async ({ params }, deps) => askToStop(await requireJob(deps.database, null, params.id)),
 )
 
-const one = get('operator', '/operator/background-jobs/:id', async ({ params, now }, { database }) =>
-  show(jobView(found(await backgroundJobById(database, null, params.id)), now, '/operator/background-jobs')),
-)
-
-export const backgroundJobPages = [ofTeam, oneOfTeam, all, one]
+export const backgroundJobPages = [ofTeam, oneOfTeam, stopOfTeam, all, one, stop]

@@ -59,6 +59,13 @@ export async function advanceBackgroundJob(tx: Tx, id: string, step: BackgroundJ
     where id = ${id} returning ${columns}`)
 }
 
+/** Ends a locked job before its last slice. */
+export const endBackgroundJob = (tx: Tx, id: string, result: object, now: Date) =>
+  tx.one(sql.type(backgroundJobRow)`
+    update background_jobs set result = ${JSON.stringify(result)}, cursor = null, given = null,
+      progressed_at = ${sql.timestamp(now)}, finished_at = ${sql.timestamp(now)}
+    where id = ${id} returning ${columns}`)
+
 /** Ends a job that can't be done, with the reason. */
 export const failBackgroundJob = (tx: Tx, id: string, fault: string, now: Date) =>
   tx.query(sql.type(object())`

@@ -1,11 +1,17 @@
 /** Progress, rate and remaining time of background jobs. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { world } from '../../support/service.ts'
+import { object, string } from 'yup'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { backgroundJobById } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
+import { continueBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
+import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const { service, team } = await world(t)
+const { service, database, deps, team } = await world(t)
+const idRow = object({ id: string().defined() })
+const operator = await signedIn(service, { operator: true })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 
 /** Inserts a job that started some time ago. @returns its ID. */
@@ -21,7 +27,7 @@ t.test('a running job shows its rate and remaining time', async (t) => {
   shows(
     t,
     await editor.get(`/teams/${team.id}/background-jobs/${id}`),
-    /1,200,000 of 1,206,000 .* about 600 items a minute, done in about 10 minutes/,
+    /1,200,000 of 1,206,000 .* About 600 items a minute, done in about 10 minutes/,
   )
   const list = await editor.get(`/teams/${team.id}/background-jobs`)
   shows(t, list, /1,200,000 of 1,206,000 About 600 items a minute, done in about 10 minutes/)
@@ -35,4 +41,91 @@ t.test('shows no remaining time at the start, without a total, or at the end', a
     await aBackgroundJob(3, 7_000, 7_000, true),
   ])
     t.notMatch(textOf((await editor.get(`/teams/${team.id}/background-jobs/${id}`)).html), /a minute|done in/)
+})
+
+/** Inserts a running job. @returns its ID. */
+const aRunningJob = (kind = 'email.delete', teamId: string | null = team.id): Promise<string> =>
+  database.oneFirst(sql.type(idRow)`
+    insert into background_jobs (id, team_id, kind, given, cursor, done, total, result, begun_by, begun_at, progressed_at)
+    values (${uuidv7()}, ${teamId}, ${kind}, '{"words": "tag=x"}', '{}', 500, 1200, '{"changed": 400}',
+      'ana@example.com', now(), now()) returning id`)
+
+const hasStop = ({ html }: Seen): boolean => /action="[^"]*\/stop"/.test(html)
+
+t.test('an editor stops a job, which keeps what it has done', async (t) => {
+  const id = await aRunningJob()
+  const page = `/teams/${team.id}/background-jobs/${id}`
+  t.ok(hasStop(await editor.get(page)))
+  const asked = await editor.ask(`${page}/stop`)
+  shows(t, asked, /500 of 1,200 are done/)
+  t.equal((await editor.press(page, `${page}/stop`)).status, 303)
+  const shown = await editor.get(page)
+  shows(t, shown, new RegExp(`stopped .*Stopped by ${editor.email}\\. 400 emails deleted\\.`))
+  t.notOk(hasStop(shown))
+  t.match(await backgroundJobById(database, team.id, id), {
+    done: 500,
+    fault: null,
+    result: { changed: 400 },
+  })
+  const remaining: string[] = []
+  await continueBackgroundJob(deps, id, async (_tx, which) => void remaining.push(which))
+  t.strictSame(remaining, ['nothing'], 'a worker does nothing more')
+  t.match(await auditEntries(database, { team: team.id, limit: 1 }), [
+    { action: 'job.stop', subject: 'email.delete', detail: '500 of 1200', actor: editor.email },
+  ])
+  t.equal((await editor.post(`${page}/stop`)).status, 303, 'a repeated click changes nothing')
+  shows(t, await editor.get(page), "The job couldn't be stopped")
+  shows(
+    t,
+    await editor.get(`/teams/${team.id}/background-jobs`),
+    /Delete emails .*stopped 500 of 1,200 Stopped by/,
+  )
+})
+
+t.test("a page tells why a job can't be stopped", async (t) => {
+  for (const [kind, reason] of [
+    ['contact.import', 'An import can’t be stopped'],
+    ['contact.erase', 'An erasure can’t be stopped'],
+  ] as const) {
+    const id = await aRunningJob(kind)
+    const page = `/teams/${team.id}/background-jobs/${id}`
+    const shown = await editor.get(page)
+    shows(t, shown, reason)
+    t.notOk(hasStop(shown))
+    await editor.post(`${page}/stop`)
+    t.match(await backgroundJobById(database, team.id, id), { finished_at: null })
+  }
+})
+
+t.test("jobs of another team can't be stopped", async (t) => {
+  const other = await makeTeam(service, { domain: 'other-jobs.test' })
+  const id = await aRunningJob('email.delete', other.id)
+  t.equal((await editor.post(`/teams/${team.id}/background-jobs/${id}/stop`)).status, 404)
+  t.equal((await editor.post(`/teams/${other.id}/background-jobs/${id}/stop`)).status, 404)
+  const viewer = await signedIn(service, { team: other.id, role: 'viewer' })
+  t.equal((await viewer.post(`/teams/${other.id}/background-jobs/${id}/stop`)).status, 403)
+  t.match(await backgroundJobById(database, null, id), { finished_at: null })
+})
+
+t.test('operators see the teams of jobs, and stop them', async (t) => {
+  const other = await makeTeam(service, { domain: 'jobs-of-others.test' })
+  await database.query(sql.unsafe`update teams set name = 'Rye & Sons' where id = ${other.id}`)
+  const id = await aRunningJob('email.delete', other.id)
+  const redrive = await aRunningJob('queue.redrive', null)
+  const list = await operator.get('/operator/background-jobs')
+  shows(t, list, /Delete emails by ana@example\.com Rye & Sons /)
+  shows(t, list, /Retry failed jobs by ana@example\.com all teams /)
+  t.match(list.html, `href="/dashboard/operator/teams/${other.id}"`)
+  const page = `/operator/background-jobs/${id}`
+  shows(t, await operator.get(page), /Team Rye & Sons /)
+  await operator.press(page, `${page}/stop`)
+  shows(t, await operator.get(page), /Stopped by .* 400 emails deleted\./)
+  const own = `/operator/background-jobs/${redrive}`
+  t.match((await operator.get(own)).html, 'href="/dashboard/operator/queues"')
+})
+
+t.test('a finished job leads to what it changed', async (t) => {
+  const id = await aBackgroundJob(3, 7, 7, true)
+  const { html } = await editor.get(`/teams/${team.id}/background-jobs/${id}`)
+  t.match(html, `href="/dashboard/teams/${team.id}/emails">Show emails</a>`)
 })

@@ -4,6 +4,8 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { setBulkPaused } from '../../../db/accounts/teams/reputation.sql.ts'
 import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
+import { insertBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
+import { idNow } from '../../../db/process/ids.ts'
 import { startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
@@ -252,6 +254,9 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['queue', 'redrive', 'ingest-report'], subject: 'ingest-report' }
   await database.transaction((tx) => pauseSender(tx, { key: 'smtp:relay.test', ceiling: 10 }, 60, 'no'))
   yield { args: ['sender', 'resume', 'smtp:relay.test'], subject: 'smtp:relay.test' }
+  const job = { id: idNow(), team_id: team, kind: 'email.delete', given: {}, begun_by: 'cli', total: 7 }
+  await insertBackgroundJob(database, job, now)
+  yield { args: ['job', 'stop', job.id], subject: 'email.delete', detail: '0 of 7' }
   const components = [{ type: 'BODY', text: 'Thank you' }]
   const receipt = {
     id: '7',

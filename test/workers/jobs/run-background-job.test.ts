@@ -49,7 +49,7 @@ t.test('a large action shows progress, and is audited once', async (t) => {
   const worker = await startWorker(t, service)
   await until('it is over', async () => (await jobNow())?.finished_at !== null)
   await worker.stop()
-  shows(t, await owner.get(pressed.location ?? ''), /Done 1,101 .*1,101 emails deleted\./)
+  shows(t, await owner.get(pressed.location ?? ''), /done 1,101 emails deleted\. .*Checked 1,101 /)
   shows(
     t,
     await owner.get(`/teams/${team.id}/background-jobs`),
@@ -120,4 +120,5 @@ t.test('the CLI lists and shows background jobs', async (t) => {
   t.match(latest, { kind: 'contact.erase', begun_by: owner.email, fault: null })
   t.strictSame(await cli.json(['job', 'show', latest.id]), latest)
   t.match(await cli.fault(['job', 'show', team.id]), /No such background job\./)
+  t.match(await cli.fault(['job', 'stop', latest.id]), /was not stopped/)
 })

@@ -16,6 +16,12 @@ delete from background_jobs
 where finished_at is not null
   and begun_at < to_timestamp($1)
 
+-- endBackgroundJob
+update background_jobs
+set result = $1, cursor = null, given = null, progressed_at = to_timestamp($2), finished_at = to_timestamp($3)
+where id = $4
+returning id, team_id, kind, done, total, result, fault, begun_by, begun_at, finished_at
+
 -- failBackgroundJob
 update background_jobs
 set fault = $1, cursor = null, given = null, progressed_at = to_timestamp($2), finished_at = to_timestamp($3)
