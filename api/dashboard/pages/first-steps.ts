@@ -8,7 +8,7 @@ import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { firstDay } from '../../../db/stats/daily/stats.sql.ts'
-import type { ChecklistItem, Section } from '../components/section.ts'
+import type { ChecklistItem, Link, Section } from '../components/section.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 import { keyState } from './keys.ts'
@@ -29,25 +29,35 @@ export async function setUpSteps(
     {
       title: 'Add the domain that you send from',
       text: domain?.name ?? 'Such as mail.example.com.',
-      link: { href: teamPath(team, 'domains'), label: '' },
+      link: { href: teamPath(team, 'domains'), label: 'Add a domain' },
       done: domains.length > 0,
     },
     {
       title: 'Publish its DNS records and verify it',
       text: 'Emails can only be sent from verified domains.',
-      link: { href: domain ? teamPath(team, 'domains', domain.name) : teamPath(team, 'domains'), label: '' },
+      link: {
+        href: domain ? teamPath(team, 'domains', domain.name) : teamPath(team, 'domains'),
+        label: 'Show its DNS records',
+      },
       done: verified !== undefined,
     },
     {
       title: 'Create an API key',
       text: 'It is shown once.',
-      link: { href: teamPath(team, 'keys'), label: '' },
+      link: { href: teamPath(team, 'keys'), label: 'Create an API key' },
       done: keys.some((key) => keyState(key, now) === 'active'),
     },
   ]
 }
 
 const OWNERS = 'Owners of the team add its domain, keys and members.'
+
+/** Returns the link to the first step that isn't done, for owners, who can do each of them. */
+export function nextStep({ team }: TeamRequest, [section]: readonly Section[]): Link | undefined {
+  if (team.role !== 'owner' || section?.kind !== 'steps') return undefined
+  const next = section.steps.find(({ done }) => !done)
+  return next?.link?.label ? next.link : undefined
+}
 
 /** Builds the list of steps. It is empty if all are done, and for viewers. */
 export async function firstSteps(request: TeamRequest, deps: PageDeps): Promise<Section[]> {

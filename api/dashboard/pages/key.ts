@@ -35,6 +35,13 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
     state: stateCell(key, team, now),
     back: { href: teamPath(team, 'keys'), label: 'API keys' },
     actions: {
+      links: compact([
+        isActive && {
+          href: teamPath(team, 'integration'),
+          label: 'Example requests',
+          main: team.role === 'owner' && key.last_used_at === null,
+        },
+      ]),
       forms:
         team.role === 'owner' && isActive ? [button(at('revoke'), 'Revoke key', { tone: 'danger' })] : [],
     },

@@ -1,7 +1,12 @@
 /** Lists API keys and creates new ones. A new key is shown once, on its page. */
 
 import { keyCreators } from '../../../db/accounts/audit/audit.sql.ts'
-import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
+import {
+  type KeyRow,
+  keysOfTeam,
+  SCOPES,
+  type Scope,
+} from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../../../db/accounts/credentials/issue.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { actorName } from '../components/action-labels.ts'
@@ -32,6 +37,22 @@ const HOUR_MS = 3_600_000
 export const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
   at !== null && now.getTime() - Date.parse(at) < HOUR_MS ? text('within the last hour') : time(at, now)
 
+/** What a scope allows. A scope of another channel is shown by its name. */
+const SCOPE_USES: Readonly<Partial<Record<Scope, string>>> = {
+  'contacts:read': 'read contacts',
+  'contacts:write': 'add, change and delete contacts',
+  'emails:send': 'send, cancel and reschedule emails',
+  'whatsapp:send': 'send, cancel and reschedule WhatsApp messages',
+  'broadcasts:read': 'read broadcasts with their stats',
+  'broadcasts:write': 'create, change and delete drafts of broadcasts',
+  'broadcasts:send': 'test, start, pause and cancel broadcasts',
+}
+
+const scopeLabel = (scope: Scope): string => {
+  const use = SCOPE_USES[scope]
+  return use === undefined ? scope : `${scope}: ${use}`
+}
+
 export const scopeWords = (scopes: readonly string[]): string =>
   SCOPES.every((scope) => scopes.includes(scope)) ? 'everything' : scopes.join(', ')
 
@@ -53,10 +74,18 @@ function createForm(request: TeamRequest, domains: readonly string[]): Section {
     teamPath(request.team, 'keys'),
     'Create key',
     [
-      field('name', 'Name', { required: true, placeholder: 'web shop' }),
+      field('name', 'Name', {
+        required: true,
+        placeholder: 'web shop',
+        hint: 'The program that uses it. With a key for each program, you can revoke one without stopping the others.',
+      }),
       field('scopes', 'Scopes', {
         type: 'checks',
-        options: SCOPES.map((scope) => ({ value: scope, label: scope, selected: scope === 'emails:send' })),
+        options: SCOPES.map((scope) => ({
+          value: scope,
+          label: scopeLabel(scope),
+          selected: scope === 'emails:send',
+        })),
       }),
       field('domain', 'Sending domain', {
         type: 'select',
@@ -71,39 +100,62 @@ function createForm(request: TeamRequest, domains: readonly string[]): Section {
   )
 }
 
+type Creators = ReadonlyMap<string, string>
+
+const nameCell = ({ id, name, prefix }: KeyRow, team: PageTeam): Cell =>
+  text(name, { href: teamPath(team, 'keys', id), detail: `${prefix}…` })
+
+const scopesCell = ({ scopes, domain }: KeyRow): Cell =>
+  text(scopeWords(scopes), { detail: domain === null ? undefined : `only from ${domain}` })
+
+const activeTable = ({ team, now }: TeamRequest, keys: readonly KeyRow[], creators: Creators) =>
+  buildTable(
+    keys,
+    (key) => ({
+      Name: nameCell(key, team),
+      State: team.suspended && stateCell(key, team, now),
+      Scopes: scopesCell(key),
+      'Last used': lastUse(key, now),
+      Created: { ...time(key.created_at, now), detail: createdBy(creators.get(key.prefix)) },
+      Expires: time(key.expires_at, now),
+    }),
+    {
+      id: 'keys',
+      grow: ['Name', 'Scopes'],
+      empty:
+        team.role === 'owner'
+          ? 'No active keys. Create one for each program that sends.'
+          : 'No active keys. An owner of the team can create one.',
+    },
+  )
+
+/** Lists revoked and expired keys, whose requests are rejected. */
+const endedTable = ({ team, now }: TeamRequest, keys: readonly KeyRow[]): Section =>
+  buildTable(
+    keys,
+    (key) => ({
+      Name: nameCell(key, team),
+      State: stateCell(key, team, now),
+      Ended: time(key.revoked_at ?? key.expires_at, now),
+      'Last used': lastUse(key, now),
+    }),
+    { title: 'Revoked and expired keys', id: 'ended', fold: true, empty: '' },
+  )
+
 const list = get('viewer', '/teams/:team/keys', async (request, { database }) => {
   const { team, now } = request
   const keys = [...(await keysOfTeam(database, team.id))].reverse()
-  const creators = await keyCreators(database, team.id, keys)
+  const isActive = (key: KeyRow): boolean => keyState(key, now) === 'active'
+  const [active, ended] = [keys.filter(isActive), keys.filter((key) => !isActive(key))]
+  const creators = await keyCreators(database, team.id, active)
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
     title: 'API keys',
+    lead: 'Programs call the API with a key. Only its first characters are stored.',
     actions: { links: [{ href: logPath(team), label: 'API log' }] },
     sections: compact([
-      sortable(
-        request,
-        buildTable(
-          keys,
-          (key) => ({
-            Name: text(key.name, { href: teamPath(team, 'keys', key.id), detail: `${key.prefix}…` }),
-            State: stateCell(key, team, now),
-            Scopes: text(scopeWords(key.scopes), {
-              detail: key.domain === null ? undefined : `only from ${key.domain}`,
-            }),
-            Created: { ...time(key.created_at, now), detail: createdBy(creators.get(key.prefix)) },
-            'Last used': lastUse(key, now),
-            Expires: time(key.expires_at, now),
-          }),
-          {
-            id: 'keys',
-            grow: ['Name', 'Scopes'],
-            empty:
-              team.role === 'owner'
-                ? 'No keys yet. Create one for each program that sends.'
-                : 'No keys yet. An owner of the team can create one.',
-          },
-        ),
-      ),
+      sortable(request, activeTable(request, active, creators)),
+      ended.length > 0 && endedTable(request, ended),
       team.role === 'owner' && createForm(request, domains),
     ]),
   })

@@ -3,6 +3,7 @@
  * them. Nothing reveals a member's other teams.
  */
 
+import { tokensFor } from '../../../db/accounts/credentials/tokens.ts'
 import {
   invite,
   memberLink,
@@ -10,14 +11,15 @@ import {
   setRole,
   signMemberOut,
 } from '../../../db/accounts/members/members.ts'
-import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
+import { type MemberRow, membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
 import { ROLES, type Role } from '../../../db/accounts/members/roles.ts'
+import { openLinks } from '../../../db/accounts/members/sessions.sql.ts'
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
-import { formatAge, lastActive, NO_ACTIVITY, status, text } from '../components/cell.ts'
+import { type Cell, formatAge, lastActive, NO_ACTIVITY, number, status, text } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
 import { already } from '../server/already.ts'
-import { action, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
+import { action, buildFacts, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
@@ -47,9 +49,19 @@ const inviteForm = (team: { id: string }) =>
     { title: 'Invite a colleague', folded: true },
   )
 
+/**
+ * Builds the cell with the last activity of a member. Without any, it tells if a link is still open.
+ * @param link when the link expires.
+ */
+const activityCell = ({ last_seen_at: seen }: MemberRow, link: string | undefined, now: Date): Cell =>
+  seen === null && link !== undefined
+    ? text('link not used yet', { detail: `expires ${formatAge(link, now)}` })
+    : lastActive(seen, now)
+
 const list = get('viewer', '/teams/:team/people', async (request, { database }) => {
   const { team, now } = request
   const members = await membersOfTeam(database, team.id)
+  const links = await openLinks(database, team.id, now)
   return show({
     title: 'People',
     lead: 'The members of this team and their roles.',
@@ -58,10 +70,12 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
         request,
         buildTable(
           members,
-          ({ email, role, last_seen_at, user_id }) => ({
-            Address: text(email, { href: team.role === 'owner' ? here(team, user_id) : undefined }),
-            Role: status(role),
-            'Last active': lastActive(last_seen_at, now),
+          (member) => ({
+            Address: text(member.email, {
+              href: team.role === 'owner' ? here(team, member.user_id) : undefined,
+            }),
+            Role: text(member.role),
+            'Last active': activityCell(member, links.get(member.user_id), now),
           }),
           { empty: 'No members yet. Only operators can see this team.' },
         ),
@@ -107,12 +121,15 @@ async function findMember({ team, params }: TeamRequest, tx: Parameters<typeof m
 }
 
 const page = get('owner', '/teams/:team/people/:id', async (request, { database }) => {
-  const { team } = request
+  const { team, now } = request
   const { email, role, user_id: id, last_seen_at: seen } = await findMember(request, database)
+  const link = (await openLinks(database, team.id, now)).get(id)
+  const tokens = await tokensFor({ tx: database, now }, team.id, { user_id: id, role: 'viewer' })
+  const active = tokens.filter(({ revoked_at }) => revoked_at === null).length
   return show({
     title: email,
     state: status(role),
-    lead: seen === null ? NO_ACTIVITY : `Last active ${formatAge(seen, request.now)}.`,
+    lead: seen === null ? NO_ACTIVITY : `Last active ${formatAge(seen, now)}.`,
     back: { href: here(team), label: 'People' },
     actions: {
       forms: [
@@ -120,8 +137,22 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
         button(here(team, id, 'end-sessions'), 'Sign out of this team', { tone: 'quiet', menu: true }),
         button(here(team, id, 'remove'), 'Remove from the team', { tone: 'danger' }),
       ],
+      links: [
+        {
+          href: `${teamPath(team, 'audit')}?${new URLSearchParams({ actor: email })}`,
+          label: 'Show in audit log',
+        },
+      ],
     },
     sections: [buildForm(here(team, id, 'role'), 'Change the role', [roleField(role)])],
+    aside: [
+      buildFacts({
+        'Unused sign-in link': link !== undefined && text(`expires ${formatAge(link, now)}`),
+        'Session tokens': number(active, {
+          href: active > 0 ? teamPath(team, 'integration', 'tokens') : undefined,
+        }),
+      }),
+    ],
   })
 })
 

@@ -18,7 +18,7 @@ import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
 import { byteWords, dayWords, duration, plural, type Tone, time } from '../components/cell.ts'
-import type { Actions, Alert, Section } from '../components/section.ts'
+import type { Actions, Alert, Link, Section } from '../components/section.ts'
 import { pickTone, type Share, shareWords, toRateCounts } from '../components/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY, SUSPENDED_TEAM } from '../components/timeline.ts'
 import { usageTile } from '../components/usage.ts'
@@ -27,7 +27,7 @@ import { action, button, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { ALL_EMAILS } from './emails-filter.ts'
-import { firstSteps } from './first-steps.ts'
+import { firstSteps, nextStep } from './first-steps.ts'
 import { aheadSection } from './overview-ahead.ts'
 import { CHART_DAYS, chartSections, many } from './overview-charts.ts'
 import {
@@ -225,10 +225,14 @@ async function quotaSection({ team, now }: TeamRequest, shown: Awaited<ReturnTyp
   return section
 }
 
-/** Returns the main action: resuming bulk email, or a new broadcast. */
-function nextActs({ team }: TeamRequest, isPaused: boolean, isNew: boolean): Actions {
+/** Returns the main action: resuming bulk email, the next of the first steps, or a new broadcast. */
+function nextActs(
+  { team }: TeamRequest,
+  { isPaused, isNew, step }: { isPaused: boolean; isNew: boolean; step: Link | undefined },
+): Actions {
   if (isPaused && team.role === 'owner')
     return { forms: [button(teamPath(team, 'resume-bulk'), RESUME_BULK)] }
+  if (isNew && step) return { links: [{ ...step, main: true }] }
   if (team.role === 'viewer' || isNew) return {}
   return { links: [{ href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast', main: true }] }
 }
@@ -256,7 +260,11 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   }
   return show({
     title: 'Overview',
-    actions: nextActs(request, shown.bulk_paused !== null, isNew),
+    actions: nextActs(request, {
+      isPaused: shown.bulk_paused !== null,
+      isNew,
+      step: nextStep(request, steps),
+    }),
     above: compact<Section>([
       {
         kind: 'alerts',

@@ -2,14 +2,21 @@
 
 import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials/tokens.ts'
 import { RequestError } from '../../../db/errors.ts'
-import { type Cell, status, text, time } from '../components/cell.ts'
+import { type Cell, text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
 import { already } from '../server/already.ts'
-import { action, buildTable, button, buttonCell, get } from '../server/builders.ts'
+import { action, buildTable, button, buttonCell, compact, get } from '../server/builders.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { isFrozen } from '../server/read-only.ts'
 import { integrationTabs } from './integration-tabs.ts'
 
 type Token = Awaited<ReturnType<typeof tokensFor>>[number]
+
+/** Splits a list by a condition. */
+const splitBy = <T>(all: readonly T[], fits: (item: T) => boolean): [T[], T[]] => [
+  all.filter(fits),
+  all.filter((item) => !fits(item)),
+]
 
 const tokenPath = ({ team }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'integration', 'tokens', ...rest)
@@ -21,33 +28,55 @@ const revokeButton = (request: TeamRequest, { id }: Token): Cell =>
 const describeRights = ({ role }: Token): string =>
   role === 'viewer' ? 'none' : 'send, cancel, reschedule, unsubscribe'
 
+const isActive = ({ revoked_at }: Token): boolean => revoked_at === null
+
+function describeNone({ team }: TeamRequest, hadSome: boolean): string {
+  if (hadSome) return 'No active session tokens.'
+  return `No session tokens yet.${team.member ? ' Create one to call the API as yourself.' : ''}`
+}
+
+/** @param empty shown without tokens. */
+function tokensTable(request: TeamRequest, tokens: readonly Token[], empty: string): Section {
+  const { team, person, now } = request
+  const revokes = !isFrozen(team, person)
+  return buildTable(
+    tokens,
+    (row) => ({
+      User: text(row.user ?? 'the team', { detail: row.role ?? 'created by an operator' }),
+      Permissions: text(describeRights(row)),
+      Created: time(row.created_at, now),
+      Expires: time(row.expires_at, now),
+      '': revokes && revokeButton(request, row),
+    }),
+    { id: 'tokens', grow: ['User'], wrap: ['Permissions'], empty },
+  )
+}
+
+/** Lists tokens that were revoked before they expired. */
+const revokedTable = (tokens: readonly Token[], { now }: TeamRequest): Section =>
+  buildTable(
+    tokens,
+    ({ user, created_at, revoked_at }) => ({
+      User: text(user ?? 'the team'),
+      Created: time(created_at, now),
+      Revoked: time(revoked_at, now),
+    }),
+    { title: 'Revoked tokens', fold: true, empty: '' },
+  )
+
 const page = get('viewer', '/teams/:team/integration/tokens', async (request, { database }) => {
   const { team, person, now } = request
   const who = { user_id: person.user_id, role: team.sees }
-  const isReadOnly = isFrozen(team, person)
+  const [active, revoked] = splitBy(await tokensFor({ tx: database, now }, team.id, who), isActive)
   return show({
     title: 'Session tokens',
-    lead: 'Use an API key in a program, and a session token to call the API as yourself. A token sends single messages, cancels or reschedules them, and unsubscribes recipients. It expires after 30 days.',
+    lead: 'A session token calls the API as you, for example in a script of your own. It expires after 30 days. Programs use API keys.',
     actions: { forms: team.member ? [button(tokenPath(request), 'Create a session token')] : [] },
-    sections: [
+    sections: compact([
       integrationTabs(team, 'tokens'),
-      buildTable(
-        await tokensFor({ tx: database, now }, team.id, who),
-        (row) => ({
-          User: text(row.user ?? 'the team', { detail: row.role ?? 'created by an operator' }),
-          State: status(row.revoked_at === null ? 'active' : 'revoked'),
-          Permissions: text(describeRights(row)),
-          Created: time(row.created_at, now),
-          Expires: time(row.expires_at, now),
-          Action: !isReadOnly && (row.revoked_at === null ? revokeButton(request, row) : text('')),
-        }),
-        {
-          id: 'tokens',
-          grow: ['User', 'Permissions'],
-          empty: `No session tokens yet.${team.member ? ' Create one to call the API as yourself.' : ''}`,
-        },
-      ),
-    ],
+      tokensTable(request, active, describeNone(request, revoked.length > 0)),
+      revoked.length > 0 && revokedTable(revoked, request),
+    ]),
   })
 })
 

@@ -1,17 +1,26 @@
-/** A team's settings: which suppressions stop its transactional email. */
+/** A team's settings: its name, and which suppressions stop its transactional email. Also shows its plan. */
 
+import type { By } from '../../../db/accounts/audit/record.ts'
+import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
+import { USED } from '../../../db/accounts/plans/quotas.ts'
+import { renameTeam } from '../../../db/accounts/teams/rename.ts'
 import { chooseSuppressTransactional } from '../../../db/accounts/teams/suppress.ts'
 import {
   SUPPRESS_TRANSACTIONAL,
   type SuppressTransactional,
 } from '../../../db/accounts/teams/suppress-transactional.ts'
 import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
+import { showTeam } from '../../../db/accounts/teams/view.ts'
 import { countSuppressed } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
-import { plural, text, time } from '../components/cell.ts'
-import { action, buildFacts, buildForm, compact, field, get } from '../server/builders.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
+import { byteWords, dayWords, headed, number, plural, text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { usageTile } from '../components/usage.ts'
+import { action, buildFacts, buildForm, compact, field, get, hidden } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
 import { wordParam } from '../server/list.ts'
-import { redirect, show, teamPath } from '../server/page.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 
 const CHOICES: Record<SuppressTransactional, string> = {
   bounces: 'Hard bounces: the mailbox doesn’t exist',
@@ -22,53 +31,107 @@ const CHOICES: Record<SuppressTransactional, string> = {
 /** Maximum count of addresses. */
 const MAX_COUNTED = 10_000
 
-/** Explains the setting on its form. For other roles it is a fact. */
-const NOTE =
-  'Broadcasts never go to a suppressed address. Choose which suppressions also stop transactional email.'
+/** Describes what would change if hard bounces stopped transactional email. */
+async function describeBounced(tx: Tx, teamId: string, chosen: SuppressTransactional): Promise<string> {
+  if (chosen !== 'nothing') return ''
+  const bounced = await countSuppressed(tx, teamId, { bounced: true }, MAX_COUNTED + 1)
+  const many = plural(Math.min(bounced, MAX_COUNTED), 'address', 'addresses')
+  return `With “Hard bounces”, ${bounced > MAX_COUNTED ? 'more than ' : ''}${many} would get no transactional email.`
+}
 
-const page = get('viewer', '/teams/:team/settings', async ({ team, now }, { database }) => {
+/** The values that the form was shown with, so that it doesn't undo a change of another owner. */
+const SEEN = { name: 'seen_name', which: 'seen_suppress_transactional' } as const
+
+async function settingsForm({ team }: TeamRequest, chosen: SuppressTransactional, tx: Tx): Promise<Section> {
+  const note = [
+    'Broadcasts never go to a suppressed address. Choose which suppressions also stop transactional email.',
+    await describeBounced(tx, team.id, chosen),
+  ]
+  return buildForm(teamPath(team, 'settings'), 'Save the settings', [
+    field('name', 'Team name', { value: team.name, required: true }),
+    hidden(SEEN.name, team.name, true),
+    field('suppress_transactional', 'Stop transactional email for', {
+      type: 'radios',
+      hint: note.join(' ').trim(),
+      options: SUPPRESS_TRANSACTIONAL.map((value) => ({
+        value,
+        label: CHOICES[value],
+        selected: value === chosen,
+      })),
+    }),
+    hidden(SEEN.which, chosen, true),
+  ])
+}
+
+/** Tells who is notified by email of problems. */
+async function noticesSection({ team }: TeamRequest, { database, from }: PageDeps): Promise<Section> {
+  const owners = (await membersOfTeam(database, team.id)).filter(({ role }) => role === 'owner')
+  return buildFacts(
+    {
+      'Sent to':
+        from === null
+          ? text('nobody', { detail: 'The operator hasn’t set DASHBOARD_FROM.' })
+          : text(owners.map(({ email }) => email).join(', ') || 'nobody: this team has no owner'),
+      About: text(
+        'Webhooks that were disabled, broadcasts that were paused, DKIM records that are missing, high bounce and complaint rates, and new categories of WhatsApp templates',
+      ),
+    },
+    { title: 'Notices by email' },
+  )
+}
+
+/** Shows the plan with its limits and their use. */
+async function planSections({ team, now }: TeamRequest, tx: Tx): Promise<Section[]> {
+  const { plan, limits, used, period } = await showTeam(tx, team.id)
+  return [
+    {
+      kind: 'tiles',
+      title: `Plan ${plan}`,
+      note: `Resets ${dayWords(period.end)}. The operator of this service changes plans and limits.`,
+      tiles: [
+        ...USED.map(({ name, noun }) => usageTile(headed(noun), used[name], limits[name])),
+        usageTile('Attachments', used.storage, limits.storage, { words: byteWords }),
+      ],
+    },
+    buildFacts({
+      'Emails per second': number(limits.rate),
+      'Team ID': text(team.id, { code: true, copy: true }),
+      Kind: team.test && text('test team', { detail: 'Nothing is delivered.' }),
+      Created: time(team.created_at, now),
+    }),
+  ]
+}
+
+const page = get('viewer', '/teams/:team/settings', async (request, deps) => {
+  const { team } = request
+  const { database } = deps
   const chosen = await readSuppressTransactional(database, team.id)
-  const bounced = await countSuppressed(database, team.id, { bounced: true }, MAX_COUNTED + 1)
-  const many =
-    bounced > MAX_COUNTED
-      ? `More than ${plural(MAX_COUNTED, 'address', 'addresses')}`
-      : plural(bounced, 'address', 'addresses')
+  const isOwner = team.role === 'owner'
   return show({
     title: 'Settings',
-    lead: team.role === 'owner' ? undefined : 'An owner of the team can change these.',
+    lead: isOwner ? undefined : 'An owner of the team can change these.',
     sections: compact([
-      buildFacts({
-        Team: text(team.name, { detail: team.test ? 'test team' : undefined }),
-        'Team ID': text(team.id, { code: true, copy: true }),
-        Created: time(team.created_at, now),
-        'Stops transactional email': team.role !== 'owner' && text(CHOICES[chosen]),
-        'Would get no transactional email with “Hard bounces”': chosen === 'nothing' && text(many),
-      }),
-      team.role === 'owner' &&
-        buildForm(
-          teamPath(team, 'settings'),
-          'Save the settings',
-          [
-            field('suppress_transactional', 'Stop transactional email for', {
-              type: 'radios',
-              options: SUPPRESS_TRANSACTIONAL.map((value) => ({
-                value,
-                label: CHOICES[value],
-                selected: value === chosen,
-              })),
-            }),
-          ],
-          { title: 'Suppression', note: NOTE },
-        ),
+      isOwner && (await settingsForm(request, chosen, database)),
+      !isOwner && buildFacts({ Team: text(team.name), 'Stops transactional email': text(CHOICES[chosen]) }),
+      await noticesSection(request, deps),
     ]),
+    aside: await planSections(request, database),
   })
 })
 
-const save = action('owner', '/teams/:team/settings', async (by, { team, form }) => {
+/** Stores the name if the form changes it. */
+async function saveName(by: By, { team, form }: TeamRequest): Promise<void> {
+  const name = form.get('name')?.trim()
+  if (name !== undefined && name !== form.get(SEEN.name)) await renameTeam(by, team.id, name)
+}
+
+const save = action('owner', '/teams/:team/settings', async (by, request) => {
+  const { team, form } = request
   const which = wordParam(form, 'suppress_transactional', SUPPRESS_TRANSACTIONAL)
   if (which === undefined)
     throw invalidField('suppress_transactional', `must be one of ${SUPPRESS_TRANSACTIONAL.join(', ')}`)
-  await chooseSuppressTransactional(by, team.id, which)
+  await saveName(by, request)
+  if (which !== form.get(SEEN.which)) await chooseSuppressTransactional(by, team.id, which)
   return redirect(teamPath(team, 'settings'), 'The settings were saved.')
 })
 

@@ -6,6 +6,7 @@
  */
 
 import { Readable } from 'node:stream'
+import type { Role } from '../../../db/accounts/members/roles.ts'
 import { sessionOpens } from '../../../db/accounts/members/sessions.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { guardFormulas } from '../../../db/validation/formulas.ts'
@@ -92,9 +93,9 @@ const whileOpen =
   }
 
 /**
- * Defines the CSV download of a team's list. Viewers can use it. A download by an operator who isn't a member
- * is recorded in the audit log as `action`.
- * @param filter the parameters that its URL can have.
+ * Defines the CSV download of a team's list. A download by an operator who isn't a member is recorded in the
+ * audit log as `action`.
+ * @param filter the parameters that its URL can have. `access` is the role that it needs (default viewer).
  */
 export const defineCsv = <R>(
   path: string,
@@ -103,10 +104,11 @@ export const defineCsv = <R>(
     action,
     header,
     filter,
-  }: { name: string; action: string; header: readonly string[]; filter: Filter },
+    access = 'viewer',
+  }: { name: string; action: string; header: readonly string[]; filter: Filter; access?: Role },
   open: (request: TeamRequest, deps: PageDeps) => CsvSource<R> | Promise<CsvSource<R>>,
 ): TeamPage =>
-  get(fromReplica('viewer'), path, async (request, deps) => {
+  get(fromReplica(access), path, async (request, deps) => {
     filter.only(request.query)
     const { read, keyOf, line, subject = filter.set(request.query).toString() } = await open(request, deps)
     async function* lines() {

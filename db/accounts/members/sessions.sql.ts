@@ -36,6 +36,17 @@ export const personOfLink = (tx: Tx, hash: Buffer, now: Date) =>
     select ${ofLink} from login_links l join users u on u.id = l.user_id
     where l.hash = ${sql.binary(hash)} and l.expires_at > ${sql.timestamp(now)}`)
 
+const openLinkRow = row({ user_id: string(), expires_at: string() })
+
+/** Returns when the unused links of a team's members expire, by user. The last one counts. */
+export async function openLinks(tx: Tx, teamId: string, now: Date): Promise<ReadonlyMap<string, string>> {
+  const rows = await tx.any(sql.type(openLinkRow)`
+    select l.user_id, max(l.expires_at) as expires_at
+    from memberships m join login_links l on l.user_id = m.user_id and l.team_id = m.team_id
+    where m.team_id = ${teamId} and l.expires_at > ${sql.timestamp(now)} group by l.user_id`)
+  return new Map(rows.map(({ user_id, expires_at }) => [user_id, expires_at]))
+}
+
 const placeRow = row({ name: string(), role: string().oneOf(ROLES) })
 export type Place = InferType<typeof placeRow>
 
@@ -198,10 +209,19 @@ type SessionScope = { user_id: string; team_id: string | null }
 const inScope = ({ user_id, team_id }: SessionScope) =>
   sql.fragment`user_id = ${user_id} and (${team_id}::uuid is null or team_id = ${team_id})`
 
-/** @returns how many ended. */
-export async function deleteOtherSessions(tx: Tx, scope: SessionScope, keep: string): Promise<number> {
+/**
+ * Ends these sessions, except `keep`.
+ * @param only the ID of one of them, or null for all.
+ * @returns how many ended.
+ */
+export async function deleteOtherSessions(
+  tx: Tx,
+  scope: SessionScope,
+  { keep, only = null }: { keep: string; only?: string | null },
+): Promise<number> {
   const { rowCount } = await tx.query(sql.unsafe`
-    delete from dashboard_sessions where ${inScope(scope)} and id <> ${keep}`)
+    delete from dashboard_sessions
+    where ${inScope(scope)} and id <> ${keep} and (${only}::uuid is null or id = ${only})`)
   return rowCount
 }
 

@@ -310,3 +310,23 @@ t.test('the audit log finds the CLI by its shown name', async (t) => {
   shows(t, found, /command line Created a topic Typed/)
   t.notMatch(found.html, 'Clicked')
 })
+
+t.test('owners export the entries that match as CSV', async (t) => {
+  const own = await makeTeam(service, { domain: 'exported.test' })
+  const boss = await signedIn(service, { team: own.id, role: 'owner' })
+  for (const name of ['Rolls', 'Bread']) await boss.post(`/teams/${own.id}/topics`, { name })
+  await boss.post(`/teams/${own.id}/settings`, { suppress_transactional: 'nothing' })
+  const list = await boss.get(`/teams/${own.id}/audit?action=topic`)
+  const [, href = ''] = /href="\/dashboard([^"]*audit\.csv[^"]*)">Export as CSV</.exec(list.html) ?? []
+  const file = await boss.get(href.replaceAll('&#x3D;', '='))
+  t.match(file.headers.get('content-disposition'), /^attachment; filename="audit-[\d-]+\.csv"$/)
+  const [head, ...rows] = file.html.trim().split('\r\n')
+  t.match(head, 'time,user,action,code,object,detail')
+  t.match(rows, [
+    new RegExp(`^\\d{4}-.*,${boss.email},Created a topic,topic\\.create,`),
+    new RegExp(`,${boss.email},Created a topic,`),
+  ])
+  t.equal(rows.length, 2)
+  const editor = await signedIn(service, { team: own.id, role: 'editor' })
+  t.equal((await editor.get(`/teams/${own.id}/audit.csv`)).status, 403)
+})

@@ -104,6 +104,26 @@ t.test('ends other sessions and keeps this one', async (t) => {
   t.equal((await elsewhere.get('/account')).status, 303, 'it is over')
 })
 
+t.test('ends one other session of the same user', async (t) => {
+  const ana = await signedIn(service, { team: team.id, role: 'viewer' })
+  const [second, third] = [visitor(service), visitor(service)]
+  for (const each of [second, third]) await each.post(await linkOf(ana.email))
+  const ends = async () =>
+    [
+      ...(await ana.get('/account')).html.matchAll(/action="\/dashboard(\/account\/sessions\/[\w-]+\/end)/g),
+    ].map(([, path = '']) => path)
+  const [first = '', ...others] = await ends()
+  t.equal(others.length, 1, 'not its own')
+  const stranger = await signedIn(service, { team: team.id, role: 'owner' })
+  t.equal((await stranger.post(first)).status, 404)
+  t.equal((await ana.post('/account/sessions/x/end')).status, 404)
+  t.equal((await ana.press('/account', first)).status, 303)
+  t.strictSame(await ends(), others)
+  const left = await Promise.all([second, third].map(async (each) => (await each.get('/account')).status))
+  t.strictSame(left.sort(), [200, 303])
+  t.equal((await ana.post(first)).status, 404, 'it has ended')
+})
+
 t.test('the API rejects cookies, and the dashboard rejects API keys', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'owner' })
   const secret = ana.cookies.get('heliograph') ?? ''

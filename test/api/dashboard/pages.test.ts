@@ -15,11 +15,17 @@ import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const dns = new Map<string, string[]>()
+/** How many names were looked up, and how far the clock is ahead, in milliseconds. */
+const dnsState = { asked: 0, ahead: 0 }
 /** Names whose name server doesn't respond. */
 const silent = new Set<string>()
 const { service, call, database, team } = await world(t, {
+  clock: () => new Date(Date.now() + dnsState.ahead),
   dashboard: {
-    lookupTxt: (name) => (silent.has(name) ? new Promise(() => {}) : Promise.resolve(dns.get(name) ?? [])),
+    lookupTxt: (name) => {
+      dnsState.asked += 1
+      return silent.has(name) ? new Promise(() => {}) : Promise.resolve(dns.get(name) ?? [])
+    },
     zoneOf: async () => 'example.net',
     returnDomain: 'bounces.example.com',
   },
@@ -308,7 +314,7 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   )
   shows(t, added, /CNAME · recommended host bounces\.mail Copy host value bounces\.example\.com Copy value/)
   dns.set(name, [record.slice(0, 200)])
-  const differs = await viewer.get(at('domains/mail.example.net'))
+  const differs = await viewer.get(at('domains/mail.example.net?again=yes'))
   shows(t, differs, `different TXT · needed · cut short: 200 of ${record.length} characters`)
   t.ok(
     differs.html.includes(`<mark>${record.slice(200).replaceAll('=', '&#x3D;')}</mark>`),
@@ -321,13 +327,13 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   dns.set(name, ['v=DKIM1; p=somethingelse'])
   const dmarc = 'v=DMARC1; p=reject'
   dns.set('_dmarc.mail.example.net', [dmarc])
-  const compared = await viewer.get(at('domains/mail.example.net'))
+  const compared = await viewer.get(at('domains/mail.example.net?again=yes'))
   shows(
     t,
     compared,
     /DKIM: signs your email different TXT · needed · a different key host .* value v=DKIM1; k=rsa; .* in DNS v=DKIM1; p=somethingelse /,
   )
-  shows(t, compared, /DMARC: .* found TXT .* value v=DMARC1; p=reject/)
+  shows(t, compared, /DMARC: .* found · TXT .* value v=DMARC1; p=reject/)
   t.notMatch(textOf(compared.html), /p=none/, 'what is there is not suggested')
   shows(t, compared, /Bounces return to bounces\.example\.com/)
   const lacks = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
@@ -346,10 +352,11 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
     [[], 'DKIM missing', 'is missing\\. Add it'],
   ] as const) {
     dns.set(name, [...texts])
+    const one = await viewer.get(`${page}?again=yes`)
     const list = await viewer.get(at('domains'))
     shows(t, list, new RegExp(`mail\\.example\\.net ${words} `))
     t.match(list.html, `<span class="tag warn">${words}</span>`)
-    const one = await viewer.get(page)
+    t.notMatch((await owner.get(page)).html, '/rekey"', 'a new key would need another record')
     shows(
       t,
       one,
@@ -357,6 +364,7 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
     )
   }
   silent.add(name)
+  dnsState.ahead += 61_000
   shows(t, await viewer.get(at('domains')), /mail\.example\.net verified /)
   await database.query(sql.unsafe`
     update domains set missing_since = now() where team_id = ${team.id} and name = 'mail.example.net'`)
@@ -365,13 +373,17 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'was removed')
 })
 
+/** Publishes the first DKIM record on the page of a domain. */
+async function publish(page: string): Promise<void> {
+  const { html } = await owner.get(page)
+  const [name = ''] = /[\w-]+\._domainkey\.[\w.-]+/.exec(html) ?? []
+  dns.set(name, [/v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(html))?.[0] ?? ''])
+}
+
 t.test('a domain stays verified while the record of its new key is missing', async (t) => {
   await owner.post(at('domains'), { name: 'new.key.test' })
   const page = at('domains/new.key.test')
-  const host = (html: string, place: number) =>
-    [...html.matchAll(/[\w-]+\._domainkey\.new\.key\.test/g)][place]?.[0]
-  const { html } = await owner.get(page)
-  dns.set(host(html, 0) ?? '', [/v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(html))?.[0] ?? ''])
+  await publish(page)
   await owner.post(`${page}/verify`)
   await owner.press(page, `${page}/rekey`)
   shows(
@@ -379,6 +391,36 @@ t.test('a domain stays verified while the record of its new key is missing', asy
     await owner.get(page),
     /new\.key\.test verified You can send from this domain\. For the new key, .* is missing\. Add it .* the old key signs\./,
   )
+})
+
+t.test('DNS is only asked again after a minute, or on request', async (t) => {
+  const page = (await owner.post(at('domains'), { name: 'asked-once.test' })).location ?? ''
+  const asked = async (path: string) => {
+    const before = dnsState.asked
+    const seen = await viewer.get(path)
+    return { seen, count: dnsState.asked - before }
+  }
+  t.not((await asked(page)).count, 0)
+  dnsState.ahead += 30_000
+  const { seen, count } = await asked(page)
+  t.equal(count, 0)
+  shows(t, seen, /Check again .* Last checked .* 3\d seconds ago/)
+  const again = await asked(`${page}?again=yes`)
+  t.not(again.count, 0)
+  shows(t, again.seen, /Last checked .* just now/)
+  dnsState.ahead += 61_000
+  t.not((await asked(page)).count, 0)
+})
+
+t.test('a key is only rotated while its record is published', async (t) => {
+  const page = (await owner.post(at('domains'), { name: 'unpublished.test' })).location ?? ''
+  const isOffered = async () => (await owner.get(`${page}?again=yes`)).html.includes('/rekey"')
+  t.notOk(await isOffered(), 'not verified')
+  await publish(page)
+  await owner.post(`${page}/verify`)
+  t.ok(await isOffered())
+  await owner.press(page, `${page}/rekey`)
+  t.notOk(await isOffered(), 'the next key has to be verified first')
 })
 
 t.test('a topic lists its broadcasts', async (t) => {
@@ -426,6 +468,8 @@ t.test('a test team needs no DNS records', async (t) => {
 
 t.test('concurrent confirmations rotate a DKIM key only once', async (t) => {
   const page = (await owner.post(at('domains'), { name: 'rotated.test' })).location ?? ''
+  await publish(page)
+  await owner.post(`${page}/verify`)
   const form = { ...formTo((await owner.get(page)).html, `${page}/rekey`), confirmed: 'yes' }
   const presses = await Promise.all([1, 2].map(() => owner.post(`${page}/rekey`, form)))
   t.strictSame(presses.map(({ status }) => status).sort(), [303, 409])
@@ -436,7 +480,7 @@ t.test('concurrent confirmations rotate a DKIM key only once', async (t) => {
       refused,
       /Someone else has rotated the key since this page was opened\. Review it, then try again\./,
     )
-  t.equal((await owner.press(page, `${page}/rekey`)).status, 303)
+  t.notMatch((await owner.get(page)).html, '/rekey"')
 })
 
 const keyIn = ({ html }: Pick<Seen, 'html'>): string => /hg_[0-9A-Za-z]{49}/.exec(html)?.[0] ?? ''
@@ -525,6 +569,8 @@ t.test('links to the documentation have valid anchors', async (t) => {
 
 t.test('irreversible actions need confirmation', async (t) => {
   await owner.post(at('domains'), { name: 'asked.test' })
+  await publish(at('domains/asked.test'))
+  await owner.post(at('domains/asked.test/verify'))
   await owner.post(at('keys'), { name: 'asked', scopes: ['contacts:read'] })
   await owner.post(at('people'), { email: 'asked@example.com', role: 'viewer' })
   await call('POST', '/v1/emails', { key: team.key, body: anEmail() })

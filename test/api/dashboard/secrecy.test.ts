@@ -117,7 +117,7 @@ t.test("audits an operator's looks at another team’s content and exports", asy
     const known = (await traces()).length
     t.equal((await operator.get(file)).status, 200, file)
     const [trace, ...others] = (await traces()).slice(0, (await traces()).length - known)
-    t.match(trace, /^(contact|email|suppression|broadcast|whatsapp)\.export$/, file)
+    t.match(trace, /^(audit|contact|email|suppression|broadcast|whatsapp)\.export$/, file)
     t.strictSame(others, [], file)
   }
   const all = (await traces()).length

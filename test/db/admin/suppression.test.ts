@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { erasePerson } from '../../support/erase.ts'
+import { formTo } from '../../support/forms.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -145,7 +146,7 @@ t.test('a hashed complaint after a bounce stops transactional email', async (t) 
   t.match(await show(), { status: 'bounced', events: [{ kind: 'suppressed', detail: /^$/ }] })
 })
 
-t.test('the settings page has the three choices for owners', async (t) => {
+t.test('owners rename the team and choose among three settings', async (t) => {
   const { service, cli, team } = await begin(t)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const page = `/teams/${team.id}/settings`
@@ -155,8 +156,22 @@ t.test('the settings page has the three choices for owners', async (t) => {
     t.equal((await owner.post(page, { suppress_transactional: choice })).status, 303)
     t.equal((await cli.json(['team', 'show', team.id])).suppress_transactional, choice)
   }
-  shows(t, await owner.get(page), /Would get no transactional email with “Hard bounces” 2 addresses/)
+  shows(t, await owner.get(page), /With “Hard bounces”, 2 addresses would get no transactional email\./)
   t.equal((await owner.post(page, { suppress_transactional: 'all' })).status, 400)
+  t.equal((await owner.press(page, page, { name: 'Rye & Sons' })).status, 303)
+  t.match(await cli.json(['team', 'show', team.id]), {
+    name: 'Rye & Sons',
+    suppress_transactional: 'nothing',
+  })
+  t.equal((await owner.press(page, page, { name: ' ' })).status, 400)
+  const stale = formTo((await owner.get(page)).html, page)
+  await cli.json(['team', 'set', team.id, '--suppress-transactional', 'bounces'])
+  await owner.post(page, { ...stale, name: 'Rye' })
+  t.match(
+    await cli.json(['team', 'show', team.id]),
+    { name: 'Rye', suppress_transactional: 'bounces' },
+    'a stale form keeps what another owner has changed',
+  )
   const other = await makeTeam(service)
   t.not((await owner.get(`/teams/${other.id}/settings`)).status, 200)
 })

@@ -13,17 +13,26 @@ import { scheduledStarts } from '../../../../db/messages/broadcasts/scheduled-st
 import { searchParts } from '../../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../../db/validation/address.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
-import { actorName, CLI, COMMAND_LINE, entryLabel, findAction } from '../../components/action-labels.ts'
+import {
+  ACTION_LABELS,
+  actorName,
+  CLI,
+  COMMAND_LINE,
+  entryLabel,
+  findAction,
+} from '../../components/action-labels.ts'
 import { type Cell, text, time } from '../../components/cell.ts'
-import type { View } from '../../components/section.ts'
+import type { Link, View } from '../../components/section.ts'
 import { parseZone } from '../../components/zone.ts'
-import { compact, fromReplica, get } from '../../server/builders.ts'
+import { fromReplica, get } from '../../server/builders.ts'
+import { defineCsv } from '../../server/csv.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { DAY_RANGE, defineFilter, search } from '../../server/filter.ts'
 import { buildList, pageById, type RowReader, readBy } from '../../server/list.ts'
 import { type PageRequest, show, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
+import { pageOfTeam } from './team-paths.ts'
 
 /** Returns the broadcast in an entry about a start. */
 const toStart = ({ id, team_id, action, detail }: AuditRow) =>
@@ -33,7 +42,7 @@ const toStart = ({ id, team_id, action, detail }: AuditRow) =>
 
 const OF_TEAM = {
   actor: search('User', { placeholder: 'User, like max' }),
-  action: search('Action', { placeholder: 'Action, like email' }),
+  action: search('Action', { placeholder: 'Action, like email', offers: ACTION_LABELS }),
   ...DAY_RANGE,
 }
 const teamFilter = defineFilter(OF_TEAM)
@@ -91,41 +100,39 @@ function momentCell(at: string, now: Date): Cell {
   return { text: words, iso }
 }
 
-/**
- * Builds the cell with the object of an entry: its name, details, and a link if it has a page.
- * @param team the name of its team, where entries of several teams are listed.
- */
-function subjectCell(
-  entry: AuditRow,
-  names: ReadonlyMap<string, NamedThing>,
-  team: string | undefined,
-): Cell {
+/** Builds the cell with the object of an entry: its name, details, and a link if it has a page. */
+function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
   const { team_id, subject, detail } = entry
   const bySubject = names.get(thingKey(team_id ?? '', toLookupKey(subject)))
   const byDetail = names.get(thingKey(team_id ?? '', detail))
   const named = bySubject ?? byDetail
-  const ofTeam = team_id === null ? undefined : teamPath({ id: team_id })
-  const href =
-    team_id && named ? thingPath({ id: team_id }, named) : (operatorPath(entry) ?? (team && ofTeam))
+  const href = team_id && named ? thingPath({ id: team_id }, named) : operatorPath(entry)
   const words = bySubject?.name ?? subject
   // Leaves out the ID of an object whose name is shown.
   const rest = byDetail ? (isUuid(subject) ? byDetail.name : '') : detail
-  const second = compact<string>([rest !== words && rest, team !== words && team]).join(', ')
-  return text(words, { href, detail: second || undefined })
+  return text(words, { href, detail: rest === words ? undefined : rest || undefined })
+}
+
+/** Builds the cell with the team of an entry. */
+function teamCell({ team_id: id }: AuditRow, names: ReadonlyMap<string, string>): Cell {
+  if (id === null) return text(null)
+  const name = names.get(id)
+  return name === undefined ? text('deleted team', { tip: id }) : text(name, { href: pageOfTeam(id) })
 }
 
 /**
- * Builds the page.
+ * Returns the reader of the entries that match the filter.
  * @param only the ID of a team, or null for all teams.
  */
-async function auditView(request: PageRequest, deps: PageDeps, only: string | null): Promise<View> {
-  const { query, now, cookies } = request
+async function createReader(
+  { query, cookies }: PageRequest,
+  deps: PageDeps,
+  only: string | null,
+): Promise<RowReader<AuditRow>> {
   const { database } = deps
-  const zone = parseZone(cookies('zone'))
-  const filter = only === null ? globalFilter : teamFilter
   const { team: meant, ...asked } = {
     team: undefined,
-    ...(only === null ? globalFilter : teamFilter).read(query, zone),
+    ...(only === null ? globalFilter : teamFilter).read(query, parseZone(cookies('zone'))),
   }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
   const { action, label } = asked.action === undefined ? {} : findAction(asked.action)
@@ -137,7 +144,22 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
     isWhole
       ? auditEntries(database, { ...others, actor, ...place })
       : searchAuditEntries(database, { ...others, part: actor, ...place })
-  const page = await pageById(request, label === undefined ? read : withLabel(read, label, deps))
+  return label === undefined ? read : withLabel(read, label, deps)
+}
+
+/**
+ * Builds the page.
+ * @param only the ID of a team, or null for all teams.
+ */
+async function auditView(
+  request: PageRequest,
+  deps: PageDeps,
+  { only, links }: { only: string | null; links?: readonly Link[] },
+): Promise<View> {
+  const { query, now } = request
+  const { database } = deps
+  const filter = only === null ? globalFilter : teamFilter
+  const page = await pageById(request, await createReader(request, deps, only))
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])
   const things = page.rows.flatMap(({ team_id, subject, detail }) =>
@@ -147,6 +169,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const starts = await scheduledStarts(database, page.rows.flatMap(toStart))
   return {
     title: 'Audit',
+    actions: links && { links },
     lead: 'All actions of users, newest first. Entries never change.',
     sections: [
       ...filter.shown(request),
@@ -156,13 +179,12 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
           When: momentCell(entry.created_at, now),
           Who: text(actorName(entry.actor)),
           Action: actionCell(entry, starts),
-          About: subjectCell(entry, names, teamNames.get(entry.team_id ?? '')),
+          About: subjectCell(entry, names),
+          Team: only === null && teamCell(entry, teamNames),
         }),
         {
           main: 'About',
-          ...(only === null
-            ? { grow: ['Who'], wrap: ['Action', 'About'] }
-            : { grow: ['Who', 'About'], wrap: ['Action'] }),
+          grow: ['Who', 'Action', 'About', 'Team'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
@@ -174,11 +196,39 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
 }
 
 const audit = get(fromReplica('operator'), '/operator/audit', async (request, deps) =>
-  show(await auditView(request, deps, null)),
+  show(await auditView(request, deps, { only: null })),
 )
 
-const ofTeam = get('owner', '/teams/:team/audit', async (request, deps) =>
-  show(await auditView(request, deps, request.team.id)),
+const ofTeam = get('owner', '/teams/:team/audit', async (request, deps) => {
+  const { team, query } = request
+  const set = teamFilter.set(query)
+  const file = `${teamPath(team, 'audit.csv')}${set.size > 0 ? `?${set}` : ''}`
+  return show(
+    await auditView(request, deps, {
+      only: team.id,
+      links: [{ href: file, label: 'Export as CSV', menu: true }],
+    }),
+  )
+})
+
+const csv = defineCsv<AuditRow>(
+  '/teams/:team/audit.csv',
+  {
+    ...{ name: 'audit', action: 'audit.export', access: 'owner', filter: teamFilter },
+    header: ['time', 'user', 'action', 'code', 'object', 'detail'],
+  },
+  async (request, deps) => ({
+    read: await createReader(request, deps, request.team.id),
+    keyOf: ({ id }) => id,
+    line: ({ created_at, actor, action, subject, detail }) => [
+      created_at,
+      actorName(actor),
+      entryLabel({ action, detail }, undefined),
+      action,
+      subject,
+      detail,
+    ],
+  }),
 )
 
-export const auditPages = [audit, ofTeam]
+export const auditPages = [audit, ofTeam, csv]

@@ -29,6 +29,7 @@ delete from dashboard_sessions
 where user_id = $1
   and ($2::uuid is null or team_id = $3)
   and id <> $4
+  and ($5::uuid is null or id = $6)
 
 -- deleteOver
 delete from dashboard_sessions
@@ -109,6 +110,15 @@ join memberships m on m.team_id = s.team_id
   and m.user_id = s.user_id
 where s.session_id = $1
 order by lower(t.name), t.id
+
+-- openLinks
+select l.user_id, max(l.expires_at) as expires_at
+from memberships m
+join login_links l on l.user_id = m.user_id
+  and l.team_id = m.team_id
+where m.team_id = $1
+  and l.expires_at > to_timestamp($2)
+group by l.user_id
 
 -- personOfLink
 select l.user_id, l.team_id, l.role, coalesce((
