@@ -41,7 +41,7 @@ async function disabledWebhook(tx: Tx, teamId: string, id: string, team: string)
   if (endpoint?.state !== 'disabled') return null
   const { name, state_reason } = endpoint
   return {
-    subject: 'A webhook was disabled',
+    subject: `The webhook “${name}” was disabled`,
     what: `The webhook “${name}” of ${team} was disabled: ${state_reason}. It no longer receives events.`,
     next: `Once its server works again, enable the webhook and resend the events it missed. Events of the first ${KEPT_DAYS} days after it was disabled are stored.`,
     path: `webhooks/${id}`,
@@ -55,7 +55,7 @@ async function pausedBroadcast(tx: Tx, teamId: string, id: string, team: string)
   if (!row || row.state_reason === null) return null
   const why = pausedBecause(row.state_reason, row.brake)
   return {
-    subject: 'A broadcast was paused automatically',
+    subject: `The broadcast “${row.name}” was paused automatically`,
     what: `The broadcast “${row.name}” of ${team} was paused automatically. ${why}`,
     next: 'No more of its emails are sent until someone resumes it on its page.',
     path: `broadcasts/${id}`,
@@ -87,7 +87,7 @@ async function badReputation(tx: Tx, teamId: string, found: string, team: string
   const at = { path: 'emails', link: 'Open the emails' }
   if (found !== 'paused')
     return {
-      subject: 'Too many of your emails bounce or are reported as spam',
+      subject: `Too many emails of ${team} bounce or are reported as spam`,
       what: `${team}: ${found}.`,
       next: `If the rate rises further, broadcasts and batches are paused. ${hint}`,
       ...at,
@@ -123,18 +123,26 @@ async function changedCategory(
   }
 }
 
-const WORDS = compileHtml('<p>{{what}}</p><p>{{next}}</p>')
-const WORDS_AND_LINK = compileHtml('<p>{{what}}</p><p>{{next}}</p><p><a href="{{url}}">{{link}}</a></p>')
+const WORDS = '<p>{{what}}</p><p>{{next}}</p>'
+const LINK = '<p><a href="{{url}}">{{link}}</a></p>'
+const REASON = '<p style="color:#5c656d;font-size:13px">{{reason}}</p>'
+const WITHOUT_LINK = compileHtml(WORDS + REASON)
+const WITH_LINK = compileHtml(WORDS + LINK + REASON)
 
 function noticeEmail(
-  { from, to, key }: { from: Mailbox; to: string; key: string },
+  { from, to, key, team }: { from: Mailbox; to: string; key: string; team: string },
   { subject, what, next, link }: Stopped,
   url: string | null,
 ): EmailItem {
+  const reason = `You receive this email because you are an owner of ${team}.`
   return emailItem({
     ...{ from, to: [to], subject, idempotency_key: key },
-    html: fillSlots(url === null ? WORDS : WORDS_AND_LINK, { what, next, link, url: url ?? '' }, 'html'),
-    text: `${what}\n\n${next}\n${url === null ? '' : `\n${url}\n`}`,
+    html: fillSlots(
+      url === null ? WITHOUT_LINK : WITH_LINK,
+      { what, next, link, reason, url: url ?? '' },
+      'html',
+    ),
+    text: `${what}\n\n${next}\n${url === null ? '' : `\n${url}\n`}\n${reason}\n`,
   })
 }
 
@@ -165,7 +173,7 @@ export async function emailOwners(
   const items = (await membersOfTeam(tx, team_id))
     .filter(({ role }) => role === 'owner')
     .map(({ email: to, user_id }) =>
-      noticeEmail({ from, to, key: `stopped:${notice_id}:${user_id}` }, stopped, url),
+      noticeEmail({ from, to, key: `stopped:${notice_id}:${user_id}`, team }, stopped, url),
     )
   if (items.length === 0) return 0
   const outcomes = await acceptEmails(

@@ -47,12 +47,17 @@ t.test('owners get one email about an automatically disabled webhook', async (t)
   const stored = await mails()
   t.strictSame(
     stored.map(({ team_id, to_emails: [to], subject }) => [team_id, to, subject]),
-    ['a-owner@example.org', 'b-owner@example.org'].map((to) => [operators.id, to, 'A webhook was disabled']),
+    ['a-owner@example.org', 'b-owner@example.org'].map((to) => [
+      operators.id,
+      to,
+      'The webhook “127.0.0.1” was disabled',
+    ]),
   )
   const [{ html, body_text } = { html: '', body_text: '' }] = stored
   for (const words of [html, body_text]) {
     t.match(words, 'it returned 410')
     t.match(words, `${SITE}/dashboard/teams/${team.id}/webhooks/${endpoint.id}`)
+    t.match(words, 'because you are an owner of')
     t.notMatch(words, /private|whsec_|\?token/)
   }
   t.notMatch(
@@ -61,7 +66,7 @@ t.test('owners get one email about an automatically disabled webhook', async (t)
         await signedIn(service, { team: operators.id, role: 'owner' })
       ).get(`/teams/${operators.id}/emails`)
     ).html,
-    'A webhook was disabled',
+    'was disabled',
   )
   shows(t, await owner.get(`/teams/${team.id}`), /The webhook 127\.0\.0\.1 was disabled.*it returned 410/)
 })
@@ -120,7 +125,9 @@ t.test('sends owners one email about an automatically paused broadcast', async (
     sink.messages().map(({ rcpt_to }) => rcpt_to),
     [['d-owner@example.org']],
   )
-  const stored = (await mails()).filter(({ subject }) => subject === 'A broadcast was paused automatically')
+  const stored = (await mails()).filter(
+    ({ subject }) => subject === 'The broadcast “News” was paused automatically',
+  )
   t.equal(stored.length, 1)
   t.match(
     stored[0]?.body_text,
