@@ -23,10 +23,12 @@ import { auditPages } from './pages/operator/audit.ts'
 import { healthPages } from './pages/operator/health.ts'
 import { operatorOverviewPages } from './pages/operator/overview.ts'
 import { planPages } from './pages/operator/plans.ts'
-import { queuePages } from './pages/operator/queues.ts'
+import { queuePages } from './pages/operator/queue.ts'
+import { queuesPages } from './pages/operator/queues.ts'
 import { reportPages } from './pages/operator/reports.ts'
 import { senderPages } from './pages/operator/senders.ts'
-import { teamPages } from './pages/operator/teams.ts'
+import { teamPages } from './pages/operator/team.ts'
+import { teamsPages } from './pages/operator/teams.ts'
 import { numberPages } from './pages/operator/whatsapp-numbers.ts'
 import { overviewPages } from './pages/overview.ts'
 import { sessionTokenPages } from './pages/session-tokens.ts'
@@ -83,10 +85,12 @@ export const PAGES: readonly Page[] = [
   ...apiLogPages,
   ...operatorOverviewPages,
   ...healthPages,
+  ...queuesPages,
   ...queuePages,
   ...senderPages,
   ...numberPages,
   ...reportPages,
+  ...teamsPages,
   ...teamPages,
   ...planPages,
   ...auditPages,

@@ -1,6 +1,6 @@
 /**
- * The start page, and the account of a user: their teams and sessions. A session from an invitation or owner's link
- * is limited to one team. It can only list and end sessions from such links of that team.
+ * The start page, and the account page with the teams and sessions of a user. A session from an invitation or
+ * owner's link is limited to one team. It can only list and end sessions from such links of that team.
  */
 
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/members/sessions.sql.ts'
@@ -21,7 +21,7 @@ const start = get('person', '', async ({ around }) => {
   return redirect(around ? teamPath(around) : '/operator')
 })
 
-/** Lists the teams that this session opens, with the user's roles. */
+/** Lists the teams of this session, with the user's roles. */
 const teamsTable = ({ memberships, operator }: Person): Section =>
   buildTable(
     memberships,

@@ -15,10 +15,10 @@ type Job = Pick<BackgroundJobRow, 'id' | 'team_id' | 'kind' | 'result'>
 
 type JobTexts = {
   title: string
-  /** What it does with each item. */
+  /** Its effect on each item. */
   verb: string
   outcome: (result: Record<string, unknown>) => string
-  /** The page of a team that shows the result, and its label. */
+  /** The label of the link to the result, and its path in the team. */
   shown?: (job: Job) => readonly [label: string, ...path: string[]]
   /** Why it can't be stopped. */
   unstoppable?: string

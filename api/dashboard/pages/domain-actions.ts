@@ -6,7 +6,7 @@ import { button, compact, hidden } from '../server/builders.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 import type { DnsLine } from './domain-records.ts'
 
-/** The parameter that looks the records up again. */
+/** The parameter for new lookups. */
 export const AGAIN = 'again'
 
 /** Returns the selector of a domain's newest key. */
@@ -22,11 +22,11 @@ type Shown = {
   ramps: boolean
 }
 
-/** True if verifying changes something: the status, the key that signs, or the alert about a missing record. */
+/** True if verifying changes the status, the signing key, or the alert about a missing record. */
 const needsVerification = ({ status, next_dkim_selector, missing_since }: DomainRow): boolean =>
   status !== 'verified' || next_dkim_selector !== null || missing_since !== null
 
-/** True if the key that signs is published, so that a new one can replace it. */
+/** True if the signing key is published, and no new one is pending. */
 const canRotate = ({ status, next_dkim_selector, dkim_selector }: DomainRow, records: readonly DnsLine[]) =>
   status === 'verified' &&
   next_dkim_selector === null &&

@@ -68,10 +68,10 @@ function exampleHost([first]: readonly DnsLine[]): string {
   return domain.length === 2 ? `, such as ${selector}._domainkey` : ''
 }
 
-/** True for a required record that isn't published. */
+/** True for a required record without a matching value in DNS. */
 const isLacking = ({ required, state }: DnsLine): boolean => required && state !== 'found'
 
-/** Lists the records. Those that are needed and not published come first. */
+/** Lists the records, lacking ones first. */
 export const recordSection = (
   records: readonly DnsLine[],
   zone: string | null,

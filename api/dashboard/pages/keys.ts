@@ -9,6 +9,7 @@ import {
 } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../../../db/accounts/credentials/issue.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
 import { actorName } from '../components/action-labels.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
@@ -37,12 +38,13 @@ const HOUR_MS = 3_600_000
 export const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
   at !== null && now.getTime() - Date.parse(at) < HOUR_MS ? text('within the last hour') : time(at, now)
 
-/** What a scope allows. A scope of another channel is shown by its name. */
+/** The actions of each scope. */
 const SCOPE_USES: Readonly<Partial<Record<Scope, string>>> = {
+  ...Object.fromEntries(
+    CHANNEL_FACTS.map(({ scope, quota }) => [scope, `send, cancel and reschedule ${quota.noun}`]),
+  ),
   'contacts:read': 'read contacts',
   'contacts:write': 'add, change and delete contacts',
-  'emails:send': 'send, cancel and reschedule emails',
-  'whatsapp:send': 'send, cancel and reschedule WhatsApp messages',
   'broadcasts:read': 'read broadcasts with their stats',
   'broadcasts:write': 'create, change and delete drafts of broadcasts',
   'broadcasts:send': 'test, start, pause and cancel broadcasts',
@@ -129,7 +131,7 @@ const activeTable = ({ team, now }: TeamRequest, keys: readonly KeyRow[], creato
     },
   )
 
-/** Lists revoked and expired keys, whose requests are rejected. */
+/** Lists revoked and expired keys. */
 const endedTable = ({ team, now }: TeamRequest, keys: readonly KeyRow[]): Section =>
   buildTable(
     keys,

@@ -52,7 +52,7 @@ function tokensTable(request: TeamRequest, tokens: readonly Token[], empty: stri
   )
 }
 
-/** Lists tokens that were revoked before they expired. */
+/** Lists revoked tokens. */
 const revokedTable = (tokens: readonly Token[], { now }: TeamRequest): Section =>
   buildTable(
     tokens,
@@ -70,7 +70,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
   const [active, revoked] = splitBy(await tokensFor({ tx: database, now }, team.id, who), isActive)
   return show({
     title: 'Session tokens',
-    lead: 'A session token calls the API as you, for example in a script of your own. It expires after 30 days. Programs use API keys.',
+    lead: 'A session token calls the API as you, for example in your own script. It expires after 30 days. Programs use API keys.',
     actions: { forms: team.member ? [button(tokenPath(request), 'Create a session token')] : [] },
     sections: compact([
       integrationTabs(team, 'tokens'),

@@ -31,7 +31,7 @@ const CHOICES: Record<SuppressTransactional, string> = {
 /** Maximum count of addresses. */
 const MAX_COUNTED = 10_000
 
-/** Describes what would change if hard bounces stopped transactional email. */
+/** Describes the effect of the choice “Hard bounces”, unless it is chosen. */
 async function describeBounced(tx: Tx, teamId: string, chosen: SuppressTransactional): Promise<string> {
   if (chosen !== 'nothing') return ''
   const bounced = await countSuppressed(tx, teamId, { bounced: true }, MAX_COUNTED + 1)
@@ -39,7 +39,7 @@ async function describeBounced(tx: Tx, teamId: string, chosen: SuppressTransacti
   return `With “Hard bounces”, ${bounced > MAX_COUNTED ? 'more than ' : ''}${many} would get no transactional email.`
 }
 
-/** The values that the form was shown with, so that it doesn't undo a change of another owner. */
+/** The values on the form. A stale form must not undo a change of another owner. */
 const SEEN = { name: 'seen_name', which: 'seen_suppress_transactional' } as const
 
 async function settingsForm({ team }: TeamRequest, chosen: SuppressTransactional, tx: Tx): Promise<Section> {
@@ -63,17 +63,17 @@ async function settingsForm({ team }: TeamRequest, chosen: SuppressTransactional
   ])
 }
 
-/** Tells who is notified by email of problems. */
+/** Lists the recipients and topics of notices by email. */
 async function noticesSection({ team }: TeamRequest, { database, from }: PageDeps): Promise<Section> {
   const owners = (await membersOfTeam(database, team.id)).filter(({ role }) => role === 'owner')
   return buildFacts(
     {
       'Sent to':
         from === null
-          ? text('nobody', { detail: 'The operator hasn’t set DASHBOARD_FROM.' })
-          : text(owners.map(({ email }) => email).join(', ') || 'nobody: this team has no owner'),
+          ? text('no one', { detail: 'The operator hasn’t set DASHBOARD_FROM.' })
+          : text(owners.map(({ email }) => email).join(', ') || 'no one, because this team has no owner'),
       About: text(
-        'Webhooks that were disabled, broadcasts that were paused, DKIM records that are missing, high bounce and complaint rates, and new categories of WhatsApp templates',
+        'Webhooks that were disabled, broadcasts that were paused, DKIM records that are missing, high bounce and complaint rates, and new categories of message templates',
       ),
     },
     { title: 'Notices by email' },

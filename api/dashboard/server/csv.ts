@@ -95,7 +95,7 @@ const whileOpen =
 /**
  * Defines the CSV download of a team's list. A download by an operator who isn't a member is recorded in the
  * audit log as `action`.
- * @param filter the parameters that its URL can have. `access` is the role that it needs (default viewer).
+ * @param filter the parameters that its URL can have. `access` is the needed role (default viewer).
  */
 export const defineCsv = <R>(
   path: string,

@@ -17,7 +17,7 @@ export type RecentLookups = DomainLookups & {
   zoneOf: ZoneLookup
   /** Looks names up again, and remembers the responses. */
   fresh: DomainLookups
-  /** Returns when these records were looked up, or null if one of them wasn't. The oldest time counts. */
+  /** Returns when these records were looked up, or null if any of them wasn't. The oldest time counts. */
   lookedUpAt: (records: readonly Question[]) => Date | null
 }
 

@@ -211,7 +211,7 @@ const inScope = ({ user_id, team_id }: SessionScope) =>
 
 /**
  * Ends these sessions, except `keep`.
- * @param only the ID of one of them, or null for all.
+ * @param only the ID of a single session, or null for all.
  * @returns how many ended.
  */
 export async function deleteOtherSessions(

@@ -93,7 +93,7 @@ const catalogSchema = object({
 }).noUnknown('has an unknown field: ${unknown}')
 
 /** @throws RequestError bad_request naming every error. */
-function parseCatalog(content: unknown): PlanRow[] {
+export function parseCatalog(content: unknown): PlanRow[] {
   if (!isObject(content))
     throw new RequestError('bad_request', { field: 'the catalog', problem: 'must be an object with plans' })
   const fault = textFault(content)

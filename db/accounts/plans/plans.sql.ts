@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { columnsOf, row } from '../../postgres/rows.ts'
-import { byLimit } from './quotas.ts'
+import { byLimit, QUOTAS } from './quotas.ts'
 
 /** Languages of the catalog; the first is the fallback. */
 export const LOCALES = ['en', 'fr'] as const
@@ -64,4 +64,22 @@ export async function plansInUse(tx: Tx): Promise<ReadonlyMap<string, number>> {
   const rows = await tx.any(sql.type(teamsOnPlan)`
     select plan_key, count(*) as teams from subscriptions group by plan_key`)
   return new Map(rows.map((row) => [row.plan_key, row.teams]))
+}
+
+const useRow = row({ plan_key: string(), teams: number(), own: number() })
+export type PlanUse = InferType<typeof useRow>
+
+/** The columns of a team's own limits. */
+const OWN_LIMITS = ['send_rate_per_second', 'storage_gb', ...QUOTAS.map(({ limit }) => limit)]
+
+/**
+ * Counts the teams on each plan, and those with own limits, among the first teams.
+ * @param most the maximum number of teams.
+ */
+export async function planUse(tx: Tx, most: number): Promise<ReadonlyMap<string, PlanUse>> {
+  const rows = await tx.any(sql.type(useRow)`
+    with subscription as (select * from subscriptions limit ${most})
+    select plan_key, count(*) as teams, count(*) filter (where num_nonnulls(${columnsOf(OWN_LIMITS)}) > 0) as own
+    from subscription group by plan_key`)
+  return new Map(rows.map((one) => [one.plan_key, one]))
 }

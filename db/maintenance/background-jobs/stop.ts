@@ -1,4 +1,4 @@
-/** Stops a background job between two slices. Rows that it hasn't reached stay as they are. */
+/** Stops a background job between two slices. The remaining rows don't change. */
 import { type By, record } from '../../accounts/audit/record.ts'
 import {
   type BackgroundJobRow,
@@ -6,24 +6,12 @@ import {
   endBackgroundJob,
   lockBackgroundJob,
 } from './background-jobs.sql.ts'
-import type { BackgroundJobKind } from './kinds.ts'
 
-/** The kinds whose rows don't depend on each other. An import or an erasure always has to finish. */
-const STOPPABLE: readonly string[] = [
-  'suppression.lift',
-  'email.requeue',
-  'email.requeue_apart',
-  'email.delete',
-  'email.delete_apart',
-  'whatsapp.requeue',
-  'webhook.requeue',
-  'webhook.requeue_matching',
-  'webhook.replay',
-  'queue.redrive',
-] satisfies BackgroundJobKind[]
+/** The last parts of kinds whose rows don't depend on each other. An import or an erasure always has to finish. */
+const STOPPABLE = /\.(requeue(_apart|_matching)?|delete(_apart)?|replay|redrive|lift)$/
 
 export const isStoppable = ({ kind, finished_at }: Pick<BackgroundJobRow, 'kind' | 'finished_at'>): boolean =>
-  finished_at === null && STOPPABLE.includes(kind)
+  finished_at === null && STOPPABLE.test(kind)
 
 /** Returns who stopped a job, or null. */
 export const stoppedBy = ({ result }: Pick<BackgroundJobRow, 'result'>): string | null =>
@@ -33,7 +21,7 @@ const formatProgress = ({ done, total }: BackgroundJobRow): string =>
   total === null ? `${done}` : `${done} of ${total}`
 
 /**
- * Stops a job. Waits for the slice that is running.
+ * Waits for the running slice, then stops the job.
  * @param team its team. Null: any, for operators.
  * @returns the job, or null if it doesn't exist, has finished, or can't be stopped.
  */

@@ -5,6 +5,7 @@
 
 import { sql } from 'slonik'
 import { type InferType, number, string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
 import { keysOf } from '../../validation/keys.ts'
@@ -50,20 +51,32 @@ type TeamSort = (typeof TEAM_SORTS)[number]
 
 /**
  * Returns a page of IDs of teams whose names contain `name`, by their rates over the last seven days, after `after`.
+ * @param plan the key of their plan.
  */
 export async function teamsByShare(
   tx: Tx,
   {
     name = '',
+    plan,
     sort,
     after,
     limit,
-  }: { name?: string | undefined; sort: TeamSort; after: string | undefined; limit: number },
+  }: {
+    name?: string | undefined
+    plan?: string | undefined
+    sort: TeamSort
+    after: string | undefined
+    limit: number
+  },
 ): Promise<readonly string[]> {
   const beyond =
     after === undefined
       ? sql.fragment`true`
       : sql.fragment`(rank, id) < (select rank, id from ranked where id = ${after})`
+  const onPlan = allOf(
+    plan !== undefined &&
+      sql.fragment`exists (select from subscriptions s where s.team_id = t.id and s.plan_key = ${plan})`,
+  )
   return tx.anyFirst(sql.type(idRow)`
     with week as (
       select f.team_id, sum(f.count) filter (where f.status = 'hard_bounced')::float8 as bounced,
@@ -74,6 +87,7 @@ export async function teamsByShare(
       select t.id, t.name, coalesce(w.bounced / w.sent, 0) as bounce_share,
         coalesce(w.complained / w.sent, 0) as complaint_share
       from teams t left join week w on w.team_id = t.id
+      where ${onPlan}
     ), ranked as (select id, name, ${SORTS[sort]}::float8 as rank from shares)
     select id from ranked where strpos(lower(name), lower(${name})) > 0 and ${beyond}
     order by rank desc, id desc limit ${limit}`)

@@ -52,7 +52,7 @@ const aRunningJob = (kind = 'email.delete', teamId: string | null = team.id): Pr
 
 const hasStop = ({ html }: Seen): boolean => /action="[^"]*\/stop"/.test(html)
 
-t.test('an editor stops a job, which keeps what it has done', async (t) => {
+t.test('an editor stops a job, whose changes stay', async (t) => {
   const id = await aRunningJob()
   const page = `/teams/${team.id}/background-jobs/${id}`
   t.ok(hasStop(await editor.get(page)))
@@ -124,7 +124,7 @@ t.test('operators see the teams of jobs, and stop them', async (t) => {
   t.match((await operator.get(own)).html, 'href="/dashboard/operator/queues"')
 })
 
-t.test('a finished job leads to what it changed', async (t) => {
+t.test('a finished job links to its result', async (t) => {
   const id = await aBackgroundJob(3, 7, 7, true)
   const { html } = await editor.get(`/teams/${team.id}/background-jobs/${id}`)
   t.match(html, `href="/dashboard/teams/${team.id}/emails">Show emails</a>`)

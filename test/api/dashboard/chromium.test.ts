@@ -167,8 +167,8 @@ async function journeys(browser: Browser): Promise<void> {
       "[...document.querySelectorAll('#needs li > div')].some((one) => one.scrollWidth > one.clientWidth)"
     t.notOk(await page.evaluate(isCut), 'the reason wraps')
     await page.getByRole('link', { name: 'Queues', exact: true }).click()
-    const why = page.locator('.alerts', { hasText: 'deliver-email is waiting' })
-    t.match(await why.innerText(), `deliver-email is waiting, because smtp:127.0.0.1:${sink.port}`)
+    const why = page.locator('.alerts', { hasText: 'The queue Emails is waiting' })
+    t.match(await why.innerText(), `The queue Emails is waiting, because smtp:127.0.0.1:${sink.port}`)
     const queue = page.locator('tr', { hasText: 'deliver-email' })
     await queue.getByRole('button', { name: 'Pause queue' }).click()
     await submit(page, 'Pause queue')

@@ -141,7 +141,7 @@ async function livePages(browser: Browser): Promise<void> {
     const sender = { key: 'smtp:mx.example.com', ceiling: 10 }
     const pause = () => database.transaction((tx) => pauseSender(tx, sender, 600, '451 Later'))
     const { after } = await changing(t, shown, `${home}/operator/queues`, pause)
-    t.match(after, 'deliver-email is waiting, because smtp:mx.example.com is paused')
+    t.match(after, 'The queue Emails is waiting, because smtp:mx.example.com is paused')
   })
 
   t.test('a team that is suspended loses its buttons', async (t) => {

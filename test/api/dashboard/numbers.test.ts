@@ -102,9 +102,9 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   shows(
     t,
     await operator.get('/operator/queues'),
-    /deliver-whatsapp-number is waiting, because whatsapp:901 /,
+    /The queue WhatsApp of teams’ own numbers is waiting, because whatsapp:901 /,
   )
-  shows(t, await operator.get('/operator/queues'), /deliver-whatsapp is waiting, because whatsapp:1 /)
+  shows(t, await operator.get('/operator/queues'), /The queue WhatsApp is waiting, because whatsapp:1 /)
   shows(t, await operator.get('/operator/health'), /acme \+1 555-555-0901 paused RED/)
   account.token = 'replaced'
   await checkWhatsappNumbers({ ...service.deps, graphApi: sandbox.url, notices })

@@ -15,7 +15,7 @@ import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const dns = new Map<string, string[]>()
-/** How many names were looked up, and how far the clock is ahead, in milliseconds. */
+/** The number of lookups, and the lead of the clock in milliseconds. */
 const dnsState = { asked: 0, ahead: 0 }
 /** Names whose name server doesn't respond. */
 const silent = new Set<string>()
@@ -393,7 +393,7 @@ t.test('a domain stays verified while the record of its new key is missing', asy
   )
 })
 
-t.test('DNS is only asked again after a minute, or on request', async (t) => {
+t.test('looks DNS records up again after a minute, or on request', async (t) => {
   const page = (await owner.post(at('domains'), { name: 'asked-once.test' })).location ?? ''
   const asked = async (path: string) => {
     const before = dnsState.asked

@@ -81,10 +81,17 @@ t.test('the question of a catalog of 30 KB has its own URL', async (t) => {
   t.strictSame(formTo(asked.html, path).catalog, [catalog], 'nothing is lost')
 })
 
+/** Returns a catalog of one plan with an incompressible text. */
+function longCatalog(text: string, bytes: number): string {
+  const { plans } = JSON.parse(text)
+  const words = { en: randomBytes(bytes).toString('base64'), fr: 'Plan' }
+  return JSON.stringify({ plans: [{ ...plans[0], blurb: words }] })
+}
+
 t.test('confirms a form too long for a URL in the response to its POST', async (t) => {
   const path = '/operator/plans'
   const form = formTo((await operator.get(path)).html, path)
-  const catalog = JSON.stringify({ plans: randomBytes(20_000).toString('base64') })
+  const catalog = longCatalog(form.catalog?.[0] ?? '', 20_000)
   const asked = await operator.post(path, { ...form, catalog, confirmed: '' })
   t.equal(asked.status, 200)
   shows(t, asked, 'Replace the entire catalog?')
@@ -94,7 +101,7 @@ t.test('confirms a form too long for a URL in the response to its POST', async (
 t.test('a long filter counts towards the length of the URL', async (t) => {
   const path = '/operator/plans'
   const form = formTo((await operator.get(path)).html, path)
-  const catalog = JSON.stringify({ plans: randomBytes(4_400).toString('base64') })
+  const catalog = longCatalog(form.catalog?.[0] ?? '', 4_100)
   const short = await operator.post(path, { ...form, catalog, confirmed: '' })
   t.equal(short.status, 303)
   const filter = `?reason=${'a'.repeat(1_500)}`

@@ -170,7 +170,7 @@ t.test('owners rename the team and choose among three settings', async (t) => {
   t.match(
     await cli.json(['team', 'show', team.id]),
     { name: 'Rye', suppress_transactional: 'bounces' },
-    'a stale form keeps what another owner has changed',
+    'a stale form keeps the change of another owner',
   )
   const other = await makeTeam(service)
   t.not((await owner.get(`/teams/${other.id}/settings`)).status, 200)

@@ -121,7 +121,7 @@ function teamCell({ team_id: id }: AuditRow, names: ReadonlyMap<string, string>)
 }
 
 /**
- * Returns the reader of the entries that match the filter.
+ * Creates the reader of matching entries.
  * @param only the ID of a team, or null for all teams.
  */
 async function createReader(

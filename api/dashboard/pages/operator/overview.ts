@@ -17,8 +17,7 @@ import { show } from '../../server/page.ts'
 import { foldAlerts, groupAlerts, isPaused, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { summaryChecks } from './health-checks.ts'
-import { WATCHED } from './queue-names.ts'
-import { counted, failedCell, nameCell, rate, waitCause } from './queues.ts'
+import { counted, isShown, queueCells, rate } from './queue-cells.ts'
 
 const PATH = '/operator'
 /** Maximum number of broadcasts in alerts. */
@@ -142,26 +141,6 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
   ]
 }
 
-/** True for a watched or paused queue, or one with jobs. */
-const isShown = ({ queue, ready, active, deferred, dead, paused }: ShownQueue): boolean =>
-  WATCHED.includes(queue) || paused || ready + active + deferred + dead > 0
-
-const queueShown =
-  (now: Date, senders: readonly ShownSender[]) =>
-  (queue: ShownQueue): Record<string, Cell> => ({
-    Queue: nameCell(queue, now),
-    Waiting: {
-      ...counted(queue.ready + queue.deferred),
-      detail: compact<string>([
-        queue.oldest_ready_seconds !== null && `for ${duration(queue.oldest_ready_seconds)}`,
-        queue.deferred > 0 && `${counted(queue.deferred).text} deferred`,
-        waitCause(queue, senders, now),
-      ]).join(', '),
-    },
-    Failed: failedCell(queue),
-    Done: text(rate(queue.completed_per_second), { number: true }),
-  })
-
 const sendersSection = (checks: readonly Check[]): Section => ({
   kind: 'checklist',
   title: 'Senders',
@@ -250,7 +229,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
       { kind: 'alerts', id: 'needs', live: true, alerts: foldAlerts(alerts), calm: 'Nothing is stuck.' },
     ],
     sections: [
-      buildTable(shown, queueShown(now, senders), {
+      buildTable(shown, queueCells(now, senders), {
         id: 'queues',
         live: true,
         empty: '',

@@ -1,15 +1,16 @@
 /** Shows the plan catalog and replaces it from JSON. */
 
-import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
+import { loadCatalog, parseCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { planFigures } from '../../../../db/accounts/plans/defaults.ts'
-import { allPlans, type PlanRow } from '../../../../db/accounts/plans/plans.sql.ts'
+import { allPlans, type PlanRow, type PlanUse, planUse } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS, type QuotaName } from '../../../../db/accounts/plans/quotas.ts'
 import { markOf } from '../../../../db/validation/mark.ts'
 import { type Cell, number, plural, text } from '../../components/cell.ts'
 import { jsonTyped } from '../../components/typed.ts'
 import { assertUnreplaced } from '../../server/already.ts'
-import { action, buildForm, buildTable, field, get, hidden } from '../../server/builders.ts'
+import { action, buildForm, buildTable, compact, field, get, hidden } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
+import { describeChanges } from './plan-changes.ts'
 
 const PATH = '/operator/plans'
 
@@ -26,13 +27,14 @@ function firstTiers({ kind, tiers, contacts_tiers }: PlanRow, catalog: readonly 
   return { emails: tiers?.[0]?.emails, contacts: contacts?.contacts }
 }
 
-/** Builds the cells with the limits of a plan. Plans for marketing only have prices. */
+/** False for plans without limits. */
+const hasLimits = ({ product }: PlanRow): boolean => product !== 'marketing'
+
+/** Builds the cells with the limits of a plan. */
 function limitCells(plan: PlanRow, catalog: readonly PlanRow[]): Record<string, Cell> {
-  const isLimited = plan.product !== 'marketing'
   const limits = planFigures(plan.kind, plan)
   const firsts: Partial<Record<QuotaName, number | undefined>> = firstTiers(plan, catalog)
   const cell = (own: number | null, limit: number | null, first?: number): Cell => {
-    if (!isLimited) return text('not used', { number: true })
     if (own === null && first !== undefined) return number(first, { detail: 'first tier' })
     return number(limit, { detail: own === null && limit !== null ? 'default' : undefined })
   }
@@ -45,21 +47,52 @@ function limitCells(plan: PlanRow, catalog: readonly PlanRow[]): Record<string, 
   }
 }
 
+/** Maximum number of counted teams. */
+const MAX_COUNTED = 10_000
+
+/** Builds the cell with the number of teams on a plan, and how many have own limits. */
+function teamsCell({ key }: PlanRow, uses: ReadonlyMap<string, PlanUse>): Cell {
+  const use = uses.get(key)
+  if (!use) return number(0)
+  return number(use.teams, {
+    href: `/operator/teams?${new URLSearchParams({ plan: key })}`,
+    detail: use.own > 0 ? `${number(use.own).text} with own limits` : undefined,
+  })
+}
+
+const list = new Intl.ListFormat('en')
+
+/** Names the plans without limits. */
+const pricesOnly = (plans: readonly PlanRow[]): string | undefined =>
+  plans.length === 0
+    ? undefined
+    : `Teams can’t have ${list.format(plans.map(({ name }) => name.en))}, because ${plans.length === 1 ? 'it only has prices' : 'they only have prices'}.`
+
+/** Returns a note if some teams weren't counted. */
+const countNote = (uses: ReadonlyMap<string, PlanUse>): string | false =>
+  [...uses.values()].reduce((sum, { teams }) => sum + teams, 0) >= MAX_COUNTED &&
+  `Only ${number(MAX_COUNTED).text} teams were counted.`
+
 const plans = get('operator', PATH, async (_request, { database }) => {
   const rows = await allPlans(database)
   const catalog = await printCatalog(database)
+  const uses = await planUse(database, MAX_COUNTED)
+  const [limited, priced] = [rows.filter(hasLimits), rows.filter((plan) => !hasLimits(plan))]
   return show({
     title: 'Plans',
-    lead: 'The plans that teams can have, with their limits. Changes apply within a minute.',
+    lead: 'A team has the limits of its plan, or own limits. Changes apply within a minute.',
     sections: [
       buildTable(
-        rows,
+        limited,
         (plan) => ({
-          Plan: text(plan.name.en, { detail: plan.key }),
-          Kind: text(plan.product === 'marketing' ? 'marketing' : plan.kind),
+          Plan: text(plan.name.en, { detail: [...new Set([plan.key, plan.kind])].join(', ') }),
+          Teams: teamsCell(plan, uses),
           ...limitCells(plan, rows),
         }),
-        { empty: 'The catalog is empty. Paste one, or run “plan load FILE”.' },
+        {
+          note: compact([pricesOnly(priced), countNote(uses)]).join(' ') || undefined,
+          empty: 'The catalog is empty. Paste one, or run “plan load FILE”.',
+        },
       ),
       buildForm(
         PATH,
@@ -75,8 +108,8 @@ const plans = get('operator', PATH, async (_request, { database }) => {
         ],
         {
           title: 'Change the catalog',
-          note: 'Replaces the entire catalog. It must contain every plan that teams use.',
-          folded: true,
+          note: 'Replaces the entire catalog. It must contain every plan that teams use. Before you confirm, you see the changed limits.',
+          folded: 'quiet',
         },
       ),
     ],
@@ -92,12 +125,12 @@ const replace = action(
     return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
   },
   async ({ form }, { database }) => {
-    jsonTyped(form.get('catalog'), 'catalog')
+    const next = parseCatalog(jsonTyped(form.get('catalog'), 'catalog'))
     assertUnreplaced('The catalog', form.get('seen'), markOf(await printCatalog(database)))
     return {
       question: 'Replace the entire catalog?',
       answer: 'Replace the catalog',
-      warning: 'Teams keep their plans. The limits of the new catalog apply within a minute.',
+      warning: `${describeChanges(await allPlans(database), next, await planUse(database, MAX_COUNTED))} Teams keep their plans. New limits apply within a minute.`,
     }
   },
 )

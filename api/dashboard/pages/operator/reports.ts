@@ -9,7 +9,7 @@ import {
 } from '../../../../db/delivery/reports/reports.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
-import { headed, number, plural, status, text, time } from '../../components/cell.ts'
+import { byteWords, number, plural, status, text, time } from '../../components/cell.ts'
 import type { Form } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import { noneLeft } from '../../server/already.ts'
@@ -18,6 +18,7 @@ import { type Counted, countedFields, readCounted } from '../../server/confirmed
 import { defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { addressWith, idParam, pageById, queryParam } from '../../server/list.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
+import { reasonWords, remedyFor, storedReason } from './report-reasons.ts'
 
 const PATH = '/operator/reports'
 /** Maximum length of a body shown. The CLI prints all of it. */
@@ -25,27 +26,25 @@ const RAW_CHARACTERS_SHOWN = 20_000
 
 const filter = defineFilter({ provider: defineChoice('From', PROVIDERS), reason: search('Reason contains') })
 
-/** Plain sentences for stored reasons. */
-const REASONS: readonly [part: string, sentence: string][] = [
-  ['no such message', 'No message matches this report'],
-  ['no signed reference', 'It isn’t about an email of this service'],
-]
-
-const reasonWords = (reason: string | null): string | null =>
-  REASONS.find(([part]) => reason?.includes(part))?.[1] ?? (reason && headed(reason))
-
 /** Reads the filter. A sentence finds its stored reason. */
 function readFilter(query: URLSearchParams) {
   const { reason, ...rest } = filter.read(query)
-  const stored = REASONS.find(([, sentence]) => sentence.toLowerCase() === reason?.toLowerCase())
-  return { ...rest, reason: stored?.[0] ?? reason }
+  return { ...rest, reason: storedReason(reason) }
 }
 
 const countWords = ({ most }: Pick<Counted, 'most'>): string =>
   most === 1 ? '1 report' : `all ${plural(most, 'report')}`
 
-/** Builds a button for all parked reports that match the filter now. */
-function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
+/**
+ * Builds a button for all parked reports that match the filter now.
+ * @param isNext true for the next step.
+ */
+function onAll(
+  verb: 'replay' | 'drop',
+  { query }: Pick<PersonRequest, 'query'>,
+  counted: Counted,
+  isNext = false,
+): Form {
   const many = countWords(counted)
   const action = addressWith({ path: `${PATH}/${verb}`, query: filter.set(query) }, {})
   return button(action, verb === 'replay' ? `Replay ${many}` : `Drop ${many}`, {
@@ -54,8 +53,45 @@ function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>,
       ...countedFields(counted),
     ],
     tone: verb === 'drop' ? 'danger' : undefined,
+    menu: !isNext,
   })
 }
+
+type Reason = { reason: string; reports: number }
+
+/** Returns the buttons for all reports. A replay is only offered outside the menu if it can help each of them. */
+function actionsOnAll(request: PersonRequest, reasons: readonly Reason[], seen: string): Form[] {
+  const most = reasons.reduce((sum, { reports: count }) => sum + count, 0)
+  if (most === 0) return []
+  const helps = reasons.every(({ reason }) => remedyFor(reason).isReplayable)
+  return [onAll('replay', request, { most, seen }, helps), onAll('drop', request, { most, seen })]
+}
+
+/** Explains the only reason of the listed reports. */
+const leadFor = ([first, ...others]: readonly Reason[]): string =>
+  first && others.length === 0
+    ? remedyFor(first.reason).advice
+    : 'Provider reports that couldn’t be read, or whose message wasn’t found within an hour. They are deleted after 30 days.'
+
+const reasonsTable = (reasons: readonly Reason[], isFiltered: boolean) =>
+  buildTable(
+    reasons,
+    ({ reason, reports: count }) => ({
+      Reason: text(reasonWords(reason), {
+        href: `${PATH}?${new URLSearchParams({ reason })}`,
+        detail: remedyFor(reason).advice,
+      }),
+      Reports: number(count),
+      'Next step': text(remedyFor(reason).next),
+    }),
+    {
+      id: 'reasons',
+      wrap: ['Reason'],
+      empty: isFiltered
+        ? 'No report matches.'
+        : 'No parked reports. All reports of providers were processed.',
+    },
+  )
 
 const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
@@ -66,31 +102,15 @@ const reports = get('operator', PATH, async (request, { database }) => {
   )
   const reasons = await parkedByReason(database, asked)
   const isFiltered = filter.set(query).size > 0
-  const total = reasons.reduce((sum, { reports: count }) => sum + count, 0)
+  const hasReports = reasons.length > 0
   return show({
     title: 'Parked reports',
-    lead: 'Provider reports that couldn’t be read, or whose message wasn’t found within an hour. They are deleted after 30 days.',
-    actions: {
-      forms:
-        total === 0
-          ? []
-          : [onAll('replay', request, { most: total, seen }), onAll('drop', request, { most: total, seen })],
-    },
+    lead: leadFor(reasons),
+    actions: { forms: actionsOnAll(request, reasons, seen) },
     sections: compact([
-      ...filter.shown(request),
-      buildTable(
-        reasons,
-        ({ reason, reports: count }) => ({
-          Reason: text(reasonWords(reason), { href: `${PATH}?${new URLSearchParams({ reason })}` }),
-          Reports: number(count),
-        }),
-        {
-          wrap: ['Reason'],
-          title: 'Reasons',
-          empty: isFiltered ? 'No report matches.' : 'No parked reports.',
-        },
-      ),
-      total !== 0 &&
+      (hasReports || isFiltered) && filter.shown(request),
+      (!isFiltered || reasons.length !== 1) && reasonsTable(reasons, isFiltered),
+      hasReports &&
         buildTable(
           page.rows,
           ({ id, received_at, provider, reason, bytes }) => ({
@@ -108,20 +128,28 @@ const reports = get('operator', PATH, async (request, { database }) => {
 const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const { params, now } = request
   const found = await asActor(request, deps, (by) => readReport(by, params.report_id))
-  const { id, provider, received_at, state, reason, body } = found
+  const { id, provider, received_at, state, reason, body, bytes } = found
+  const { isReplayable, advice } = remedyFor(reason)
   const one = (verb: 'replay' | 'drop'): Form =>
     button(`${PATH}/${verb}`, verb === 'replay' ? 'Replay report' : 'Drop report', {
       fields: [hidden('id', id)],
       tone: verb === 'drop' ? 'danger' : undefined,
+      menu: verb === 'replay' && !isReplayable,
     })
   return show({
     title: `Report from ${provider}`,
     state: status(state, state === 'parked' ? { tone: 'warn' } : {}),
-    lead: reason === null ? undefined : `${reasonWords(reason)}.`,
+    lead: state === 'parked' ? `${reasonWords(reason) ?? 'No reason'}. ${advice}` : undefined,
     back: { href: PATH, label: 'Parked reports' },
     actions: { forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
     sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, RAW_CHARACTERS_SHOWN) }],
-    aside: [buildFacts({ Received: time(received_at, now), ID: text(id, { code: true, copy: true }) })],
+    aside: [
+      buildFacts({
+        Received: time(received_at, now),
+        Size: text(byteWords(bytes)),
+        ID: text(id, { code: true, copy: true }),
+      }),
+    ],
   })
 })
 

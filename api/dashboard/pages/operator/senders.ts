@@ -6,7 +6,7 @@ import { listSenders, resumeSender, type ShownSender } from '../../../../db/deli
 import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
-import { type Cell, countdown, plural, status, text, time } from '../../components/cell.ts'
+import { type Cell, countdown, plural, status, type Tone, text, time } from '../../components/cell.ts'
 import type { Section } from '../../components/section.ts'
 import { action, buildTable, buttonCell, compact, get } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
@@ -18,27 +18,37 @@ const WEBHOOKS_SHOWN = 50
 const resumeButton = (key: string): Cell =>
   buttonCell(`${PATH}/resume?${new URLSearchParams({ key })}`, 'Resume now')
 
+const isHeld = ({ paused_until }: ShownSender): boolean => paused_until !== null
+
 const stateCell = ({ state, rate }: ShownSender): Cell =>
   status(state, { detail: state === 'slowed' ? `${rate.toFixed(1)} per second` : undefined })
 
-const TITLES: Readonly<Record<string, string>> = {
-  slowed: 'It was slowed down',
-  paused: 'It was paused',
-  recovered: 'It accepts messages again',
-  resumed: 'An operator resumed it',
+const EVENTS: Readonly<Record<string, string>> = {
+  recovered: 'accepts messages again',
+  resumed: 'resumed by an operator',
 }
+const TONES: Readonly<Record<string, Tone>> = { paused: 'bad', slowed: 'warn' }
 
-const timeline = ({ key, events }: ShownSender, now: Date): Section => ({
-  kind: 'timeline',
-  title: key,
-  moments: events.map(({ time: at, kind, detail }) => ({
-    tone: kind === 'paused' ? 'bad' : kind === 'slowed' ? 'warn' : 'good',
-    title: TITLES[kind] ?? kind,
-    at: time(at, now),
-    detail,
-  })),
-  empty: 'No recent events.',
-})
+/** Maximum number of events in the history. */
+const MAX_EVENTS = 50
+
+/** Lists the latest events of all senders, newest first. */
+function historySection(senders: readonly ShownSender[], now: Date): Section {
+  const events = senders
+    .flatMap(({ key, events }) => events.map((event) => ({ ...event, key })))
+    .sort((one, other) => Date.parse(other.time) - Date.parse(one.time))
+    .slice(0, MAX_EVENTS)
+  return buildTable(
+    events,
+    ({ time: at, key, kind, detail }) => ({
+      When: time(at, now),
+      Sender: text(key),
+      Event: status(EVENTS[kind] ?? kind, { tone: TONES[kind] ?? 'good' }),
+      Reason: text(detail),
+    }),
+    { title: 'History', id: 'history', main: 'Sender', grow: [], wrap: ['Reason'], empty: 'No events.' },
+  )
+}
 
 /** Lists paused webhook endpoints of teams separately, so that they don't hide our senders. */
 const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now: Date): Section =>
@@ -49,7 +59,7 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
       Team: text(team),
       Until: time(paused_until, now),
       Why: text(reason),
-      Resume: resumeButton(key),
+      '': resumeButton(key),
     }),
     {
       id: 'webhooks',
@@ -93,17 +103,17 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
           'Next attempt': text(sender.paused_until && countdown(sender.paused_until, now)),
           Waiting: text(waits.get(sender.key) ?? null),
           'Provider response': text(sender.reason),
-          Resume: sender.paused_until === null ? text('') : resumeButton(sender.key),
+          '': rows.some(isHeld) && (isHeld(sender) ? resumeButton(sender.key) : text('')),
         }),
         {
           id: 'senders',
           live: true,
-          wrap: ['Provider response'],
+          wrap: ['Sender', 'Provider response'],
           empty: 'No sender was ever paused or slowed.',
         },
       ),
       endpoints.length > 0 && waitingFor(endpoints, now),
-      ...rows.map((sender) => timeline(sender, now)),
+      rows.length > 0 && historySection(rows, now),
     ]),
   })
 })

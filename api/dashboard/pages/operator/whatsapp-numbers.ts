@@ -18,7 +18,7 @@ import {
 import { WEBHOOK_FIELDS } from '../../../../db/messages/whatsapp/number-hook.ts'
 import { allNumbers, useOfNumber, type WhatsappNumber } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import { type Cell, number, plural, status, type Tone, text, time } from '../../components/cell.ts'
-import type { Field, Section } from '../../components/section.ts'
+import type { Field, Form, Section } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import {
   action,
@@ -142,25 +142,28 @@ const missingWords = ({ missing }: Pick<WhatsappNumber, 'missing'>): string =>
 
 type NumberDetail = Awaited<ReturnType<typeof showNumber>>
 
-const metaFacts = (
-  shown: NumberDetail,
-  { teams, waiting, now }: { teams: number; waiting: number; now: Date },
-): Section =>
+const metaFacts = (shown: NumberDetail, now: Date): Section =>
   buildFacts(
     {
       Quality: qualityCell(shown.quality),
       'Messaging limit': text(shown.messaging_limit),
-      'Messages per second': number(shown.messages_per_second),
       'App subscribed': text(shown.subscribed === null ? null : shown.subscribed ? 'yes' : 'no'),
       'Last check': time(shown.checked_at, now),
-      Teams:
-        teams > 0
-          ? number(teams)
-          : text('none', { href: '/operator/teams', detail: 'Assign the number on a team’s page.' }),
-      'Waiting messages': number(waiting),
     },
     { title: 'Data from Meta' },
   )
+
+const useFacts = (shown: NumberDetail, { teams, waiting }: { teams: number; waiting: number }): Section =>
+  buildFacts({
+    Teams:
+      teams > 0
+        ? number(teams)
+        : text('none', { href: '/operator/teams', detail: 'Assign the number on a team’s page.' }),
+    'Waiting messages': number(waiting),
+    'Messages per second': number(shown.messages_per_second),
+    'Phone number ID': text(shown.phone_number_id, { code: true, copy: true }),
+    Account: text(shown.account_id, { code: true, copy: true }),
+  })
 
 const hookFacts = (shown: NumberDetail): Section =>
   buildFacts(
@@ -189,41 +192,39 @@ const changeForm = (shown: NumberDetail): Section =>
         value: String(shown.messages_per_second),
       }),
     ],
-    { title: 'Change the number', note: 'Empty fields aren’t changed.' },
+    { title: 'Change the number', note: 'Empty fields aren’t changed.', folded: 'menu' },
   )
+
+/** Builds the buttons, with the next step first. */
+const numberButtons = ({ name, paused, subscribed }: NumberDetail): Form[] =>
+  compact([
+    paused && button(`${numberPath(name)}/resume`, 'Resume number'),
+    subscribed === false &&
+      button(`${numberPath(name)}/check`, 'Subscribe app', {
+        fields: [hidden('subscribe', 'yes')],
+        tone: paused ? 'quiet' : undefined,
+      }),
+    button(`${numberPath(name)}/check`, 'Check now', { tone: 'quiet' }),
+    !paused && button(`${numberPath(name)}/pause`, 'Pause number', { tone: 'quiet', menu: true }),
+    button(`${numberPath(name)}/remove`, 'Remove number', { tone: 'danger' }),
+  ])
 
 const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, { database, secrets }) => {
   const shown = await showNumber(database, secrets, name)
   const use = await useOfNumber(database, shown)
-  const here = numberPath(name)
   return show({
     title: name,
     state: toStateCell(shown),
     lead: compact([shown.display_phone_number, shown.verified_name]).join(', ') || undefined,
     back: { href: PATH, label: 'WhatsApp numbers' },
-    actions: {
-      forms: [
-        ...(shown.subscribed === false
-          ? [button(`${here}/check`, 'Subscribe app', { fields: [hidden('subscribe', 'yes')] })]
-          : []),
-        button(`${here}/check`, 'Check now', { tone: 'quiet' }),
-        button(`${here}/resume`, 'Resume number', { tone: 'quiet' }),
-        button(`${here}/pause`, 'Pause number', { tone: 'quiet' }),
-        button(`${here}/remove`, 'Remove number', { tone: 'danger' }),
-      ].filter(({ submit }) => submit !== (shown.paused ? 'Pause number' : 'Resume number')),
-    },
+    actions: { forms: numberButtons(shown) },
     sections: [
       ...buildAlerts(shown.missing.map((words) => ({ tone: 'warn', title: words }) as const)),
-      metaFacts(shown, { ...use, now }),
+      metaFacts(shown, now),
       hookFacts(shown),
       changeForm(shown),
     ],
-    aside: [
-      buildFacts({
-        'Phone number ID': text(shown.phone_number_id, { code: true, copy: true }),
-        Account: text(shown.account_id, { code: true, copy: true }),
-      }),
-    ],
+    aside: [useFacts(shown, use)],
   })
 })
 

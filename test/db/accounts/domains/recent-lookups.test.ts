@@ -1,8 +1,8 @@
-/** Responses of DNS that pages use again for a short time. */
+/** Remembered responses of DNS. */
 import { createRecentLookups } from '../../../../db/accounts/domains/recent-lookups.ts'
 import t from '../../../support/tap.ts'
 
-/** Lookups that count their queries. The clock stands still. */
+/** Creates lookups that count their queries, with a stopped clock. */
 function createCounting() {
   const state = { asked: 0, now: Date.parse('2026-11-30T12:00:00Z'), fails: false }
   const look = async (name: string): Promise<string[]> => {
@@ -63,7 +63,7 @@ t.test("errors aren't remembered", async (t) => {
   t.match(await recent.zoneOf('a.test'), 'a.test')
 })
 
-t.test('at most 500 responses are remembered', async (t) => {
+t.test('remembers only 500 responses', async (t) => {
   const { state, recent } = createCounting()
   for (let at = 0; at <= 500; at += 1) await recent.lookupTxt(`${at}.test`)
   await recent.lookupTxt('500.test')

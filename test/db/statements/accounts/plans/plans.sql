@@ -7,6 +7,17 @@ order by position
 -- lockPlans
 lock table plans in share row exclusive mode
 
+-- planUse
+with subscription as (
+  select *
+  from subscriptions
+  limit $1
+)
+select plan_key, count(*) as teams, count(*) filter (where num_nonnulls(send_rate_per_second, storage_gb,
+  email_limit, contact_limit, whatsapp_limit) > 0) as own
+from subscription
+group by plan_key
+
 -- plansInUse
 select plan_key, count(*) as teams
 from subscriptions

@@ -36,17 +36,23 @@ with week as (
     0) as complaint_share
   from teams t
   left join week w on w.team_id = t.id
+  where exists (
+    select
+    from subscriptions s
+    where s.team_id = t.id
+      and s.plan_key = $2
+  )
 ), ranked as (
   select id, name, greatest(bounce_share, complaint_share)::float8 as rank
   from shares
 )
 select id
 from ranked
-where strpos(lower(name), lower($2)) > 0
+where strpos(lower(name), lower($3)) > 0
   and (rank, id) < (
   select rank, id
   from ranked
-  where id = $3
+  where id = $4
 )
 order by rank desc, id desc
-limit $4
+limit $5

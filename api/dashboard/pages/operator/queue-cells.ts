@@ -1,0 +1,95 @@
+/** The cells and alerts about queues on the operator's pages. Pure. */
+
+import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
+import type { ShownQueue } from '../../../../db/delivery/queues.ts'
+import type { ShownSender } from '../../../../db/delivery/senders/show.ts'
+import { MAX_COUNTED } from '../../../../db/queue/jobs.sql.ts'
+import { SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
+import { type Cell, countdown, duration, number, status, text, time } from '../../components/cell.ts'
+import type { Alert } from '../../components/section.ts'
+import { compact } from '../../server/builders.ts'
+import { isPaused, pausedSenderAlerts } from '../stopped.ts'
+import { queueName, WATCHED } from './queue-names.ts'
+
+export const QUEUES_PATH = '/operator/queues'
+
+/** Formats a number of jobs that was counted up to a limit. */
+export const counted = (jobs: number): Cell =>
+  number(jobs, jobs < MAX_COUNTED ? {} : { text: `≥ ${number(MAX_COUNTED).text}` })
+
+/** Formats a rate per second, or per minute if it is below 1. */
+export const rate = (perSecond: number): string =>
+  perSecond > 0 && perSecond < 1 ? `${Math.round(perSecond * 60)}/min` : `${Math.round(perSecond)}/s`
+
+/** Describes why and since when a queue is paused. */
+function describePause({ paused_at, paused_by, pause_reason }: ShownQueue, now: Date): string {
+  const cause = pause_reason ?? (paused_by !== null && `by ${paused_by}`)
+  return compact<string>([cause, paused_at !== null && time(paused_at, now).age]).join(', ')
+}
+
+/** Builds the cell with a queue's name. A paused one has the cause and time. */
+export function nameCell(shown: ShownQueue, now: Date): Cell {
+  const { queue, paused } = shown
+  const [name, href] = [queueName(queue), `${QUEUES_PATH}/${queue}`]
+  if (!paused) return text(name, { href, detail: queue })
+  const detail = compact<string>([queue, describePause(shown, now)]).join(', ')
+  return status(`${name}, paused`, { tone: 'warn', href, detail })
+}
+
+const queueOfSender = ({ key, name }: Pick<ShownSender, 'key' | 'name'>): string =>
+  deliveryOfSender(key, name).channel.job
+
+/** Returns the workers of a queue that are running. The queue also names workers seen within an hour. */
+export const runningWorkers = ({ workers }: ShownQueue, now: Date) =>
+  workers.filter(({ seen_at }) => now.getTime() - Date.parse(seen_at) <= SILENT_AFTER_S * 1_000)
+
+/** Returns why the jobs of a queue wait, or '' if nothing stops them. */
+export function waitCause(shown: ShownQueue, senders: readonly ShownSender[], now: Date): string {
+  const { queue, paused, ready, deferred } = shown
+  if (ready + deferred === 0) return ''
+  if (paused) return 'queue paused'
+  if (runningWorkers(shown, now).length === 0) return 'no worker'
+  const isStopped = senders.some((sender) => isPaused(sender) && queueOfSender(sender) === queue)
+  return isStopped ? 'sender paused' : ''
+}
+
+/** Builds the cell with the number of failed jobs and a link to their reasons. */
+const failedCell = ({ queue, dead }: ShownQueue): Cell =>
+  dead === 0 ? number(0) : { ...counted(dead), href: `${QUEUES_PATH}/${queue}`, detail: 'see why' }
+
+/** True for a watched or paused queue, or one with jobs. */
+export const isShown = ({ queue, ready, active, deferred, dead, paused }: ShownQueue): boolean =>
+  WATCHED.includes(queue) || paused || ready + active + deferred + dead > 0
+
+/** Returns the cells of a queue: its name, waiting and failed jobs, and its rate. */
+export const queueCells =
+  (now: Date, senders: readonly ShownSender[]) =>
+  (queue: ShownQueue): Record<string, Cell> => ({
+    Queue: nameCell(queue, now),
+    Waiting: {
+      ...counted(queue.ready + queue.deferred),
+      detail: compact<string>([
+        queue.oldest_ready_seconds !== null && `for ${duration(queue.oldest_ready_seconds)}`,
+        queue.deferred > 0 && `${queue.ready > 0 ? `${counted(queue.deferred).text} ` : ''}deferred`,
+        waitCause(queue, senders, now),
+      ]).join(', '),
+    },
+    Failed: failedCell(queue),
+    Done: text(rate(queue.completed_per_second), { number: true }),
+  })
+
+/** Returns alerts for queues that wait for a paused sender. @param only the name of the only queue. */
+export function senderAlerts(senders: readonly ShownSender[], now: Date, only?: string): Alert[] {
+  const those = senders.filter((sender) => only === undefined || queueOfSender(sender) === only)
+  return pausedSenderAlerts(those, ({ key, name, paused_until, troubled_at }) => {
+    const queue = queueOfSender({ key, name })
+    const next =
+      paused_until === null ? 'A test attempt is in progress' : `Next attempt ${countdown(paused_until, now)}`
+    return {
+      tone: 'warn',
+      title: `The queue ${queueName(queue)} is waiting, because ${key} is paused. ${next}${troubled_at === null ? '' : '. Paused since'}`,
+      at: troubled_at === null ? undefined : time(troubled_at, now),
+      link: { href: '/operator/senders', label: 'Senders' },
+    }
+  })
+}

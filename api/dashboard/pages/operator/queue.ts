@@ -1,0 +1,207 @@
+/** Shows the jobs, rates and workers of a queue. Pauses and resumes it, and retries failed jobs by reason. */
+
+import {
+  listQueues,
+  pauseQueue,
+  QUEUES,
+  resumeQueue,
+  type ShownQueue,
+  withParts,
+} from '../../../../db/delivery/queues.ts'
+import { listSenders } from '../../../../db/delivery/senders/show.ts'
+import { RequestError } from '../../../../db/errors.ts'
+import { beginBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
+import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
+import { countDeadLetters, deadReasons } from '../../../../db/queue/dead-letters.sql.ts'
+import type { JobName } from '../../../../db/queue/jobs.ts'
+import { type Cell, duration, number, plural, status, text, time } from '../../components/cell.ts'
+import type { Alert, Section, Tile } from '../../components/section.ts'
+import { pausedQueue } from '../../components/timeline.ts'
+import { already, noneLeft } from '../../server/already.ts'
+import {
+  action,
+  buildAlerts,
+  buildTable,
+  button,
+  buttonCell,
+  compact,
+  get,
+  post,
+} from '../../server/builders.ts'
+import { countedFields, countedValues, readCounted } from '../../server/confirmed-count.ts'
+import { redirect, show } from '../../server/page.ts'
+import { TEXTS } from '../../texts.ts'
+import { backgroundJobAnswer } from '../background-job.ts'
+import { counted, QUEUES_PATH, rate, runningWorkers, senderAlerts, waitCause } from './queue-cells.ts'
+import { queueAbout, queueName } from './queue-names.ts'
+
+/** Maximum number of reasons on a page. */
+const MAX_REASONS = 50
+
+/** Returns the queue in a path. @throws RequestError not_found. */
+function readQueue({ queue }: Readonly<Record<string, string>>): JobName {
+  const known = QUEUES.find((name) => name === queue)
+  if (known === undefined) throw new RequestError('not_found', TEXTS.noQueue)
+  return known
+}
+
+/** Builds a queue's tiles. */
+function tilesSection(queue: ShownQueue, cause: string, now: Date): Section {
+  const oldest = queue.oldest_ready_seconds
+  const workers = runningWorkers(queue, now)
+  const waits = [
+    oldest !== null && `the oldest for ${duration(oldest)}`,
+    queue.deferred > 0 && `${counted(queue.deferred).text} deferred`,
+    cause,
+  ]
+  const tiles: Tile[] = [
+    {
+      label: 'Waiting',
+      value: counted(queue.ready + queue.deferred).text,
+      detail: compact<string>(waits).join(', ') || undefined,
+      tone: cause === '' ? undefined : 'warn',
+    },
+    { label: 'Active', value: number(queue.active).text },
+    {
+      label: 'Failed',
+      value: counted(queue.dead).text,
+      detail: queue.dead > 0 ? 'see the reasons below' : undefined,
+      tone: queue.dead > 0 ? 'warn' : undefined,
+    },
+    { label: 'Done', value: rate(queue.completed_per_second) },
+    {
+      label: 'Workers',
+      value: number(workers.length).text,
+      detail: workers.map(({ host, pid }) => `${host} (${pid})`).join(', '),
+      tone: workers.length === 0 && queue.ready > 0 ? 'bad' : undefined,
+    },
+  ]
+  return { kind: 'tiles', id: 'tiles', live: true, tiles }
+}
+
+/** Tells since when and by whom a queue is paused. */
+function pauseAlert({ queue, paused_at: at, paused_by, pause_reason }: ShownQueue, now: Date): Alert {
+  const alert = pausedQueue(`The queue ${queueName(queue)}`, pause_reason)
+  const by = paused_by === null ? '' : ` by ${paused_by}`
+  return at === null ? alert : { ...alert, title: `${alert.title}. Paused${by} since`, at: time(at, now) }
+}
+
+type Reason = Awaited<ReturnType<typeof deadReasons>>[number]
+
+/** Builds the cell with the end of the newest failed job's ID, which leads to its message. */
+const samplesCell = ([newest = '', ...others]: readonly string[]): Cell =>
+  text(`…${newest.slice(-8)}`, {
+    href: `/find?${new URLSearchParams({ q: newest })}`,
+    code: true,
+    tip: [newest, ...others].join(' '),
+  })
+
+const reasonsTable = (reasons: readonly Reason[], redrive: string, seen: string, now: Date): Section =>
+  buildTable(
+    reasons,
+    ({ reason, count, teams, first_at, last_at, samples }) => ({
+      Reason: text(reason),
+      Failed: number(count),
+      Teams: number(teams),
+      First: time(first_at, now),
+      Last: time(last_at, now),
+      'Newest ID': samplesCell(samples),
+      '': buttonCell(redrive, `Retry ${plural(count, 'job')}`, {
+        tone: 'quiet',
+        sends: { reason, ...countedValues({ most: count, seen }) },
+      }),
+    }),
+    {
+      title: 'Failed jobs',
+      note:
+        reasons.length > 0 ? 'They wait until you retry them, after you have fixed the reason.' : undefined,
+      wrap: ['Reason'],
+      empty: 'No failed jobs.',
+    },
+  )
+
+const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { database }) => {
+  const queue = readQueue(params)
+  const here = `${QUEUES_PATH}/${queue}`
+  const shown = (await listQueues(database)).find((one) => one.queue === queue)
+  const senders = await listSenders(database)
+  const seen = await seenNow(database)
+  const reasons = await deadReasons(database, queue, MAX_REASONS)
+  const all = await countDeadLetters(database, queue)
+  const redrive = `${here}/redrive`
+  const pause = shown?.paused && pauseAlert(shown, now)
+  const retryAll = { fields: countedFields({ most: all, seen }), tone: 'quiet' } as const
+  return show({
+    title: queueName(queue),
+    lead: `${queueAbout(queue)} Its name in metrics and the CLI is ${queue}.`,
+    state: shown?.paused ? status('paused', { tone: 'warn' }) : undefined,
+    back: { href: QUEUES_PATH, label: 'Queues' },
+    actions: {
+      forms: compact([
+        shown?.paused
+          ? button(`${here}/resume`, 'Resume queue')
+          : button(`${here}/pause`, 'Pause queue', { tone: 'quiet' }),
+        reasons.length >= 2 && button(redrive, 'Retry all', retryAll),
+      ]),
+    },
+    above: buildAlerts([pause, ...senderAlerts(senders, now, queue)], { id: 'needs', live: true }),
+    sections: compact([
+      shown && tilesSection(shown, waitCause(shown, senders, now), now),
+      reasonsTable(reasons, redrive, seen, now),
+    ]),
+  })
+})
+
+const pause = action(
+  'operator',
+  `${QUEUES_PATH}/:queue/pause`,
+  async (by, { params }) => {
+    const queue = readQueue(params)
+    await pauseQueue(by, queue)
+    return redirect(QUEUES_PATH, `The queue ${queue} is paused. Jobs already in progress will finish.`)
+  },
+  async ({ params }, { database }) => {
+    const queues = withParts(readQueue(params))
+    const shown = (await listQueues(database)).filter((one) => queues.some((queue) => queue === one.queue))
+    if (shown.every(({ paused }) => paused)) throw already(`The queue ${params.queue}`, 'paused')
+    const waiting = counted(shown.reduce((sum, { ready, deferred }) => sum + ready + deferred, 0)).text
+    return {
+      question: `Pause ${queues.map(queueName).join(' and ')}? The jobs wait until you resume.`,
+      warning: `Waiting now: ${waiting}.`,
+      answer: 'Pause queue',
+    }
+  },
+)
+
+const resume = action('operator', `${QUEUES_PATH}/:queue/resume`, async (by, request) => {
+  const queue = readQueue(request.params)
+  await resumeQueue(by, queue)
+  return redirect(QUEUES_PATH, `The queue ${queue} is resumed.`)
+})
+
+const redrive = post(
+  'operator',
+  `${QUEUES_PATH}/:queue/redrive`,
+  async (request, deps) => {
+    const queue = readQueue(request.params)
+    const counted = readCounted(request.form)
+    const job = await beginBackgroundJob(deps, {
+      kind: 'queue.redrive',
+      given: { queue, reason: request.form.get('reason'), ...counted },
+      total: counted.most,
+      team_id: null,
+      actor: request.person.email,
+    })
+    return backgroundJobAnswer(job, QUEUES_PATH, `${plural(job.done, 'job')} of ${queue} will be retried.`)
+  },
+  async ({ params, form }, { database }) => {
+    const queue = readQueue(params)
+    const { most, seen } = readCounted(form)
+    const left = await countDeadLetters(database, queue, { reason: form.get('reason'), seen })
+    if (left === 0) throw noneLeft()
+    const many = plural(Math.min(most, left), 'failed job')
+    return { question: `Retry ${many} of ${queueName(queue)}?`, answer: `Retry ${many}` }
+  },
+)
+
+export const queuePages = [page, pause, resume, redrive]
