@@ -53,7 +53,7 @@ export function isAutomaticReply(mail: ReportMail): boolean {
     return false
   const subject = (mail.email.subject ?? '').replaceAll('’', "'").trim().toLowerCase()
   return (
-    /^auto-replied\b/i.test(headerOf(mail, 'auto-submitted').trim()) ||
+    /^auto-replied\b/i.test(headerOf(mail, 'auto-submitted')) ||
     SUBJECTS.some((beginning) => subject.startsWith(beginning))
   )
 }

@@ -23,7 +23,7 @@ const isCopy = (line: string): boolean => COPY.test(line) || (line.startsWith('-
 
 /** @returns null if it contains no reason. */
 export function readPlainBounce(mail: ReportMail): PlainBounce | null {
-  const lines = mail.text.split(/\r\n|\n|\r/, MAX_LINES + 1).slice(0, MAX_LINES)
+  const lines = mail.text.split(/\r\n|\n|\r/, MAX_LINES)
   const end = lines.findIndex((line, at) => at > 0 && isCopy(line.trim()))
   const said = end < 0 ? lines : lines.slice(0, end)
   const failed = headerOf(mail, 'x-failed-recipients')

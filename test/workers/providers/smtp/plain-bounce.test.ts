@@ -1,4 +1,6 @@
 /** Plain-text bounces and replies to a return path. */
+import type { ReportMail } from '../../../../workers/providers/smtp/mail.ts'
+import { isQsbmf, readPlainBounce } from '../../../../workers/providers/smtp/plain-bounce.ts'
 import { faultOf, GONE, mail_from, readBytes, ref, report } from '../../../support/mail-reports.ts'
 import t from '../../../support/tap.ts'
 
@@ -7,6 +9,8 @@ t.test('manual and automatic replies to our address are ignored', async (t) => {
   for (const rest of [
     'Auto-Submitted: auto-replied\r\nSubject: x',
     'Subject: Out of office',
+    'Subject: =?utf-8?Q?_Out_of_office?=',
+    'Subject: =?utf-8?Q?I=E2=80=99m_out_of_office?=',
     'Subject: Auto: x',
   ])
     for (const sender of ['<>', '<ana@example.org>'])
@@ -38,6 +42,10 @@ t.test('only mail servers may send bounces in other forms', async (t) => {
   const said =
     'The following address(es) failed:\n\n ana@example.org\n host mx.example [192.0.2.1]: 552 5.2.2 Full\n'
   t.match(await mail(exim, said), [{ kind: 'bounced', effect: 'soft', recipient: 'ana@example.org' }])
+  for (const head of [exim, 'Auto-Submitted: auto-generated (not auto-replied)\r\n']) {
+    const raw = `Return-Path: <>\r\nDelivered-To: ${mail_from}\r\nFrom: gateway@mx.example\r\n${head}\r\n${said}`
+    t.match(await readBytes(raw), [{ kind: 'bounced', effect: 'soft' }], 'of a server with another name')
+  }
   const others = 'Your email came back.\n550 5.7.1 Blocked\n\n--- original\n550 5.1.1 x\n'
   t.match(await mail('', others), [{ kind: 'bounced', effect: 'none' }], 'the first reply line')
   t.match(await faultOf(mail('', 'It did not work.\n')), { event: { kind: 'unreadable', ref } })
@@ -49,4 +57,57 @@ t.test('only mail servers may send bounces in other forms', async (t) => {
   )
   t.match(await readBytes(`Return-Path: <>\r\n${mixed}`), [{ kind: 'bounced', effect: 'hard' }])
   t.same(await readBytes(`Return-Path: <bo@example.net>\r\n${mixed}`), [], 'a person forwards its parts')
+})
+
+/** Reads a plain text with an X-Failed-Recipients header, if there is one. */
+const read = (text: string, failed = '') => {
+  const headers = failed === '' ? [] : [{ key: 'x-failed-recipients', value: failed }]
+  return readPlainBounce({ text, email: { headers } } as unknown as ReportMail)
+}
+
+t.test('a reply starts with a code or a phrase, and has four lines', async (t) => {
+  for (const [text, reply] of [
+    ['550 5.1.1 No such user', '550 5.1.1 No such user'],
+    ['Sorry.\r\n  550 5.1.1 No\ra\nb\nc\nd', '550 5.1.1 No a b c'],
+    ['Sorry.\n550 5.0.0 Failed', '550 5.0.0 Failed'],
+    ['Sorry.\nThe mailbox is full', 'The mailbox is full'],
+    [`${'\n'.repeat(199)}550 5.1.1 x`, '550 5.1.1 x'],
+  ] as const)
+    t.strictSame(read(text), { recipient: null, reply }, text.trim())
+  for (const text of ['It did not work.', `${'\n'.repeat(200)}550 5.1.1 x`]) t.equal(read(text), null)
+})
+
+t.test('a reply is above the returned email', async (t) => {
+  for (const line of [
+    ...['_'.repeat(10), 'received: by mx.example', '  Return-Path: <a@b.cc>', 'Message headers follow:'],
+    ...['Original message follows.', 'The original message was', '--- Below this line is a copy'],
+  ])
+    t.equal(read(`Sorry.\n${line}\n550 5.1.1 x`), null, line)
+  for (const line of ['_'.repeat(9), 'It was Received: once', '--- Error', 'Your original email'])
+    t.match(read(`Sorry.\n${line}\n550 5.1.1 x`), { reply: '550 5.1.1 x' }, line)
+  t.match(read('Received: by mx.example\n550 5.1.1 x'), { reply: '550 5.1.1 x' }, 'something is above it')
+})
+
+t.test('X-Failed-Recipients names the recipient', async (t) => {
+  const recipient = 'ana@example.org'
+  const failed = `${recipient}, ben@example.org`
+  t.strictSame(read('It failed.\nSorry.', failed), { recipient, reply: 'It failed. Sorry.' })
+  t.strictSame(read('It failed.\n552 5.2.2 Full', failed), { recipient, reply: '552 5.2.2 Full' })
+})
+
+t.test('a bounce of qmail has a paragraph per recipient', async (t) => {
+  const hi = 'Hi. This is the qmail-send program at mx.example.\n'
+  const ana = { recipient: 'ana@example.org', reply: 'User unknown. Given up.' }
+  for (const text of [
+    '<ana@example.org>:\nUser unknown.\nGiven up.',
+    '<ana@example.org>:  \nUser unknown.\nGiven up.\n \n<ben@example.org>:\nFull.',
+    'To <eve@example.org>:\n<eve@example.org>: no\n<ana@example.org>:\nUser unknown.\nGiven up.\n\nBye.',
+  ])
+    t.strictSame(read(hi + text), ana, text)
+  t.strictSame(read('Hi. The program failed.\nBye.'), {
+    recipient: null,
+    reply: 'Hi. The program failed. Bye.',
+  })
+  t.ok(isQsbmf('\n Hi. The '))
+  for (const text of ['Oh, Hi. This ', 'xHi. This ', 'Hi. That ']) t.notOk(isQsbmf(text), text)
 })
