@@ -1,11 +1,21 @@
-/** The number that a worker stores at its start. */
+/** The default number, which a worker stores at its start, and the encrypted credentials of the others. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
-import { recordDefaultNumber } from '../../../../db/messages/whatsapp/numbers.ts'
+import { lockSealedNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
+import {
+  openCredential,
+  openTokens,
+  recordDefaultNumber,
+  resealNumbers,
+  sealCredential,
+} from '../../../../db/messages/whatsapp/numbers.ts'
 import { startService } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
+import { makeNumber } from '../../../support/whatsapp-numbers.ts'
 
-const { database } = await startService(t)
+const service = await startService(t)
+const { database } = service
+const { secrets } = service.deps
 
 const numberRow = object({
   name: string().defined(),
@@ -23,6 +33,54 @@ t.test('a worker stores the number of its settings', async (t) => {
   const settings = { phone_number_id: '101', account_id: '200' }
   await recordDefaultNumber(database, settings)
   t.strictSame(await stored(), [{ name, ...settings }])
+})
+
+t.test('encrypts all credentials again, or names one that it can’t decrypt', async (t) => {
+  const reseal = () => database.transaction((tx) => resealNumbers({ tx, secrets }))
+  t.equal(await reseal(), 0)
+  const given = { account_id: '1', token: 'a token' }
+  await makeNumber(service, { ...given, name: 'plain', phone_number_id: '201' })
+  await makeNumber(service, { ...given, name: 'signed', phone_number_id: '202', app_secret: 'a secret' })
+  const byName = async () => new Map((await lockSealedNumbers(database)).map((row) => [row.name, row]))
+  const before = await byName()
+  t.equal(await reseal(), 2)
+  const after = await byName()
+  for (const [name, { access_token }] of after) {
+    t.notOk(before.get(name)?.access_token.equals(access_token), name)
+    t.equal(openCredential(secrets, name, 'access_token', access_token).toString(), 'a token')
+  }
+  t.equal(after.get('plain')?.app_secret, null)
+  const secret = after.get('signed')?.app_secret ?? Buffer.alloc(0)
+  t.equal(openCredential(secrets, 'signed', 'app_secret', secret).toString(), 'a secret')
+  t.throws(() => openCredential(secrets, 'signed', 'access_token', secret), 'it is for another use')
+  await database.query(sql.unsafe`
+    update whatsapp_numbers set access_token = (select access_token from whatsapp_numbers where name = 'plain')
+    where name = 'signed'`)
+  await t.rejects(reseal(), { code: 'bad_request', message: /signed/ })
+})
+
+t.test('decrypts the token of each number once', async (t) => {
+  const number = (
+    phone_number_id: string,
+    number_name: string | null,
+    sealedFor: string | null,
+    text = '',
+  ) => ({
+    ...{ phone_number_id, number_name },
+    access_token:
+      sealedFor === null ? null : sealCredential(secrets, sealedFor, 'access_token', Buffer.from(text)),
+  })
+  const numbers = [
+    ...[number('1', 'a', 'a', 'first'), number('1', 'a', 'a', 'second'), number('2', 'b', 'a')],
+    ...[number('3', null, 'c'), number('4', 'd', null)],
+  ]
+  t.strictSame(
+    [...openTokens(secrets, numbers)],
+    [
+      ['1', 'first'],
+      ['2', null],
+    ],
+  )
 })
 
 t.test("a worker doesn't start with the ID of another number", async (t) => {
