@@ -35,7 +35,7 @@ t.test('a worker stores the number of its settings', async (t) => {
   t.strictSame(await stored(), [{ name, ...settings }])
 })
 
-t.test('encrypts all credentials again, or names one that it can’t decrypt', async (t) => {
+t.test('encrypts all credentials again, or names the undecryptable one', async (t) => {
   const reseal = () => database.transaction((tx) => resealNumbers({ tx, secrets }))
   t.equal(await reseal(), 0)
   const given = { account_id: '1', token: 'a token' }
