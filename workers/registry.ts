@@ -36,9 +36,12 @@ import { syncNumberTemplates } from './jobs/sync-whatsapp-number-templates.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 
-/** How a process works on a queue: batches of `batchSize` in a number of loops, or its own delivery. */
+/**
+ * How a process works on a queue: batches of `batchSize` in a number of loops, or its own delivery. A loop rests
+ * `restMs` after a batch, because fewer and larger batches need less CPU time.
+ */
 export type Registration<J extends JobName> =
-  | { handle: Handler<J, WorkerDeps>; batchSize: number; loops: number }
+  | { handle: Handler<J, WorkerDeps>; batchSize: number; loops: number; restMs?: number }
   | { deliver: (deps: WorkerDeps, slots: SlotShares) => Delivery }
 
 export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
@@ -85,7 +88,7 @@ export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-webhook': delivery(webhookChannel),
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'sync-whatsapp-number-templates': { handle: syncNumberTemplates, batchSize: 50, loops: 1 },
-  'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
+  'ingest-report': { handle: ingestReports, batchSize: 100, loops: 1, restMs: 50 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
   'run-background-job': { handle: runBackgroundJobs, batchSize: 1, loops: 2 },
   'expand-broadcast': { handle: expandBroadcasts, batchSize: 1, loops: 2 },

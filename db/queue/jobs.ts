@@ -25,7 +25,7 @@
  * - sweep: the scheduled job that requeues rows whose jobs the queue has lost. Attempts keep counting.
  * - parked: a report that can't be parsed or matched, and needs manual action.
  */
-import { boolean, type InferType, object, string } from 'yup'
+import { array, boolean, type InferType, object, string } from 'yup'
 import { keysOf } from '../validation/keys.ts'
 
 const DAY = 86_400
@@ -90,7 +90,8 @@ const syncRef = object({
   name: string(),
   language: string(),
 })
-const reportRef = object({ report_id: string().required() })
+/** `reports`: several reports from one commit. `report_id` is then only the job's ID. */
+const reportRef = object({ report_id: string().required(), reports: array(string().required()) })
 const checkRef = object({ check_id: string().required() })
 
 const backgroundJobRef = object({ background_job_id: string().required() })

@@ -44,7 +44,7 @@ export const post = async ({ call }: Pick<Service, 'call'>, body: Buffer): Promi
 export const settled = async (service: Service): Promise<boolean> =>
   (await storedReports(service)).every(({ state }) => state !== 'pending')
 
-/** Stores reports as the hook would, all at once. */
+/** Stores reports as the hook would, all at once, with a shared job. */
 export const storeAll = async (
   { database, deps }: Service,
   bodies: readonly Buffer[],
@@ -58,3 +58,14 @@ export const storeAll = async (
       bodies.map((body, index) => ({ provider, event_key: keys[index] ?? `r${index}`, body, received_at })),
     )
   })
+
+/** Stores reports one after another, each with its own job. */
+export async function storeEach(
+  service: Service,
+  bodies: readonly Buffer[],
+  provider: 'smtp' | 'ses' = 'smtp',
+  keys: readonly string[] = [],
+) {
+  for (const [index, body] of bodies.entries())
+    await storeAll(service, [body], provider, [keys[index] ?? `r${index}`])
+}

@@ -71,7 +71,7 @@ const RETRY_AFTER_FAILURE_MS = 1_000
 
 export async function runBatches<J extends JobName, D extends BatchDeps>(
   job: J,
-  { handle, batchSize }: { handle: Handler<J, D>; batchSize: number },
+  { handle, batchSize, restMs = 0 }: { handle: Handler<J, D>; batchSize: number; restMs?: number },
   claims: Claims<J>,
   deps: D,
 ): Promise<void> {
@@ -81,8 +81,10 @@ export async function runBatches<J extends JobName, D extends BatchDeps>(
     // If the database doesn't report which jobs are suspect, each job runs separately.
     const portions = await splitIntoPortions(deps.database, job, jobs).catch(() => oneByOne(jobs))
     for (const portion of portions) await runBatch(job, handle, { jobs: portion.jobs, claims, deps })
+    if (jobs.length === batchSize) continue
     // Everything due was claimed.
-    if (jobs.length < batchSize) await claims.idle()
+    if (jobs.length > 0 && restMs > 0) await sleep(restMs)
+    await claims.idle()
   }
 }
 

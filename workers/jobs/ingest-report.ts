@@ -20,8 +20,6 @@ import { errorWords } from '../../db/errors.ts'
 import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages/apply-reports.ts'
 import { forwardToOperator, type OperatorMail } from '../../db/messages/operator-mail.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
-import type { FetchedJob } from '../../db/queue/claims.ts'
-import type { End } from '../../db/queue/jobs.ts'
 import { isUuid, textFault } from '../../db/validation/strings.ts'
 import { impersonal, storableWords } from '../../db/validation/words.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
@@ -29,8 +27,15 @@ import type { WorkerDeps } from '../deps.ts'
 import { Uneventful, UnreadableReport } from '../providers/report.ts'
 import { readOperatorMail } from '../reports/operator-mail.ts'
 import { REPORT_CUTS } from '../reports/readers.ts'
-
-type IngestJob = FetchedJob<'ingest-report'>
+import {
+  endJobs,
+  isShared,
+  isToSeparate,
+  reportIds,
+  separate,
+  toParts,
+  type WaitingReport,
+} from '../reports/report-jobs.ts'
 
 type KnownReport = PendingReport & { provider: Provider }
 
@@ -64,20 +69,35 @@ const RETRY_PAUSES_S: readonly [age: number, wait: number][] = [
   [Number.POSITIVE_INFINITY, 300],
 ]
 
-/** Processes one batch: together, or one by one if a report makes the batch fail. */
-export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
+/** How many reports share a transaction. */
+const REPORTS_AT_ONCE = 200
+
+/** Processes one batch in parts. */
+export async function ingestReports(
+  { jobs, settle }: Batch<'ingest-report'>,
+  deps: WorkerDeps,
+): Promise<void> {
+  await separate(jobs.filter(isToSeparate), settle, deps)
+  const others = jobs.filter((job) => !isToSeparate(job))
+  for (const part of toParts(others, REPORTS_AT_ONCE)) await ingestPart({ jobs: part, settle }, deps)
+}
+
+/** Processes jobs in one transaction. If it fails, each report gets a separate one. */
+async function ingestPart(batch: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
   const { jobs, settle } = batch
+  const reports = jobs.flatMap(reportIds).length
   try {
     await ingest(batch, deps)
     return
   } catch (error) {
-    if (jobs.length === 1 || isDatabaseUnavailable(error)) throw error
+    if (reports === 1 || isDatabaseUnavailable(error)) throw error
     deps.log.warn(
-      { err: error, jobs: jobs.length },
+      { err: error, reports },
       'failed to ingest a batch of reports, so they are ingested one by one',
     )
   }
-  for (const job of jobs) {
+  await separate(jobs.filter(isShared), settle, deps)
+  for (const job of jobs.filter((job) => !isShared(job))) {
     await ingest({ jobs: [job], settle }, deps).catch((error: unknown) => {
       deps.log.error({ err: error, report_id: job.id }, 'failed to ingest a report')
     })
@@ -85,7 +105,7 @@ export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerD
 }
 
 async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
-  const ids = jobs.map(({ data }) => data.report_id)
+  const ids = jobs.flatMap(reportIds)
   const pending = await pendingReports(deps.database, ids)
   const known = pending.filter((report) => isKnown(report, deps))
   const newer = pending.filter((report) => !isKnown(report, deps))
@@ -111,7 +131,8 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     const unkept = verdicts.flatMap(({ id, state }) => (state === 'deleted' ? [id] : []))
     if (unkept.length > 0) await deleteReports(tx, unkept)
     await followEvents({ tx, queue: deps.queue }, [...results.values()])
-    await settle(tx, toEnds(jobs, [...verdicts, ...newer.map(leaving)]), true)
+    const waiting = verdicts.filter((verdict) => verdict.state === 'waiting')
+    await endJobs({ tx, queue: deps.queue, settle }, jobs, [...waiting, ...newer.map(leaving)])
     return { results, verdicts }
   })
   await forward(
@@ -148,18 +169,7 @@ async function forward(
 const isKnown = (report: PendingReport, { readers }: WorkerDeps): report is KnownReport =>
   Object.hasOwn(readers, report.provider)
 
-const leaving = ({ id }: PendingReport): Verdict => ({ id, state: 'waiting', wait: LEFT_TO_NEWER.seconds })
-
-function toEnds(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
-  const byId = new Map(verdicts.map((verdict) => [verdict.id, verdict]))
-  return new Map(
-    jobs.map((job): [IngestJob, End] => {
-      const verdict = byId.get(job.data.report_id)
-      if (verdict?.state !== 'waiting') return [job, { end: 'completed' }]
-      return [job, { end: 'snoozed', seconds: verdict.wait }]
-    }),
-  )
-}
+const leaving = ({ id }: PendingReport): WaitingReport => ({ id, wait: LEFT_TO_NEWER.seconds })
 
 /** Logs sender pauses, once per sender, as the delivery jobs do. */
 function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: WorkerDeps): void {

@@ -3,10 +3,19 @@ import { pino } from 'pino'
 import { replayReport } from '../../../db/delivery/reports/replay.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
-import { deliveryStatus } from '../../sandbox/reports.ts'
+import { deliveryStatus, type RecipientFields } from '../../sandbox/reports.ts'
 import { startApi } from '../../support/api-process.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
-import { beginReports, DELIVERED, FAILED, post, raw, settled, storeAll } from '../../support/ingestion.ts'
+import {
+  beginReports,
+  DELIVERED,
+  FAILED,
+  post,
+  raw,
+  settled,
+  storeAll,
+  storeEach,
+} from '../../support/ingestion.ts'
 import { openPool } from '../../support/pool.ts'
 import {
   contactState,
@@ -64,7 +73,7 @@ t.test('reports processed one by one retry separately', async (t) => {
   const poison = about(ids[0] ?? '', { smtpResponse: 'poison' })
   await refuseEvents(service, 'poison')
   const early = about('0190a1b2-0000-7000-8000-00000000000a')
-  await storeAll(service, [poison, early, about(ids[1] ?? '')], 'ses', ['poison', 'early', 'held'])
+  await storeEach(service, [poison, early, about(ids[1] ?? '')], 'ses', ['poison', 'early', 'held'])
   const gate = await holdReport(service)
   t.teardown(gate.open)
   const queue = await openConsumer(service.url, { connections: 2, onError: () => {} })
@@ -191,9 +200,16 @@ t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t)
   for (const id of ids) t.equal(await emailStatus(service, id), 'bounced')
 })
 
+/** Returns the number of jobs in each logged batch of reports. */
+const batchSizes = (lines: readonly string[]): number[] =>
+  lines
+    .map((line) => JSON.parse(line))
+    .filter(({ msg, job }) => msg === 'batch' && job === 'ingest-report')
+    .map(({ jobs }) => jobs)
+
 t.test('reports whose workers died are processed singly, after the rest', async (t) => {
   const { service, ids, status } = await beginReports(t, 5)
-  await storeAll(
+  await storeEach(
     service,
     ids.map((id) => status(id, DELIVERED)),
   )
@@ -201,12 +217,39 @@ t.test('reports whose workers died are processed singly, after the rest', async 
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
   await startWorker(t, service, { log, connections: 1 })
-  const sizes = () =>
-    lines
-      .map((line) => JSON.parse(line))
-      .filter(({ msg, job }) => msg === 'batch' && job === 'ingest-report')
-      .map(({ jobs }) => jobs)
-  await until('all batches are logged', async () => sizes().length === 3)
-  t.strictSame(sizes(), [3, 1, 1])
+  await until('all batches are logged', async () => batchSizes(lines).length === 3)
+  t.strictSame(batchSizes(lines), [3, 1, 1])
   t.ok(await settled(service))
+})
+
+t.test('reports of a job whose worker died get their own jobs', async (t) => {
+  const { service, ids, status } = await beginReports(t, 3)
+  await storeAll(
+    service,
+    ids.map((id) => status(id, DELIVERED)),
+  )
+  t.equal((await jobsIn(service, 'ingest-report')).length, 1)
+  await dieWith(service, 1)
+  const lines: string[] = []
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
+  await startWorker(t, service, { log, connections: 1 })
+  await until('all batches are logged', async () => batchSizes(lines).length >= 2)
+  t.equal(batchSizes(lines)[0], 1)
+  await until('all are read', () => settled(service))
+  t.same(await jobsIn(service, 'ingest-report'), [])
+  for (const id of ids) t.equal(await emailStatus(service, id), 'delivered')
+})
+
+t.test('waiting reports leave a shared job', async (t) => {
+  const { service, team, ids, status } = await beginReports(t, 2)
+  const nowhere = { team_id: team, id: '0190a1b2-0000-7000-8000-00000000000a' }
+  const mail_from = returnPath(service.deps.secrets, nowhere, 'example.com') ?? ''
+  const early = (fields: RecipientFields) =>
+    deliveryStatus({ mail_from, raw }, [{ recipient: 'ana@example.org', ...fields }])
+  await storeAll(service, [early(DELIVERED), ...ids.map((id) => status(id, FAILED)), early(FAILED)])
+  const [first, , , last] = await storedReports(service)
+  await startWorker(t, service)
+  await until('both were tried', async () => (await tries(service)) === 2)
+  t.strictSame(await jobsIn(service, 'ingest-report'), [{ report_id: first?.id }, { report_id: last?.id }])
+  for (const id of ids) t.equal(await emailStatus(service, id), 'bounced')
 })
