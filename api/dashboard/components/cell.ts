@@ -88,19 +88,27 @@ export function countdown(iso: string, now: Date): string {
   return seconds < 60 ? `in ${seconds} s` : `in ${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-export const utc = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`
+/** Formats a date like dashboard.js, such as `1 Dec` or `1 Dec 2026`. */
+function formatDay(iso: string, hasYear: boolean): string {
+  const year = hasYear ? ({ year: 'numeric' } as const) : {}
+  return new Date(iso).toLocaleDateString('en-GB', {
+    day: 'numeric',
+    month: 'short',
+    ...year,
+    timeZone: 'UTC',
+  })
+}
 
-/** Formats a date, such as `1 December`. */
-export const dayWords = (iso: string): string =>
-  new Date(iso).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
+export const dayWords = (iso: string): string => formatDay(iso, false)
+
+/** Formats a time, such as `1 Dec 2026, 09:30:00 UTC`. */
+export const utc = (iso: string): string => `${formatDay(iso, true)}, ${iso.slice(11, 19)} UTC`
 
 /** Formats a time for lists: its age within a day, otherwise the date. */
 function shortTime(iso: string, now: Date): Pick<Cell, 'short' | 'isDay'> {
   if (Math.abs(now.getTime() - Date.parse(iso)) < 86_400_000) return { short: formatAge(iso, now) }
-  const at = new Date(iso)
-  const year = at.getUTCFullYear() === now.getUTCFullYear() ? {} : ({ year: 'numeric' } as const)
-  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year, timeZone: 'UTC' })
-  return { short: day, isDay: true }
+  const hasYear = new Date(iso).getUTCFullYear() !== now.getUTCFullYear()
+  return { short: formatDay(iso, hasYear), isDay: true }
 }
 
 /** Builds a cell with a time and its age, or with `never` for null. */
@@ -141,7 +149,7 @@ const TONES: readonly [Tone, readonly string[]][] = [
   ['good', ['sending', 'delivered', 'opened', 'clicked', 'read', 'subscribed']],
   ['good', ['verified', 'approved', 'found', 'active']],
   ['busy', ['queued']],
-  ['warn', ['pending', 'slowed', 'probing']],
+  ['warn', ['pending', 'slowed', 'probing', 'skipped', 'expired']],
   ['bad', ['paused', 'missing', 'different', 'bounced', 'complained', 'failed', 'rejected']],
 ]
 

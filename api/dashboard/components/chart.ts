@@ -2,7 +2,7 @@
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import type { HourRow, StatRow } from '../../../db/stats/daily/stats.sql.ts'
-import { number, text } from './cell.ts'
+import { dayWords, number, text } from './cell.ts'
 import type { BarTone, Section, Switch } from './section.ts'
 import { toLocalTime } from './zone.ts'
 
@@ -60,9 +60,6 @@ function buildSpan(
   return { ...names, counts, total: counts.reduce((sum, count) => sum + count, 0) }
 }
 
-const dayShort = (day: string): string =>
-  new Date(day).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-
 /** Returns the counts of each day of a period, including days without messages. */
 export function countByDay(
   channel: Channel,
@@ -74,7 +71,7 @@ export function countByDay(
   const spans = Array.from({ length: days }, (_, index) => {
     const day = new Date(since.getTime() + index * DAY).toISOString().slice(0, 10)
     const fromLast = days - 1 - index
-    const mark = fromLast === 0 ? 'today' : days <= 7 || fromLast % 7 === 0 ? dayShort(day) : null
+    const mark = fromLast === 0 ? 'today' : days <= 7 || fromLast % 7 === 0 ? dayWords(day) : null
     const own = figures.filter((row) => row.day === day)
     return buildSpan(layers, own, { at: day, mark })
   })

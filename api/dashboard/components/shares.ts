@@ -2,6 +2,7 @@
  * Calculates delivery, bounce and complaint rates, and compares them with the limits of mailbox providers.
  * Pure.
  */
+import { percent } from '../../../db/percent.ts'
 import type { Tone } from './cell.ts'
 
 /**
@@ -36,9 +37,6 @@ export type Share = 'delivered' | 'bounced' | 'complained'
 export const isUnreported = (sent: number, delivered: number): boolean => sent > 0 && delivered === 0
 /** Shown instead of the rate if deliveries aren't reported. */
 export const UNREPORTED = { value: '–', detail: 'your mail server doesn’t report deliveries' }
-
-export const percent = (share: number): string =>
-  `${(share * 100).toFixed(share !== 0 && Math.abs(share) < 0.01 ? 2 : 1)} %`
 
 /** Formats the share of sent emails, or a dash if none were sent. */
 export const shareWords = (sums: RateCounts, kind: Share): string =>

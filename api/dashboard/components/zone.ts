@@ -44,7 +44,7 @@ export function momentWords(iso: string, zone: string): string {
   if (zone === 'UTC') return utc(iso)
   const words = new Date(iso).toLocaleString('en-GB', {
     timeZone: zone,
-    dateStyle: 'long',
+    dateStyle: 'medium',
     timeStyle: 'short',
   })
   return `${words} in ${zone} (${utc(iso)})`

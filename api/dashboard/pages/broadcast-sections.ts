@@ -6,10 +6,11 @@ import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
+import { percent, progressPercent } from '../../../db/percent.ts'
 import { bar, formatAge, headed, number, plural, type Tone, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
 import type { Actions, Link, Section } from '../components/section.ts'
-import { ALARMING_SHARE, isUnreported, percent as percentOf, UNREPORTED } from '../components/shares.ts'
+import { ALARMING_SHARE, isUnreported, UNREPORTED } from '../components/shares.ts'
 import { buildAlerts, buildFacts, buildForm, buildTable, button, compact, field } from '../server/builders.ts'
 import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
@@ -21,12 +22,10 @@ export const MAX_TESTS = 5
 export const broadcastPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id, ...rest)
 
-const percent = (part: number, of: number): string => `${of === 0 ? 0 : ((part * 100) / of).toFixed(2)} %`
-
 /** Summarizes the outcome of the emails sent so far. */
 function outcomeWords({ made, queued, bounced, complained }: BroadcastView['stats']): string {
   const left = made - queued
-  return `${plural(left, 'email')} sent, ${percent(bounced, left)} bounced, ${percent(complained, left)} complained`
+  return `${plural(left, 'email')} sent, ${percent(left && bounced / left)} bounced, ${percent(left && complained / left)} complained`
 }
 
 /** Names of a broadcast's topics and template. A null `template` was deleted. */
@@ -137,7 +136,7 @@ export function progress(view: BroadcastView, now: Date): Section[] {
   if (audience === null || audience === 0) return []
   const gone = counted.made - counted.queued
   const done = Math.min(audience, gone + counted.skipped)
-  const share = `${Math.floor((done * 100) / audience)} %`
+  const share = progressPercent(done, audience)
   if (state !== 'sending') return []
   const left = audience - done
   const pace = paceWords({ done: gone, left, since: view.started_at }, now, { noun: 'email' })
@@ -147,7 +146,7 @@ export function progress(view: BroadcastView, now: Date): Section[] {
 
 type OutcomeRow = { label: string; count: number; href: string; tone: Tone; note?: string; share?: string }
 
-const share = (count: number, of: number): string => (of === 0 ? '' : percentOf(count / of))
+const share = (count: number, of: number): string => (of === 0 ? '' : percent(count / of))
 
 /** Builds the table of outcomes. Counts are cumulative, and shares are of the emails sent. */
 export function outcomes({ stats: counted, audience }: BroadcastView, request: TeamRequest<'id'>): Section {
@@ -168,7 +167,7 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
     ...more,
   })
   const unreported = isUnreported(sent, arrived) ? UNREPORTED.detail : ''
-  const limit = (of: number): string => `limit ${percentOf(of)}`
+  const limit = (of: number): string => `limit ${percent(of)}`
   const rows: OutcomeRow[] = compact<OutcomeRow>([
     { label: 'Audience', count: audience ?? made, href: people(), tone: 'plain' },
     queued > 0 && { label: 'Waiting', count: queued, href: people('queued'), tone: 'warn' },

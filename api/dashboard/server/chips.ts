@@ -13,6 +13,9 @@ const filteredBy = (request: PageRequest, name: string, value: string | undefine
     [name]: value,
   })
 
+/** Formats counts such as `132K`, so that all chips fit on a line. */
+const shortCount = new Intl.NumberFormat('en-US', { notation: 'compact' })
+
 /** Builds a chip for all values, called `any`, then one for each value. */
 export function wordChips(
   request: PageRequest,
@@ -28,7 +31,7 @@ export function wordChips(
     label,
     href: filteredBy(request, name, word || undefined),
     current: current === word,
-    count: counts ? count.toLocaleString('en-US') : undefined,
+    count: counts ? shortCount.format(count) : undefined,
   })
   const total = [...(counts?.values() ?? [])].reduce((sum, count) => sum + count, 0)
   return [

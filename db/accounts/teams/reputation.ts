@@ -3,6 +3,8 @@
  * broadcasts and batch items. DECISIONS: Reputation of a team.
  */
 
+import { percent } from '../../percent.ts'
+
 /** Counts of the emails that were sent in the last 24 hours. */
 type Sending = { sent: number; hard_bounced: number; complained: number }
 
@@ -22,10 +24,10 @@ const WARN_PERCENT = { bounces: 5, complaints: 0.1 }
 /** Fewer complaints than this are never judged. */
 const FEWEST_COMPLAINTS = 3
 
-const isAbove = (count: number, sent: number, percent: number): boolean => count * 100 > sent * percent
+const isAbove = (count: number, sent: number, limit: number): boolean => count * 100 > sent * limit
 
-const isPausing = (count: number, sent: number, percent: number): boolean =>
-  percent > 0 && isAbove(count, sent, percent)
+const isPausing = (count: number, sent: number, limit: number): boolean =>
+  limit > 0 && isAbove(count, sent, limit)
 
 /** @returns why to pause bulk email, `warning`, or null. */
 export function judgeSending(sending: Sending, limits: ReputationLimits): BulkPause | 'warning' | null {
@@ -45,17 +47,15 @@ export function judgeSending(sending: Sending, limits: ReputationLimits): BulkPa
 export const percentOf = (count: number, sent: number): number =>
   sent === 0 ? 0 : Math.round((count * 10_000) / sent) / 100
 
-const shareWords = (count: number, sent: number): string => `${((count * 100) / sent).toFixed(2)} %`
-
-/** By how much a limit was exceeded: `12.00 % of 600 emails bounced in 24 hours, and the limit is 10 %`. */
+/** By how much a limit was exceeded: `12.0 % of 600 emails bounced in 24 hours, and the limit is 10.0 %`. */
 export function pauseFigures({ reason, sent, count, limit }: BulkPause): string {
   const what = reason === 'team_bounces' ? 'bounced' : 'were reported as spam'
-  return `${shareWords(count, sent)} of ${sent.toLocaleString('en-US')} emails ${what} in 24 hours, and the limit is ${limit} %`
+  return `${percent(count / sent)} of ${sent.toLocaleString('en-US')} emails ${what} in 24 hours, and the limit is ${percent(limit / 100)}`
 }
 
 /** Describes both rates for a warning. */
 export const describeRates = ({ sent, hard_bounced, complained }: Sending): string =>
-  `${shareWords(hard_bounced, sent)} of ${sent.toLocaleString('en-US')} emails bounced in 24 hours, and ${shareWords(complained, sent)} were reported as spam`
+  `${percent(hard_bounced / sent)} of ${sent.toLocaleString('en-US')} emails bounced in 24 hours, and ${percent(complained / sent)} were reported as spam`
 
 /** Why an email or a broadcast of the team waits. */
 export const bulkPausedBecause = (pause: BulkPause): string =>

@@ -1,4 +1,5 @@
 /** Describes why a broadcast was paused automatically, for members of the team. Pure. */
+import { percent } from '../../percent.ts'
 import type { Brake } from './broadcasts.sql.ts'
 
 /** The reason and the next step, by the broadcast's `state_reason`. */
@@ -35,7 +36,7 @@ const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = 
 
 /** Formats the rate that caused an auto-pause: `0.17 % of 1,761 emails, limit 0.10 %`. */
 const figureWords = ({ left, count, limit }: Brake): string =>
-  `${((count * 100) / left).toFixed(2)} % of ${left.toLocaleString('en-US')} emails, limit ${limit.toFixed(2)} %`
+  `${percent(count / left)} of ${left.toLocaleString('en-US')} emails, limit ${percent(limit / 100)}`
 
 /** @param brake the reason for the last auto-pause. */
 export function pausedBecause(reason: string, brake: Brake | null): string {

@@ -1,6 +1,7 @@
 /** A first broadcast on a phone in a real browser, until its recipient changes topics. */
 
 import type { Browser, Page } from 'playwright-core'
+import { utc } from '../../../api/dashboard/components/cell.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
 import { world } from '../../support/service.ts'
@@ -82,7 +83,7 @@ async function journey(browser: Browser): Promise<void> {
     await page.getByRole('link', { name: 'Edit time' }).click()
     await submit(page, 'Save the draft', { send_at: `${tomorrow}T18:00` })
     await submit(page, 'Schedule')
-    t.match(await said(page), `at 18:00 in Africa/Nairobi (${tomorrow} 15:00:00 UTC)?`)
+    t.match(await said(page), `, 18:00 in Africa/Nairobi (${utc(`${tomorrow}T15:00:00Z`)})?`)
     await page.goBack()
     await page.getByLabel('More actions').click()
     await page.getByRole('link', { name: 'Edit time' }).click()

@@ -1,6 +1,7 @@
 /** Broadcasts on the dashboard: draft, preview, test, start, stats, recipients, pause and cancel. */
 
 import { sql } from 'slonik'
+import { utc } from '../../../api/dashboard/components/cell.ts'
 import { asTextTiles } from '../../../api/dashboard/pages/broadcast-ahead.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
@@ -363,7 +364,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   shows(
     t,
     sent,
-    /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Sent 1 Delivered 0 your mail server doesn’t report deliveries Opened 0 0\.0 % .* Skipped 1/,
+    /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Sent 1 Delivered 0 your mail server doesn’t report deliveries Opened 0 0 % .* Skipped 1/,
   )
   t.match(sink.last().rcpt_to, ['ana@example.org'])
   shows(t, await viewer.get(`${path}/people?status=sent`), /sent ana@example\.org/)
@@ -547,7 +548,7 @@ t.test("start times are in the reader's time zone, or UTC", async (t) => {
   }
   const when = `${plain}/edit?step=when`
   t.match((await editor.get(when)).html, 'Send at (UTC time, empty')
-  t.match(await question(), ` for ${tomorrow} 09:00:00 UTC?`)
+  t.match(await question(), ` for ${utc(`${tomorrow}T09:00:00Z`)}?`)
   editor.cookies.set('heliograph-zone', 'Asia/Kolkata')
   const [field, zone] = [`name="send_at" type="datetime-local" value="${tomorrow}T14:30"`, 'Asia/Kolkata']
   t.match((await editor.get(when)).html, field, 'what is stored is shown in the zone')
@@ -557,7 +558,7 @@ t.test("start times are in the reader's time zone, or UTC", async (t) => {
   t.match(refused.html, `value="${tomorrow}T18:00"`, 'as it was typed')
   t.match(refused.html, `name="send_at_zone" value="${zone}"`)
   t.equal((await editor.press(when, `${plain}/edit`, typed)).status, 303)
-  t.match(await question(), new RegExp(` for .* at 18:00 in Asia/Kolkata \\(${tomorrow} 12:30:00 UTC\\)\\?`))
+  t.match(await question(), `, 18:00 in Asia/Kolkata (${utc(`${tomorrow}T12:30:00Z`)})?`)
   editor.cookies.set('heliograph-zone', 'Asia/Nowhere')
   t.match(await editor.get(when), { status: 200, html: 'Send at (UTC time, empty' })
   editor.cookies.delete('heliograph-zone')

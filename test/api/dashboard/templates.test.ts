@@ -493,7 +493,7 @@ t.test("shows the stats of a template's last 30 days", async (t) => {
   )
   for (const status of ['delivered', 'opened', 'delivered']) await insert(status)
   const page = await viewer.get(path)
-  shows(t, page, /Sent 5 1 not sent Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0\.0 % 0 /)
+  shows(t, page, /Sent 5 1 not sent Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0 % 0 /)
   t.match(page.html, `emails?kind&#x3D;all&amp;template&#x3D;${idOf(path)}&amp;status&#x3D;bounced"`)
   t.notMatch(page.html, 'are counted.</p>', 'all of them are counted')
 })

@@ -12,7 +12,7 @@ const BERLIN = 'Europe/Berlin'
 /** A local time that Berlin skips on that day, and the one that it becomes. */
 const [LEFT_OUT, INSTEAD] = [
   '2027-03-28T02:30',
-  '28 March 2027 at 03:30 in Europe/Berlin (2027-03-28 01:30:00 UTC)',
+  '28 Mar 2027, 03:30 in Europe/Berlin (28 Mar 2027, 01:30:00 UTC)',
 ]
 
 const url = 'http://localhost'
@@ -59,8 +59,8 @@ t.test('reschedules an email in the time zone of the form', async (t) => {
   })
   const page = `/teams/${team.id}/emails/${body.id}`
   for (const [typed, words] of [
-    ['2027-03-22T14:00', '22 March 2027 at 14:00 in Europe/Berlin (2027-03-22 13:00:00 UTC)'],
-    ['2027-04-02T14:00', '2 April 2027 at 14:00 in Europe/Berlin (2027-04-02 12:00:00 UTC)'],
+    ['2027-03-22T14:00', '22 Mar 2027, 14:00 in Europe/Berlin (22 Mar 2027, 13:00:00 UTC)'],
+    ['2027-04-02T14:00', '2 Apr 2027, 14:00 in Europe/Berlin (2 Apr 2027, 12:00:00 UTC)'],
     [LEFT_OUT, INSTEAD],
   ]) {
     const form = formTo((await editor.get(page)).html, `${page}/move`)

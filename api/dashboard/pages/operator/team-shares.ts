@@ -1,5 +1,5 @@
 /** Cells with a team's bounce and complaint rates of the last seven days. Pure. */
-import { percentOf } from '../../../../db/accounts/teams/reputation.ts'
+import { percent } from '../../../../db/percent.ts'
 import type { SendingOfWeek } from '../../../../db/stats/daily/sending.sql.ts'
 import { type Cell, number, text } from '../../components/cell.ts'
 import { ALARMING_SHARE } from '../../components/shares.ts'
@@ -7,7 +7,7 @@ import { ALARMING_SHARE } from '../../components/shares.ts'
 /** Builds the cell with a rate and its counts. */
 function shareCell(sent: number, count: number, alarming: number): Cell {
   if (sent === 0) return text('–', { number: true })
-  return text(`${percentOf(count, sent)} %`, {
+  return text(percent(count / sent), {
     number: true,
     tone: count / sent > alarming ? 'bad' : undefined,
     detail: `${number(count).text} of ${number(sent).text}`,
