@@ -6,7 +6,7 @@ import { showTeam } from '../../../db/accounts/teams/view.ts'
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNEL_QUEUES, CHANNELS, sendsFor } from '../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
+import type { ShownSender } from '../../../db/delivery/senders/show.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { resumeBulk } from '../../../db/messages/bulk-pause.ts'
@@ -35,6 +35,7 @@ import {
   foldAlerts,
   groupAlerts,
   isPaused,
+  loadSenders,
   pausedSenderAlerts,
   RESUME_BULK,
   stoppedBroadcastAlerts,
@@ -155,7 +156,7 @@ async function collectAlerts(
 ): Promise<Alert[]> {
   const { team, now } = request
   const { database } = deps
-  const senders = await listSenders(database)
+  const senders = await loadSenders(team, database)
   const bulk = await readBulkPause(database, team.id)
   const webhooks = await webhookAlerts(request, deps)
   const domains = await domainsOfTeam(database, team.id)

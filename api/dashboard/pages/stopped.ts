@@ -1,8 +1,10 @@
-/** Alerts for things that stopped automatically, on pages of teams and operators. Pure. */
+/** Alerts for things that stopped automatically, on pages of teams and operators. */
 import { type BulkPause, pauseFigures } from '../../../db/accounts/teams/reputation.ts'
-import type { ShownSender } from '../../../db/delivery/senders/show.ts'
+import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
+import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
 import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
 import { time } from '../components/cell.ts'
 import type { Alert } from '../components/section.ts'
 import { BULK_NEXT } from '../components/timeline.ts'
@@ -31,6 +33,13 @@ export function foldAlerts(alerts: readonly Alert[]): Alert[] {
 
 /** True if a sender is paused or being probed. */
 export const isPaused = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
+
+/** Returns the senders that a team can use, without paused WhatsApp numbers of other teams. */
+export async function loadSenders(team: { id: string }, tx: Tx): Promise<ShownSender[]> {
+  const own = new Set((await pausedSenders(tx, { team: team.id })).map(({ sender }) => sender))
+  const senders = await listSenders(tx)
+  return senders.filter(({ key, name, state }) => name === null || state !== 'paused' || own.has(key))
+}
 
 /**
  * Builds alerts for paused senders, with the provider's response.

@@ -1,6 +1,7 @@
 /** The operator's pages of WhatsApp numbers, their hourly check, and other pages that show them. */
 import { sql } from 'slonik'
-import { listSenders } from '../../../db/delivery/senders/show.ts'
+import { waitCause } from '../../../api/dashboard/pages/operator/queue-cells.ts'
+import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
 import { checkWhatsappNumbers } from '../../../workers/jobs/check-whatsapp-numbers.ts'
 import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -71,6 +72,22 @@ t.test('assigns a number to a team, which prevents its removal', async (t) => {
   await operator.post(`${path}/number`, { number: 'default' })
 })
 
+t.test('a queue tells how many of its numbers are paused', (t) => {
+  const now = new Date()
+  const queue = { queue: 'deliver-whatsapp-number', paused: false, ready: 1, deferred: 0 }
+  const shown = { ...queue, workers: [{ seen_at: now.toISOString() }] } as unknown as Parameters<
+    typeof waitCause
+  >[0]
+  const senders = (...states: string[]) =>
+    states.map((state, at) => ({ key: `whatsapp:${at}`, name: `n${at}`, state })) as unknown as ShownSender[]
+  const said = (...states: string[]) => waitCause(shown, senders(...states), now)
+  t.strictSame(
+    [said('paused'), said('paused', 'sending', 'sending'), said('paused', 'probing'), said('sending')],
+    ['sender paused', '1 of 3 senders paused', '2 of 2 senders paused', ''],
+  )
+  t.end()
+})
+
 t.test('checks numbers hourly, and lists them as senders', async (t) => {
   number.quality_rating = 'RED'
   const notices = { from: null, operator: null, site: null }
@@ -106,6 +123,12 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   )
   shows(t, await operator.get('/operator/queues'), /The queue WhatsApp is waiting, because whatsapp:1 /)
   shows(t, await operator.get('/operator/health'), /acme \+1 555-555-0901 paused RED/)
+  const team = await makeTeam(service)
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  shows(t, await viewer.get(`/teams/${team.id}`), 'WhatsApp is sent when delivery resumes')
+  await service.database.query(sql.unsafe`update senders set paused_until = null where key = 'whatsapp:1'`)
+  const others = await viewer.get(`/teams/${team.id}`)
+  t.notMatch(textOf(others.html), 'Delivery is paused', "another team's number")
   account.token = 'replaced'
   await checkWhatsappNumbers({ ...service.deps, graphApi: sandbox.url, notices })
   t.match(textOf((await operator.get(`${PATH}/acme`)).html), /Meta rejects the access token/)

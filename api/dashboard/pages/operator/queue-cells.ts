@@ -49,8 +49,10 @@ export function waitCause(shown: ShownQueue, senders: readonly ShownSender[], no
   if (ready + deferred === 0) return ''
   if (paused) return 'queue paused'
   if (runningWorkers(shown, now).length === 0) return 'no worker'
-  const isStopped = senders.some((sender) => isPaused(sender) && queueOfSender(sender) === queue)
-  return isStopped ? 'sender paused' : ''
+  const own = senders.filter((sender) => queueOfSender(sender) === queue)
+  const stopped = own.filter(isPaused).length
+  if (stopped === 0) return ''
+  return own.length === 1 ? 'sender paused' : `${stopped} of ${own.length} senders paused`
 }
 
 /** Builds the cell with the number of failed jobs and a link to their reasons. */
