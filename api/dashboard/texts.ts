@@ -21,6 +21,8 @@ export const TEXTS = {
   formOutOfDate: 'This form is out of date. Reload the page, then try again.',
   nothingChosen: 'Select at least one row first.',
   noneToSend: 'None of these emails can be sent again now.',
+  allSuppressed:
+    'None of these emails can be sent again, because their recipients are suppressed. Lift the suppressions first.',
   broadcastSuppressed: 'Broadcasts are never sent to a suppressed address. Lift the suppression first.',
   noneToDelete: 'All of these emails have been deleted.',
   noTeam: "Team not found, or you don't have access to it.",

@@ -9,10 +9,10 @@ import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/back
 import {
   type Between,
   type Counted as CountedEmails,
+  countChosen,
   countEmails,
   countRequeueable,
   deleteChosen,
-  isRequeueable,
   isStored,
   matchingEmails,
   requeueChosen,
@@ -20,7 +20,7 @@ import {
 import { storedTimes } from '../../../db/messages/stored-times.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { headed, plural } from '../components/cell.ts'
-import type { Form, Section } from '../components/section.ts'
+import type { Form, Section, Tile } from '../components/section.ts'
 import { momentWords, parseZone } from '../components/zone.ts'
 import { asActor } from '../server/action.ts'
 import { action, button, compact, field, get, hidden, post } from '../server/builders.ts'
@@ -67,14 +67,16 @@ const bulkForm = (
 
 /** Builds the form that sends them again, or says why none can be sent. */
 function requeueing(request: TeamRequest, bulk: BulkForm, counts: Requeueable): Section {
-  const { waiting, rejected, isAll } = counts
+  const { waiting, rejected, suppressed, isAll } = counts
   const title = 'Send again'
   if (isAll && waiting + rejected === 0)
     return {
       kind: 'text',
       title,
       paragraphs: [
-        'None of them can be sent again. They were already accepted by a provider, are scheduled, or have expired.',
+        suppressed > 0
+          ? `None of them can be sent again. ${headed(plural(suppressed, 'email'))} would go only to suppressed addresses.`
+          : 'None of them can be sent again. They were already accepted by a provider, are scheduled, or have expired.',
       ],
     }
   if (isAll && waiting === 0) {
@@ -113,12 +115,31 @@ function requeueing(request: TeamRequest, bulk: BulkForm, counts: Requeueable): 
   }
 }
 
-const deletion = (request: TeamRequest, bulk: BulkForm): Section => ({
-  kind: 'form',
-  title: 'Delete emails',
-  note: 'Deletes the emails with their timelines. You can’t undo this.',
-  ...bulkForm(request, bulk, 'delete', { submit: `Delete ${bulk.many}`, tone: 'danger' }),
-})
+const deletion = (request: TeamRequest, bulk: BulkForm): Form =>
+  bulkForm(request, bulk, 'delete', {
+    submit: `Delete ${bulk.many}`,
+    tone: 'danger',
+    about: 'With their timelines. You can’t undo this.',
+  })
+
+/** Shows which of the emails can be sent again. */
+function sendableTiles({ most }: BulkForm, { waiting, rejected, suppressed, isAll }: Requeueable): Section {
+  const tile = (label: string, count: number, detail: string): Tile => ({
+    label,
+    value: `${isAll ? '' : 'at least '}${count.toLocaleString('en-US')}`,
+    detail,
+  })
+  const others = most - waiting - rejected - suppressed
+  return {
+    kind: 'tiles',
+    tiles: compact([
+      tile('Waiting', waiting, 'can be sent again'),
+      tile('Rejected by a server', rejected, 'can be sent again'),
+      tile('To suppressed addresses', suppressed, 'left out'),
+      isAll && tile('Others', others, 'left out: accepted, scheduled or expired'),
+    ]),
+  }
+}
 
 const HOW_MANY = MAX_CHANGED.toLocaleString('en-US')
 
@@ -149,26 +170,21 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     many: describeMany(count, count > MAX_CHANGED),
     between,
   }
+  const counts =
+    bulk && (await countRequeueable({ ...deps, tx: deps.database }, team_id, { filter: meant, ...bulk }))
   const limits = compact([
-    ...(bulk
-      ? ['New emails, and emails that start to match later, aren’t affected.']
-      : ['No emails match, so there is nothing to do.']),
+    !bulk && 'No emails match, so there is nothing to do.',
     lookedTo !== null &&
       `There are many emails. Those before ${momentWords(lookedTo.toISOString(), parseZone(request.cookies('zone')))} weren’t searched.`,
   ])
   return show({
     title: `Bulk actions: ${countWords(counted)}`,
-    lead: asked || 'No filter is set. These are all single emails of the team.',
-    back: { href: here, label: 'Back to the list' },
+    lead: `${asked || 'No filter is set. These are all single emails of the team'}. Emails that start to match later aren’t affected.`,
+    back: { href: here, label: 'Emails' },
+    actions: { forms: compact([bulk && team.role === 'owner' && deletion(request, bulk)]) },
     sections: compact([
-      { kind: 'text', paragraphs: limits },
-      bulk &&
-        requeueing(
-          request,
-          bulk,
-          await countRequeueable({ tx: deps.database }, team_id, { filter: meant, ...bulk }),
-        ),
-      bulk && team.role === 'owner' && deletion(request, bulk),
+      limits.length > 0 && { kind: 'text', paragraphs: limits },
+      bulk && counts && [sendableTiles(bulk, counts), requeueing(request, bulk, counts)],
     ]),
   })
 })
@@ -188,6 +204,9 @@ function readMatching({ form, cookies }: Pick<TeamRequest, 'form' | 'cookies'>) 
   return { filter, between: readRange(form), ...counted, most: Math.min(counted.most, MAX_CHANGED) }
 }
 
+const noneToSend = (suppressed: number): RequestError =>
+  new RequestError('invalid_state', suppressed > 0 ? TEXTS.allSuppressed : TEXTS.noneToSend)
+
 /** @throws RequestError invalid_state if none of the counted emails is left to change. */
 async function assertLeft(verb: 'requeue' | 'delete', request: TeamRequest, deps: PageDeps): Promise<void> {
   const { team, form } = request
@@ -199,9 +218,9 @@ async function assertLeft(verb: 'requeue' | 'delete', request: TeamRequest, deps
     if (ids.length === 0 && cursor === null) throw new RequestError('invalid_state', TEXTS.noneToDelete)
     return
   }
-  const { waiting, rejected, isAll } = await countRequeueable({ tx }, team.id, { filter, ...matching })
-  const left = waiting + (form.get('force') === FORCE ? rejected : 0)
-  if (left === 0 && isAll) throw new RequestError('invalid_state', TEXTS.noneToSend)
+  const counts = await countRequeueable({ ...deps, tx }, team.id, { filter, ...matching })
+  const left = counts.waiting + (form.get('force') === FORCE ? counts.rejected : 0)
+  if (left === 0 && counts.isAll) throw noneToSend(counts.suppressed)
 }
 
 const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
@@ -240,6 +259,10 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
     },
   )
 
+/** Names the selected emails that aren't sent again. */
+const leftOut = (count: number, cause: string): string =>
+  `${plural(count, 'email')} can’t be sent again: ${cause}.`
+
 /** Returns the selected emails. @throws RequestError bad_request if there are none. */
 function readSelection(form: URLSearchParams): string[] {
   const ids = form.getAll('ids').filter((id) => isUuid(id))
@@ -266,15 +289,19 @@ const sendChosen = post(
       `${plural(changed, 'email')} queued to be sent again.${others}${paused}`,
     )
   },
-  async ({ team, form }, { database }) => {
+  async ({ team, form }, deps) => {
     const ids = readSelection(form)
-    if (!(await isRequeueable(database, team.id, ids)))
-      throw new RequestError('invalid_state', TEXTS.noneToSend)
-    const many = plural(ids.length, 'email')
+    const { open, suppressed } = await countChosen({ ...deps, tx: deps.database }, team.id, ids)
+    if (open === 0) throw noneToSend(suppressed)
+    const many = plural(open, 'email')
+    const others = ids.length - open - suppressed
     return {
       question: `Send ${many} again?`,
       answer: `Send ${many} again`,
-      warning: 'Emails already accepted by a provider aren’t sent again.',
+      warning: compact([
+        suppressed > 0 && leftOut(suppressed, 'all recipients are suppressed'),
+        others > 0 && leftOut(others, 'accepted by a provider, scheduled or expired'),
+      ]).join(' '),
     }
   },
 )

@@ -30,7 +30,7 @@ export const requeueableFields = ({ waiting, rejected, isAll }: Requeueable): Fi
   ])
 
 /** Reads the counts from the form. @throws RequestError bad_request if they are missing or invalid. */
-function readRequeueable(form: URLSearchParams): Requeueable {
+function readRequeueable(form: URLSearchParams): Omit<Requeueable, 'suppressed'> {
   const [waiting = '', rejected = ''] = ['waiting', 'rejected'].map((name) => form.get(name) ?? '')
   const isAll = form.get('timed_out') !== 'yes'
   if ([waiting, rejected].every((count) => /^\d{1,9}$/.test(count)))

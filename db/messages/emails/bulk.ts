@@ -8,6 +8,7 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { requeueableMessages } from '../../delivery/requeue.sql.ts'
 import { type RequeueingMany, requeueMany } from '../../delivery/requeue.ts'
+import { leaveOutSuppressed } from '../../delivery/suppressed.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { partLengths } from '../../postgres/search-parts.ts'
 import { seenNow } from '../../postgres/snapshot.sql.ts'
@@ -69,23 +70,43 @@ type Requeueable = {
   waiting: number
   /** Those that a server rejected. */
   rejected: number
+  /** Those that stay unsent, because their recipients are all suppressed. */
+  suppressed: number
   /** False if time ran out. There may be more. */
   isAll: boolean
 }
 
+/** `secrets` can be null if the team has no erased addresses. */
+type Checking = { tx: Tx; secrets: RequeueingMany['secrets'] }
+
+/** Returns the emails that have a recipient who isn't suppressed. */
+async function withoutSuppressed<E extends { id: string }>(
+  at: Checking,
+  teamId: string,
+  emails: readonly E[],
+): Promise<readonly E[]> {
+  const refs = emails.map(({ id }) => ({ team_id: teamId, id }))
+  const { left } = await leaveOutSuppressed(at, EMAIL, teamId, refs)
+  const ids = new Set(left.map(({ id }) => id))
+  return emails.filter(({ id }) => ids.has(id))
+}
+
 /** Counts the matching emails between two IDs that can be sent again. */
 export async function countRequeueable(
-  { tx }: { tx: Tx },
+  at: Checking,
   teamId: string,
   { filter, between }: { filter: Filter; between: Between },
   patience = MATCHING_MS,
 ): Promise<Requeueable> {
   const criteria = { ...toCriteria(filter), between }
-  const count = { waiting: 0, rejected: 0 }
+  const count = { waiting: 0, rejected: 0, suppressed: 0 }
   let before: string | undefined
   for (const limit of partLengths({ first: WAITING_BATCH, longest: WAITING_BATCH }, patience)) {
-    const batch = await waitingEmails(tx, teamId, criteria, { before, limit })
-    for (const { fits, waits } of batch) if (fits) count[waits ? 'waiting' : 'rejected'] += 1
+    const batch = await waitingEmails(at.tx, teamId, criteria, { before, limit })
+    const matching = batch.filter(({ fits }) => fits)
+    const open = await withoutSuppressed(at, teamId, matching)
+    for (const { waits } of open) count[waits ? 'waiting' : 'rejected'] += 1
+    count.suppressed += matching.length - open.length
     if (batch.length < limit) return { ...count, isAll: true }
     before = batch.at(-1)?.id
   }
@@ -103,10 +124,16 @@ export async function requeueChosen(
   return changed.length
 }
 
-/** Returns true if any chosen email can still be sent again. */
-export async function isRequeueable(tx: Tx, teamId: string, ids: readonly string[]): Promise<boolean> {
-  const part = { after: NIL, until: MAX, limit: 1 }
-  return (await requeueableMessages(tx, EMAIL, teamId, { ids, force: false }, part)).length > 0
+/** Counts the chosen emails that can be sent again, and those that could if their recipients weren't suppressed. */
+export async function countChosen(
+  at: Checking,
+  teamId: string,
+  ids: readonly string[],
+): Promise<{ open: number; suppressed: number }> {
+  const part = { after: NIL, until: MAX, limit: ids.length }
+  const refs = await requeueableMessages(at.tx, EMAIL, teamId, { ids, force: false }, part)
+  const open = await withoutSuppressed(at, teamId, refs)
+  return { open: open.length, suppressed: refs.length - open.length }
 }
 
 /** Returns true if any chosen email still exists. */
