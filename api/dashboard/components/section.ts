@@ -228,6 +228,8 @@ export type Section = Heading &
         /** The name for forms that show their response in it. */
         name?: string
         links?: readonly (Link & { current?: boolean })[]
+        /** A link at the end of their line. */
+        side?: Link
         width?: 'phone' | 'tablet'
       }
     | {

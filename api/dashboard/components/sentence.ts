@@ -1,6 +1,7 @@
 /** Describes the status of an email or a webhook in one sentence, for the top of its page. Pure. */
 
 import { DISABLED } from '../../../db/channels/events/webhooks.sql.ts'
+import type { EmailEnd } from '../../../db/messages/emails/ended.sql.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { ShownWebhook } from '../../../db/messages/webhooks/show.ts'
@@ -48,12 +49,19 @@ export function queuedSentence(
   waiting: { state: string } | undefined,
 ): string {
   if (waiting?.state === 'scheduled') return 'Scheduled for later.'
+  if (waiting?.state === 'in_flight') return 'Being sent now.'
   if (last?.kind !== 'gave_up') return 'Waiting to be sent.'
   return last.detail.startsWith('expired:') ? 'Not sent. It expired.' : 'Failed, with no attempts left.'
 }
 
-export function emailSentence(email: ShownEmail): string {
+/** @param ended how it ended, if it was never sent. */
+export function emailSentence(email: ShownEmail, ended?: EmailEnd): string {
   const { status, events, waiting } = email
+  if (ended === 'expired') return 'Not sent. It expired.'
+  if (ended === 'skipped')
+    return everyone(email).length > 1
+      ? 'Not sent, because its recipients are suppressed.'
+      : 'Not sent, because its recipient is suppressed.'
   const last = events.findLast(({ kind }) => kind === 'bounced' || kind === 'gave_up')
   if (status === 'bounced') {
     const meaning = meaningIn(last?.detail ?? '')

@@ -52,6 +52,13 @@ export function bubbleSection(
   return bubble.body === '' && bubble.header === '' ? [] : [{ kind: 'bubble', title, ...bubble }]
 }
 
+/** Returns the body of a template with its sample values, or ''. */
+export function sampleBody(definition: Readonly<Record<string, unknown>>): string {
+  const { body } = readParts(definition)
+  const samples = readSamples(body)
+  return filledWith(body, (name) => samples.get(name))
+}
+
 /** Builds facts with the texts of a template that have variables. */
 export function textFacts(definition: Readonly<Record<string, unknown>>): Section[] {
   const { header, body } = readParts(definition)

@@ -16,7 +16,7 @@ const WHATSAPP_WORDING: Record<string, EventText> = {
 }
 
 /** Returns the last failure of a message. */
-const lastFailure = ({ events }: Pick<ShownMessage, 'events'>) =>
+export const lastFailure = ({ events }: Pick<ShownMessage, 'events'>) =>
   events.findLast(({ kind }) => kind === 'failed' || kind === 'gave_up')
 
 /**

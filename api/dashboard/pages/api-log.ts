@@ -9,9 +9,9 @@ import {
 import type { Code } from '../../../db/errors.ts'
 import { STATUS } from '../../http/errors.ts'
 import { type Cell, text, time } from '../components/cell.ts'
-import type { Section } from '../components/section.ts'
 import { buildTable, get } from '../server/builders.ts'
 import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { sortable } from '../server/sort.ts'
 
 export const logPath = (team: PageTeam): string => teamPath(team, 'integration', 'log')
 
@@ -20,7 +20,7 @@ function keyCell(prefix: string | null, keys: readonly KeyRow[], team: PageTeam)
   if (prefix === null) return text('a session token')
   const key = keys.find((one) => one.prefix === prefix)
   if (!key) return text(`${prefix}…`, { code: true })
-  return text(key.name, { href: teamPath(team, 'keys', key.id), detail: `${prefix}…` })
+  return text(key.name, { href: teamPath(team, 'keys', key.id), tip: `${key.name} · ${prefix}…` })
 }
 
 /** Describes a response with its HTTP status and code. A code of a newer version has no known status. */
@@ -29,19 +29,35 @@ const responseWords = (code: string): string => {
   return status === undefined ? code : `${status} ${code}`
 }
 
+/** The pages where the cause of an error is corrected, by its code. Other errors are corrected in the call. */
+const FIXES: Readonly<Partial<Record<string, readonly [label: string, page: string]>>> = {
+  contact_suppressed: ['Suppressions', 'suppressions'],
+  domain_not_allowed: ['API keys', 'keys'],
+  from_domain_not_verified: ['Domains', 'domains'],
+  insufficient_scope: ['API keys', 'keys'],
+  invalid_params: ['Templates', 'whatsapp-templates'],
+  quota_exceeded: ['Settings', 'settings'],
+  template_disabled: ['Templates', 'whatsapp-templates'],
+  template_unsupported: ['Templates', 'whatsapp-templates'],
+} satisfies Partial<Record<Code, readonly [string, string]>>
+
+function fixCell(code: string, team: PageTeam): Cell {
+  const [label, page] = FIXES[code] ?? []
+  return label && page ? text(label, { href: teamPath(team, page) }) : text('the call')
+}
+
 /** @param keys the team's keys. Without them the table has no column for keys. */
 export function rejectedTable(
   calls: readonly RejectedCall[],
   { team, now }: TeamRequest,
   { keys, ...more }: { keys?: readonly KeyRow[]; title?: string; note?: string },
-): Section {
+) {
   return buildTable(
     calls,
     ({ created_at, method, route, code, message, key_prefix, http_request_id }) => ({
-      When: time(created_at, now),
-      Request: text(`${method} ${route}`, { code: true }),
-      Response: text(responseWords(code), { code: true, detail: message }),
+      Problem: text(message, { detail: `${responseWords(code)} · ${method} ${route}` }),
       Key: keys !== undefined && keyCell(key_prefix, keys, team),
+      'Fix it in': fixCell(code, team),
       // Shows the last characters, because IDs of the same minute have the same start.
       'Request ID': text(`…${http_request_id.slice(-8)}`, {
         code: true,
@@ -49,14 +65,15 @@ export function rejectedTable(
         copy: true,
         copied: http_request_id,
       }),
+      When: time(created_at, now),
     }),
     {
       id: 'rejected',
       live: true,
       ...more,
-      main: 'Request',
-      wrap: ['Request', 'Response'],
-      empty: 'No rejected calls.',
+      main: 'Problem',
+      wrap: ['Problem'],
+      empty: 'No rejected calls. Calls that succeed aren’t listed.',
     },
   )
 }
@@ -67,7 +84,10 @@ const page = get('viewer', '/teams/:team/integration/log', async (request, { dat
   return show({
     title: 'API log',
     lead: `The last ${CALLS_STORED} rejected calls. Successful calls and bodies aren’t stored.`,
-    sections: [rejectedTable(calls, request, { keys: await keysOfTeam(database, team.id) })],
+    actions: { links: [{ href: '/docs#errors', label: 'Error codes', outside: true }] },
+    sections: [
+      sortable(request, rejectedTable(calls, request, { keys: await keysOfTeam(database, team.id) })),
+    ],
   })
 })
 

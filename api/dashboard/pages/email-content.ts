@@ -13,7 +13,7 @@ const VIEW_LABELS = {
   text: 'Text',
   html: 'HTML',
   headers: 'Headers',
-  raw: 'Raw',
+  raw: 'JSON',
 } as const
 const VIEWS = keysOf(VIEW_LABELS)
 
@@ -50,16 +50,16 @@ function previewShown(request: TeamRequest): Section {
   return {
     kind: 'frame',
     note: pictures
-      ? 'Remote images are shown. Links show their target but don’t open.'
-      : 'Remote images are blocked, because loading them can notify the sender. Links show their target but don’t open.',
+      ? 'Links don’t open here.'
+      : 'Remote images are hidden, because loading them can count as an open.',
     links: [
-      link('390 px', { width: '390' }, width === '390'),
-      link('768 px', { width: '768' }, width === '768'),
+      link('Phone', { width: '390' }, width === '390'),
+      link('Tablet', { width: '768' }, width === '768'),
       link('Full width', { width: undefined }, width === undefined),
-      pictures
-        ? link('Without pictures', { pictures: undefined }, false)
-        : link('Show pictures', { pictures: 'on' }, false),
     ],
+    side: pictures
+      ? { href: addressWith(request, { pictures: undefined }), label: 'Hide remote images' }
+      : { href: addressWith(request, { pictures: 'on' }), label: 'Show remote images' },
     src: emailPath(request, `preview${pictures ? '-with-pictures' : ''}`),
     width: width && (width === '390' ? 'phone' : 'tablet'),
   }

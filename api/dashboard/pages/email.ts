@@ -1,9 +1,11 @@
 /** The page of an email: status, timeline, recipients, why it waits, content and actions. */
 
+import type { Cause } from '../../../db/audience/contacts/effect.ts'
 import { contactsWithIdentities, type RecipientContact } from '../../../db/audience/contacts/search.sql.ts'
 import { templateName } from '../../../db/content/templates/templates.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { RequestError } from '../../../db/errors.ts'
+import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { linkedEmails } from '../../../db/messages/emails/links.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
@@ -101,13 +103,22 @@ async function buildTemplateCell({ email, request: { team }, deps }: EmailView):
 
 type Suppressed = Awaited<ReturnType<typeof suppressedRecipients>>
 
+const CAUSE_WORDS: Record<Cause, string> = {
+  bounce: 'An email to it bounced',
+  complaint: 'It reported an email as spam',
+  soft_bounces: 'Several emails to it bounced in a row',
+  manual: 'It was added manually',
+}
+
 /** Lists suppressed recipients, with links to their contacts, and responses that the timeline doesn't have. */
 function buildSuppressed({ email, request: { team } }: EmailView, suppressed: Suppressed): Section[] {
   const alerts = suppressed.map(
     ({ email: address, cause, response }): Alert => ({
       tone: 'warn',
-      title: `${address} is suppressed: ${cause.replace('_', ' ')}`,
-      text: email.events.some(({ detail }) => detail === response) ? undefined : response,
+      title: `${address} is suppressed`,
+      text: [`${CAUSE_WORDS[cause]}.`, email.events.some(({ detail }) => detail === response) ? '' : response]
+        .join(' ')
+        .trim(),
       link: { href: teamPath(team, 'contacts', address), label: 'Show the suppression' },
     }),
   )
@@ -149,20 +160,27 @@ type RequeueWay = Awaited<ReturnType<typeof requeueWay>>
 /** Explains why a bounced email can't be requeued. */
 function takenNote({ email, emptied, request }: EmailView, way: RequeueWay): Section[] {
   if (emptied || email.status !== 'bounced' || request.team.role === 'viewer' || way !== null) return []
-  const words =
-    'A provider has already accepted this email, so it isn’t sent again. Fix the cause, then send a new email.'
-  return [{ kind: 'text', paragraphs: [words] }]
+  const title = 'A provider has already accepted this email, so it isn’t sent again'
+  return buildAlerts([{ tone: 'plain', title, text: 'Fix the cause, then send a new email.' }], {
+    id: 'taken',
+  })
 }
 
 function actions(looked: EmailView, way: RequeueWay, suppressed: Suppressed): Actions {
   const { email, emptied, request } = looked
   const { team } = request
   if (team.role === 'viewer') return {}
-  const again = requeueForms(isWithdrawn(email, suppressed) ? null : way, emailPath(request, 'requeue'))
+  const again = requeueForms(
+    isWithdrawn(email, suppressed) ? null : way,
+    email.waiting?.state,
+    emailPath(request, 'requeue'),
+  )
   return {
     forms: compact([
       // The corrected address is then the main action.
-      isAddressDead(looked, suppressed) ? again.map((form) => ({ ...form, tone: 'quiet' as const })) : again,
+      isAddressDead(looked, suppressed)
+        ? again.map((form) => ({ ...form, tone: 'quiet' as const, menu: true }))
+        : again,
       cancelForm(email, 'email', emailPath(request)),
       !email.internal &&
         !emptied &&
@@ -171,9 +189,6 @@ function actions(looked: EmailView, way: RequeueWay, suppressed: Suppressed): Ac
     ]),
   }
 }
-
-/** The statuses of emails in a mailbox. */
-const ARRIVED: readonly ShownEmail['status'][] = ['delivered', 'opened', 'clicked', 'complained']
 
 /** Builds a form that sends the same content to a corrected address. */
 function resending({ email, emptied, request }: EmailView): Section | null {
@@ -188,8 +203,8 @@ function resending({ email, emptied, request }: EmailView): Section | null {
   })
   return buildForm(emailPath(request, 'resend'), 'Send to this address', [to], {
     title: 'Send to a corrected address',
-    // An email that has arrived needs no further action.
-    folded: ARRIVED.includes(email.status) ? 'quiet' : true,
+    // Only a bounced email needs it.
+    folded: email.status === 'bounced' ? true : email.status === 'queued' ? 'menu' : 'quiet',
   })
 }
 
@@ -224,6 +239,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const edits = team.role !== 'viewer'
   const way = edits ? requeueWay(state) : null
   const suppressed = await suppressedRecipients(email, request, deps)
+  const ended = (await findEnds(deps.database, team.id, [email.id])).get(email.id)
   const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
     ? await buildContent(found, request, deps)
@@ -237,12 +253,12 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
       ]
   return show({
     title: email.subject || '(no subject)',
-    state: shownState(email),
-    lead: emailSentence(email),
+    state: shownState(email, ended),
+    lead: emailSentence(email, ended),
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
     actions: actions(looked, way, suppressed),
     sections: compact([
-      ...whyItWaits(waitingAlerts(email, request)),
+      ended !== 'expired' && whyItWaits(waitingAlerts(email, request), email.waiting?.state),
       ...(await linked(looked)),
       ...buildSuppressed(looked, suppressed),
       ...takenNote(looked, way),
@@ -263,7 +279,8 @@ const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, 
   await noteOpened(request, deps, email.id)
   const back = { href: emailPath(request), label: 'Back to the email' }
   const sections = await buildContent(found, request, deps)
-  return show({ title: email.subject || '(no subject)', back, sections })
+  const title = email.subject || '(no subject)'
+  return show({ title, lead: `From ${email.from_address} to ${everyone(email).join(', ')}`, back, sections })
 })
 
 const preview = (pictures: boolean): TeamPage =>

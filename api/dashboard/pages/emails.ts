@@ -3,6 +3,7 @@
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
@@ -22,9 +23,10 @@ import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
 
 type TemplateNames = ReadonlyMap<string, string>
+type Ends = Awaited<ReturnType<typeof findEnds>>
 
-const toCells = (request: TeamRequest, names: TemplateNames) => (email: ListedEmail) => ({
-  Status: listedState(email, request.now),
+const toCells = (request: TeamRequest, names: TemplateNames, ends: Ends) => (email: ListedEmail) => ({
+  Status: listedState(email, request.now, ends.get(email.id)),
   Recipient: recipientsCell(email),
   Subject: text(email.subject || '(no subject)', {
     href: fromList(request, teamPath(request.team, 'emails', email.id)),
@@ -49,7 +51,9 @@ function withBroadcasts({ query, path }: TeamRequest): Link | undefined {
 async function listSection(request: TeamRequest, deps: PageDeps, names: TemplateNames): Promise<Section> {
   try {
     const page = await pageById(request, createReader(request, deps))
-    return buildList(page, toCells(request, names), {
+    const ids = page.rows.map(({ id }) => id)
+    const ends = await findEnds(deps.database, request.team.id, ids)
+    return buildList(page, toCells(request, names, ends), {
       ...{ fresh: true, many: 'emails', main: 'Subject', grow: ['Recipient', 'Subject'] },
       filtered: filter.set(request.query).size > 0,
       nothing: 'No email matches.',
@@ -100,7 +104,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, d
     sections: [
       ...filter.shown(request, { choices: { template: names }, figures: await countByStatus(request, deps) }),
       section,
-      ...(await testEmailForm(request, deps.database, isEmpty || 'menu')),
+      ...(await testEmailForm(request, deps.database, { folded: isEmpty || 'menu' })),
     ],
   })
 })

@@ -9,12 +9,12 @@ import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates
 import { UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import { LANGUAGES, writePost } from '../../docs/samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
-import { text } from '../components/cell.ts'
+import { headed, status, text } from '../components/cell.ts'
 import type { Link, Section } from '../components/section.ts'
-import { buildTable, get } from '../server/builders.ts'
+import { buildTable, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
-import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { setUpSteps } from './first-steps.ts'
 import { integrationTabs } from './integration-tabs.ts'
 import { testEmailForm, testEmailPages } from './test-email.ts'
@@ -88,25 +88,30 @@ async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]>
   return [{ kind: 'steps', id: 'lacking', title: 'Before your first call', note, steps }]
 }
 
-/** Lists the test recipients. Only a test team's are complete and can be copied. */
-function testRecipients({ test }: PageTeam): Section {
-  const all = [
-    ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: test ? `${to}@example.com` : `${to}@…` })),
-    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: test ? `+1555555${to}` : `+…${to}` })),
-  ]
-  return buildTable(
+/** Lists the test recipients of a channel. Only a test team's are complete and can be copied. */
+const testRecipients = (
+  all: typeof TEST_ADDRESSES,
+  {
+    title,
+    note,
+    test,
+    complete,
+  }: { title: string; note: string; test: boolean; complete(to: string): string },
+): Section =>
+  buildTable(
     all,
-    ({ to, becomes, others }) => ({
-      Recipient: text(to, { code: true, copy: test }),
-      Outcome: text(becomes, { detail: others ? 'and any other recipient' : undefined }),
+    ({ to, becomes, ends, others }) => ({
+      Recipient: text(complete(to), { code: true, copy: test }),
+      'Ends as': status(ends),
+      'What happens': text(`${headed(becomes)}.`, {
+        detail: others ? 'All other recipients have the same result.' : undefined,
+      }),
     }),
-    { id: 'recipients', wrap: ['Outcome'], empty: '' },
+    { title, note, wrap: ['What happens'], empty: '' },
   )
-}
 
-const ANY = 'Any domain and any number with these last digits also work.'
 const LIVE = 'These only work in a test team, which an operator can create. This team delivers all messages.'
-const TEST = `Nothing is delivered, and the recipient determines the result. ${ANY}`
+const TEST = 'Nothing is delivered, and the recipient determines the result.'
 
 const languageChips = (request: TeamRequest, current: Language): Section => ({
   kind: 'chips',
@@ -135,12 +140,31 @@ const page = get('viewer', '/teams/:team/integration', async (request, deps) => 
   })
 })
 
-const recipients = get('viewer', '/teams/:team/integration/recipients', async ({ team }) =>
-  show({
+const recipients = get('viewer', '/teams/:team/integration/recipients', async (request, { database }) => {
+  const { team, person } = request
+  const { test } = team
+  return show({
     title: 'Test recipients',
-    lead: team.test ? TEST : LIVE,
-    sections: [integrationTabs(team, 'recipients'), testRecipients(team)],
-  }),
-)
+    lead: test ? TEST : LIVE,
+    actions: {
+      links: compact([
+        !test && person.operator && { href: '/operator/teams', label: 'Create a test team' },
+        { href: '/docs#test-teams', label: 'About test teams', outside: true },
+      ]),
+    },
+    sections: [
+      ...(test ? await testEmailForm(request, database, { to: 'delivered@example.com' }) : []),
+      integrationTabs(team, 'recipients'),
+      testRecipients(TEST_ADDRESSES, {
+        ...{ title: 'Email addresses', note: 'The part before the @ counts. The domain can be any.', test },
+        complete: (to) => (test ? `${to}@example.com` : `${to}@…`),
+      }),
+      testRecipients(TEST_NUMBERS, {
+        ...{ title: 'WhatsApp numbers', note: 'The last four digits count.', test },
+        complete: (to) => (test ? `+1555555${to}` : `+…${to}`),
+      }),
+    ],
+  })
+})
 
 export const integrationPages = [page, recipients, ...testEmailPages]

@@ -4,6 +4,7 @@ import type { TeamRow } from '../../../db/accounts/teams/teams.sql.ts'
 import { type ContactRow, contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/audience/contacts/search.ts'
+import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
@@ -20,6 +21,7 @@ import { type OwnRequest, teamPath } from '../server/page.ts'
 import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../server/search.ts'
 import { recipientsCell } from './email-place.ts'
 import { ALL_EMAILS } from './emails-filter.ts'
+import { listedState } from './scheduled.ts'
 import { describeKind, thingPath } from './search-results.ts'
 
 /** Maximum number of results per kind. */
@@ -78,10 +80,12 @@ export async function emailsFound({
 async function emailsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
   const { rows, reached } = await emailsFound(asked)
+  const ids = rows.map(({ id }) => id)
+  const ends = await findEnds(asked.deps.database, team.id, ids)
   return buildTable(
     rows,
     (email) => ({
-      Status: status(email.status),
+      Status: listedState(email, request.now, ends.get(email.id)),
       Recipient: recipientsCell(email),
       Subject: text(email.subject || '(no subject)', { href: teamPath(team, 'emails', email.id) }),
       Accepted: time(email.created_at, request.now),
@@ -164,7 +168,7 @@ async function messagesFor(asked: TeamSearch): Promise<Section[]> {
       buildTable(
         sent,
         (row) => ({
-          Status: status(row.status),
+          Status: listedState(row, request.now),
           Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
           Accepted: time(row.created_at, request.now),
         }),

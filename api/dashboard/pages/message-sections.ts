@@ -1,4 +1,5 @@
 /** Sections that the pages of messages share on all channels: why it waits, timeline, times and IDs. */
+import type { Waiting } from '../../../db/delivery/waiting.ts'
 import { text, time } from '../components/cell.ts'
 import type { Alert, Moment, Section } from '../components/section.ts'
 import { buildAlerts, buildFacts } from '../server/builders.ts'
@@ -17,8 +18,12 @@ type MessageTimes = {
   requeued_at: string | null
 }
 
-export const whyItWaits = (alerts: readonly Alert[]): Section[] =>
-  buildAlerts(alerts, { id: 'waiting', live: true, title: 'Why it waits' })
+/** Builds the section with why a message waits or failed. While it is being sent, only an earlier response is news. */
+export function whyItWaits(alerts: readonly Alert[], state: Waiting['state'] | undefined): Section[] {
+  const shown = state === 'in_flight' ? alerts.filter(({ text }) => text) : alerts
+  const title = state === 'failed' ? 'Last response' : 'Why it waits'
+  return buildAlerts(shown, { id: 'waiting', live: true, title })
+}
 
 export const whatHappened = (moments: Moment[]): Section => ({
   kind: 'timeline',

@@ -6,6 +6,7 @@
 
 import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
 import { assertRequeueable, loadPauses, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
+import type { Waiting } from '../../../db/delivery/waiting.ts'
 import type { Form } from '../components/section.ts'
 import { asActor } from '../server/action.ts'
 import { button, hidden } from '../server/builders.ts'
@@ -15,13 +16,26 @@ import type { Question, TeamRequest } from '../server/page.ts'
 /** The value of `force` that includes rejected, scheduled and expired messages. */
 export const FORCE = 'refused'
 
-/** Builds the button if the message can be requeued. @param path the path of its form. */
-export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
+/**
+ * Builds the button if the message can be requeued. It is the main one only if the message was rejected or has failed.
+ * A message that still waits is attempted without it, so its button is in the menu.
+ * @param state the state of its wait, if it waits. @param path the path of its form.
+ */
+export function requeueForms(
+  way: ReturnType<typeof requeueWay>,
+  state: Waiting['state'] | undefined,
+  path: string,
+): Form[] {
   if (way === null) return []
-  if (way === 'plain') return [button(path, 'Send again')]
+  if (way === 'plain')
+    return [
+      state === undefined || state === 'failed'
+        ? button(path, 'Send again')
+        : button(path, 'Try now', { tone: 'quiet', menu: true, about: 'It is also attempted without this.' }),
+    ]
   const fields = [hidden('force', FORCE), hidden('seen', way, true)]
-  if (way === 'scheduled') return [button(path, 'Send now', { fields })]
-  return [button(path, way === 'expired' ? 'Send it anyway' : 'Send again', { fields })]
+  if (way === 'forced') return [button(path, 'Send again', { fields })]
+  return [button(path, way === 'scheduled' ? 'Send now' : 'Send it anyway', { fields, tone: 'quiet' })]
 }
 
 /**

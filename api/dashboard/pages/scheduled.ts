@@ -72,20 +72,37 @@ type ScheduledFields = {
   waiting?: { state: string; next_attempt_at: string | null }
 }
 
+type StateFields = { status: string; provider_message_id?: string | null }
+
 const dueAt = ({ waiting }: ScheduledFields): string | null =>
   waiting?.state === 'scheduled' ? waiting.next_attempt_at : null
 
-/** Builds the state next to the title. */
-export const shownState = (message: ScheduledFields): Cell =>
-  status(dueAt(message) === null ? message.status : 'scheduled')
+/** Returns the state of a message that its status doesn't tell. A provider has accepted a queued one with an ID. */
+const stateWord = ({ status: word, provider_message_id: provider }: StateFields, ended?: string): string =>
+  ended ?? (word === 'queued' && provider ? 'accepted' : word)
 
-/** Builds the state in a list. A queued message is scheduled if its time is in the future. */
+/**
+ * Builds the state next to the title.
+ * @param ended how it ended, if it was never sent.
+ */
+export function shownState(message: ScheduledFields & StateFields, ended?: string): Cell {
+  if (dueAt(message) !== null) return status('scheduled')
+  const isSending = message.waiting?.state === 'in_flight' && message.status === 'queued'
+  return isSending ? status('sending', { tone: 'busy' }) : status(stateWord(message, ended))
+}
+
+/**
+ * Builds the state in a list. A queued message is scheduled if its time is in the future.
+ * @param ended how it ended, if it was never sent.
+ */
 export function listedState(
-  { status: word, scheduled_at = null }: { status: string; scheduled_at?: string | null | undefined },
+  message: StateFields & { scheduled_at?: string | null | undefined },
   now: Date,
+  ended?: string,
 ): Cell {
-  if (word !== 'queued' || scheduled_at === null || Date.parse(scheduled_at) <= now.getTime())
-    return status(word)
+  const { status: word, scheduled_at = null } = message
+  if (word !== 'queued' || ended || scheduled_at === null || Date.parse(scheduled_at) <= now.getTime())
+    return status(stateWord(message, ended))
   return status('scheduled', { text: `scheduled ${formatAge(scheduled_at, now)}` })
 }
 
@@ -110,7 +127,7 @@ export function moveForm(message: ScheduledFields, path: string, given: string |
     hidden('zone', zone, true),
     hidden('shown', due, true),
   ]
-  return buildForm(`${path}/move`, 'Save new time', fields, { title: 'Reschedule', folded: true })
+  return buildForm(`${path}/move`, 'Save new time', fields, { title: 'Reschedule', folded: 'quiet' })
 }
 
 /** Defines the actions that cancel and reschedule a message. @param noun such as `email`. */

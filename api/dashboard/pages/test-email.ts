@@ -20,7 +20,7 @@ const TEXT = 'It works. This email was accepted, signed and delivered like all e
 export async function testEmailForm(
   { team, person }: TeamRequest,
   tx: Tx,
-  folded: true | 'menu' = true,
+  { folded = true, to = person.email }: { folded?: true | 'menu'; to?: string } = {},
 ): Promise<Section[]> {
   const domains = await domainsOfTeam(tx, team.id)
   const from = domains.flatMap(({ name, status }) => (status === 'verified' ? [`hello@${name}`] : []))
@@ -35,7 +35,7 @@ export async function testEmailForm(
             type: 'select',
             options: from.map((address) => ({ value: address, label: address })),
           }),
-          field('to', 'To', { type: 'email', required: true, value: person.email }),
+          field('to', 'To', { type: 'email', required: true, value: to }),
         ],
         { title: 'Send a test email', note: 'Uses one of your monthly emails.', folded },
       ),

@@ -2,15 +2,16 @@
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
+import { type Remedy, remedyFor } from '../../../db/messages/whatsapp/meaning.ts'
 import { messageWithState, type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { text } from '../components/cell.ts'
-import type { Section } from '../components/section.ts'
+import type { Form, Link, Section } from '../components/section.ts'
 import { waitingAlerts } from '../components/timeline.ts'
 import { bubbleSection } from '../components/whatsapp-bubble.ts'
-import { messageMoments, messageSentence } from '../components/whatsapp-timeline.ts'
+import { lastFailure, messageMoments, messageSentence } from '../components/whatsapp-timeline.ts'
 import { auditRead } from '../server/action.ts'
-import { buildFacts, compact, get, post } from '../server/builders.ts'
+import { buildAlerts, buildFacts, compact, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
@@ -81,6 +82,55 @@ function facts(row: ShownMessage, template: Template | undefined, { team, now }:
   return [buildFacts(own, { id: 'facts' }), buildIds(row)]
 }
 
+type Help = { link: Link | null; title: string; text: string }
+
+/** Returns what helps against the cause of a failed message, with a link to it. Null if that is unknown. */
+function findHelp(
+  row: ShownMessage,
+  template: Template | undefined,
+  { team, person }: TeamRequest,
+): Help | null {
+  const remedy = row.status === 'failed' ? remedyFor(lastFailure(row)?.code ?? null) : null
+  if (remedy === null) return null
+  const search = new URLSearchParams({ team: team.id, q: row.to })
+  const templatePath = teamPath(team, 'whatsapp-templates', ...(template ? [template.id] : []))
+  const helps: Record<Remedy, Help> = {
+    again: {
+      link: null,
+      title: 'Wait, then send it again',
+      text: 'The provider limits how much it sends. The limit ends by itself.',
+    },
+    recipient: {
+      link: { href: `/find?${search}`, label: 'Find the contact' },
+      title: 'Reach the recipient another way',
+      text: 'Sending the message again has the same result.',
+    },
+    template: {
+      link: { href: templatePath, label: template ? 'Open the template' : 'WhatsApp templates' },
+      title: 'Correct the template or the parameters',
+      text: 'Sending the message again before that has the same result.',
+    },
+    opt_out: {
+      link: { href: teamPath(team, 'whatsapp-opt-outs'), label: 'Show opt-outs' },
+      title: 'The recipient has to opt in again',
+      text: 'Until then, only marketing messages fail. Other messages are sent.',
+    },
+    account: {
+      link: person.operator ? { href: '/operator/numbers', label: 'WhatsApp numbers' } : null,
+      title: 'The owner of the WhatsApp account has to fix it',
+      text: 'Tell an operator. Sending the message again helps after that.',
+    },
+  }
+  return helps[remedy]
+}
+
+/** Sending again is only the likely next step if it helps against the cause. */
+const requeueing = (forms: readonly Form[], row: ShownMessage): Form[] => {
+  const code = lastFailure(row)?.code ?? null
+  if (row.status !== 'failed' || code === null || remedyFor(code) === 'again') return [...forms]
+  return forms.map((form) => ({ ...form, tone: 'quiet', menu: remedyFor(code) !== null }))
+}
+
 const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
@@ -89,16 +139,24 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
   const edits = team.role !== 'viewer'
   const way = edits ? requeueWay(state) : null
   const path = teamPath(team, 'whatsapp', row.id)
+  const again = requeueForms(way, row.waiting?.state, `${path}/requeue`)
+  const help = findHelp(row, template, request)
   return show({
     title: `To ${row.to}`,
     state: shownState(row),
     lead: messageSentence(row),
     back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
     actions: {
-      forms: compact([...requeueForms(way, `${path}/requeue`), edits && cancelForm(row, 'message', path)]),
+      links: compact([help?.link && { ...help.link, main: edits }]),
+      forms: compact([requeueing(again, row), edits && cancelForm(row, 'message', path)]),
     },
     sections: compact([
-      ...whyItWaits(waitingAlerts(row, request)),
+      ...whyItWaits(waitingAlerts(row, request), row.waiting?.state),
+      ...buildAlerts([help && { tone: 'warn', title: help.title, text: help.text }], {
+        id: 'help',
+        live: true,
+        title: 'What helps',
+      }),
       edits && moveForm(row, path, request.cookies('zone')),
       whatHappened(messageMoments(row, request)),
       ...buildContent(row, template, request),

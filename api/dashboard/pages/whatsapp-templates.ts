@@ -13,10 +13,10 @@ import {
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { status, text, time } from '../components/cell.ts'
+import { formatAge, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { jsonTyped } from '../components/typed.ts'
-import { bubbleSection, textFacts } from '../components/whatsapp-bubble.ts'
+import { bubbleSection, sampleBody, textFacts } from '../components/whatsapp-bubble.ts'
 import {
   action,
   buildAlerts,
@@ -73,15 +73,32 @@ function availableSection(
   )
 }
 
+/** Describes when the states of templates were last synced. */
+function syncWords(templates: readonly { synced_at: string | null }[], now: Date): string {
+  const last = templates
+    .flatMap(({ synced_at }) => synced_at ?? [])
+    .toSorted()
+    .at(-1)
+  return last === undefined ? 'A sync updates their states here.' : `Last sync: ${formatAge(last, now)}.`
+}
+
 const list = get('viewer', PATH, async (request, { database }) => {
   const { team, now, query } = request
   const found = await findSync(database, team.id, query.get('sync'))
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const here = teamPath(team, 'whatsapp-templates')
+  const edits = team.role !== 'viewer'
   return show({
     title: 'WhatsApp templates',
-    lead: 'Templates are created and approved at the provider. A sync updates their states here.',
-    actions: { forms: team.role === 'viewer' ? [] : [button(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
+    lead: `Templates are created and approved at the provider. ${syncWords(templates, now)}`,
+    actions: {
+      forms: compact([
+        edits &&
+          button(`${here}/sync`, 'Sync now', {
+            tone: templates.length === 0 && !found ? undefined : 'quiet',
+          }),
+      ]),
+    },
     sections: compact([
       sortable(
         request,
@@ -92,21 +109,20 @@ const list = get('viewer', PATH, async (request, { database }) => {
               href: teamPath(team, 'whatsapp-templates', template.id),
               detail: template.language,
             }),
+            Text: text(sampleBody(template.definition)),
+            Category: text(template.category?.toLowerCase() ?? null),
             State: status(template.status, { detail: template.unsupported ?? undefined }),
-            Variables: text(template.slots.join(', ')),
-            'Last sync': time(template.synced_at, now),
           }),
           {
-            grow: ['Template', 'Variables'],
-            empty:
-              team.role === 'viewer'
-                ? 'No templates yet.'
-                : 'No templates yet. Sync those that the provider has approved, or add one.',
+            grow: ['Template', 'Text'],
+            empty: edits
+              ? 'No templates yet. Create them in WhatsApp Manager, then sync them.'
+              : 'No templates yet.',
           },
         ),
       ),
-      found && availableSection(found, templates, here, team.role !== 'viewer'),
-      team.role !== 'viewer' &&
+      found && availableSection(found, templates, here, edits),
+      edits &&
         buildForm(
           here,
           'Add template',
@@ -118,7 +134,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
               required: true,
             }),
           ],
-          { title: 'Add a template', folded: true },
+          { title: 'Add a template as JSON', folded: 'menu' },
         ),
     ]),
   })
@@ -169,8 +185,8 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
     aside: [
       buildFacts({
         Language: text(found.language),
-        Category: text(found.category),
-        Quality: text(found.quality),
+        Category: text(found.category?.toLowerCase() ?? null),
+        Quality: found.quality !== null && text(found.quality.toLowerCase()),
         Variables: text(found.slots.join(', ')),
         'Last sync': time(found.synced_at, now),
         ID: text(found.id, { code: true, copy: true }),

@@ -3,6 +3,8 @@
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
+import { lastFailures } from '../../../db/messages/whatsapp/events.sql.ts'
+import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { WhatsappRow } from '../../../db/messages/whatsapp/messages.sql.ts'
 import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp/search.sql.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
@@ -13,6 +15,7 @@ import { text, time } from '../components/cell.ts'
 import { parseZone } from '../components/zone.ts'
 import { fromReplica, get } from '../server/builders.ts'
 import { defineCsv } from '../server/csv.ts'
+import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineFilter, defineId, search } from '../server/filter.ts'
 import { buildList, fromList, pageById } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
@@ -53,6 +56,17 @@ function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
   }
 }
 
+/** Returns why messages failed, in the words of the page of each. */
+async function loadProblems(
+  { team }: TeamRequest,
+  { database }: PageDeps,
+  rows: readonly WhatsappRow[],
+): Promise<ReadonlyMap<string, string>> {
+  const failed = rows.filter(({ status }) => status === 'failed').map(({ id }) => id)
+  const failures = await lastFailures(database, team.id, failed)
+  return new Map(failures.map(({ id, detail, code }) => [id, meaningOf(code) ?? detail]))
+}
+
 const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request, deps) => {
   const { team, query, path, now } = request
   const { database } = deps
@@ -62,6 +76,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
   const page = await pageById(request, (place) => messagesFound(database, team.id, meant, place))
   const figures = await figuresSince(database, team.id, WHATSAPP, dayBefore(now, 29))
   const hasCountries = page.rows.some(({ country }) => country !== null)
+  const problems = await loadProblems(request, deps, page.rows)
   const choices = new Map(templates.map(({ id, name, language }) => [id, `${name} (${language})`]))
   return show({
     title: 'WhatsApp',
@@ -84,13 +99,14 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
           Template: text(names.get(template_id) ?? 'deleted', {
             href: names.has(template_id) ? teamPath(team, 'whatsapp-templates', template_id) : undefined,
           }),
+          Problem: problems.size > 0 && text(problems.get(id) ?? null),
           Country: hasCountries && text(message.country),
           Accepted: time(message.created_at, now),
         }),
         {
           fresh: true,
           main: 'To',
-          grow: ['To', 'Template'],
+          grow: problems.size > 0 ? ['Problem'] : ['To', 'Template'],
           filtered: filter.set(query).size > 0 || !page.first,
           nothing: 'No message matches.',
           none: 'No messages yet. Send the first one with the API.',

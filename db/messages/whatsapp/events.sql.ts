@@ -6,7 +6,7 @@ import { storeEvents } from '../../channels/events/store-events.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { idRow, row } from '../../postgres/rows.ts'
 import type { MessageRef } from './messages.sql.ts'
 import type { WhatsappEventKind } from './status.ts'
 
@@ -34,3 +34,12 @@ export const eventsOfMessage = (tx: Tx, teamId: string, id: string) =>
     order by date_trunc('second', occurred_at),
       coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, kind = 'gave_up',
       event_key`)
+
+const failureRow = idRow.concat(row({ detail: string(), code: string().nullable() }))
+
+/** Returns the last failure of those among a team's messages that have one. */
+export const lastFailures = (tx: Tx, teamId: string, ids: readonly string[]) =>
+  tx.any(sql.type(failureRow)`
+    select distinct on (message_id) message_id as id, detail, code from whatsapp_events
+    where team_id = ${teamId} and message_id = any(${sql.array(ids, 'uuid')}) and kind in ('failed', 'gave_up')
+    order by message_id, occurred_at desc`)

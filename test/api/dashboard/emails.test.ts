@@ -263,7 +263,7 @@ t.test("a broadcast's email to a suppressed address isn't sent again", async (t)
   const bounce = { recipient: 'dead-news@example.org', detail: '550 5.1.1 no such user' }
   await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
   const page = await editor.get(`${list}/${id}`)
-  shows(t, page, /dead-news@example\.org is suppressed: bounce .*Show the suppression/)
+  shows(t, page, /dead-news@example\.org is suppressed An email to it bounced\. .*Show the suppression/)
   t.strictSame(formsTo(page, requeue), [], 'no button')
   const refused = await editor.post(requeue, { force: 'refused', seen: 'forced', confirmed: '' })
   t.equal(refused.status, 409)
@@ -272,6 +272,65 @@ t.test("a broadcast's email to a suppressed address isn't sent again", async (t)
   await editor.press(contact, `${contact}/lift`, { reason: 'the mailbox exists again' })
   t.equal((await editor.press(`${list}/${id}`, requeue)).status, 303)
   shows(t, await editor.get(`${list}/${id}`), 'Queued again')
+})
+
+t.test('an email that was never sent shows how it ended', async (t) => {
+  const [skipped, expired, failed, sending, sent] = await Promise.all(
+    ['skipped', 'expired', 'failed', 'sending', 'sent'].map((tag) => send({ tags: ['ended', tag] })),
+  )
+  await database.query(sql.unsafe`
+    update email_states set status = 'bounced', suppression = 'applied' where id = ${skipped ?? ''}`)
+  await database.query(sql.unsafe`update email_states set expired_at = now() where id = ${expired ?? ''}`)
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+    values (${team.id}, ${failed ?? ''}, uuid_send(gen_random_uuid()), 'gave_up', now(), '451 later')`)
+  await database.query(sql.unsafe`
+    delete from pgboss.job where name = 'deliver-email' and id in (${skipped ?? ''}, ${expired ?? ''}, ${failed ?? ''})`)
+  await database.query(sql.unsafe`
+    update pgboss.job set state = 'active' where name = 'deliver-email' and id = ${sending ?? ''}`)
+  await database.query(sql.unsafe`
+    update email_states set status = 'sent', provider_message_id = 'ended' where id = ${sent ?? ''}`)
+  const listed = textOf((await editor.get(`${list}?tag=ended`)).html)
+  for (const word of ['skipped', 'expired', 'failed']) t.match(listed, ` ${word} `)
+  const page = async (id = '') => editor.get(`${list}/${id}`)
+  shows(t, await page(skipped), /Hello skipped Not sent, because its recipient is suppressed\./)
+  shows(t, await page(expired), /Hello expired /)
+  shows(t, await page(failed), /Hello failed Failed, with no attempts left\. .*Last response 451 later/)
+  t.strictSame(mainActs(await page(failed)), ['Send again'])
+  shows(t, await page(sending), /Hello sending Being sent now\./)
+  t.notMatch(textOf((await page(sending)).html), 'Why it waits')
+  t.strictSame(mainActs(await page(sent)), [])
+})
+
+t.test("the question leaves out emails that can't be sent because of suppressions", async (t) => {
+  const to = 'quiet@example.org'
+  await database.query(
+    sql.unsafe`update teams set suppress_transactional = 'bounces_and_complaints' where id = ${team.id}`,
+  )
+  await owner.post(`/teams/${team.id}/suppressions`, { email: to, as: 'complained', reason: 'they asked' })
+  const [stopped = '', open = ''] = [
+    await send({ to: [to], tags: ['quiet'] }),
+    await send({ tags: ['quiet', 'heard'] }),
+  ]
+  const ask = (...ids: string[]) => editor.ask(`${list}/requeue`, { ids })
+  const refused = await ask(stopped)
+  t.equal(refused.status, 409)
+  shows(t, refused, 'None of these emails can be sent again, because their recipients are suppressed.')
+  shows(
+    t,
+    await ask(stopped, open),
+    /Send 1 email again\? 1 email can’t be sent again: all recipients are suppressed/,
+  )
+  const page = await editor.get(`${list}/all?tag=quiet`)
+  shows(
+    t,
+    page,
+    /Waiting 1 can be sent again .*To suppressed addresses 1 left out .*Send 1 queued email again/,
+  )
+  const one = await editor.get(`${list}/all?tag=quiet&recipient=${to}`)
+  shows(t, one, /None of them can be sent again\. 1 email would go only to suppressed addresses/)
+  t.strictSame(formsTo(one, `${list}/all/requeue`), [])
+  await database.query(sql.unsafe`update teams set suppress_transactional = default where id = ${team.id}`)
 })
 
 t.test('a question shows that nothing is left to confirm', async (t) => {
@@ -380,7 +439,7 @@ t.test('sends selected emails again, or deletes them', async (t) => {
   shows(
     t,
     await editor.ask(at('requeue'), { ids }),
-    /Send 2 emails again\? Emails already accepted by a provider aren’t sent again/,
+    /Send 1 email again\? 1 email can’t be sent again: accepted by a provider, scheduled or expired/,
   )
   t.match(await editor.post(at('requeue'), { ids }), { status: 303, location: `${list}?tag=a` })
   shows(t, await editor.get(list), '1 email queued to be sent again. 1 other can’t be sent again.')
@@ -423,7 +482,7 @@ t.test("the page explains why an accepted email can't be requeued", async (t) =>
   await database.transaction((tx) => applyEmailEvents(tx, [{ ...sent, occurred_at: now }], now))
   await recordBounce(service, ref, { recipient: 'full@example.org', detail: '552 5.2.2 full' })
   const page = await editor.get(`${list}/${id}`)
-  shows(t, page, 'A provider has already accepted this email, so it isn’t sent again.')
+  shows(t, page, 'A provider has already accepted this email, so it isn’t sent again Fix the cause')
   t.notMatch(page.html, /Send again/)
   t.equal((await editor.post(`${list}/${id}/requeue`, { force: 'refused' })).status, 400)
 })
@@ -560,7 +619,7 @@ t.test("cancelling a question, or an error, keeps the list's filter", async (t) 
   t.match(asked.html, `href="/dashboard${list}/all?tag&#x3D;asked">Go back</a>`)
   const refused = await owner.post(to, { ...form, total: '', confirmed: 'yes' })
   t.equal(refused.status, 400)
-  shows(t, refused, /Bulk actions: 1 email tag: asked /)
+  shows(t, refused, /Bulk actions: 1 email tag: asked\. /)
   const opened = `${list}/${id}?list=tag%3Dasked`
   const one = await owner.ask(`${list}/${id}/delete?list=tag%3Dasked`)
   t.match(one.html, `href="/dashboard${opened.replaceAll('=', '&#x3D;')}">Go back</a>`)

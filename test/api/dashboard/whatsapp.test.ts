@@ -5,7 +5,7 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { adminCli } from '../../support/admin.ts'
-import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { mainActs, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
@@ -87,7 +87,11 @@ t.test('requeues a rejected message only by force, and audits that', async (t) =
 
 t.test('shows templates with state, slots and JSON', async (t) => {
   const list = `/teams/${team.id}/whatsapp-templates`
-  shows(t, await viewer.get(list), /order_ready en_US approved/)
+  shows(
+    t,
+    await viewer.get(list),
+    /order_ready en_US Hello Ana, your order is ready tomorrow\. utility approved/,
+  )
   const shown = await viewer.get(`${list}/${template.id}`)
   shows(t, shown, /url:1/)
   shows(t, shown, /Order A-17 Hello Ana, your order is ready tomorrow\. Heliograph demo Thanks See it/)
@@ -128,6 +132,32 @@ t.test("explains an error by the provider's code, not its text", async (t) => {
   )
 })
 
+t.test('a failed message leads to what helps against its cause', async (t) => {
+  const body = aMessage(template.id, { to: ['+15555550109'], parameters })
+  const { data } = (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).body
+  const id: string = data[0].id
+  await setFailed(service, id)
+  const acts = async (code: string | null) => {
+    await service.database.query(sql.unsafe`delete from whatsapp_events where message_id = ${id}`)
+    await service.database.query(sql.unsafe`
+      insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail, code)
+      values (${team.id}, ${id}, uuid_send(gen_random_uuid()), 'failed', now(), 'No', ${code})`)
+    return mainActs(await editor.get(`${path}/${id}`))
+  }
+  t.strictSame(await acts(null), ['Send again'], 'an unknown cause')
+  t.strictSame(await acts('131026'), ['Find the contact'])
+  const page = await editor.get(`${path}/${id}`)
+  shows(t, page, /What helps Reach the recipient another way/)
+  t.match(page.html, 'q&#x3D;%2B15555550109')
+  shows(t, await viewer.get(`${path}?status=failed`), /Problem .* The number may not be on WhatsApp/)
+  t.strictSame(await acts('132000'), ['Open the template'])
+  t.match((await editor.get(`${path}/${id}`)).html, `/whatsapp-templates/${template.id}"`)
+  t.strictSame(await acts('131050'), ['Show opt-outs'])
+  t.strictSame(await acts('131042'), [], 'only the owner of the account can fix it')
+  t.strictSame(await acts('131049'), ['Send again'], 'a later message may get through')
+  t.strictSame(mainActs(await viewer.get(`${path}/${id}`)), [])
+})
+
 t.test('the filter has the statuses in the order in which a message has them', async (t) => {
   shows(t, await viewer.get(path), /All \d scheduled \d queued \d sent \d delivered \d read \d failed \d/)
 })
@@ -149,7 +179,7 @@ t.test('the CSV has the pricing of each message', async (t) => {
   await service.database.transaction((tx) => applyReportedWhatsapp(tx, [{ ...about, ...status }], new Date()))
   const [header = '', ...lines] = (await viewer.get(`${path}.csv`)).html.trim().split('\r\n')
   const columns = header.replace('\uFEFF', '').split(',')
-  t.equal(lines.length, 3)
+  t.equal(lines.length, 4)
   const line = lines.find((each) => each.startsWith(id))?.split(',') ?? []
   const cell = (name: string) => line[columns.indexOf(name)]
   t.same(['Status', 'Category', 'Type', 'Billable'].map(cell), ['sent', 'utility', 'regular', 'true'])

@@ -24,14 +24,14 @@ import type { Alert, Moment, Section } from '../../components/section.ts'
 import { webhookSentence } from '../../components/sentence.ts'
 import { findStops, mainReason, stateAlert } from '../../components/timeline.ts'
 import { asActor, auditRead } from '../../server/action.ts'
-import { buildFacts, button, get, post } from '../../server/builders.ts'
+import { buildFacts, get, post } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { chips, defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { buildList, PLACE_PARAMS, pageById, type RowReader } from '../../server/list.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { whatHappened, whyItWaits } from '../message-sections.ts'
-import { pauseWords, requeuedWords } from '../requeue.ts'
+import { pauseWords, requeuedWords, requeueForms } from '../requeue.ts'
 import { answerCell, answerWords, EVERY_TYPE, PATH, typeOptions } from './parts.ts'
 
 const filter = defineFilter({
@@ -220,18 +220,17 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
   const { team, params, now } = request
   const { id: endpoint_id, event_id } = params
   const found = await loadWebhook(request, deps)
-  const { name } = await requireEndpoint(deps.database, team.id, endpoint_id)
-  const again = button(eventPath(request, 'requeue'), 'Send again')
+  const { name, url } = await requireEndpoint(deps.database, team.id, endpoint_id)
   const { recipient } = found
-  const canRetry = team.role === 'owner' && found.status !== 'delivered'
+  const way = found.status === 'delivered' || team.role !== 'owner' ? null : 'plain'
   return show({
     title: found.type,
     state: status(found.status),
     lead: webhookSentence(found),
-    actions: { forms: canRetry ? [again] : [] },
+    actions: { forms: requeueForms(way, found.waiting?.state, eventPath(request, 'requeue')) },
     back: { href: teamPath(team, 'webhooks', endpoint_id), label: name },
     sections: [
-      ...whyItWaits(buildWaitAlerts(found, request, endpoint_id)),
+      ...whyItWaits(buildWaitAlerts(found, request, endpoint_id), found.waiting?.state),
       whatHappened(buildMoments(found, now)),
       bodyFor(found, request),
     ],
@@ -239,6 +238,7 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
       buildFacts(
         {
           Recipient: recipient !== null && text(recipient, { href: subjectPath(team, found, recipient) }),
+          'Sent to': text(url, { copy: true }),
           Created: time(found.created_at, now),
           'Queued again': found.requeued_at && time(found.requeued_at, now),
           'webhook-id': text(event_id, { code: true, copy: true }),

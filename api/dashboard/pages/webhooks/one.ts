@@ -5,6 +5,7 @@ import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
 import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
+import { percent } from '../../../../db/percent.ts'
 import { type Cell, countdown, plural, text, time } from '../../components/cell.ts'
 import type { Actions, Alert, Section } from '../../components/section.ts'
 import { parseZone } from '../../components/zone.ts'
@@ -48,14 +49,18 @@ const TRIES_SHOWN = 15
 async function actionsFor(
   { team }: TeamRequest,
   { database }: PageDeps,
-  { id, state }: EndpointRow,
+  { id, state, failing_since, attempts }: ShownEndpoint,
 ): Promise<Actions> {
   if (team.role !== 'owner') return {}
   const seen = await secretMark(database, team.id, id)
   const at = (verb: string): string => teamPath(team, 'webhooks', id, verb)
   const forms =
     state === 'enabled'
-      ? [button(at('test'), 'Send a test'), button(at('disable'), 'Disable webhook', { tone: 'danger' })]
+      ? [
+          // A webhook that works needs no test.
+          button(at('test'), 'Send a test', failing_since || attempts.length === 0 ? {} : { tone: 'quiet' }),
+          button(at('disable'), 'Disable webhook', { tone: 'danger' }),
+        ]
       : [button(at('enable'), 'Enable webhook')]
   return {
     forms: [
@@ -89,7 +94,7 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
     {
       title: 'Send messages again',
       note: 'With the same IDs and bodies. Delivered messages are kept for 3 days, failed ones for 30.',
-      folded: true,
+      folded: 'quiet',
     },
   )
 
@@ -97,10 +102,10 @@ const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
   buildTable(
     attempts.slice(0, TRIES_SHOWN),
     (each) => ({
-      'Recent attempts': time(each.at, now),
+      'Recent attempts': { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
-      Response: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
       Details: text(withoutTags(answerWords(each))),
+      When: time(each.at, now),
     }),
     {
       main: 'Type',
@@ -137,8 +142,9 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
 /** Describes how many of the latest attempts succeeded. */
 function successCell({ attempts }: ShownEndpoint): Cell {
   const good = attempts.filter(({ status }) => answerCell(status).tone === 'good').length
-  const share = Math.floor((good * 100) / attempts.length)
-  return text(`${share} %`, { detail: `${good} of the last ${plural(attempts.length, 'attempt')}` })
+  return text(percent(good / attempts.length), {
+    detail: `${good} of the last ${plural(attempts.length, 'attempt')}`,
+  })
 }
 
 const facts = (endpoint: ShownEndpoint, { team, now }: TeamRequest): Section =>
@@ -180,7 +186,7 @@ const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
           teamPath(team, 'webhooks', endpoint.id, 'set'),
           'Save webhook',
           fieldsFor(domains, endpoint),
-          { title: 'Change the webhook', folded: true },
+          { title: 'Change the webhook', folded: 'quiet' },
         ),
     ]),
     aside: [facts(endpoint, request)],

@@ -1,0 +1,35 @@
+/** Tells how emails ended that were never sent, because their status doesn't. */
+import { sql } from 'slonik'
+import { string } from 'yup'
+import { EMAIL } from '../../channels/email.sql.ts'
+import { gaveUp } from '../../delivery/requeue.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { idRow, row } from '../../postgres/rows.ts'
+
+/**
+ * - `skipped`: all of its recipients are suppressed.
+ * - `expired`: it wasn't sent in time.
+ * - `failed`: there are no attempts left.
+ */
+const ENDS = ['skipped', 'expired', 'failed'] as const
+export type EmailEnd = (typeof ENDS)[number]
+
+const endedRow = idRow.concat(row({ ended: string().oneOf(ENDS) }))
+
+/** Returns the ends of those among a team's emails that were never sent, by their IDs. */
+export async function findEnds(
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, EmailEnd>> {
+  const rows = await tx.any(sql.type(endedRow)`
+    select id, case
+        when status = 'bounced' then 'skipped'
+        when expired_at is not null then 'expired'
+        else 'failed' end as ended
+    from email_states m
+    where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and (
+      status = 'bounced' and suppression = 'applied'
+      or status = 'queued' and provider_message_id is null and (expired_at is not null or ${gaveUp(EMAIL)}))`)
+  return new Map(rows.map(({ id, ended }) => [id, ended]))
+}
