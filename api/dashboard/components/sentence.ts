@@ -46,10 +46,12 @@ const SENTENCES: Readonly<Record<string, string>> = {
 /** Describes the status of a message that hasn't been sent. */
 export function queuedSentence(
   last: { kind: string; detail: string } | undefined,
-  waiting: { state: string } | undefined,
+  waiting: { state: string; last_response?: string | null } | undefined,
 ): string {
   if (waiting?.state === 'scheduled') return 'Scheduled for later.'
   if (waiting?.state === 'in_flight') return 'Being sent now.'
+  if (waiting?.state === 'deferred' && waiting.last_response)
+    return 'Deferred by the server. It is attempted again automatically.'
   if (last?.kind !== 'gave_up') return 'Waiting to be sent.'
   return last.detail.startsWith('expired:') ? 'Not sent. It expired.' : 'Failed, with no attempts left.'
 }

@@ -179,7 +179,7 @@ function actions(looked: EmailView, way: RequeueWay, suppressed: Suppressed): Ac
     forms: compact([
       // The corrected address is then the main action.
       isAddressDead(looked, suppressed)
-        ? again.map((form) => ({ ...form, tone: 'quiet' as const, menu: true }))
+        ? again.map((form) => ({ ...form, tone: 'quiet' as const, menu: suppressed.length > 0 }))
         : again,
       cancelForm(email, 'email', emailPath(request)),
       !email.internal &&
@@ -204,7 +204,7 @@ function resending({ email, emptied, request }: EmailView): Section | null {
   return buildForm(emailPath(request, 'resend'), 'Send to this address', [to], {
     title: 'Send to a corrected address',
     // Only a bounced email needs it.
-    folded: email.status === 'bounced' ? true : email.status === 'queued' ? 'menu' : 'quiet',
+    folded: email.status === 'bounced' ? true : 'quiet',
   })
 }
 

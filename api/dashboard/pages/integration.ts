@@ -92,26 +92,30 @@ async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]>
 const testRecipients = (
   all: typeof TEST_ADDRESSES,
   {
+    called,
     title,
-    note,
     test,
     complete,
-  }: { title: string; note: string; test: boolean; complete(to: string): string },
+  }: { called: string; title?: string; test: boolean; complete(to: string): string },
 ): Section =>
   buildTable(
     all,
-    ({ to, becomes, ends, others }) => ({
-      Recipient: text(complete(to), { code: true, copy: test }),
-      'Ends as': status(ends),
-      'What happens': text(`${headed(becomes)}.`, {
-        detail: others ? 'All other recipients have the same result.' : undefined,
-      }),
-    }),
-    { title, note, wrap: ['What happens'], empty: '' },
+    ({ to, becomes, ends, others }) => [
+      [called, text(complete(to), { code: true, copy: test })],
+      ['Ends as', status(ends)],
+      [
+        'What happens',
+        text(`${headed(becomes)}.`, {
+          detail: others ? 'All other recipients have the same result.' : undefined,
+        }),
+      ],
+    ],
+    { title, wrap: ['What happens'], empty: '' },
   )
 
 const LIVE = 'These only work in a test team, which an operator can create. This team delivers all messages.'
-const TEST = 'Nothing is delivered, and the recipient determines the result.'
+const TEST =
+  'Nothing is delivered. The part before the @, or the last four digits of a number, determines the result.'
 
 const languageChips = (request: TeamRequest, current: Language): Section => ({
   kind: 'chips',
@@ -156,11 +160,11 @@ const recipients = get('viewer', '/teams/:team/integration/recipients', async (r
       ...(test ? await testEmailForm(request, database, { to: 'delivered@example.com' }) : []),
       integrationTabs(team, 'recipients'),
       testRecipients(TEST_ADDRESSES, {
-        ...{ title: 'Email addresses', note: 'The part before the @ counts. The domain can be any.', test },
+        ...{ called: 'Email address', test },
         complete: (to) => (test ? `${to}@example.com` : `${to}@…`),
       }),
       testRecipients(TEST_NUMBERS, {
-        ...{ title: 'WhatsApp numbers', note: 'The last four digits count.', test },
+        ...{ called: 'WhatsApp number', title: 'WhatsApp numbers', test },
         complete: (to) => (test ? `+1555555${to}` : `+…${to}`),
       }),
     ],

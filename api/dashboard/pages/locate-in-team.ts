@@ -164,7 +164,7 @@ async function messagesFor(asked: TeamSearch): Promise<Section[]> {
   if (number === null) return []
   const found = await sentToNumbers(deps.database, team.id, [number], SHOWN_OF_EACH_KIND)
   return found.map(
-    ({ channel: { title, path }, sent }): Section =>
+    ({ channel: { title, path, noun }, sent }): Section =>
       buildTable(
         sent,
         (row) => ({
@@ -172,7 +172,7 @@ async function messagesFor(asked: TeamSearch): Promise<Section[]> {
           Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
           Accepted: time(row.created_at, request.now),
         }),
-        { title, main: 'Number', next: further(asked, { path, title }), empty: '' },
+        { title, main: 'Number', next: further(asked, { path, title: `${noun}s` }), empty: '' },
       ),
   )
 }

@@ -30,7 +30,7 @@ const filter = defineFilter(
   { q: search('Search', { placeholder: 'Number, or any ID' }), status: chips(STATUSES_SHOWN) },
   {
     recipient: search('Number', { placeholder: '+15551234567' }),
-    id: search('Message, request or idempotency ID', { short: 'ID' }),
+    id: search('ID', { placeholder: 'Of the message or request' }),
     template: defineId('Template'),
     ...DAY_RANGE,
   },

@@ -148,13 +148,11 @@ export function formReady<F extends AnyForm>(
       ...fieldReady(field, id, faults.get(field.name), field.name === first),
       form: form.joins?.form,
     }))
-  const isSet = form.further?.some(({ value, options }) =>
-    options ? options.some((option) => option.selected && option.value !== '') : Boolean(value),
-  )
   return {
     ...form,
     action: list && form.method === 'post' ? withList(form.action, list) : form.action,
-    ...(again || isSet ? { open: true } : {}),
+    // Chips show the further parts of a filter that are set.
+    ...(again ? { open: true } : {}),
     kept: again !== null,
     isPost: form.method === 'post',
     labels: form.method === 'post' && labelLines(all),

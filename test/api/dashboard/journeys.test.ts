@@ -149,7 +149,7 @@ async function journeys(browser: Browser): Promise<void> {
       await press('Save the draft')
       t.match(await said(page), 'Nothing is missing.')
       await press('Schedule')
-      t.match(await said(page), /to 4,950 contacts of News for [^?]* at 09:00 in Europe\/Berlin/)
+      t.match(await said(page), /to 4,950 contacts of News for [^?]*, 09:00 in Europe\/Berlin/)
       await press('Schedule')
       t.match(await page.locator('.notice').innerText(), 'Spring is scheduled.')
       const [scheduled] = await broadcastsOfTeam(database, team.id, { limit: 1 })

@@ -17,7 +17,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
     lead: 'Events about messages and contacts, sent to your own servers as they happen.',
     actions: {
       links: [
-        { href: '/docs#webhooks', label: 'How to receive them', outside: true },
+        { href: '/docs#webhooks', label: 'How to receive them', outside: true, menu: true },
         { href: teamPath(team, 'webhooks', 'events'), label: 'Event log' },
       ],
     },
