@@ -2,7 +2,7 @@
 
 /**
  * `to` is a local part at any domain, or the last digits of a number. `others` is true if all other recipients get the
- * same result. `ends` is the last state that the dashboard shows.
+ * same result. `ends` is its last state on the dashboard.
  */
 type TestRecipient = { to: string; becomes: string; ends: string; others?: true }
 

@@ -29,16 +29,13 @@ const responseWords = (code: string): string => {
   return status === undefined ? code : `${status} ${code}`
 }
 
-/** The pages where the cause of an error is corrected, by its code. Other errors are corrected in the call. */
+/** Pages to correct the cause of an error, by its code. Other errors are corrected in the call. */
 const FIXES: Readonly<Partial<Record<string, readonly [label: string, page: string]>>> = {
   contact_suppressed: ['Suppressions', 'suppressions'],
   domain_not_allowed: ['API keys', 'keys'],
   from_domain_not_verified: ['Domains', 'domains'],
   insufficient_scope: ['API keys', 'keys'],
-  invalid_params: ['Templates', 'whatsapp-templates'],
   quota_exceeded: ['Settings', 'settings'],
-  template_disabled: ['Templates', 'whatsapp-templates'],
-  template_unsupported: ['Templates', 'whatsapp-templates'],
 } satisfies Partial<Record<Code, readonly [string, string]>>
 
 function fixCell(code: string, team: PageTeam): Cell {

@@ -32,7 +32,7 @@ export const filter = defineFilter(
   {
     recipient: search('Recipient', { placeholder: 'someone@example.com' }),
     subject: search('Subject contains'),
-    id: search('ID', { placeholder: 'Of the message or request' }),
+    id: search('ID', { placeholder: 'Message, request or idempotency' }),
     domain: search('From domain'),
     template: defineId('Template'),
     broadcast: defineId('Broadcast'),

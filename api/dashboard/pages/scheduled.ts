@@ -77,7 +77,7 @@ type StateFields = { status: string; provider_message_id?: string | null }
 const dueAt = ({ waiting }: ScheduledFields): string | null =>
   waiting?.state === 'scheduled' ? waiting.next_attempt_at : null
 
-/** Returns the state of a message that its status doesn't tell. A provider has accepted a queued one with an ID. */
+/** Returns the state of a message. A queued one with a provider's ID was accepted. */
 const stateWord = ({ status: word, provider_message_id: provider }: StateFields, ended?: string): string =>
   ended ?? (word === 'queued' && provider ? 'accepted' : word)
 

@@ -34,7 +34,7 @@ export function foldAlerts(alerts: readonly Alert[]): Alert[] {
 /** True if a sender is paused or being probed. */
 export const isPaused = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
 
-/** Returns the senders that a team can use, without paused WhatsApp numbers of other teams. */
+/** Returns a team's senders, without paused numbers of other teams. */
 export async function loadSenders(team: { id: string }, tx: Tx): Promise<ShownSender[]> {
   const own = new Set((await pausedSenders(tx, { team: team.id })).map(({ sender }) => sender))
   const senders = await listSenders(tx)

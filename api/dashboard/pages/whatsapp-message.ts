@@ -93,12 +93,12 @@ function findHelp(
   const remedy = row.status === 'failed' ? remedyFor(lastFailure(row)?.code ?? null) : null
   if (remedy === null) return null
   const search = new URLSearchParams({ team: team.id, q: row.to })
-  const templatePath = teamPath(team, 'whatsapp-templates', ...(template ? [template.id] : []))
+  const templates = teamPath(team, 'whatsapp-templates')
   const helps: Record<Remedy, Help> = {
     again: {
       link: null,
       title: 'Wait, then send it again',
-      text: 'The provider limits how much it sends. The limit ends by itself.',
+      text: 'The provider limits how much it sends. The limit ends after a while.',
     },
     recipient: {
       link: { href: `/find?${search}`, label: 'Find the contact' },
@@ -106,7 +106,9 @@ function findHelp(
       text: 'Sending the message again has the same result.',
     },
     template: {
-      link: { href: templatePath, label: template ? 'Open the template' : 'WhatsApp templates' },
+      link: template
+        ? { href: `${templates}/${template.id}`, label: 'Open the template' }
+        : { href: templates, label: 'WhatsApp templates' },
       title: 'Correct the template or the parameters',
       text: 'Sending the message again before that has the same result.',
     },

@@ -30,7 +30,7 @@ const filter = defineFilter(
   { q: search('Search', { placeholder: 'Number, or any ID' }), status: chips(STATUSES_SHOWN) },
   {
     recipient: search('Number', { placeholder: '+15551234567' }),
-    id: search('ID', { placeholder: 'Of the message or request' }),
+    id: search('ID', { placeholder: 'Message, request or idempotency' }),
     template: defineId('Template'),
     ...DAY_RANGE,
   },
@@ -56,7 +56,7 @@ function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
   }
 }
 
-/** Returns why messages failed, in the words of the page of each. */
+/** Returns why messages failed, by their IDs. */
 async function loadProblems(
   { team }: TeamRequest,
   { database }: PageDeps,

@@ -124,7 +124,7 @@ export async function requeueChosen(
   return changed.length
 }
 
-/** Counts the chosen emails that can be sent again, and those that could if their recipients weren't suppressed. */
+/** Counts the chosen emails. `open` ones can be sent again. `suppressed` ones have no other recipients. */
 export async function countChosen(
   at: Checking,
   teamId: string,

@@ -7,9 +7,8 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
 
 /**
- * - `skipped`: all of its recipients are suppressed.
- * - `expired`: it wasn't sent in time.
- * - `failed`: there are no attempts left.
+ * An email is skipped if all of its recipients are suppressed. It has expired if it wasn't sent in time, and failed
+ * after its last attempt.
  */
 const ENDS = ['skipped', 'expired', 'failed'] as const
 export type EmailEnd = (typeof ENDS)[number]

@@ -1,11 +1,9 @@
 /** Explains the provider's error codes, with what helps against each. Source: providers, WhatsApp errors. */
 
 /**
- * - `again`: sending the message again.
- * - `recipient`: another way to reach the recipient.
- * - `template`: a change of the template, or a sync.
- * - `opt_out`: the end of the recipient's opt-out.
- * - `account`: something that only the owner of the WhatsApp account can do.
+ * What helps against an error. `again` is another attempt, `recipient` another way to reach the recipient, `template`
+ * a sync or a change of the template, `opt_out` the end of the recipient's opt-out, and `account` a change by the owner
+ * of the WhatsApp account.
  */
 export type Remedy = 'again' | 'recipient' | 'template' | 'opt_out' | 'account'
 

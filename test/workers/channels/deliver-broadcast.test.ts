@@ -175,7 +175,7 @@ t.test('an auto-paused broadcast shows why, and pauses once', async (t) => {
   await broadcast.walk()
   await until('it is braked', async () => (await show()).state === 'paused')
   t.match(await show(), { state_reason: 'bounces', stats: { bounced: 11, delivered: 189 } })
-  const words = 'Too many of its emails bounced: 5.50 % of 200 emails, limit 5.00 %. Check the addresses'
+  const words = 'Too many of its emails bounced: 5.5 % of 200 emails, limit 5.0 %. Check the addresses'
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   shows(t, await viewer.get(`/teams/${team.id}`), `The broadcast “News” was paused automatically ${words}`)
   shows(t, await viewer.get(`/teams/${team.id}/broadcasts/${broadcast.id}`), words)
