@@ -13,8 +13,6 @@ import { buildTable, get } from '../server/builders.ts'
 import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 
-export const logPath = (team: PageTeam): string => teamPath(team, 'integration', 'log')
-
 /** Builds the cell with a call's key. A prefix without a key is shown unchanged. */
 function keyCell(prefix: string | null, keys: readonly KeyRow[], team: PageTeam): Cell {
   if (prefix === null) return text('a session token')

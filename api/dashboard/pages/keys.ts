@@ -19,7 +19,6 @@ import { dayLabel } from '../server/filter.ts'
 import { readDay } from '../server/list.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
-import { logPath } from './api-log.ts'
 
 export function keyState({ revoked_at, expires_at }: KeyRow, now: Date): 'active' | 'revoked' | 'expired' {
   if (revoked_at !== null) return 'revoked'
@@ -154,7 +153,6 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
   return show({
     title: 'API keys',
     lead: 'Programs call the API with a key. Only its first characters are stored.',
-    actions: { links: [{ href: logPath(team), label: 'API log' }] },
     sections: compact([
       sortable(request, activeTable(request, active, creators)),
       ended.length > 0 && endedTable(request, ended),
