@@ -47,7 +47,7 @@ function recordShown(
         ? { text: state === undefined ? 'not known' : '' }
         : status(state, required ? {} : { tone: 'warn' }),
     detail: compact<string>([
-      state === 'found' && '✓ found',
+      state === 'found' && '✓\u00a0found',
       type,
       required ? 'needed' : 'recommended',
       isDifferent && differenceWords({ name, value }, published),

@@ -184,7 +184,8 @@ async function auditView(
         }),
         {
           main: 'About',
-          grow: ['Who', 'Action', 'About', 'Team'],
+          grow: ['Who', 'About', 'Team'],
+          wrap: ['Action'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
