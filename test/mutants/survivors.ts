@@ -451,4 +451,21 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'ObjectLiteral: { paused_until: null, troubles: 0, accepted_at: null, deferrals: null } → {} in export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null, deferrals: null }',
     ],
   },
+  'workers/providers/smtp/automatic-replies.ts': {
+    [`${SAME}no prefix matches an absent subject`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in const subject = (mail.email.subject ?? '').replaceAll('’', \"'\").trim().toLowerCase()",
+    ],
+  },
+  'workers/providers/smtp/plain-bounce.ts': {
+    [`${SAME}the first line is never a copy, nor one with a recipient`]: [
+      'EqualityOperator: end < 0 → end <= 0 in const said = end < 0 ? lines : lines.slice(0, end)',
+      "EqualityOperator: at < 0 → at <= 0 in if (at < 0) return { recipient: null, reply: lines.join(' ') }",
+    ],
+    [`${SAME}a split always has a first part`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in recipient: parseFieldAddress(`rfc822;${failed.split(',')[0] ?? ''}`),",
+    ],
+    [`${SAME}neither is a code`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in (line) => failureCode(line, '') !== '' || classifyFailure({ reply: line }).about !== 'unknown',",
+    ],
+  },
 }

@@ -44,7 +44,7 @@ function qsbmf(lines: readonly string[]): PlainBounce {
   const rest = lines.slice(at + 1)
   const end = rest.findIndex((line) => line.trim() === '')
   return {
-    recipient: parseFieldAddress(`rfc822;${(lines[at] ?? '').replace(/:\s*$/, '')}`),
+    recipient: parseFieldAddress(`rfc822;${lines[at]}`),
     reply: (end < 0 ? rest : rest.slice(0, end)).join(' '),
   }
 }

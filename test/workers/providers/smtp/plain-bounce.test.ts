@@ -104,9 +104,10 @@ t.test('a bounce of qmail has a paragraph per recipient', async (t) => {
     'To <eve@example.org>:\n<eve@example.org>: no\n<ana@example.org>:\nUser unknown.\nGiven up.\n\nBye.',
   ])
     t.strictSame(read(hi + text), ana, text)
-  t.strictSame(read('Hi. The program failed.\nBye.'), {
+  t.strictSame(read(`${hi}<ana@example.org>:\n\nBye.`), { ...ana, reply: '' })
+  t.strictSame(read('Hi. The program failed.\n\nBye.'), {
     recipient: null,
-    reply: 'Hi. The program failed. Bye.',
+    reply: 'Hi. The program failed.  Bye.',
   })
   t.ok(isQsbmf('\n Hi. The '))
   for (const text of ['Oh, Hi. This ', 'xHi. This ', 'Hi. That ']) t.notOk(isQsbmf(text), text)
