@@ -1,6 +1,6 @@
 /** Counts why emails bounced, by the status codes of responses. Pure. */
 import type { Bounce } from '../../../db/messages/emails/bounces.sql.ts'
-import { headed, number } from './cell.ts'
+import { type Cell, headed, number, text } from './cell.ts'
 import type { Section } from './section.ts'
 import { meaningIn } from './sentence.ts'
 
@@ -26,4 +26,10 @@ export function bounceSection(bounces: readonly Bounce[], note?: string): Sectio
   return tiles.length === 0
     ? []
     : [{ kind: 'tiles', id: 'bounces', live: true, title: 'Why emails bounced', note: counted, tiles }]
+}
+
+/** Builds the cell with the meaning of a response, if its status code has one, and the response itself. */
+export function responseCell(response: string): Cell {
+  const meaning = meaningIn(response)
+  return meaning === '' ? text(response) : text(headed(meaning), { detail: response })
 }

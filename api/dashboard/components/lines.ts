@@ -32,6 +32,22 @@ export function splitLines(typed: string, field: string, most: number): string[]
   return lines.filter((line) => line.trim() !== '')
 }
 
+/** Formats a value of a list, whose values can also be separated by commas. */
+export const formatListed = (text: string): string =>
+  text.includes(',') ? JSON.stringify(text) : formatLine(text)
+
+/**
+ * Returns the values of a list, separated by line breaks or commas. A value in quotes can contain commas.
+ * @param most the maximum number of lines.
+ * @throws RequestError bad_request.
+ */
+export const splitListed = (typed: string, field: string, most: number): string[] =>
+  splitLines(typed, field, most).flatMap((line) =>
+    (line.match(/\s*"(?:[^"\\]|\\.)*"\s*(?=,|$)|[^,]+/g) ?? [])
+      .filter((part) => part.trim() !== '')
+      .map(parseLine),
+  )
+
 /** Formats a name and its text as `name: text`. */
 export const pairLine = ([name, text]: readonly [string, string]): string =>
   `${isPlain(name) && !name.includes(':') ? name : JSON.stringify(name)}: ${text === '' ? '' : formatLine(text)}`

@@ -50,8 +50,8 @@ export type Field = Loose<{
   options?: readonly { value: string; label: string; selected?: boolean }[]
   /** A checkbox that removes the object of the field. */
   removal?: Loose<{ name: string; value: string; label: string; checked?: boolean }>
-  /** Suggestions of the browser. Other values are allowed. */
-  offers?: readonly string[]
+  /** Suggestions of the browser, with a text next to each. Other values are allowed. Fields can share a list. */
+  offers?: readonly Loose<{ value: string; label?: string }>[]
 }>
 
 export type Form = Loose<{

@@ -39,6 +39,17 @@ export function parseLocalTime(typed: string, zone: string): string {
   return Number.isNaN(moment.getTime()) ? `${typed}Z` : moment.toISOString()
 }
 
+const PLANNED: Intl.DateTimeFormatOptions = {
+  ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit' },
+}
+
+/** Formats a time in a zone with its weekday, such as `Tue, 1 Dec 2026, 09:00 in Europe/Berlin`. */
+export function plannedWords(iso: string, zone: string): string {
+  const words = new Date(iso).toLocaleString('en-GB', { ...PLANNED, timeZone: zone })
+  return zone === 'UTC' ? `${words} UTC` : `${words} in ${zone}`
+}
+
 /** Formats a time in a zone and in UTC. */
 export function momentWords(iso: string, zone: string): string {
   if (zone === 'UTC') return utc(iso)

@@ -10,14 +10,14 @@ import { assertSameDraft, type Seen } from '../../../db/messages/broadcasts/draf
 import { checkReadiness, type Readiness } from '../../../db/messages/broadcasts/readiness.ts'
 import { assertState } from '../../../db/messages/broadcasts/start.ts'
 import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
-import { duration, headed, number, plural, time } from '../components/cell.ts'
+import { duration, formatAge, headed, number, plural } from '../components/cell.ts'
 import type { Actions, Alert, Field, Link, Section, Tile } from '../components/section.ts'
-import { momentWords, parseZone } from '../components/zone.ts'
+import { momentWords, parseZone, plannedWords } from '../components/zone.ts'
 import { buildAlerts, button, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { type BroadcastStep, stepPath } from './broadcast-fields.ts'
+import { type BroadcastStep, buildStepper, stepPath } from './broadcast-fields.ts'
 import { broadcastPath, listNames } from './broadcast-sections.ts'
 import { slotWords } from './template-parts.ts'
 
@@ -62,11 +62,33 @@ export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
     tone: 'warn',
   }))
 
-function lengthTiles({ rate_per_minute: rate }: BroadcastRow, { audience }: Readiness): Tile[] {
+type Plan = Pick<BroadcastRow, 'send_at' | 'rate_per_minute'> & { audience: number | null }
+
+function lengthTiles({ rate_per_minute: rate, audience }: Plan): Tile[] {
   if (rate === null || audience === null || audience === 0) return []
   const detail = `at ${plural(rate, 'email')} a minute`
   return [{ label: 'Takes about', value: duration(Math.max(60, (audience / rate) * 60)), detail }]
 }
+
+const contactsTile = (audience: number | null, detail?: string): Tile => ({
+  label: 'Contacts',
+  value: audience === null ? 'very many' : number(audience).text,
+  tone: audience === 0 ? 'bad' : undefined,
+  detail,
+})
+
+function startTile(send_at: string | null, zone: string, now: Date): Tile {
+  if (send_at === null) return { label: 'Starts', value: 'when you start it' }
+  const label = new Date(send_at) < now ? 'Due' : 'Starts'
+  return { label, value: formatAge(send_at, now), detail: plannedWords(send_at, zone) }
+}
+
+/** Shows when a draft starts, to how many contacts, and how long it takes. */
+export const startTiles = (plan: Plan, zone: string, now: Date): Tile[] => [
+  startTile(plan.send_at, zone, now),
+  contactsTile(plan.audience),
+  ...lengthTiles(plan),
+]
 
 /** True if every contact of the audience would be skipped. */
 const isAllSkipped = ({ audience, lacking }: Readiness): boolean =>
@@ -114,29 +136,18 @@ function blockerAlerts(row: BroadcastRow, ready: Readiness, request: TeamRequest
 
 function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: TeamRequest): Tile[] {
   const { audience, lacking, slots, as_text } = ready
-  const starts = row.send_at !== null && {
-    label: new Date(row.send_at) < now ? 'Due' : 'Starts',
-    value: time(row.send_at, now).age ?? '',
-    detail: momentWords(row.send_at, parseZone(cookies('zone'))),
-  }
+  const isScheduled = row.state === 'scheduled'
   return compact<Tile>([
-    starts,
-    {
-      label: 'Contacts',
-      value: audience === null ? 'very many' : number(audience).text,
-      detail: row.state === 'scheduled' ? 'match now. The audience is chosen when it starts' : undefined,
-      tone: audience === 0 ? 'bad' : undefined,
-    },
-    {
+    // The sentence about a scheduled one has its time.
+    !isScheduled && row.send_at !== null && startTile(row.send_at, parseZone(cookies('zone')), now),
+    contactsTile(audience, isScheduled ? 'match now. The audience is chosen when it starts' : undefined),
+    lacking > 0 && {
       label: 'Missing a variable',
       value: number(lacking).text,
-      detail:
-        lacking > 0
-          ? `Skipped: no value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`
-          : undefined,
-      tone: lacking > 0 ? 'warn' : undefined,
+      detail: `Skipped: no value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`,
+      tone: 'warn',
     },
-    ...lengthTiles(row, ready),
+    ...lengthTiles({ ...row, audience }),
     ...asTextTiles(as_text),
   ])
 }
@@ -151,36 +162,27 @@ function splitSentence(words: string): { title: string; text?: string } {
 
 /** Builds the sections about the current audience and problems, with blockers first. */
 function aheadSections(row: BroadcastRow, { ready, warnings }: Ahead, request: TeamRequest<'id'>): Section[] {
-  const alerts = blockerAlerts(row, ready, request)
-  const before: Section = {
-    kind: 'alerts',
-    title: 'Before it can start',
-    calm: 'Nothing is missing.',
-    alerts,
-  }
-  const isBlocked = alerts.length > 0
   const isVerified = ready.missing.every(({ kind }) => kind !== 'from_domain_not_verified')
   const domain = isVerified
     ? { href: teamPath(request.team, 'domains', domainOf(row.from_address)), label: 'Show the domain' }
     : undefined
   const tiles = audienceTiles(row, ready, request)
-  return compact<Section>([
-    isBlocked && before,
+  const isEditable = row.state === 'draft' && request.team.role !== 'viewer'
+  return [
+    ...buildAlerts(blockerAlerts(row, ready, request), { title: 'Before it can start' }),
     { kind: 'tiles', title: row.state === 'scheduled' ? 'Forecast' : 'Audience', tiles },
-    unfilledSection(
-      ready.unfilled,
-      row.state === 'draft' && request.team.role !== 'viewer'
-        ? stepPath(broadcastPath(request), 'message')
-        : undefined,
+    // If all contacts are skipped, the alert above has the variables.
+    ...(isAllSkipped(ready)
+      ? []
+      : unfilledSection(
+          ready.unfilled,
+          isEditable ? stepPath(broadcastPath(request), 'message') : undefined,
+        )),
+    ...buildAlerts(
+      warnings.map((words): Alert => ({ tone: 'warn', ...splitSentence(words), link: domain })),
+      { title: 'Recommended' },
     ),
-    !isBlocked && before,
-    warnings.length > 0 && {
-      kind: 'alerts',
-      title: 'Recommended',
-      calm: '',
-      alerts: warnings.map((words): Alert => ({ tone: 'warn', ...splitSentence(words), link: domain })),
-    },
-  ])
+  ]
 }
 
 /** Reads the readiness of a broadcast and its warnings. */
@@ -192,20 +194,34 @@ async function readAhead(row: BroadcastRow, deps: PageDeps) {
   return { ready, warnings }
 }
 
-/** Describes why a scheduled broadcast can't be sent. Empty if it can start. */
-function describeStart({ ready }: Ahead): string {
-  if (isAllSkipped(ready)) return ` It would be sent to 0 of ${plural(ready.audience ?? 0, 'contact')}.`
-  return ready.missing.length > 0 ? ' It can’t start as it is.' : ''
+/** True if a problem keeps a broadcast from being sent, or all contacts would be skipped. */
+const isBlocked = (ready: Readiness): boolean => ready.missing.length > 0 || isAllSkipped(ready)
+
+/** Describes when a scheduled broadcast starts, or why it can't. */
+function describeStart(row: BroadcastRow, { ready }: Ahead, { cookies, now }: TeamRequest): string {
+  const at = row.send_at ?? now.toISOString()
+  const words = plannedWords(at, parseZone(cookies('zone')))
+  if (isAllSkipped(ready))
+    return `Planned for ${words}. It would be sent to 0 of ${plural(ready.audience ?? 0, 'contact')}.`
+  if (ready.missing.length > 0) return `Planned for ${words}. It can’t start as it is.`
+  return `Starts ${formatAge(at, now)} (${words}).`
 }
 
-/** Builds the sections of a scheduled broadcast. `problem` is a sentence if it can't be sent. */
+/** The sections of a broadcast that hasn't started, and the sentence about it. */
+type AheadParts = { sections: Section[]; lead: string }
+
+/** Builds the sections of a scheduled broadcast. `isBlocked` is true if a problem prevents it. */
 export async function scheduledParts(
   row: BroadcastRow,
   request: TeamRequest<'id'>,
   deps: PageDeps,
-): Promise<{ sections: Section[]; problem: string }> {
+): Promise<AheadParts & { isBlocked: boolean }> {
   const ahead = await readAhead(row, deps)
-  return { sections: aheadSections(row, ahead, request), problem: describeStart(ahead) }
+  return {
+    sections: aheadSections(row, ahead, request),
+    lead: describeStart(row, ahead, request),
+    isBlocked: isBlocked(ahead.ready),
+  }
 }
 
 const startLabel = ({ send_at }: BroadcastRow): string => (send_at === null ? 'Send now' : 'Schedule')
@@ -228,14 +244,18 @@ export async function sendQuestion(request: TeamRequest<'id'>, { database }: Pag
   }
 }
 
+/** Returns the steps whose edit removes a problem. */
+const stepsToEdit = (ready: Readiness) =>
+  new Set(compact([...ready.missing.map(({ edit }) => edit), isAllSkipped(ready) && 'message']))
+
 function buildButtons(row: BroadcastRow, ready: Readiness, request: TeamRequest): Actions {
   // A draft that can't start yet has no black button to start it.
   const start = button(broadcastPath(request, 'send'), startLabel(row), {
-    tone: ready.missing.length > 0 ? 'quiet' : undefined,
+    tone: isBlocked(ready) ? 'quiet' : undefined,
     fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
   })
   const remove = button(broadcastPath(request, 'delete'), 'Delete the draft', { tone: 'danger' })
-  const edits = new Set(ready.missing.map(({ edit }) => edit))
+  const edits = stepsToEdit(ready)
   const main = edits.has('audience') ? 'audience' : edits.has('message') ? 'message' : undefined
   const editing = (step: BroadcastStep, label: string) => ({
     href: stepPath(broadcastPath(request), step),
@@ -251,15 +271,23 @@ function buildButtons(row: BroadcastRow, ready: Readiness, request: TeamRequest)
   return { links, forms: compact([isAimed && start, remove]) }
 }
 
+/** Builds the stepper of a draft's page, which is the last step. */
+const draftStepper = ({ ready }: Ahead, request: TeamRequest<'id'>): Section =>
+  buildStepper('review', broadcastPath(request), stepsToEdit(ready))
+
 /** Builds the sections and buttons of a draft. */
 export async function draftParts(
   row: BroadcastRow,
   request: TeamRequest,
   deps: PageDeps,
-): Promise<{ sections: Section[]; buttons: Actions }> {
+): Promise<AheadParts & { buttons: Actions; stepper?: Section }> {
   const ahead = await readAhead(row, deps)
-  const { ready } = ahead
-  const sections = aheadSections(row, ahead, request)
-  if (request.team.role === 'viewer') return { sections, buttons: {} }
-  return { sections, buttons: buildButtons(row, ready, request) }
+  const ready = isBlocked(ahead.ready) ? '' : ' Nothing is missing.'
+  return {
+    sections: aheadSections(row, ahead, request),
+    lead: `Draft: nothing is sent until you start it.${ready}`,
+    ...(request.team.role === 'viewer'
+      ? { buttons: {} }
+      : { buttons: buildButtons(row, ahead.ready, request), stepper: draftStepper(ahead, request) }),
+  }
 }

@@ -3,24 +3,29 @@
  * broadcast-form.ts reads the submitted form.
  */
 
+import type { PropertyValue } from '../../../db/audience/contacts/search.sql.ts'
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { MAX_CONDITIONS } from '../../../db/messages/broadcasts/fields.ts'
 import { OPERATORS } from '../../../db/messages/broadcasts/operators.ts'
 import { UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
-import { formatLine, pairLine } from '../components/lines.ts'
-import type { Field } from '../components/section.ts'
+import { formatLine, formatListed, pairLine } from '../components/lines.ts'
+import type { Field, Section } from '../components/section.ts'
 import { toLocalTime } from '../components/zone.ts'
 import { compact, field, hidden } from '../server/builders.ts'
 
 type Choice = { id: string; name: string }
 type TemplateChoice = Choice & { slots: readonly string[] }
 
-/** The options of a form. `subscribers` are counts by topic. `properties` are names of contact properties. */
+/**
+ * The options of a form. `subscribers` are counts by topic. `properties` are names of contact properties, and
+ * `values` their common values.
+ */
 export type Choices = {
   templates: readonly TemplateChoice[]
   topics: readonly Choice[]
   subscribers: ReadonlyMap<string, number>
   properties: readonly string[]
+  values: readonly PropertyValue[]
   /** The variables of the message. */
   slots: readonly string[]
   from: string
@@ -43,22 +48,35 @@ const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
 
 /** Formats the value of a condition for its field. `in` has one value per line. */
 const valueTyped = (value: Condition['value'] = ''): string =>
-  Array.isArray(value) ? value.map(formatLine).join('\n') : value === '' ? '' : formatLine(value)
+  Array.isArray(value) ? value.map(formatListed).join('\n') : value === '' ? '' : formatLine(value)
 
 export const conditionWords = ({ property, op, value }: Condition): string =>
   [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
 
-const CONDITIONS = { title: 'Only contacts where (optional)', hint: 'All conditions must match.' }
+const CONDITIONS = {
+  title: 'Only contacts where (optional)',
+  hint: 'A contact must match all conditions. Separate the values of “is one of” with commas.',
+}
 
-function conditionFields(conditions: readonly Condition[], properties: readonly string[]): Field[] {
+/** Builds the field of a value. A stored list has one value per line. */
+function valueField(at: number, value: Condition['value'], offers: Field['offers']): Field {
+  const [name, label, typed] = [`value.${at}`, `Value ${at + 1}`, valueTyped(value)]
+  return Array.isArray(value)
+    ? field(name, label, { type: 'textarea', rows: Math.min(8, value.length + 1), value: typed })
+    : field(name, label, { value: typed, offers })
+}
+
+function conditionFields(conditions: readonly Condition[], { properties, values }: Choices): Field[] {
+  const names = properties.map((name) => ({ value: formatLine(name) }))
+  const common = values.map(({ name, value }) => ({ value: formatLine(value), label: name }))
   const rows = Math.min(MAX_CONDITIONS, conditions.length + FREE_CONDITIONS)
   return Array.from({ length: rows }, (_, at): Field[] => {
-    const { property = '', op = 'eq', value = '' } = conditions[at] ?? {}
+    const { property = '', op = 'eq', value } = conditions[at] ?? {}
     const nth = at + 1
     const fields: Field[] = [
       field(`property.${at}`, nth === 1 ? 'Property 1' : `And property ${nth}`, {
         value: property === '' ? '' : formatLine(property),
-        offers: properties,
+        offers: names,
         group: nth === 1 ? CONDITIONS : undefined,
       }),
       field(`op.${at}`, `Comparison ${nth}`, {
@@ -69,12 +87,7 @@ function conditionFields(conditions: readonly Condition[], properties: readonly 
           selected: each === op,
         })),
       }),
-      field(`value.${at}`, `Value ${nth}`, {
-        type: 'textarea',
-        placeholder: 'One per line',
-        rows: Array.isArray(value) ? Math.min(8, value.length + 1) : 1,
-        value: valueTyped(value),
-      }),
+      valueField(at, value, common),
     ]
     return fields.map((field) => ({ ...field, beside: true }))
   }).flat()
@@ -130,6 +143,38 @@ export type BroadcastStep = (typeof STEPS)[number]
 /** Returns the path of a step of a draft. @param path the path of the draft's page. */
 export const stepPath = (path: string, step: BroadcastStep): string =>
   `${path}/edit?${new URLSearchParams({ step })}`
+
+export const STEP_TITLES: Readonly<Record<BroadcastStep, string>> = {
+  message: 'Message',
+  audience: 'Audience',
+  when: 'When',
+}
+
+/** The page of a draft is its last step. */
+type ShownStep = BroadcastStep | 'review'
+
+/**
+ * Builds the stepper. A stored draft has links to the other steps.
+ * @param path the path of the draft's page, or null.
+ * @param missing the steps that keep the draft from being sent.
+ */
+export function buildStepper(
+  current: ShownStep,
+  path: string | null,
+  missing: ReadonlySet<string> = new Set(),
+): Section {
+  const all: readonly ShownStep[] = [...STEPS, 'review']
+  return {
+    kind: 'stepper',
+    id: 'steps',
+    steps: all.map((step) => ({
+      label: step === 'review' ? 'Review' : STEP_TITLES[step],
+      current: step === current,
+      done: all.indexOf(step) < all.indexOf(current) && !missing.has(step),
+      href: path && step !== current ? (step === 'review' ? path : stepPath(path, step)) : undefined,
+    })),
+  }
+}
 
 /** The prefix of the fields with default values. */
 export const DEFAULT = 'default.'
@@ -207,17 +252,19 @@ const messageFields = (choices: Choices, draft: BroadcastDraft | null): Field[] 
 const audienceFields = (choices: Choices, draft: BroadcastDraft | null): Field[] => [
   topicField('topic_ids', 'Topics: contacts in any of these', choices, draft?.topic_ids ?? []),
   topicField('exclude_topic_ids', 'Except contacts in any of these', choices, draft?.exclude_topic_ids ?? []),
-  ...conditionFields(draft?.conditions ?? [], choices.properties),
+  ...conditionFields(draft?.conditions ?? [], choices),
 ]
 
 const whenFields = (draft: BroadcastDraft | null, zone: string): Field[] => [
-  field('send_at', `Send at (${zone} time, empty to send on start)`, {
+  field('send_at', `Start at (${zone} time)`, {
     type: 'datetime-local',
     value: timeTyped(draft, zone),
+    hint: 'Leave this empty to send as soon as you start the broadcast.',
   }),
   field('rate_per_minute', 'Maximum emails per minute (optional)', {
     type: 'number',
     value: draft?.rate_per_minute?.toString() ?? '',
+    hint: 'Spreads a large broadcast over time, so that your website and your support can keep up.',
   }),
   hidden('send_at_zone', zone, true),
 ]

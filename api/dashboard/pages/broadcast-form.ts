@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type FieldError, REQUIRED, RequestError, resultOrError } from '../../../db/errors.ts'
 import { type GivenFields, MAX_CONDITIONS, readChange } from '../../../db/messages/broadcasts/fields.ts'
-import { keptOr, parseLine, parsePair, splitLines, tickedOr } from '../components/lines.ts'
+import { keptOr, parseLine, parsePair, splitLines, splitListed, tickedOr } from '../components/lines.ts'
 import { parseLocalTime, parseZone } from '../components/zone.ts'
 import { isWithin } from '../server/form.ts'
 import { type BroadcastDraft, type BroadcastStep, DEFAULT, timeTyped } from './broadcast-fields.ts'
@@ -29,7 +29,7 @@ const readConditions = (form: URLSearchParams): object[] =>
     const value = form.get(`value.${row}`) ?? ''
     if (op === 'exists' || op === 'missing') return { property, op }
     if (op !== 'in') return { property, op, value: parseLine(value) }
-    return { property, op, value: splitLines(value, `value.${row}`, MAX_FIELD_LINES).map(parseLine) }
+    return { property, op, value: splitListed(value, `value.${row}`, MAX_FIELD_LINES) }
   })
 
 /** Maps the errors of conditions and variables to their fields. */
@@ -124,6 +124,15 @@ function readStart(form: URLSearchParams, sent: ReadField, draft: BroadcastDraft
     ...(send_at === '' ? {} : { send_at }),
   }
   return { rate_per_minute: null, send_at: null, ...readAll(form, given) }
+}
+
+/** Reads the start time and the rate from a form. @throws RequestError bad_request. */
+export function readWhen(
+  form: URLSearchParams,
+  draft: BroadcastDraft,
+): Pick<BroadcastDraft, 'send_at' | 'rate_per_minute'> {
+  const { send_at = null, rate_per_minute = null } = readStart(form, (name) => form.get(name) ?? '', draft)
+  return { send_at, rate_per_minute }
 }
 
 type AudienceFields = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>

@@ -3,6 +3,7 @@
  * CSV.
  */
 
+import { propertiesOf } from '../../../db/audience/contacts/contacts.sql.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import {
@@ -11,10 +12,15 @@ import {
   type Skipped,
   skippedBy,
 } from '../../../db/messages/broadcasts/recipients.sql.ts'
+import { type BroadcastView, broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
-import { status, text, time } from '../components/cell.ts'
-import type { Actions } from '../components/section.ts'
+import { parseAddress } from '../../../db/validation/address.ts'
+import { responseCell } from '../components/bounces.ts'
+import { type Cell, headed, number, status, text, time } from '../components/cell.ts'
+import { findName } from '../components/names.ts'
+import type { Actions, Section } from '../components/section.ts'
 import { buildTable, fromReplica, get } from '../server/builders.ts'
+import { wordChips } from '../server/chips.ts'
 import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, defineFilter } from '../server/filter.ts'
@@ -31,6 +37,9 @@ function listStatuses(reached: EmailStatus | undefined): readonly EmailStatus[] 
   if (reached === 'opened') return ['opened', 'clicked']
   return reached && [reached]
 }
+
+/** The word for skipped contacts among the statuses. They have their own page. */
+const SKIPPED = 'skipped'
 
 const filter = defineFilter({ status: chips(EMAIL_LADDER) })
 /** A filter without parts. */
@@ -52,32 +61,85 @@ const skippedFor =
 const loadBroadcast = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
   requireBroadcast(database, team.id, params.id)
 
+const loadView = async (request: TeamRequest<'id'>, deps: PageDeps): Promise<BroadcastView> =>
+  broadcastView(deps.database, await loadBroadcast(request, deps))
+
 /** Returns the link to the CSV file of a list, unless it is empty. */
 const exported = ({ rows, first }: { rows: readonly unknown[]; first: boolean }, href: string): Actions => ({
   links: rows.length === 0 && first ? [] : [{ href, label: 'Export as CSV' }],
 })
 
+/** Builds a chip for each outcome with its count, like the stats of the broadcast. */
+function outcomeChips({ stats }: BroadcastView, request: TeamRequest<'id'>, isSkips: boolean): Section {
+  const { made, queued, delivered, opened, clicked, bounced, complained, skipped } = stats
+  const sums: Readonly<Record<EmailStatus, number>> = {
+    queued,
+    sent: made - queued,
+    delivered: delivered + opened + clicked + complained,
+    opened: opened + clicked,
+    ...{ clicked, bounced, complained },
+  }
+  const people = { ...request, path: broadcastPath(request, 'people') }
+  const counts = new Map(Object.entries(sums))
+  const statuses = wordChips(people, 'status', EMAIL_LADDER, { counts }).map((chip, at) =>
+    at === 0 ? { ...chip, count: number(made).text } : chip,
+  )
+  const skips = { label: SKIPPED, href: broadcastPath(request, 'skips'), count: number(skipped).text }
+  return {
+    kind: 'chips',
+    chips: [...statuses, skips].map((chip) => (isSkips ? { ...chip, current: chip === skips } : chip)),
+  }
+}
+
+/** Returns the identity of an address, or '' after an erasure. */
+const readIdentity = (email: string): string => parseAddress(email)?.identity ?? ''
+
+/** Returns the names of contacts by identity. */
+async function loadNames(
+  rows: readonly { email: string }[],
+  { team }: TeamRequest,
+  { database }: PageDeps,
+): Promise<ReadonlyMap<string, string>> {
+  const identities = rows.map(({ email }) => readIdentity(email))
+  const properties = await propertiesOf(database, team.id, identities, false)
+  return new Map([...properties].map(([identity, own]) => [identity, findName(own) ?? '']))
+}
+
+/** Builds the cell with a contact: the name, and the address below it. */
+function contactCell(email: string, names: ReadonlyMap<string, string>, { team }: TeamRequest): Cell {
+  const name = names.get(readIdentity(email))
+  return text(name || email, {
+    href: email === '' ? undefined : teamPath(team, 'contacts', email),
+    detail: name ? email : undefined,
+  })
+}
+
 const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request
-  const { name } = await loadBroadcast(request, deps)
-  const { status: word } = filter.read(query)
+  const view = await loadView(request, deps)
   const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
+  const names = await loadNames(page.rows, request, deps)
   return show({
-    title: word ? `Recipients: ${word}` : 'Recipients',
-    back: { href: broadcastPath(request), label: name },
+    title: 'Recipients',
+    back: { href: broadcastPath(request), label: view.name },
     actions: exported(page, `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`),
     sections: [
-      ...filter.shown(request),
+      outcomeChips(view, request, false),
       buildTable(
         page.rows,
         ({ id, email, status: stands, detail, created_at }) => ({
           Status: status(stands),
-          Address: text(email, { href: teamPath(team, 'contacts', email) }),
-          'Last response': text(detail),
+          Contact: contactCell(email, names, request),
+          'Last response': responseCell(detail ?? ''),
           Created: time(created_at, now),
-          '': text('The email', { href: teamPath(team, 'emails', id) }),
+          '': text('Open email', { href: teamPath(team, 'emails', id) }),
         }),
-        { main: 'Address', grow: ['Address', 'Last response'], next: page.next, empty: 'No recipients.' },
+        {
+          main: 'Contact',
+          grow: ['Contact', 'Last response'],
+          next: page.next,
+          empty: filter.set(query).size > 0 ? 'No recipient matches.' : 'No recipients yet.',
+        },
       ),
     ],
   })
@@ -92,24 +154,29 @@ const SKIP_WORDS: Readonly<Record<string, string>> = {
   cancelled: 'the broadcast was cancelled',
 }
 
+/** Describes why a contact was skipped. The detail of missing variables names them. */
+const describeSkip = (reason: string, detail: string): string =>
+  headed(reason === 'variables' && detail !== '' ? detail : (SKIP_WORDS[reason] ?? reason))
+
 const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
-  const { team, now } = request
-  const { name } = await loadBroadcast(request, deps)
+  const view = await loadView(request, deps)
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
+  const names = await loadNames(page.rows, request, deps)
   return show({
     title: 'Skipped contacts',
-    lead: 'Contacts in the audience that the broadcast skipped, and why.',
-    back: { href: broadcastPath(request), label: name },
+    lead: 'These contacts were in the audience, but the broadcast wasn’t sent to them.',
+    back: { href: broadcastPath(request), label: view.name },
     actions: exported(page, broadcastPath(request, 'skips.csv')),
     sections: [
+      outcomeChips(view, request, true),
       buildTable(
         page.rows,
         ({ email, reason, detail, at }) => ({
-          Address: text(email, { href: teamPath(team, 'contacts', email) }),
-          Why: text(SKIP_WORDS[reason] ?? reason, { detail }),
-          When: time(at, now),
+          Contact: contactCell(email, names, request),
+          Why: text(describeSkip(reason, detail)),
+          Skipped: time(at, request.now),
         }),
-        { grow: ['Address', 'Why'], next: page.next, empty: 'No contacts were skipped.' },
+        { grow: ['Contact', 'Why'], next: page.next, empty: 'No contacts were skipped.' },
       ),
     ],
   })

@@ -72,14 +72,12 @@ export function progressWords({ audience, stats }: Pick<BroadcastView, 'audience
   return `${left.toLocaleString('en-US')} of ${plural(audience, 'contact')}${skipped}`
 }
 
-/** Describes the state in one sentence, with who paused or cancelled it. */
+/** Describes the state of a broadcast that has started, with who paused or cancelled it. */
 export function broadcastSentence(
-  { state, audience, stats: counted, send_at }: BroadcastView,
+  { state, audience, stats: counted }: BroadcastView,
   entries: readonly HistoryEntry[],
   now: Date,
 ): string {
-  if (state === 'draft') return 'Draft: nothing is sent until you start it.'
-  if (state === 'scheduled') return `Starts ${time(send_at, now).age ?? ''}.`
   const stop = entries.find(({ act }) => STOPS[state] === act)
   const stopped = stop ? ` ${describeActor(stop)}, ${formatAge(stop.at, now)}` : ''
   const progress = audience === null ? '' : `: ${progressWords({ audience, stats: counted })}`
@@ -95,7 +93,7 @@ function rateWords({ made, queued, opened, clicked }: BroadcastView['stats']): s
 
 const STOPS: Partial<Record<BroadcastState, HistoryEntry['act']>> = { paused: 'pause', cancelled: 'cancel' }
 
-const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'>, string>> = {
+const STATE_WORDS: Partial<Record<BroadcastState, string>> = {
   sending: 'Being sent',
   paused: 'Paused',
   sent: 'Sent',
@@ -123,7 +121,6 @@ export const facts = (view: BroadcastView, names: AudienceNames, { team, now }: 
       Conditions: view.where.length > 0 && text(view.where.map(conditionWords).join(' and ')),
       Pace:
         view.rate_per_minute !== null && text(`at most ${plural(view.rate_per_minute, 'email')} a minute`),
-      Starts: view.state !== 'cancelled' && view.send_at && time(view.send_at, now),
       Started: view.started_at && time(view.started_at, now),
       Ended: view.ended_at && time(view.ended_at, now),
       ID: text(view.id, { code: true, copy: true }),

@@ -4,7 +4,7 @@
  */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
-import { propertyNames } from '../../../db/audience/contacts/search.sql.ts'
+import { propertyNames, propertyValues } from '../../../db/audience/contacts/search.sql.ts'
 import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
@@ -18,16 +18,18 @@ import { buildForm, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { asSent, describeByLabels } from '../server/form.ts'
 import { type PageAnswer, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { asTextTiles, unfilledSection } from './broadcast-ahead.ts'
-import { type BroadcastStep, type Choices, draftFields, STEPS, stepPath } from './broadcast-fields.ts'
-import { readAudience } from './broadcast-form.ts'
+import { asTextTiles, startTiles, unfilledSection } from './broadcast-ahead.ts'
+import {
+  type BroadcastStep,
+  buildStepper,
+  type Choices,
+  draftFields,
+  STEP_TITLES,
+  STEPS,
+  stepPath,
+} from './broadcast-fields.ts'
+import { readAudience, readWhen } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
-
-const TITLES: Readonly<Record<BroadcastStep, string>> = {
-  message: 'Message',
-  audience: 'Audience',
-  when: 'When',
-}
 
 /**
  * The draft being edited, with the path of its form and the titles of its pages. Null if it isn't stored yet.
@@ -37,6 +39,7 @@ export type DraftPage = Pick<View, 'title' | 'back'> & { action: string; draft: 
 const isStep = (word: string | null): word is BroadcastStep => STEPS.some((step) => step === word)
 
 async function loadChoices(
+  step: BroadcastStep,
   team: { id: string },
   slots: readonly string[],
   { database }: PageDeps,
@@ -48,7 +51,12 @@ async function loadChoices(
     templates: await templatesOfTeam(database, team.id),
     topics,
     subscribers: await countSubscribers(database, team.id, ids),
-    properties: await propertyNames(database, team.id),
+    ...(step === 'audience'
+      ? {
+          properties: await propertyNames(database, team.id),
+          values: await propertyValues(database, team.id),
+        }
+      : { properties: [], values: [] }),
     slots,
     from: verified ? `hello@${verified.name}` : '',
   }
@@ -82,11 +90,36 @@ async function audienceTiles(
   return [tile, ...asTextTiles(as_text)]
 }
 
-const audienceSection = async (...asked: Parameters<typeof audienceTiles>): Promise<Section> => ({
-  kind: 'tiles',
-  id: 'audience',
-  tiles: await audienceTiles(...asked),
-})
+/** Shows the start and the duration of the broadcast, or the error in the form. */
+async function timeTiles(
+  draft: BroadcastRow,
+  sent: URLSearchParams | null,
+  fields: readonly Field[],
+  { team, cookies, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Tile[]> {
+  const given = sent ? resultOrError(() => readWhen(sent, draft)) : draft
+  if (given instanceof RequestError)
+    return [{ label: 'Starts', value: '–', detail: describeByLabels(fields, given) }]
+  const { size } = await countAudience(database, { ...draft, team_id: team.id })
+  return startTiles({ ...given, audience: size }, parseZone(cookies('zone')), now)
+}
+
+type Shown = { draft: BroadcastRow | null; sent: URLSearchParams | null; fields: readonly Field[] }
+
+/** Builds the summary of a step. The script updates it after each change of the form. */
+async function summary(
+  step: BroadcastStep,
+  { draft, sent, fields }: Shown,
+  request: TeamRequest,
+  deps: PageDeps,
+): Promise<Section | undefined> {
+  const section = (tiles: Tile[]): Section => ({ kind: 'tiles', id: 'audience', tiles })
+  if (step === 'when' && draft) return section(await timeTiles(draft, sent, fields, request, deps))
+  if (step !== 'audience') return undefined
+  const aim = sent ? aimSent(sent, fields) : (draft ?? NOBODY)
+  return section(await audienceTiles(aim, request, deps))
+}
 
 /** Returns the buttons of a step, with the next step first. */
 function buildButtons(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'others'> {
@@ -97,23 +130,12 @@ function buildButtons(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'othe
   const main = on || save
   const others = compact([
     on && (main === on ? save : on),
-    step === 'audience' && { next: 'audience', label: 'Count', counts: true },
+    step === 'audience' && { next: step, label: 'Count', counts: true },
+    step === 'when' && { next: step, label: 'Calculate', counts: true },
     before && { next: before, label: 'Back' },
   ])
   return { submit: main.label, next: main.next, others }
 }
-
-/** Builds the stepper. A stored draft has links to the other steps. */
-const buildStepper = (step: BroadcastStep, draft: BroadcastRow | null, { team }: TeamRequest): Section => ({
-  kind: 'stepper',
-  id: 'steps',
-  steps: STEPS.map((each) => ({
-    label: TITLES[each],
-    current: each === step,
-    done: STEPS.indexOf(each) < STEPS.indexOf(step),
-    href: draft && each !== step ? stepPath(teamPath(team, 'broadcasts', draft.id), each) : undefined,
-  })),
-})
 
 const NO_PREVIEW = 'Once you have chosen a template and continued, the email is shown here.'
 
@@ -140,26 +162,29 @@ async function stepView(
   sent: URLSearchParams | null = null,
 ): Promise<View> {
   const slots = draft ? await draftSlots(deps.database, draft) : { given: [], unfilled: [] }
-  const choices = await loadChoices(request.team, slots.given, deps)
+  const choices = await loadChoices(step, request.team, slots.given, deps)
   const stored = draftFields(choices, draft, parseZone(request.cookies('zone')))
   const fields = sent ? asSent(stored[step], sent) : stored[step]
-  const aim = sent ? aimSent(sent, fields) : (draft ?? NOBODY)
   return {
     title,
     lead: draft
       ? 'Each step is saved when you leave it. Nothing is sent until you start the draft.'
       : 'It is saved as a draft when you continue. Nothing is sent until you start it.',
     back,
-    above: [buildStepper(step, draft, request)],
+    above: [buildStepper(step, draft && teamPath(request.team, 'broadcasts', draft.id))],
     sections: compact<Section>([
       draft && unfilledSection(slots.unfilled, step === 'message' ? undefined : messagePath(draft, request)),
       buildForm(
         action,
         '',
-        compact([fields, hidden('step', step, true), draft && hidden('seen', draft.updated_at, true)]),
+        compact([
+          fields,
+          hidden('step', step, true),
+          draft ? hidden('seen', draft.updated_at, true) : hidden('topic', request.query.get('topic') ?? ''),
+        ]),
         {
-          ...{ title: TITLES[step], ...buildButtons(step) },
-          result: step === 'audience' ? await audienceSection(aim, request, deps) : undefined,
+          ...{ title: STEP_TITLES[step], ...buildButtons(step) },
+          result: await summary(step, { draft, sent, fields }, request, deps),
         },
       ),
     ]),

@@ -62,9 +62,10 @@ import { broadcastStateCell } from './broadcasts.ts'
 
 const toActing = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
-type StateParts = { sections: Section[]; buttons: Actions; problem?: string }
+/** `lead` is the sentence about a broadcast that hasn't started. */
+type StateParts = { sections: Section[]; buttons: Actions; lead?: string; stepper?: Section }
 
-/** Builds the sections and buttons that depend on the state. `problem` completes the sentence about it. */
+/** Builds the sections and buttons that depend on the state. */
 async function stateParts(
   row: BroadcastRow,
   view: BroadcastView,
@@ -77,8 +78,8 @@ async function stateParts(
       sections: [...progress(view, request.now), outcomes(view, request)],
       buttons: actions(view, request),
     }
-  const { sections, problem } = await scheduledParts(row, request, deps)
-  return { sections, problem, buttons: actions(view, request, problem !== '') }
+  const { sections, lead, isBlocked } = await scheduledParts(row, request, deps)
+  return { sections, lead, buttons: actions(view, request, isBlocked) }
 }
 
 const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) => {
@@ -89,25 +90,27 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
   const entries = await broadcastHistory(deps.database, row)
   const edits = team.role !== 'viewer'
-  const { sections, buttons, problem = '' } = await stateParts(row, view, request, deps)
+  const { sections, buttons, lead, stepper } = await stateParts(row, view, request, deps)
   const ramp = await rampSections(row, view, request, deps)
+  const previewed = await previewSections(row, request, deps)
   // Before the start it is an offer, and afterwards the reason for the pace.
   const isAhead = row.state === 'draft' || row.state === 'scheduled'
   return show({
     title: row.name,
     state: broadcastStateCell(row),
-    lead: broadcastSentence(view, entries, request.now) + problem,
+    lead: lead ?? broadcastSentence(view, entries, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
-    above: pausedAlert(row),
+    above: compact([stepper, pausedAlert(row)]),
     sections: compact([
       isAhead ? [...sections, ...ramp] : [...ramp, ...sections],
       edits && testForm(request, row),
       history(entries, request.now),
-      facts(view, { topics, template }, request),
     ]),
     aside: [
-      ...(await previewSections(row, request, deps)),
+      ...previewed.slice(0, 1),
+      facts(view, { topics, template }, request),
+      ...previewed.slice(1),
       ...bounceSection(await bouncesOfBroadcast(deps.database, row, { most: MAX_BOUNCES })),
     ],
   })

@@ -10,7 +10,7 @@ import { percent } from '../../../db/percent.ts'
 import { type Cell, number, status, text, time } from '../components/cell.ts'
 import { action, buildAlerts, buildTable, get } from '../server/builders.ts'
 import { chips, defineFilter } from '../server/filter.ts'
-import { pageById } from '../server/list.ts'
+import { idParam, pageById } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
@@ -33,9 +33,9 @@ export const broadcastStateCell = ({
 }
 
 /** Builds the state in a list. Its text tells an automatic pause from a manual one. */
-const listedState = (view: BroadcastView): Cell => ({
+export const listedState = (view: Pick<BroadcastView, 'state' | 'state_reason'>): Cell => ({
   ...broadcastStateCell(view),
-  ...(view.state_reason === null ? {} : { text: `${view.state} automatically` }),
+  ...(view.state_reason === null ? {} : { text: `auto-${view.state}` }),
 })
 
 /** Builds the cell with a count. A broadcast that hasn't started has none. */
@@ -43,13 +43,13 @@ const countCell = ({ audience }: BroadcastView, count: number): Cell =>
   audience === null ? text(null, { number: true }) : number(count)
 
 /** Builds the cell with the share of sent emails that were opened. */
-function openedCell({ stats: { made, queued, opened, clicked } }: BroadcastView): Cell {
+export function openedCell({ stats: { made, queued, opened, clicked } }: Pick<BroadcastView, 'stats'>): Cell {
   const [sent, opens] = [made - queued, opened + clicked]
   return text(opens === 0 ? null : percent(opens / sent), { number: true })
 }
 
 /** Builds the cell with the number of emails sent and the audience. Its tooltip has the details. */
-const sentCell = (view: BroadcastView): Cell => {
+export const sentCell = (view: Pick<BroadcastView, 'audience' | 'stats'>): Cell => {
   const { audience, stats } = view
   const words =
     audience === null ? null : `${number(stats.made - stats.queued).text} of ${number(audience).text}`
@@ -84,7 +84,10 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
         views,
         (view) => ({
           State: listedState(view),
-          Name: text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
+          Name: text(view.name, {
+            href: teamPath(team, 'broadcasts', view.id),
+            tip: `${view.name} · ${view.subject}`,
+          }),
           Sent: sentCell(view),
           Opened: openedCell(view),
           Bounced: countCell(view, view.stats.bounced),
@@ -134,10 +137,11 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps)
   return show({ title, back, sections: needs })
 })
 
-/** Stores the first step, the message, as a new draft. */
+/** Stores the first step, the message, as a new draft. A topic that links here is its audience. */
 const create = action('editor', '/teams/:team/broadcasts/new', async (by, request) => {
   const { team, form } = request
-  const fields = draftChanges(form, null, 'message')
+  const topic = idParam(form, 'topic')
+  const fields = { ...draftChanges(form, null, 'message'), ...(topic ? { topic_ids: [topic] } : {}) }
   const acting = { team_id: team.id, domain: null }
   const { row } = await createBroadcast(by, acting, { fields, idempotency_key: null })
   const path = teamPath(team, 'broadcasts', row.id)

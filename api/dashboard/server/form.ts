@@ -143,11 +143,19 @@ export function formReady<F extends AnyForm>(
   const all = allFields(form)
   const faults = again ? findFaults(all, again.error) : new Map<string, string>()
   const first = all.find(({ name }) => faults.has(name))?.name
+  const lists = new Map<Field['offers'], string>()
   const ready = (fields: readonly Field[]) =>
-    (again ? filled(fields, again.form, true) : fields).map((field) => ({
-      ...fieldReady(field, id, faults.get(field.name), field.name === first),
-      form: form.joins?.form,
-    }))
+    (again ? filled(fields, again.form, true) : fields).map((field) => {
+      const { offers } = field
+      const shared = lists.get(offers)
+      const list = shared ?? `${id}.${field.name}-offers`
+      if (offers) lists.set(offers, list)
+      return {
+        ...fieldReady(field, id, faults.get(field.name), field.name === first),
+        ...(offers?.length ? { list, offers: shared === undefined && offers } : {}),
+        form: form.joins?.form,
+      }
+    })
   return {
     ...form,
     action: list && form.method === 'post' ? withList(form.action, list) : form.action,

@@ -123,6 +123,23 @@ export const propertyNames = (tx: Tx, teamId: string) =>
       jsonb_object_keys(properties) name
     group by name order by count(*) desc, name limit ${MAX_NAMES}`)
 
+/** Maximum number of values per property and in total, and the maximum length of a value. */
+const MAX_VALUES = { each: 8, all: 100, length: 60 }
+
+const valueRow = row({ name: string(), value: string() })
+export type PropertyValue = InferType<typeof valueRow>
+
+/** Returns values that several of a team's latest contacts have, the most common of each property first. */
+export const propertyValues = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(valueRow)`
+    select name, value from (
+      select name, value, row_number() over (partition by name order by count(*) desc, value) as place from (
+        select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${CONTACTS_ASKED}) contacts,
+        jsonb_each_text(properties) p (name, value)
+      where length(value) between 1 and ${MAX_VALUES.length}
+      group by name, value having count(*) > 1) common
+    where place <= ${MAX_VALUES.each} order by place, name limit ${MAX_VALUES.all}`)
+
 /** Returns the properties that none of a team's latest contacts has. */
 export async function missingProperties(
   tx: Tx,

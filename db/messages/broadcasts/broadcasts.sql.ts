@@ -164,13 +164,14 @@ const topicsRow = broadcastRow.pick([
   'state_reason',
   'send_at',
   'started_at',
+  'audience',
   'topic_ids',
 ])
 
 /** Returns the team's newest broadcasts without their contents, which can be large. */
 export const newestBroadcasts = (tx: Tx, teamId: string, limit: number) =>
   tx.any(sql.type(topicsRow)`
-    select id, name, state, state_reason, send_at, started_at, topic_ids from broadcasts
+    select id, name, state, state_reason, send_at, started_at, audience, topic_ids from broadcasts
     where team_id = ${teamId}
     order by id desc limit ${limit}`)
 

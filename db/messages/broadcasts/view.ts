@@ -36,16 +36,21 @@ export type BroadcastView = ReturnType<typeof toView>
 
 const NONE = fromKeys(BROADCAST_STATS, () => 0)
 
-export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
-  const [first] = rows
-  if (!first) return []
+/** Returns broadcasts of a team with their stats. */
+export async function withStats<B extends { id: string }>(tx: Tx, teamId: string, rows: readonly B[]) {
   const ids = rows.map(({ id }) => id)
-  const moved = await findStats(tx, first.team_id, ids)
+  const moved = await findStats(tx, teamId, ids)
   return rows.map((row) => {
     const stats = { ...NONE }
     for (const { broadcast_id, figure, count } of moved) if (broadcast_id === row.id) stats[figure] = count
-    return toView(row, stats)
+    return { ...row, stats }
   })
+}
+
+export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
+  const [first] = rows
+  if (!first) return []
+  return (await withStats(tx, first.team_id, rows)).map((row) => toView(row, row.stats))
 }
 
 export async function broadcastView(tx: Tx, row: BroadcastRow): Promise<BroadcastView> {

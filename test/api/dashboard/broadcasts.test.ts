@@ -124,7 +124,7 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   const begun = at('broadcasts/new')
   const said = { name: 'Three', template_id, from: 'hello@example.com', subject: 'Hi', tags: 'one\ntwo' }
   const first = await editor.get(begun)
-  shows(t, first, /Message Audience When .*Continue/)
+  shows(t, first, /Message Audience When Review .*Continue/)
   const sent = await editor.post(begun, { ...formTo(first.html, begun), ...said, next: 'audience' })
   const path = sent.location?.split('?')[0] ?? ''
   const step = async (seen: Seen, next: string, fields: Record<string, string | string[]>) =>
@@ -133,10 +133,13 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   shows(t, audience, /The draft Three is saved\..* Audience .*Contacts – Choose a topic\./)
   t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
   // It is in the list from now on.
-  shows(t, await editor.get(at('broadcasts')), /draft Three Hi/)
+  shows(t, await editor.get(at('broadcasts')), /draft Three –/)
   const left = await editor.get(path.replace('/edit', ''))
   shows(t, left, /Before it can start No topic is selected, so no one would receive it.* Contacts 0 /)
   t.strictSame(mainActs(left), ['Choose the audience'])
+  const done = [...left.html.matchAll(/<li class="good"><a href="[^"]*">(\w+)/g)].map(([, step]) => step)
+  t.strictSame(done, ['Message', 'When'], 'the audience is missing')
+  t.notMatch((await viewer.get(path.replace('/edit', ''))).html, 'class="stepper"')
   const id = path.split('/').at(-2)
   t.match((await call('POST', `/v1/broadcasts/${id}/send`, { key: team.key })).body, {
     error: { message: /No topic is selected, so no one would receive it./ },
@@ -232,6 +235,60 @@ t.test('each variable has a field for its default value', async (t) => {
   await editor.press(edit, edit, { next: 'save', 'default.lang': '""' })
   t.strictSame(await stored(), { first_name: 'two\nlines', other: '', lang: '' })
   shows(t, await editor.get(edit), 'Enter "" for an empty text.')
+})
+
+t.test('offers the names and common values of properties', async (t) => {
+  const own = await makeTeam(service)
+  const writer = await signedIn(service, { team: own.id, role: 'editor' })
+  const { create } = await broadcastingOf(service, own)
+  const add = (email: string, properties: object) =>
+    call('POST', '/v1/contacts', { key: own.key, body: { email, properties } })
+  for (const [nth, city] of ['Graz', 'Graz', 'Linz', 'Wien', 'Wien', 'Wien'].entries())
+    await add(`${nth}@offers.test`, { city, number: `${nth}` })
+  const edit = `/teams/${own.id}/broadcasts/${await create()}/edit?step=audience`
+  const { html } = await writer.get(edit)
+  const lists = [...html.matchAll(/<datalist id="([^"]+)">(.*?)<\/datalist>/g)]
+  t.strictSame(
+    lists.map(([, , options]) => options),
+    [
+      '<option value="city"><option value="number">',
+      '<option value="Wien" label="city"><option value="Graz" label="city">',
+    ],
+    'rare values are not offered',
+  )
+  for (const [, id] of lists) t.equal(html.split(`list="${id}"`).length, 3, 'each row has both')
+})
+
+t.test('separates the values of a list with commas', async (t) => {
+  const path = await draft({ template_id: await templateOf('<p>In</p>'), topic_ids: await topicOf('In') })
+  const audience = `${path}/edit?step=audience`
+  const values = 'Graz, "Wien, Land" ,\r\n"Linz"\r\n a "b" c'
+  await editor.press(audience, `${path}/edit`, {
+    ...{ next: 'save', 'property.0': 'city', 'op.0': 'in', 'value.0': values },
+  })
+  const { body } = await call('GET', `/v1/broadcasts/${path.split('/').at(-1)}`, { key: team.key })
+  const value = ['Graz', 'Wien, Land', 'Linz', 'a "b" c']
+  t.strictSame(body.where, [{ property: 'city', op: 'in', value }])
+  t.match(
+    (await editor.get(audience)).html,
+    '>\nGraz\n&quot;Wien, Land&quot;\nLinz\na &quot;b&quot; c</textarea>',
+  )
+})
+
+t.test('the last step shows when the broadcast starts and how long it takes', async (t) => {
+  const topic = await topicOf('Planned')
+  for (const nth of [1, 2, 3]) await contact(`planned${nth}@example.org`, topic)
+  const path = await draft({ template_id: await templateOf('<p>Plan</p>'), topic_ids: topic })
+  const step = `${path}/edit?step=when`
+  shows(t, await editor.get(step), 'Starts when you start it Contacts 3 ')
+  const later = new Date(Date.now() + 5.5 * 86_400_000).toISOString().slice(0, 16)
+  const plan = { next: 'when', send_at: later, rate_per_minute: '1' }
+  const planned = await editor.press(step, `${path}/edit`, plan)
+  shows(t, planned, /Starts in 5 days \w{3}, [^C]* UTC Contacts 3 Takes about 3 minutes at 1 email a minute/)
+  const stored = await call('GET', `/v1/broadcasts/${path.split('/').at(-1)}`, { key: team.key })
+  t.match(stored.body, { send_at: null, rate_per_minute: null }, 'calculating stores nothing')
+  const odd = await editor.press(step, `${path}/edit`, { ...plan, rate_per_minute: 'many' })
+  shows(t, odd, /Starts – Maximum emails per minute must be a whole number/)
 })
 
 t.test('an unknown step is the first', async (t) => {
@@ -367,16 +424,17 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
     /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Sent 1 Delivered 0 your mail server doesn’t report deliveries Opened 0 0 % .* Skipped 1/,
   )
   t.match(sink.last().rcpt_to, ['ana@example.org'])
-  shows(t, await viewer.get(`${path}/people?status=sent`), /sent ana@example\.org/)
-  shows(t, await viewer.get(`${path}/people?status=bounced`), 'No recipients.')
-  shows(t, await viewer.get(`${path}/skips`), /ben@example\.org a variable had no value no value for name/)
+  shows(t, await viewer.get(`${path}/people?status=sent`), /sent Ana ana@example\.org/)
+  shows(t, await viewer.get(`${path}/people?status=bounced`), 'No recipient matches.')
+  shows(t, await viewer.get(`${path}/people`), /All 1 queued 0 sent 1 delivered 0 .* skipped 1 /)
+  shows(t, await viewer.get(`${path}/skips`), /ben@example\.org No value for name/)
   t.match(
     (await viewer.get(`${path}/people.csv`)).html,
     /^\uFEFF?email,status,detail,[\s\S]*\r\nana@example\.org,sent,/,
   )
   t.match((await viewer.get(`${path}/skips.csv`)).html, /\r\nben@example\.org,variables,no value for name,/)
   const list = await viewer.get(at('broadcasts'))
-  shows(t, list, /sent Spring .* 1 of 2 /)
+  shows(t, list, /sent Spring 1 of 2 /)
   t.match(list.html, 'title="1 of 2 contacts, 1 skipped"')
   await contact('late@example.org', topic, { name: 'Late', city: 'Graz' })
   await call('PATCH', '/v1/contacts/ben@example.org', {
@@ -406,6 +464,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
 t.test("a blocked draft's main action depends on the blocker", async (t) => {
   const topic_ids = await topicOf('Blocked')
   await contact('blocked@example.org', topic_ids, { first: 'B' })
+  await contact('whole@example.org', topic_ids, { first: 'W', last: 'H' })
   const acts = async (fields: Record<string, string>) => mainActs(await editor.get(await draft(fields)))
   const template_id = await templateOf('<p>{{first}} {{last}} {{unsubscribe_url}}</p>')
   const good = { template_id, topic_ids, from: 'a@example.com', subject: 'Hi' }
@@ -547,7 +606,7 @@ t.test("start times are in the reader's time zone, or UTC", async (t) => {
     return textOf((await editor.ask(`${plain}/send`, form)).html)
   }
   const when = `${plain}/edit?step=when`
-  t.match((await editor.get(when)).html, 'Send at (UTC time, empty')
+  t.match((await editor.get(when)).html, 'Start at (UTC time)')
   t.match(await question(), ` for ${utc(`${tomorrow}T09:00:00Z`)}?`)
   editor.cookies.set('heliograph-zone', 'Asia/Kolkata')
   const [field, zone] = [`name="send_at" type="datetime-local" value="${tomorrow}T14:30"`, 'Asia/Kolkata']
@@ -560,7 +619,7 @@ t.test("start times are in the reader's time zone, or UTC", async (t) => {
   t.equal((await editor.press(when, `${plain}/edit`, typed)).status, 303)
   t.match(await question(), `, 18:00 in Asia/Kolkata (${utc(`${tomorrow}T12:30:00Z`)})?`)
   editor.cookies.set('heliograph-zone', 'Asia/Nowhere')
-  t.match(await editor.get(when), { status: 200, html: 'Send at (UTC time, empty' })
+  t.match(await editor.get(when), { status: 200, html: 'Start at (UTC time)' })
   editor.cookies.delete('heliograph-zone')
   t.equal(
     (await editor.press(when, `${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone })).status,
@@ -575,10 +634,18 @@ t.test('warns about unfilled variables in every step', async (t) => {
   await contact('unfilled@example.org', topic, { name: 'Una' })
   const path = await draft(fields)
   const words = /No contact has the properties first_name, nick-name, lang The message uses these variables/
-  for (const place of ['', '/edit?step=message', '/edit?step=audience', '/edit?step=when'])
+  for (const place of ['/edit?step=message', '/edit?step=audience', '/edit?step=when'])
     shows(t, await editor.get(`${path}${place}`), words)
+  const skipping = await editor.get(path)
+  shows(
+    t,
+    skipping,
+    /Every contact would be skipped .* one of first_name, nick-name, name, lang\. Set default/,
+  )
+  t.notMatch(textOf(skipping.html), words, 'the same fault is shown once')
+  t.strictSame(mainActs(skipping), ['Edit message'])
   await write(path, { ...fields, variables: 'first_name: friend\nlang: en' })
-  shows(t, await editor.get(path), /No contact has the property nick-name The message/)
+  shows(t, await editor.get(`${path}/edit?step=when`), /No contact has the property nick-name The message/)
   await contact('nick@example.org', topic, { 'nick-name': 'Nick' })
   t.notMatch(textOf((await editor.get(path)).html), /No contact has/)
 })
@@ -615,9 +682,9 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   shows(
     t,
     page,
-    /Forecast Starts in 1 day [^C]*UTC Contacts 3 match now\. The audience is chosen when it starts Missing a variable 1 Skipped: no value for name Takes about 3 minutes at 1 email a minute Before it can start Nothing is missing\./,
+    /Starts in 1 day \(\w{3}, [^)]*UTC\)\. Pause updates Forecast Contacts 3 match now\. The audience is chosen when it starts Missing a variable 1 Skipped: no value for name Takes about 3 minutes at 1 email a minute /,
   )
-  t.notMatch(textOf(page.html), /Outcome/)
+  t.notMatch(textOf(page.html), /Outcome|Before it can start/)
   await call('DELETE', '/v1/contacts/come0@example.org', { key: team.key })
   await editor.post(at(`topics/${topic}/rename`), { name: 'Came' })
   await call('DELETE', '/v1/contacts/come1@example.org', { key: team.key })
@@ -625,8 +692,9 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   shows(
     t,
     skipping,
-    /Starts in 1 day\. It would be sent to 0 of 1 contact\. .*Before it can start Every contact would be skipped/,
+    /Planned for .*UTC\. It would be sent to 0 of 1 contact\. .*Before it can start Every contact would be skipped/,
   )
+  t.notMatch(textOf(skipping.html), 'No contact has the property', 'the same fault is shown once')
   t.strictSame(mainActs(skipping), ['Back to draft'])
   await call('DELETE', '/v1/contacts/come2@example.org', { key: team.key })
   shows(t, await viewer.get(planned), /Before it can start The audience is empty\./)
@@ -640,10 +708,10 @@ t.test('a broadcast cancelled before its start shows no start time', async (t) =
       send_at = now() + interval '2 hours' where id = ${broadcast.id}`)
   const path = at(`broadcasts/${broadcast.id}`)
   shows(t, await editor.get(at('broadcasts')), /scheduled Advent [^%]* in 1 hour/)
-  shows(t, await editor.get(path), 'Starts')
+  shows(t, await editor.get(path), /Planned for \w{3}, .* UTC\. It can’t start as it is\./)
   await after(await editor.post(`${path}/cancel`))
-  shows(t, await editor.get(at('broadcasts')), /cancelled Advent News – – – – not started/)
-  t.notMatch(textOf((await editor.get(path)).html), /begin/i)
+  shows(t, await editor.get(at('broadcasts')), /cancelled Advent – – – – not started/)
+  t.notMatch(textOf((await editor.get(path)).html), /begin|Planned for/i)
 })
 
 t.test('a scheduled broadcast becomes a draft again and is sent', async (t) => {
@@ -738,11 +806,7 @@ t.test('filters by state, and tells manual and automatic pauses apart', async (t
   await sent.emails('a@example.net', 'b@example.net', 'c@example.net', 'd@example.net')
   await sent.moved({ queued: -4, opened: 2, clicked: 1, delivered: 1 })
   await sent.become('sent')
-  shows(
-    t,
-    await reader.get(list),
-    /sent Done News 4 of 2 75\.0 % 0 0 .*paused automatically Stopped.*paused By hand/,
-  )
+  shows(t, await reader.get(list), /sent Done 4 of 2 75\.0 % 0 0 .*auto-paused Stopped.*paused By hand/)
   const paused = await reader.get(`${list}?state=paused`)
   shows(t, paused, /Stopped.*By hand/)
   t.notMatch(textOf(paused.html), 'Done')

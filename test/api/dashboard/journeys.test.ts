@@ -145,7 +145,7 @@ async function journeys(browser: Browser): Promise<void> {
       await page.locator('#audience', { hasText: '4,950' }).waitFor()
       await press('Continue')
       const day = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
-      await type(page.getByLabel('Send at'), `${day}T09:00`)
+      await type(page.getByLabel('Start at'), `${day}T09:00`)
       await press('Save the draft')
       t.match(await said(page), 'Nothing is missing.')
       await press('Schedule')

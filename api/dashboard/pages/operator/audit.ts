@@ -42,7 +42,10 @@ const toStart = ({ id, team_id, action, detail }: AuditRow) =>
 
 const OF_TEAM = {
   actor: search('User', { placeholder: 'User, like max' }),
-  action: search('Action', { placeholder: 'Action, like email', offers: ACTION_LABELS }),
+  action: search('Action', {
+    placeholder: 'Action, like email',
+    offers: ACTION_LABELS.map((value) => ({ value })),
+  }),
   ...DAY_RANGE,
 }
 const teamFilter = defineFilter(OF_TEAM)

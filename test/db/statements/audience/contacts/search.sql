@@ -117,6 +117,25 @@ group by name
 order by count(*) desc, name
 limit $3
 
+-- propertyValues
+select name, value
+from (
+  select name, value, row_number() over (partition by name order by count(*) desc, value) as place
+  from (
+    select properties
+    from contacts
+    where team_id = $1
+    order by created_at desc, id desc
+    limit $2
+  ) contacts, jsonb_each_text(properties) p (name, value)
+  where length(value) between 1 and $3
+  group by name, value
+  having count(*) > 1
+) common
+where place <= $4
+order by place, name
+limit $5
+
 -- teamsOfContactsWith
 select team_id as id
 from contacts

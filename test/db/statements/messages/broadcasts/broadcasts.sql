@@ -108,7 +108,7 @@ where team_id = $3
   and id = $4
 
 -- newestBroadcasts
-select id, name, state, state_reason, send_at, started_at, topic_ids
+select id, name, state, state_reason, send_at, started_at, audience, topic_ids
 from broadcasts
 where team_id = $1
 order by id desc
