@@ -79,9 +79,9 @@ export const TASKS: readonly Task[] = [
       const { page, follow, click, type, press } = hand
       await go(hand, 'Suppressions')
       await follow(page.locator('td a', { hasText: 'ana.lindqvist' }))
+      await openMenu(hand)
       await click(opener(hand, 'Lift the suppression'))
       await type(page.getByLabel('Reason'), 'The mailbox is back')
-      await press('Lift suppression')
       await press('Lift suppression')
       await sees(hand, 'The suppression is lifted.')
     },
@@ -116,7 +116,7 @@ export const TASKS: readonly Task[] = [
       await press('Continue')
       await click(page.getByLabel(/Product news/).first())
       await press('Continue')
-      await type(page.getByLabel('Send at'), `${TOMORROW}T09:00`)
+      await type(page.getByLabel('Start at'), `${TOMORROW}T09:00`)
       await press('Save the draft')
       await openMenu(hand)
       await click(opener(hand, 'Send a test'))

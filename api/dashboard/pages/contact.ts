@@ -2,7 +2,6 @@
 
 import { Readable } from 'node:stream'
 import disposition from 'content-disposition'
-import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import {
   changeContact,
@@ -13,21 +12,14 @@ import {
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { resubscribe, unsubscribe } from '../../../db/audience/subscription/subscription.ts'
 import { suppressedAddress } from '../../../db/audience/suppressions/addresses.sql.ts'
-import { stopsTransactional } from '../../../db/audience/suppressions/cause.ts'
-import {
-  asContact,
-  type ContactDetail,
-  liftSuppression,
-  showContact,
-  suppressionMark,
-} from '../../../db/audience/suppressions/lift.ts'
+import { asContact, type ContactDetail, showContact } from '../../../db/audience/suppressions/lift.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { toErasure } from '../../../db/maintenance/background-jobs/kinds.ts'
 import { exportContact } from '../../../db/maintenance/retention/export.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
-import { formatAge, status, text, time } from '../components/cell.ts'
+import { status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
 import {
   changedProperties,
@@ -38,7 +30,6 @@ import {
   shownField,
 } from '../components/properties.ts'
 import type { Actions, Section, View } from '../components/section.ts'
-import { already } from '../server/already.ts'
 import {
   action,
   buildAlerts,
@@ -47,7 +38,6 @@ import {
   buildTable,
   button,
   compact,
-  field,
   get,
   hidden,
   post,
@@ -56,99 +46,43 @@ import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { backgroundJobAnswer } from './background-job.ts'
+import { causeFacts, contactPath, liftAction, liftForms, suppressionAlert } from './contact-suppression.ts'
 import { topicChoices } from './contacts.ts'
 import { ALL_EMAILS } from './emails-filter.ts'
 
 const MESSAGES_SHOWN = 20
 
-const here = ({ team, params }: TeamRequest<'email'>, ...rest: string[]): string =>
-  teamPath(team, 'contacts', params.email, ...rest)
-
-type ShownAddress = Pick<ContactDetail, 'email' | 'suppression' | 'suppression_cause'>
-
-/** Describes which messages the suppression of an address stops. */
-async function effectWords({ team }: TeamRequest, { database }: PageDeps, identity: string): Promise<string> {
-  const stored = await suppressedAddress(database, team.id, identity)
-  const which = await readSuppressTransactional(database, team.id)
-  const broadcasts = 'Broadcasts never go to this address.'
-  return stored && stopsTransactional(which, stored)
-    ? `${broadcasts} Transactional email isn’t sent to it either.`
-    : `${broadcasts} Transactional email is still sent to it.`
-}
-
-/** Shows the cause of a suppression, its time and the response. */
-function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Section[] {
-  if (!cause) return []
-  const report =
-    cause.report_id ??
-    (cause.email_id === null ? null : 'None. The server rejected the email during delivery.')
-  const facts = {
-    When: time(cause.at, now),
-    [cause.email_id === null ? 'Reason' : 'Server response']: text(cause.detail),
-    Report: text(report, { code: cause.report_id !== null }),
-  }
-  return [buildFacts(facts, { title: 'Cause' })]
-}
-
-const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section =>
-  buildForm(
-    here(request, 'lift'),
-    'Lift suppression',
-    [
-      field('reason', 'Reason', {
-        required: true,
-        hint: 'Recorded in the audit log. The contact returns to its previous status.',
-      }),
-      hidden('seen', suppressionMark(contact), true),
-    ],
-    { title: 'Lift the suppression', folded: true },
-  )
-
-/** Builds the alert about a suppression, with its effect. */
-async function suppressionAlert(
-  contact: ShownAddress,
-  request: TeamRequest<'email'>,
-  deps: PageDeps,
-): Promise<Section[]> {
-  const { team, now } = request
-  if (contact.suppression === null) return []
-  const cause = contact.suppression_cause
-  const since = cause ? `, ${formatAge(cause.at, now)}` : ''
-  return buildAlerts([
-    {
-      tone: 'bad',
-      title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
-      text: await effectWords(request, deps, contactIdentity(request.params.email)),
-      link: cause?.email_id
-        ? { href: teamPath(team, 'emails', cause.email_id), label: 'Open the email that caused it' }
-        : undefined,
-    },
+/** Builds the alert about a contact that unsubscribed from everything. */
+const unsubscribedAlert = ({ status, suppression }: ContactDetail): Section[] =>
+  buildAlerts([
+    status === 'unsubscribed' &&
+      suppression === null && {
+        tone: 'warn',
+        title: 'Broadcasts don’t go to this contact',
+        text: 'Resubscribe them only at their request.',
+      },
   ])
-}
-
-/** Builds the form that lifts a suppression. */
-const liftForms = (contact: ShownAddress, request: TeamRequest<'email'>): Section[] =>
-  contact.suppression !== null && request.team.role !== 'viewer' ? [liftForm(contact, request)] : []
 
 function actions(contact: ContactDetail, request: TeamRequest): Actions {
   const forms = compact([
-    contact.status === 'subscribed' && button(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
+    contact.status === 'subscribed' &&
+      button(contactPath(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
     contact.status === 'unsubscribed' &&
       contact.suppression === null &&
-      button(here(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
+      button(contactPath(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
     request.team.role === 'owner' &&
-      button(here(request, 'export'), 'Export personal data', {
+      button(contactPath(request, 'export'), 'Export personal data', {
         tone: 'quiet',
         menu: true,
         file: true,
         about: 'All data stored about this contact, as JSON.',
       }),
-    button(here(request, 'delete'), 'Delete contact', {
+    button(contactPath(request, 'delete'), 'Delete contact', {
       tone: 'danger',
       about: 'Removes the contact. Emails already sent are kept.',
     }),
     request.team.role === 'owner' &&
-      button(here(request, 'erase'), 'Erase personal data', {
+      button(contactPath(request, 'erase'), 'Erase personal data', {
         tone: 'danger',
         about: 'Removes the contact, and their data in emails, events, reports and webhooks.',
       }),
@@ -178,11 +112,12 @@ async function sent(
       })),
     ),
   ].sort((one, other) => (one.created_at < other.created_at ? 1 : -1))
+  const isMixed = all.length > emails.length
   return buildTable(
     all,
     ({ channel, what, status: word, created_at }) => ({
       Status: status(word),
-      Channel: text(channel),
+      Channel: isMixed && text(channel),
       Message: what,
       Accepted: time(created_at, now),
     }),
@@ -246,15 +181,16 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     state: status(contact.status),
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: edits ? actions(contact, request) : undefined,
-    above: await suppressionAlert(contact, request, deps),
-    sections: [
-      ...liftForms(contact, request),
-      ...causeFacts(contact, now),
-      await sent(contact, request, deps),
-    ],
+    above: [...unsubscribedAlert(contact), ...(await suppressionAlert(contact, request, deps))],
+    sections: [...liftForms(contact, request), await sent(contact, request, deps)],
     aside: compact([
+      ...causeFacts(contact, now),
       edits &&
-        buildForm(here(request), 'Save changes', fields, { title: 'Properties', rows: true, tone: 'quiet' }),
+        buildForm(contactPath(request), 'Save changes', fields, {
+          title: 'Properties',
+          rows: true,
+          tone: 'quiet',
+        }),
       !edits &&
         properties.length !== 0 && {
           kind: 'facts',
@@ -291,41 +227,16 @@ const change = action('editor', '/teams/:team/contacts/:email', async (by, reque
   const before = await contactToChange(by.tx, team.id, identity, readTopics(form))
   const properties = changedProperties(form, before.properties)
   const topics = changedTopics(form, before.topic_ids)
-  if (isSame(before, properties, topics)) return redirect(here(request), 'No changes to save.')
+  if (isSame(before, properties, topics)) return redirect(contactPath(request), 'No changes to save.')
   await changeContact(by, team.id, identity, { properties, topic_ids: topics })
-  return redirect(here(request), 'Contact saved.')
+  return redirect(contactPath(request), 'Contact saved.')
 })
 
 const subscription = (verb: string, change: typeof resubscribe): TeamPage =>
   action('editor', `/teams/:team/contacts/:email/${verb}`, async (by, request) => {
     await change(by, request.team.id, contactIdentity(request.params.email))
-    return redirect(here(request), `The contact is ${verb}d.`)
+    return redirect(contactPath(request), `The contact is ${verb}d.`)
   })
-
-const lift = action(
-  'editor',
-  '/teams/:team/contacts/:email/lift',
-  async (by, request) => {
-    const { team, params, form } = request
-    const identity = contactIdentity(params.email)
-    await liftSuppression(by, team.id, { identity, reason: form.get('reason') ?? '', seen: form.get('seen') })
-    return redirect(here(request), 'The suppression is lifted.')
-  },
-  async ({ team, params }, { database }) => {
-    const { email } = params
-    const identity = contactIdentity(email)
-    // During an upgrade from 0.1.0, only the row of the contact may have it.
-    const isSuppressed =
-      (await suppressedAddress(database, team.id, identity)) ??
-      (await contactByIdentity(database, team.id, identity))?.suppression
-    if (!isSuppressed) throw already(`The suppression of ${email}`, 'lifted')
-    return {
-      question: `Lift the suppression of ${email}?`,
-      answer: 'Lift suppression',
-      warning: 'The contact returns to its previous status.',
-    }
-  },
-)
 
 const remove = action(
   'editor',
@@ -377,7 +288,7 @@ export const contactPages = [
   change,
   subscription('unsubscribe', unsubscribe),
   subscription('resubscribe', resubscribe),
-  lift,
+  liftAction,
   remove,
   exported,
   erase,

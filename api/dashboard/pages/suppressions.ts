@@ -3,6 +3,8 @@
  * of a contact lifts a single one.
  */
 
+import type { SuppressTransactional } from '../../../db/accounts/teams/suppress-transactional.ts'
+import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
 import type { Cause } from '../../../db/audience/contacts/effect.ts'
 import { SUPPRESSION_COLUMNS } from '../../../db/audience/import/csv.ts'
 import {
@@ -15,6 +17,7 @@ import { causeShown, statusBy } from '../../../db/audience/suppressions/cause.ts
 import { parseReason } from '../../../db/audience/suppressions/lift.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
+import { responseCell } from '../components/bounces.ts'
 import { plural, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { noneLeft } from '../server/already.ts'
@@ -93,15 +96,23 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
   )
 }
 
+/** Describes which suppressions also stop transactional email. */
+const STOPPED: Readonly<Record<SuppressTransactional, string>> = {
+  nothing: 'Transactional email still does.',
+  bounces: 'After a bounce, transactional email doesn’t either.',
+  bounces_and_complaints: 'Transactional email doesn’t either.',
+}
+
 const list = get('viewer', '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
   const page = await pageById(request, createReader(request, deps))
   const set = filter.set(query)
   const count = await countSuppressed(deps.database, team.id, {}, MAX_COUNTED + 1)
+  const stops = await readSuppressTransactional(deps.database, team.id)
   const edits = team.role !== 'viewer'
   return show({
     title: 'Suppressions',
-    lead: `${countWords(count)} Broadcasts never go to a suppressed address. The team’s settings control which suppressions also stop transactional email.`,
+    lead: `${countWords(count)} Broadcasts don’t go to a suppressed address. ${STOPPED[stops]}`,
     actions: {
       links: compact([
         edits && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
@@ -119,8 +130,8 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
         ({ email, cause, since, response }) => ({
           Address: text(email, { href: fromList(request, teamPath(team, 'contacts', email)) }),
           Cause: text(cause.replace('_', ' ')),
+          Response: responseCell(response),
           Since: time(since, now),
-          Response: text(response),
         }),
         {
           grow: ['Address', 'Response'],

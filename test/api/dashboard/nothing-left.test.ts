@@ -101,22 +101,8 @@ t.test('a rotated DKIM key', async (t) => {
 t.test('lifted suppressions', async (t) => {
   for (const email of ['one@example.org', 'two@example.org', 'three@example.org'])
     await owner.post(at('suppressions'), { email, as: 'complained', reason: 'asked by phone' })
-  const page = at('contacts/one%40example.org')
-  const form = formTo((await owner.get(page)).html, `${page}/lift`)
-  await ends(t, owner, `${page}/lift`, { ...form, reason: 'asked again' })
   const all = formTo((await owner.get(at('suppressions?email=example.org'))).html, at('suppressions/lift'))
   await ends(t, owner, `${at('suppressions/lift')}?email=example.org`, { ...all, reason: 'asked again' })
-})
-
-t.test('a suppression that only the contact has', async (t) => {
-  await owner.post(at('contacts'), { email: 'old@example.org' })
-  await database.query(sql.unsafe`
-    update contacts set suppression = 'complained' where team_id = ${team.id} and email = 'old@example.org'`)
-  await database.query(sql.unsafe`
-    delete from suppressed_addresses where team_id = ${team.id} and identity = 'old@example.org'`)
-  const page = at('contacts/old%40example.org')
-  const form = formTo((await owner.get(page)).html, `${page}/lift`)
-  await ends(t, owner, `${page}/lift`, { ...form, reason: 'asked again' })
 })
 
 t.test('a deleted contact', async (t) => {

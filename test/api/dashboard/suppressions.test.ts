@@ -51,6 +51,55 @@ t.test("lifting a bounce doesn't lift a later complaint", async (t) => {
   shows(t, await viewer.get(page), /both@example\.org subscribed/)
 })
 
+t.test('lifts a suppression that only the contact has', async (t) => {
+  await editor.post(at('contacts'), { email: 'old@example.org' })
+  await database.query(sql.unsafe`
+    update contacts set suppression = 'complained' where team_id = ${team.id} and email = 'old@example.org'`)
+  const page = at('contacts/old%40example.org')
+  shows(t, await editor.get(page), /Another complaint harms your reputation.*Suppressed: complained/)
+  t.equal((await editor.press(page, `${page}/lift`, { reason: 'asked again' })).status, 303)
+  shows(t, await viewer.get(page), 'old@example.org subscribed')
+  t.equal((await editor.post(`${page}/lift`, { reason: 'once more' })).status, 400)
+})
+
+t.test('explains the risk of lifting, in the menu if there is one', async (t) => {
+  const page = async (as: string, response: string) => {
+    const email = `${as}@risk.test`
+    await editor.post(at('suppressions'), { email, as, reason: response })
+    return editor.get(at(`contacts/${email}`))
+  }
+  const isInMenu = ({ html }: { html: string }) =>
+    /<details class="menu more"[\s\S]*Lift the suppression/.test(html)
+  const complained = await page('complained', 'asked by post')
+  shows(t, complained, /Lift it only at their request/)
+  t.ok(isInMenu(complained))
+  const added = await page('bounced', '550 5.1.1 no such user')
+  shows(
+    t,
+    added,
+    /A member of your team added it\..*Suppressed: added by hand, .* The mailbox does not exist\. /,
+  )
+  t.notOk(isInMenu(added))
+  shows(
+    t,
+    await viewer.get(at('suppressions')),
+    /bounced@risk\.test bounce The mailbox does not exist 550 5\.1\.1/,
+  )
+})
+
+t.test('warns about resubscribing a contact', async (t) => {
+  const page = at('contacts/left%40example.org')
+  await editor.post(at('contacts'), { email: 'left@example.org' })
+  await editor.post(`${page}/unsubscribe`)
+  shows(
+    t,
+    await viewer.get(page),
+    /unsubscribed Broadcasts don’t go to this contact Resubscribe them only at their request/,
+  )
+  await editor.post(`${page}/resubscribe`)
+  t.notMatch((await viewer.get(page)).html, 'only at their request')
+})
+
 t.test('the filter lists the most common causes first', async (t) => {
   shows(t, await viewer.get(at('suppressions')), /All bounce complaint soft bounces manual/)
 })
@@ -99,7 +148,7 @@ t.test('lists suppressed addresses with their causes, also as CSV', async (t) =>
   })
   const bounce = { recipient: 'gone@example.net', detail: '550 nobody' }
   await recordBounce(service, { team_id: team.id, email_id: body.id }, bounce)
-  shows(t, await viewer.get(at('suppressions')), /gone@example\.net bounce .* 550 nobody/)
+  shows(t, await viewer.get(at('suppressions')), /gone@example\.net bounce 550 nobody /)
   t.notMatch((await viewer.get(at('suppressions?cause=complaint'))).html, /gone@example\.net/)
   const { html: file } = await viewer.get(at('suppressions.csv?cause=bounce'))
   t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)

@@ -1,0 +1,114 @@
+/** The suppression of a contact or an address: its effect, its cause, and the form that lifts it. */
+
+import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
+import { contactIdentity } from '../../../db/audience/contacts/edit.ts'
+import { suppressedAddress } from '../../../db/audience/suppressions/addresses.sql.ts'
+import { stopsTransactional } from '../../../db/audience/suppressions/cause.ts'
+import {
+  type ContactDetail,
+  liftSuppression,
+  suppressionMark,
+} from '../../../db/audience/suppressions/lift.ts'
+import { formatAge, headed, text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { meaningIn } from '../components/sentence.ts'
+import { action, buildAlerts, buildFacts, buildForm, field, hidden } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
+
+/** Returns the path of a contact's page, or of one below it. */
+export const contactPath = ({ team, params }: TeamRequest<'email'>, ...rest: string[]): string =>
+  teamPath(team, 'contacts', params.email, ...rest)
+
+type ShownAddress = Pick<ContactDetail, 'email' | 'suppression' | 'suppression_cause'>
+
+/** Describes which messages the suppression of an address stops. */
+async function effectWords({ team }: TeamRequest, { database }: PageDeps, identity: string): Promise<string> {
+  const stored = await suppressedAddress(database, team.id, identity)
+  const which = await readSuppressTransactional(database, team.id)
+  const broadcasts = 'Broadcasts never go to this address.'
+  return stored && stopsTransactional(which, stored)
+    ? `${broadcasts} Transactional email isn’t sent to it either.`
+    : `${broadcasts} Transactional email is still sent to it.`
+}
+
+/** Shows the cause of a suppression, its time and the response. */
+export function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Section[] {
+  if (!cause) return []
+  const facts = {
+    When: time(cause.at, now),
+    [cause.email_id === null ? 'Reason' : 'Server response']: text(cause.detail),
+    Report: cause.report_id !== null && text(cause.report_id, { code: true }),
+  }
+  return [buildFacts(facts, { title: 'Cause' })]
+}
+
+/** True if a user added the suppression. */
+const isManual = (cause: ShownAddress['suppression_cause']): boolean =>
+  cause !== null && cause.email_id === null && cause.report_id === null
+
+/** Explains the risk of lifting a suppression, by its cause. */
+function describeLift({ suppression, suppression_cause: cause }: ShownAddress): string {
+  if (suppression === 'complained')
+    return 'The recipient reported an email as spam, or doesn’t want to be contacted. Lift it only at their request. Another complaint harms your reputation as a sender.'
+  if (cause?.what === 'soft bounces') return 'The mailbox was full or unavailable several times in a row.'
+  if (isManual(cause)) return 'A member of your team added it.'
+  return 'The mailbox rejected email permanently. If it still doesn’t exist, the next email bounces again and harms your reputation as a sender.'
+}
+
+/** True if lifting a suppression can harm the sender's reputation. */
+const isRisky = ({ suppression, suppression_cause: cause }: ShownAddress): boolean =>
+  suppression === 'complained' || (cause?.what !== 'soft bounces' && !isManual(cause))
+
+const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section =>
+  buildForm(
+    contactPath(request, 'lift'),
+    'Lift suppression',
+    [
+      field('reason', 'Reason', {
+        required: true,
+        hint: 'Recorded in the audit log. The contact returns to its previous status.',
+      }),
+      hidden('seen', suppressionMark(contact), true),
+    ],
+    {
+      title: 'Lift the suppression',
+      folded: isRisky(contact) ? 'menu' : 'quiet',
+      note: describeLift(contact),
+    },
+  )
+
+/** Builds the alert about a suppression, with its effect. */
+export async function suppressionAlert(
+  contact: ShownAddress,
+  request: TeamRequest<'email'>,
+  deps: PageDeps,
+): Promise<Section[]> {
+  const { team, now } = request
+  if (contact.suppression === null) return []
+  const cause = contact.suppression_cause
+  const since = cause ? `, ${formatAge(cause.at, now)}` : ''
+  const meaning = meaningIn(cause?.detail ?? '')
+  const effect = await effectWords(request, deps, contactIdentity(request.params.email))
+  return buildAlerts([
+    {
+      tone: 'bad',
+      title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
+      text: meaning === '' ? effect : `${headed(meaning)}. ${effect}`,
+      link: cause?.email_id
+        ? { href: teamPath(team, 'emails', cause.email_id), label: 'Open the email that caused it' }
+        : undefined,
+    },
+  ])
+}
+
+/** Builds the form that lifts a suppression. */
+export const liftForms = (contact: ShownAddress, request: TeamRequest<'email'>): Section[] =>
+  contact.suppression !== null && request.team.role !== 'viewer' ? [liftForm(contact, request)] : []
+
+export const liftAction = action('editor', '/teams/:team/contacts/:email/lift', async (by, request) => {
+  const { team, params, form } = request
+  const given = { reason: form.get('reason') ?? '', seen: form.get('seen') }
+  await liftSuppression(by, team.id, { identity: contactIdentity(params.email), ...given })
+  return redirect(contactPath(request), 'The suppression is lifted.')
+})
