@@ -28,7 +28,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   ],
   // "viewer: read, and create session tokens, which can't send".
   viewer: listed(`
-    GET /teams/:team . settings topics domains domains/:name keys keys/:id people integration
+    GET /teams/:team . settings topics topics/:id domains domains/:name keys keys/:id people integration
     GET /teams/:team/emails . :id
     GET /teams/:team/emails/:id content preview preview-with-pictures files/:place
     GET /teams/:team/broadcasts . :id
@@ -46,7 +46,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   // broadcasts, see and stop background jobs, send messages again, cancel and move scheduled messages, send copies and
   // tests".
   editor: listed(`
-    GET /teams/:team emails/all topics/:id background-jobs background-jobs/:id
+    GET /teams/:team emails/all background-jobs background-jobs/:id
     POST /teams/:team background-jobs/:id/stop
     POST /teams/:team emails/requeue emails/all/requeue integration/test-email
     POST /teams/:team/emails/:id requeue cancel move copy resend

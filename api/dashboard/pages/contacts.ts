@@ -27,7 +27,7 @@ import { isAddressPart, wordsIn } from '../server/search.ts'
 
 type TopicRows = Awaited<ReturnType<typeof topicsOfTeam>>
 
-const importLink = (team: { id: string }) => ({
+export const importLink = (team: { id: string }) => ({
   href: teamPath(team, 'contacts', 'import'),
   label: 'Import from CSV',
 })

@@ -1,24 +1,41 @@
 /** Lists topics with their subscribers. Creates, renames and deletes them. */
 
+import { readAccountRow } from '../../../db/accounts/teams/teams.sql.ts'
+import { searchContacts } from '../../../db/audience/contacts/search.ts'
 import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { newestBroadcasts } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { number, plural, text, time } from '../components/cell.ts'
+import { withStats } from '../../../db/messages/broadcasts/view.ts'
+import { percent } from '../../../db/percent.ts'
+import { number, plural, status, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
-import type { Section } from '../components/section.ts'
+import { findName } from '../components/names.ts'
+import type { Actions, Section } from '../components/section.ts'
 import { action, buildFacts, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
-import { broadcastStateCell, startTime } from './broadcasts.ts'
+import { listedState, openedCell, sentCell, startTime } from './broadcasts.ts'
+import { importLink } from './contacts.ts'
+
+/** Maximum number of broadcasts that are searched for those to a topic. */
+const BROADCASTS_SEARCHED = 100
+const BROADCASTS_SHOWN = 20
+const CONTACTS_SHOWN = 10
+
+/** Returns when the newest of these broadcasts to a topic started. */
+const lastStart = (id: string, broadcasts: Awaited<ReturnType<typeof newestBroadcasts>>): string | null =>
+  broadcasts.find(({ topic_ids, started_at }) => started_at !== null && topic_ids.includes(id))?.started_at ??
+  null
 
 const list = get('viewer', '/teams/:team/topics', async (request, { database }) => {
   const { team, now } = request
   const topics = await topicsOfTeam(database, team.id)
   const ids = topics.map(({ id }) => id)
   const subscribers = await countSubscribers(database, team.id, ids)
+  const broadcasts = await newestBroadcasts(database, team.id, BROADCASTS_SEARCHED)
   const edits = team.role !== 'viewer'
   return show({
     title: 'Topics',
@@ -29,12 +46,11 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
         buildTable(
           topics,
           ({ id, name, created_at }) => ({
-            Name: text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
+            Name: text(name, { href: teamPath(team, 'topics', id) }),
             Subscribers: number(subscribers.get(id) ?? 0, {
               href: `${teamPath(team, 'contacts')}?topic=${id}`,
             }),
-            // Shows the last characters, because IDs of the same minute have the same start.
-            ID: text(`…${id.slice(-8)}`, { code: true, tip: id, copy: true, copied: id }),
+            'Last broadcast': time(lastStart(id, broadcasts), now, '–'),
             Created: time(created_at, now),
           }),
           {
@@ -61,10 +77,6 @@ const create = action('editor', '/teams/:team/topics', async (by, { team, form }
   return redirect(teamPath(team, 'topics'), `The topic ${name} was created.`)
 })
 
-/** Maximum number of broadcasts that are searched for those to a topic. */
-const BROADCASTS_SEARCHED = 100
-const BROADCASTS_SHOWN = 20
-
 /** Lists the newest broadcasts to a topic, with a link to all broadcasts if there are more. */
 async function broadcastsTo(
   id: string,
@@ -75,10 +87,12 @@ async function broadcastsTo(
   const found = newest.filter(({ topic_ids }) => topic_ids.includes(id))
   const isCut = found.length > BROADCASTS_SHOWN || newest.length === BROADCASTS_SEARCHED
   return buildTable(
-    found.slice(0, BROADCASTS_SHOWN),
+    await withStats(database, team.id, found.slice(0, BROADCASTS_SHOWN)),
     (broadcast) => ({
-      State: broadcastStateCell(broadcast),
+      State: listedState(broadcast),
       Name: text(broadcast.name, { href: teamPath(team, 'broadcasts', broadcast.id) }),
+      Sent: sentCell(broadcast),
+      Opened: openedCell(broadcast),
       Start: time(startTime(broadcast), now, 'not started'),
     }),
     {
@@ -93,40 +107,81 @@ async function broadcastsTo(
   )
 }
 
-const page = get('editor', '/teams/:team/topics/:id', async (request, deps) => {
+const subscribersPath = ({ team }: TeamRequest, id: string): string =>
+  `${teamPath(team, 'contacts')}?${new URLSearchParams({ topic: id })}`
+
+/** Lists the subscribers that were added last. */
+async function newestSubscribers(id: string, request: TeamRequest, { database }: PageDeps): Promise<Section> {
+  const { team, now } = request
+  const { rows } = await searchContacts(database, team.id, { topic: id }, { limit: CONTACTS_SHOWN })
+  return buildTable(
+    rows,
+    ({ email, properties, status: word, created_at }) => {
+      const name = findName(properties)
+      return {
+        Status: status(word),
+        Contact: text(name ?? email, {
+          href: teamPath(team, 'contacts', email),
+          detail: name === null ? undefined : email,
+        }),
+        Added: time(created_at, now),
+      }
+    },
+    {
+      title: 'Subscribers',
+      main: 'Contact',
+      next: rows.length === 0 ? [] : [{ href: subscribersPath(request, id), label: 'All subscribers' }],
+      empty: 'No contact is subscribed yet.',
+      start: team.role === 'viewer' ? undefined : importLink(team),
+    },
+  )
+}
+
+/** Describes how many contacts a topic has, and the share of all. */
+function describeSubscribers(count: number, all: number): string {
+  const share = count === 0 || all === 0 ? '' : `, ${percent(Math.min(1, count / all))} of all`
+  return `${plural(count, 'contact')} ${count === 1 ? 'is' : 'are'} subscribed${share}.`
+}
+
+/** Builds the actions of editors. The form that renames the topic is a section. */
+const actions = (id: string, count: number, { team }: TeamRequest): Actions => ({
+  links: [
+    {
+      href: `${teamPath(team, 'broadcasts', 'new')}?${new URLSearchParams({ topic: id })}`,
+      label: 'New broadcast',
+      main: count > 0,
+    },
+  ],
+  forms: [button(teamPath(team, 'topics', id, 'delete'), 'Delete topic', { tone: 'danger' })],
+})
+
+const page = get('viewer', '/teams/:team/topics/:id', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
   const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
   if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: "This topic doesn't exist." })
-  const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
-  const people = plural(count, 'contact')
+  const { id, name } = topic
+  const count = (await countSubscribers(database, team.id, [id])).get(id) ?? 0
+  const all = (await readAccountRow(database, team.id))?.contacts_used ?? 0
+  const edits = team.role !== 'viewer'
   return show({
-    title: topic.name,
-    lead: count === 1 ? '1 contact is subscribed.' : `${people} are subscribed.`,
+    title: name,
+    lead: describeSubscribers(count, all),
     back: { href: teamPath(team, 'topics'), label: 'Topics' },
-    actions: {
-      links: [{ href: `${teamPath(team, 'contacts')}?topic=${topic.id}`, label: 'Subscribers' }],
-      forms: [button(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', { tone: 'danger' })],
-    },
-    sections: [
-      buildForm(
-        teamPath(team, 'topics', topic.id, 'rename'),
-        'Save name',
-        [field('name', 'Name', { value: topic.name, required: true })],
-        { title: 'Rename topic', folded: 'quiet' },
-      ),
-      await broadcastsTo(topic.id, request, deps),
-    ],
-    aside: [
-      buildFacts({
-        Subscribers: number(count, {
-          number: false,
-          href: `${teamPath(team, 'contacts')}?topic=${topic.id}`,
-        }),
-        Created: time(topic.created_at, now),
-        ID: text(topic.id, { code: true, copy: true }),
-      }),
-    ],
+    actions: edits ? actions(id, count, request) : undefined,
+    sections: compact([
+      // A team that was suspended in the meantime still shows the rejected form, to copy its text.
+      (edits || team.suspended) &&
+        buildForm(
+          teamPath(team, 'topics', id, 'rename'),
+          'Save name',
+          [field('name', 'Name', { value: name, required: true })],
+          { title: 'Rename topic', folded: 'quiet' },
+        ),
+      await broadcastsTo(id, request, deps),
+      await newestSubscribers(id, request, deps),
+      buildFacts({ Created: time(topic.created_at, now), ID: text(id, { code: true, copy: true }) }),
+    ]),
   })
 })
 

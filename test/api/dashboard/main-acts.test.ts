@@ -31,8 +31,20 @@ t.test('each page has one main action', async (t) => {
   await acts(at('emails'), 'Send a test email')
   await acts(at('contacts'), 'Add a contact')
   await acts(at('contacts/ana%40example.org'))
-  await acts(at('contacts/gone%40example.org'), 'Lift the suppression')
+  await acts(at('contacts/gone%40example.org'))
   await acts(at('contacts/nobody%40example.org'), 'Add to contacts')
+  const topic = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Empty' }))
+  await acts(at(`topics/${topic.id}`))
+  t.match(
+    (await editor.get(at(`topics/${topic.id}`))).html,
+    /class="button" href="[^"]*contacts\/import">/,
+    'the next step is to add some',
+  )
+  await contact('reader@example.org')
+  await database.query(sql.unsafe`
+    update contacts set topic_ids = array[${topic.id}::uuid] where team_id = ${team.id} and email = 'reader@example.org'`)
+  await acts(at(`topics/${topic.id}`), 'New broadcast')
+  await database.query(sql.unsafe`delete from topics where id = ${topic.id}`)
   await acts(at('templates'), 'New template')
   await acts(at('whatsapp-templates'))
   await acts(template, 'Send a test')

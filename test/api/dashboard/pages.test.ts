@@ -38,7 +38,7 @@ const lastDeed = async () => (await auditEntries(database, { team: team.id, limi
 
 t.test('adds, finds, changes and deletes a contact', async (t) => {
   await editor.post(at('topics'), { name: 'News' })
-  const [topic = ''] = /(?<=data-copy-text=")[0-9a-f-]{36}/.exec((await editor.get(at('topics'))).html) ?? []
+  const [topic = ''] = /(?<=topics\/)[0-9a-f-]{36}/.exec((await editor.get(at('topics'))).html) ?? []
   const form = { email: 'Ana@example.org', properties: 'name: Ana\ncity: Graz', topic_ids: topic }
   const page = await after(editor, await editor.post(at('contacts'), form))
   shows(t, page, /Ana@example\.org was added.*Ana subscribed Ana@example\.org.*Graz.*News/)
@@ -160,7 +160,7 @@ t.test("a rejected contact form keeps input and others' changes", async (t) => {
 t.test('the CSV has the matching contacts', async (t) => {
   await editor.post(at('topics'), { name: 'Sales, EU' })
   const topics = (await editor.get(at('topics'))).html
-  const topic = /Sales, EU\s*<\/a>[\s\S]*?data-copy-text="([0-9a-f-]{36})"/.exec(topics)?.[1] ?? ''
+  const topic = /topics\/([0-9a-f-]{36})">Sales, EU/.exec(topics)?.[1] ?? ''
   await editor.post(at('contacts'), { email: 'cmd@example.org', properties: 'city: Graz', topic_ids: topic })
   await editor.post(at('contacts'), { email: 'other@example.org' })
   const file = await viewer.get(`${at('contacts.csv')}?q=cmd`)
@@ -429,6 +429,40 @@ t.test('a topic lists its broadcasts', async (t) => {
   const link = `href="/dashboard${at(`broadcasts/${id}`)}"`
   t.ok((await editor.get(at(`topics/${topic}`))).html.includes(link))
   t.notOk((await editor.get(at(`topics/${other}`))).html.includes(link))
+})
+
+t.test('a topic shows its subscribers, and starts a broadcast to them', async (t) => {
+  const own = await makeTeam(service, { domain: 'topic.test' })
+  const writer = await signedIn(service, { team: own.id, role: 'editor' })
+  const reader = await signedIn(service, { team: own.id, role: 'viewer' })
+  const { id, topic, moved } = await aBroadcast(service, own)
+  await moved({ opened: 3, delivered: 1 })
+  const add = (email: string, body = {}) =>
+    call('POST', '/v1/contacts', { key: own.key, body: { email, ...body } })
+  await add('subscribed@example.org', { topic_ids: [topic], properties: { name: 'Ana Lind' } })
+  await add('other@example.org')
+  const path = `/teams/${own.id}/topics/${topic}`
+  const page = await reader.get(path)
+  shows(
+    t,
+    page,
+    /1 contact is subscribed, .* of all\. .*News 4 of 2 75\.0 % .*subscribed Ana Lind subscribed@example\.org/,
+  )
+  t.notMatch(textOf(page.html), /other@example\.org|Rename topic|New broadcast/)
+  const begun = `/teams/${own.id}/broadcasts/new`
+  t.match((await writer.get(path)).html, `href="/dashboard${begun}?topic&#x3D;${topic}"`)
+  await writer.post(`/teams/${own.id}/templates`, {
+    name: 'Spring',
+    html: '<p>{{unsubscribe_url}}</p>',
+    text: '',
+  })
+  const { html } = await writer.get(`${begun}?topic=${topic}`)
+  const [, template_id = ''] = /<option value="([0-9a-f-]{36})"/.exec(html) ?? []
+  const form = { ...formTo(html, begun), name: 'To it', template_id, from: 'a@topic.test', subject: 'Hi' }
+  const sent = await writer.post(begun, form)
+  const { body } = await call('GET', `/v1/broadcasts/${sent.location?.split('/').at(-1)}`, { key: own.key })
+  t.match(body, { name: 'To it', topic_ids: [topic] })
+  t.not(body.id, id)
 })
 
 t.test('a topic with many broadcasts lists the newest, and links to all', async (t) => {
