@@ -8,7 +8,8 @@ import { keptOr } from '../components/lines.ts'
 import type { Actions, Section } from '../components/section.ts'
 import { action, buildForm, button, compact, field } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
-import { discardForm } from './template-draft.ts'
+import { changesLink, discardForm } from './template-draft.ts'
+import { headersForm } from './template-headers.ts'
 import { loadTemplate, templatePath } from './template-parts.ts'
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
@@ -27,8 +28,14 @@ export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Secti
 ]
 
 /** Builds the actions of the menu. The editor has the buttons that save and publish. */
-export const wholeActions = (draft: DraftRow | null, request: TeamRequest): Actions => ({
+export const wholeActions = (
+  template: ShownTemplate,
+  draft: DraftRow | null,
+  request: TeamRequest,
+): Actions => ({
+  links: draft ? [changesLink(request)] : [],
   forms: compact([
+    headersForm(template, request),
     draft && discardForm(draft, request),
     button(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' }),
   ]),

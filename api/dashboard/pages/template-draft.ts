@@ -5,7 +5,7 @@ import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { formatAge } from '../components/cell.ts'
-import type { Form, Section } from '../components/section.ts'
+import type { Form, Link, Section } from '../components/section.ts'
 import { already, assertUnreplaced } from '../server/already.ts'
 import { action, buildAlerts, buildForm, button, compact, get, hidden, large } from '../server/builders.ts'
 import { questionAddress } from '../server/confirmation.ts'
@@ -61,15 +61,15 @@ export const editor = (template: ShownTemplate, draft: DraftRow | null, request:
 export const savedBy = ({ saved_by, saved_at }: DraftRow, now: Date): string =>
   `Saved by ${saved_by}, ${formatAge(saved_at, now)}.`
 
-/** Builds the alerts about the draft, with a warning if it isn't based on the published version. */
-export const draftAlerts = (template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] =>
+/** Builds the link to the changes in the draft. */
+export const changesLink = (request: TeamRequest): Link => ({
+  href: templatePath(request, 'changes'),
+  label: 'Review changes',
+})
+
+/** Warns if a draft isn't based on the published version. */
+export const draftAlerts = (template: ShownTemplate, draft: DraftRow): Section[] =>
   buildAlerts([
-    {
-      tone: 'warn',
-      title: 'This is the draft',
-      text: 'Sends use the published version until you publish the draft.',
-      link: { href: templatePath(request, 'changes'), label: 'Review changes' },
-    },
     draft.version_id !== template.version_id && {
       tone: 'warn',
       title: 'Another version was published after this draft was started',
@@ -97,7 +97,7 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
   const forms = request.team.role === 'viewer' ? [] : [publishForm(template, draft, request)]
   return show({
     title: `Changes in the draft of ${template.name}`,
-    back: { href: templatePath(request), label: 'The template' },
+    back: { href: templatePath(request), label: template.name },
     lead: savedBy(draft, request.now),
     actions: { forms },
     above: [

@@ -2,9 +2,10 @@
 
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
-import type { Section } from '../components/section.ts'
+import { type Cell, text } from '../components/cell.ts'
+import type { Form } from '../components/section.ts'
 import { already } from '../server/already.ts'
-import { action, button, compact, hidden } from '../server/builders.ts'
+import { action, button, hidden } from '../server/builders.ts'
 import { redirect, type TeamRequest } from '../server/page.ts'
 import { loadTemplate, templatePath } from './template-parts.ts'
 
@@ -14,19 +15,17 @@ const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers requi
 const WARNING =
   'unsubscribe_url becomes a required variable. If PUBLIC_URL is set, emails to a single stored contact get it automatically. All other sends without it are rejected.'
 
-/** Shows if the headers are on, and a button for editors. */
-export const headersSection = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Section => ({
-  kind: 'actions',
-  title: `List-Unsubscribe headers: ${has ? 'on' : 'off'}`,
-  note: has ? ON : OFF,
-  forms: compact([
-    request.team.role !== 'viewer' &&
-      button(templatePath(request, 'list-unsubscribe'), `Turn the headers ${has ? 'off' : 'on'}`, {
-        fields: [hidden('wanted', has ? 'no' : 'yes', true)],
-        tone: 'quiet',
-      }),
-  ]),
-})
+/** Shows if the headers are on, and their effect. */
+export const headersCell = ({ list_unsubscribe: has }: ShownTemplate): Cell =>
+  text(has ? 'on' : 'off', { detail: has ? ON : OFF })
+
+/** Builds the button of the menu that turns the headers on or off. */
+export const headersForm = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Form =>
+  button(templatePath(request, 'list-unsubscribe'), `Turn List-Unsubscribe headers ${has ? 'off' : 'on'}`, {
+    fields: [hidden('wanted', has ? 'no' : 'yes', true)],
+    tone: 'quiet',
+    menu: true,
+  })
 
 const change = action(
   'editor',

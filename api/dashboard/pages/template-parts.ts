@@ -47,7 +47,7 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
   field('html', 'HTML', {
     type: 'textarea',
     code: true,
-    rows: 14,
+    rows: 18,
     required: true,
     value: html,
     hint: '{{name}} is a variable. Each send provides its value, which is escaped. Only subjects of broadcasts can have variables.',

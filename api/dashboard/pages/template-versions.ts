@@ -98,7 +98,7 @@ const compared = get(
     const restorable = team.role !== 'viewer' && older.id !== template.version_id
     return show({
       title: `What changed in ${template.name}: v${older.number} to v${newer.number}`,
-      back: { href: templatePath(request), label: 'The template' },
+      back: { href: templatePath(request), label: template.name },
       actions: restorable
         ? {
             forms: [

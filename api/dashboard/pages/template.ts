@@ -12,8 +12,8 @@ import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-actions.ts'
-import { draftAlerts, editor, savedBy, templateDraftPages } from './template-draft.ts'
-import { headersSection, templateHeadersPages } from './template-headers.ts'
+import { changesLink, draftAlerts, editor, savedBy, templateDraftPages } from './template-draft.ts'
+import { headersCell, templateHeadersPages } from './template-headers.ts'
 import { compareSlots, slotWords, templatePath, UNPUBLISHED } from './template-parts.ts'
 import {
   choice,
@@ -83,10 +83,12 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
   return show({
     title: template.name,
     state: draft ? text(UNPUBLISHED, { tone: 'warn' }) : text('published', { tone: 'good' }),
-    lead: draft ? savedBy(draft, request.now) : undefined,
+    lead: draft
+      ? `${savedBy(draft, request.now)} Sends use the published version until you publish the draft.`
+      : undefined,
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
-    actions: edits ? wholeActions(draft, request) : undefined,
-    above: draft ? draftAlerts(template, draft, request) : undefined,
+    actions: edits ? wholeActions(template, draft, request) : { links: draft ? [changesLink(request)] : [] },
+    above: draft ? draftAlerts(template, draft) : undefined,
     ...sideBySide(
       await preview({ draft, previewed }, request, deps),
       edits ? [editor(template, draft, request)] : [],
@@ -96,11 +98,11 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       edits && wholeForms(template, request),
       await templateFigures(request, deps, template.id),
       await history(template, request, deps),
-      headersSection(template, request),
       buildFacts({
-        ID: text(template.id, { code: true, copy: true }),
         ...variableFacts(template, draft),
+        'List-Unsubscribe headers': headersCell(template),
         'Used by': text('Emails that use it', { href: emails }),
+        ID: text(template.id, { code: true, copy: true }),
       }),
     ]),
   })

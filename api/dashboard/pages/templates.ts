@@ -51,7 +51,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
         request,
         buildTable(
           templates,
-          ({ id, name }) => ({
+          ({ id, name, updated_at }) => ({
             Preview: templates.length <= MAX_PICTURES && {
               text: name,
               frame: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
@@ -62,6 +62,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
             }),
             [`Emails in ${USAGE_DAYS} days`]: usage.get(id)?.count,
             'Last used': usage.get(id)?.last,
+            Changed: time(updated_at, now),
           }),
           { main: 'Name', empty: 'No templates yet. Create one, then send it by its ID.' },
         ),
