@@ -55,6 +55,21 @@ const discarding = (request: TeamRequest): Actions => ({
   forms: [button(here(request, 'discard'), 'Discard upload', { tone: 'danger' })],
 })
 
+/** Builds the stepper of an import. The upload is done. */
+const importSteps = (current: 'Columns' | 'Check', request: TeamRequest<'id'>): Section => {
+  const step = (label: string) => ({ label, current: label === current })
+  return {
+    kind: 'stepper',
+    id: 'steps',
+    steps: [
+      { label: 'File', done: true },
+      current === 'Columns' ? step('Columns') : { ...step('Columns'), done: true, href: here(request) },
+      step('Check'),
+      step('Import'),
+    ],
+  }
+}
+
 /** The headings above the columns of the file. */
 const HEADINGS = ['Column and samples', 'Import as', 'Property name']
 
@@ -70,6 +85,7 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
     lead: 'Choose what to do with each column. The next page shows a preview. The upload is kept for a day.',
     back: uploads(team, purposeOf(draft.mapping)),
     actions: discarding(request),
+    above: [importSteps('Columns', request)],
     sections: [
       ...buildAlerts([withoutTopic(draft, topics.length === 0 ? newTopic(team) : undefined)]),
       buildForm(
@@ -214,10 +230,13 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
         discarding(request).forms,
       ]),
     },
-    above: buildAlerts([
-      unusable(draft, here(request)),
-      !none && withoutTopic(draft, topics.length === 0 ? newTopic(team) : chooseTopics(request)),
-    ]),
+    above: [
+      importSteps('Check', request),
+      ...buildAlerts([
+        unusable(draft, here(request)),
+        !none && withoutTopic(draft, topics.length === 0 ? newTopic(team) : chooseTopics(request)),
+      ]),
+    ],
     sections: trialSections(draft, trial),
     aside: [choiceFacts(draft, topics)],
   })
