@@ -171,12 +171,19 @@ t.test('values have the lengths that Meta allows', async (t) => {
   const twice = body('{{1}}{{1}}{{2}}')
   t.equal(check([twice], { 'body:1': 'x'.repeat(512), 'body:2': 'x' })?.field, 'parameters["body:1"]')
   t.equal(check([twice], { 'body:1': 'x'.repeat(500), 'body:2': '😀'.repeat(24) }), null)
+  t.match(check([twice], { 'body:1': 'x', 'body:2': 'x'.repeat(1_030) }), {
+    ...at('body:2'),
+    problem: /shorter.* the body would have 1032 characters/,
+  })
+  t.match(check([header], { 'header:1': 'x'.repeat(54) }), { problem: /the header would have 61 characters/ })
   const button = buttons(url('https://a.example/{{1}}'))
   t.equal(check([button], { 'url:1': 'x'.repeat(1_982) }), null)
   t.match(check([button], { 'url:1': 'x'.repeat(1_983) }), at('url:1'))
   const code = buttons({ type: 'COPY_CODE', example: 'x' })
   t.equal(check([code], { 'code:1': 'x'.repeat(20) }), null)
   t.match(check([code], { 'code:1': 'x'.repeat(21) }), at('code:1'))
+  const two = buttons({ type: 'COPY_CODE', example: 'x' }, url('https://a.example/{{1}}'))
+  t.equal(check([two], { 'code:1': 'x', 'url:1': 'x'.repeat(100) }), null)
   const password = [{ type: 'BODY' }, buttons({ type: 'OTP', otp_type: 'ONE_TAP' })]
   const of = { category: 'AUTHENTICATION' }
   t.equal(check(password, { 'body:1': '1'.repeat(15), 'url:1': '1'.repeat(15) }, of), null)
@@ -194,13 +201,21 @@ t.test('media headers need a URL, location headers a place', async (t) => {
   const longest = `${link}?${'x'.repeat(2_048 - link.length - 1)}`
   for (const format of ['IMAGE', 'VIDEO']) {
     for (const fits of [link, longest]) t.equal(check(format, fits), null)
-    for (const not of ['http://files.example.com/a', 'files', 'https://', `${link} x`, `${longest}x`])
+    for (const not of [
+      'http://files.example.com/a',
+      'files',
+      'https://',
+      `x${link}`,
+      `${link} x`,
+      `${longest}x`,
+    ])
       t.match(check(format, not), { field: 'parameters["header:1"]' }, not)
   }
   t.equal(check('DOCUMENT', link, 'Invoice 17.pdf'), null)
   t.match(check('DOCUMENT', link), { problem: /Missing: header:2$/ })
+  t.match(check('DOCUMENT', 'files', 'a.pdf'), { field: 'parameters["header:1"]' })
   t.match(check('DOCUMENT', link, 'x'.repeat(1_025)), { field: 'parameters["header:2"]' })
-  t.equal(check('LOCATION', '-90', '180.0', 'Office', '1 Hacker Way'), null)
+  t.equal(check('LOCATION', '-90', '37.48321', 'Office', '1 Hacker Way'), null)
   for (const [latitude, longitude] of [
     ['90.1', '0'],
     ['0', '-180.5'],
