@@ -112,8 +112,8 @@ const short = (value: number): string =>
 const GROWING =
   'the heap finds its size in the first minutes (chaos A9 watches what is left after whole collections)'
 /**
- * Explains each row that misses its goal, from profiles of 2026-11-23 (row 6: 2026-11-29) on two cores, with
- * client and sink on the same machine.
+ * Explains each row that misses its goal, from profiles of 2026-11-23 (row 6: 2026-11-29, row 10: 2026-11-30) on
+ * two cores, with client and sink on the same machine.
  */
 const MADE_OF: Record<string, string> = {
   1: 'web 0.37 ms per send (slonik and pg 28 %, garbage collection 17 %), PostgreSQL 0.2, client 0.05',
@@ -125,7 +125,7 @@ const MADE_OF: Record<string, string> = {
   '8a': 'a NOTIFY and three round trips between the 201 and the email',
   '8b': 'as row 8a',
   9: 'the worker: 0.37 ms of CPU per message',
-  10: 'of 1.0 ms per report, PostgreSQL needs 0.37 (its job 0.1, its end 0.07), web 0.35, the worker 0.2 and the client 0.11',
+  10: 'per report: web 0.54 ms (flat: RSA 10 %, sockets 10 %, garbage 7 %), PostgreSQL 0.28, the worker 0.21 and the client 0.14',
   11: 'two processes and four commits. CPU: worker 24 ms (garbage, statements and items 16 % each), web 8, PostgreSQL 40',
   '12a': 'each email reads and logs a page of the full table',
   '12b': 'as row 12a',
