@@ -41,9 +41,9 @@ left join database_home h on true
 
 -- writeToDisk
 do $$ begin
-set local work_mem = '64kB'; perform
+set local work_mem = '64kB'; perform n
 from (
   select n
-  from generate_series(1, 10000) n
-  order by md5(n::text) offset 9999
+  from generate_series(1, 500) n
+  order by repeat(md5(n::text), 30) offset 499
 ) sorted; end $$
