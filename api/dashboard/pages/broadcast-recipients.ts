@@ -16,11 +16,11 @@ import { type BroadcastView, broadcastView } from '../../../db/messages/broadcas
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { responseCell } from '../components/bounces.ts'
-import { type Cell, headed, number, status, text, time } from '../components/cell.ts'
+import { type Cell, headed, status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
 import type { Actions, Section } from '../components/section.ts'
 import { buildTable, fromReplica, get } from '../server/builders.ts'
-import { wordChips } from '../server/chips.ts'
+import { chipCount } from '../server/chips.ts'
 import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, defineFilter } from '../server/filter.ts'
@@ -70,25 +70,23 @@ const exported = ({ rows, first }: { rows: readonly unknown[]; first: boolean },
 })
 
 /** Builds a chip for each outcome with its count, like the stats of the broadcast. */
-function outcomeChips({ stats }: BroadcastView, request: TeamRequest<'id'>, isSkips: boolean): Section {
+function outcomeChips({ stats }: BroadcastView, request: TeamRequest<'id'>, isSkips: boolean): Section[] {
   const { made, queued, delivered, opened, clicked, bounced, complained, skipped } = stats
-  const sums: Readonly<Record<EmailStatus, number>> = {
-    queued,
-    sent: made - queued,
-    delivered: delivered + opened + clicked + complained,
-    opened: opened + clicked,
-    ...{ clicked, bounced, complained },
-  }
-  const people = { ...request, path: broadcastPath(request, 'people') }
-  const counts = new Map(Object.entries(sums))
-  const statuses = wordChips(people, 'status', EMAIL_LADDER, { counts }).map((chip, at) =>
-    at === 0 ? { ...chip, count: number(made).text } : chip,
+  const counts = new Map(
+    Object.entries({
+      ...{ '': made, queued, clicked, bounced, complained },
+      sent: made - queued,
+      delivered: delivered + opened + clicked + complained,
+      opened: opened + clicked,
+    }),
   )
-  const skips = { label: SKIPPED, href: broadcastPath(request, 'skips'), count: number(skipped).text }
-  return {
-    kind: 'chips',
-    chips: [...statuses, skips].map((chip) => (isSkips ? { ...chip, current: chip === skips } : chip)),
+  const skips = {
+    ...{ label: SKIPPED, href: broadcastPath(request, 'skips'), current: isSkips },
+    count: chipCount(skipped),
   }
+  const query = isSkips ? new URLSearchParams({ status: SKIPPED }) : request.query
+  const path = broadcastPath(request, 'people')
+  return filter.shown({ ...request, path, query }, { counts, others: [skips] })
 }
 
 /** Returns the identity of an address, or '' after an erasure. */
@@ -124,7 +122,7 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
     back: { href: broadcastPath(request), label: view.name },
     actions: exported(page, `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`),
     sections: [
-      outcomeChips(view, request, false),
+      ...outcomeChips(view, request, false),
       buildTable(
         page.rows,
         ({ id, email, status: stands, detail, created_at }) => ({
@@ -168,7 +166,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
     back: { href: broadcastPath(request), label: view.name },
     actions: exported(page, broadcastPath(request, 'skips.csv')),
     sections: [
-      outcomeChips(view, request, true),
+      ...outcomeChips(view, request, true),
       buildTable(
         page.rows,
         ({ email, reason, detail, at }) => ({

@@ -13,10 +13,11 @@ const filteredBy = (request: PageRequest, name: string, value: string | undefine
     [name]: value,
   })
 
-/** Formats counts such as `132K`, so that all chips fit on a line. */
 const shortCount = new Intl.NumberFormat('en-US', { notation: 'compact' })
+/** Formats a count such as `132K`, so that all chips fit on a line. */
+export const chipCount = (count: number): string => shortCount.format(count)
 
-/** Builds a chip for all values, called `any`, then one for each value. */
+/** Builds a chip for all values, called `any`, then one for each value. The count of '' is that of all. */
 export function wordChips(
   request: PageRequest,
   name: string,
@@ -31,11 +32,11 @@ export function wordChips(
     label,
     href: filteredBy(request, name, word || undefined),
     current: current === word,
-    count: counts ? shortCount.format(count) : undefined,
+    count: counts ? chipCount(count) : undefined,
   })
-  const total = [...(counts?.values() ?? [])].reduce((sum, count) => sum + count, 0)
+  const sum = [...(counts?.values() ?? [])].reduce((total, count) => total + count, 0)
   return [
-    chip('', any, total),
+    chip('', any, counts?.get('') ?? sum),
     ...words.map((word) => chip(word, word.replaceAll('_', ' '), counts?.get(word) ?? 0)),
   ]
 }

@@ -2,7 +2,7 @@
  * Defines the filter of a list. Its form, its parser and its chips come from the same parts. An invalid value
  * is an error and is never ignored, because a typo must not widen a bulk action on "all that match".
  */
-import type { Field, Link, Section } from '../components/section.ts'
+import type { Chip, Field, Link, Section } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
 import { compact } from './builders.ts'
 import { setChips, statusChips, wordChips } from './chips.ts'
@@ -86,7 +86,11 @@ type FilterOptions = {
   /** Choices of each part: IDs with their labels. */
   choices?: Readonly<Record<string, ReadonlyMap<string, string>>>
   more?: readonly Link[]
-  /** Counts for the chips, by status. */
+  /** Counts for the chips, by value. That of '' is the count of all. */
+  counts?: ReadonlyMap<string, number> | null
+  /** Chips after those of the values. */
+  others?: readonly Chip[]
+  /** Counts for the chips in the last 30 days, by status. */
   figures?: readonly { status: string; count: number }[] | undefined
 }
 
@@ -127,14 +131,14 @@ function activeChips(
   parts: FilterParts,
   request: PageRequest,
   set: URLSearchParams,
-  { figures }: FilterOptions,
+  { figures, counts = null, others = [] }: FilterOptions,
 ) {
   const [found] = Object.entries(parts).filter(([, { words }]) => words)
   if (found === undefined) return undefined
   const [name, { words = [], any, before }] = found
   return figures
     ? statusChips(request, words, figures, set)
-    : { chips: wordChips(request, name, words, { any }), before }
+    : { chips: [...wordChips(request, name, words, { any, counts }), ...others], before }
 }
 
 /** @param further parts in the collapsed area of the form. A chip shows each that is set. */
