@@ -458,7 +458,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'workers/providers/smtp/plain-bounce.ts': {
     [`${SAME}the first line is never a copy, nor one with a recipient`]: [
-      'EqualityOperator: end < 0 → end <= 0 in const said = end < 0 ? lines : lines.slice(0, end)',
+      'EqualityOperator: end < 0 → end <= 0 in return end < 0 ? lines : lines.slice(0, end)',
       "EqualityOperator: at < 0 → at <= 0 in if (at < 0) return { recipient: null, reply: lines.join(' ') }",
     ],
     [`${SAME}a split always has a first part`]: [

@@ -8,6 +8,26 @@ import { parseFieldAddress } from './report-fields.ts'
 
 type PlainBounce = { recipient: string | null; reply: string }
 
+/** Phrases of delay notices, in lower case, by program. */
+const DELAY_NOTICES: readonly string[] = [
+  // Exim
+  'has not yet been delivered',
+  // Sendmail, Gmail, Zoho
+  'this is a warning message only',
+  // OpenSMTPD
+  'this is only a temporary failure report',
+  // Exchange
+  'delivery will continue to be attempted',
+  "hasn't been delivered yet",
+]
+
+/** True for a delay notice. It isn't a bounce, because the server still retries. */
+export function isDelayNotice(mail: ReportMail): boolean {
+  if (headerOf(mail, 'x-failed-recipients') !== '') return false
+  const words = ownLines(mail).join(' ').replaceAll('’', "'").replace(/\s+/g, ' ').toLowerCase()
+  return DELAY_NOTICES.some((phrase) => words.includes(phrase))
+}
+
 const MAX_LINES = 200
 /** The number of lines of a reply, from the first one with a reason. */
 const REPLY_LINES = 4
@@ -21,11 +41,16 @@ const COPY =
 const COPY_WORDS = /copy|original|returned|forwarded|below|header/i
 const isCopy = (line: string): boolean => COPY.test(line) || (line.startsWith('--') && COPY_WORDS.test(line))
 
-/** @returns null if it contains no reason. */
-export function readPlainBounce(mail: ReportMail): PlainBounce | null {
+/** Returns the lines above the returned email. */
+function ownLines(mail: ReportMail): readonly string[] {
   const lines = mail.text.split(/\r\n|\n|\r/, MAX_LINES)
   const end = lines.findIndex((line, at) => at > 0 && isCopy(line.trim()))
-  const said = end < 0 ? lines : lines.slice(0, end)
+  return end < 0 ? lines : lines.slice(0, end)
+}
+
+/** @returns null if it contains no reason. */
+export function readPlainBounce(mail: ReportMail): PlainBounce | null {
+  const said = ownLines(mail)
   const failed = headerOf(mail, 'x-failed-recipients')
   if (failed !== '')
     return {

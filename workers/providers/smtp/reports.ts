@@ -16,7 +16,7 @@ import { isComplaint } from '../mail/feedback.ts'
 import { type RawReport, type ReportReader, Uneventful, UnreadableReport } from '../report.ts'
 import { isAutomaticReply } from './automatic-replies.ts'
 import { dateOf, headerOf, parseReportMail, type ReportMail, refOf, refOfComplaint } from './mail.ts'
-import { readPlainBounce } from './plain-bounce.ts'
+import { isDelayNotice, readPlainBounce } from './plain-bounce.ts'
 import {
   type Fields,
   field,
@@ -78,6 +78,7 @@ function read(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
   const isReturned = findReturnPath(secrets, mail.envelope.recipient) !== null
   if (!isReturned || !isFromServer(mail.envelope))
     return { ref: claimsToReport(mail) ? null : ref, events: [] }
+  if (isDelayNotice(mail)) return { ref, events: [delayed(mail, report)] }
   const bounce = readPlainBounce(mail)
   if (bounce === null && ref !== null) throw unreadable(ref, mail, report)
   if (bounce === null) return { ref: null, events: [] }
@@ -168,6 +169,17 @@ function unreadable(ref: ReportedRef, mail: ReportMail, { received_at }: RawRepo
     event_key: `unreadable:${dateOf(mail)}`,
     ...{ by_mail: true, provider_message_id: null },
   })
+}
+
+/** Makes the event of a delay notice, which may be repeated. */
+function delayed(mail: ReportMail, { received_at }: RawReport): ReportedEvent {
+  const occurred_at = parseTime([dateOf(mail)], received_at)
+  const reply = readPlainBounce(mail)?.reply ?? ''
+  return {
+    ...{ kind: 'delayed', effect: 'none', recipient: null, occurred_at },
+    detail: storableWords(reply || 'delayed by a mail server'),
+    event_key: `delay:${occurred_at.toISOString()}`,
+  }
 }
 
 function bounced(

@@ -65,6 +65,27 @@ const read = (text: string, failed = '') => {
   return readPlainBounce({ text, email: { headers } } as unknown as ReportMail)
 }
 
+t.test('reads a plain delay notice as a delay', async (t) => {
+  const mail = (text: string, head = '') =>
+    readBytes(
+      `Return-Path: <>\r\nDelivered-To: ${mail_from}\r\nFrom: MAILER-DAEMON@mx.example\r\n${head}\r\n${text}`,
+    )
+  const reply = 'host mx.example [192.0.2.1]: 451 4.7.1 Greylisted'
+  for (const notice of [
+    `A message that you sent has not yet been\ndelivered after 24 hours.\n\n${reply}\n`,
+    `THIS IS A WARNING MESSAGE ONLY.\n\n${reply}\n`,
+    `Please note that this is only a temporary failure report.\n\n${reply}\n`,
+    `This message hasn’t been delivered yet.\n\n${reply}\n`,
+  ])
+    t.match(await mail(notice), [{ kind: 'delayed', effect: 'none', recipient: null, detail: /451 4\.7\.1/ }])
+  t.match(await mail('This is a warning message only.\n'), [{ kind: 'delayed', effect: 'none' }])
+  const quoted = `${reply}\n\n--- original\nThis is a warning message only.\n`
+  t.match(await mail(quoted), [{ kind: 'bounced', effect: 'soft' }], 'in the returned email')
+  const failed = `550 5.1.1 x\nIt has not yet been delivered.\n`
+  const exim = 'X-Failed-Recipients: ana@example.org\r\n'
+  t.match(await mail(failed, exim), [{ kind: 'bounced', effect: 'hard' }], 'Exim names it only in failures')
+})
+
 t.test('a reply starts with a code or a phrase, and has four lines', async (t) => {
   for (const [text, reply] of [
     ['550 5.1.1 No such user', '550 5.1.1 No such user'],
