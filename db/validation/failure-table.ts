@@ -435,6 +435,11 @@ export const RATE: Phrases = [
   ['Apple', 'excessive volume'],
 ]
 
+/** A rule of the recipient, with the same text as a missing login at a relay. */
+export const RECIPIENT_RULE: Phrases = [
+  ['Exchange 5.7.1, 5.7.133, 5.7.134', 'resolver.rst.authrequired', 'resolver.rst.sendernotauthenticated'],
+]
+
 export const SENDER: Phrases = [
   [
     'Amazon SES',

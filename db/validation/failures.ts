@@ -18,6 +18,7 @@ import {
   OWN_DOMAIN,
   POLICY,
   RATE,
+  RECIPIENT_RULE,
   ROUTE,
   SENDER,
 } from './failure-table.ts'
@@ -121,6 +122,7 @@ const subjectOfCode = (code: string): FailureSubject | undefined => {
  * address.
  */
 const BY_TEXT = [
+  ['policy', RECIPIENT_RULE],
   ['sender', SENDER],
   ['mailbox_full', MAILBOX_FULL],
   ['message', MESSAGE],
