@@ -1,12 +1,12 @@
 /** The bodies of calls about broadcasts. The fields of a draft are in db/messages/broadcasts/fields.ts. */
 import { array, object } from 'yup'
 import { REQUIRED } from '../../db/errors.ts'
-import { changeSchema, newSchema, ownTime, readChange, readNew } from '../../db/messages/broadcasts/fields.ts'
+import { changeSchema, newSchema, ownTime } from '../../db/messages/broadcasts/fields.ts'
 import { address, mailbox, noCopies, noFiles, unsupported } from '../../db/validation/fields.ts'
-import { json, jsonAs, optionalJson } from '../http/input.ts'
+import { json, optionalJson } from '../http/input.ts'
 
-export const newBody = jsonAs(newSchema, readNew)
-export const changeBody = jsonAs(changeSchema, readChange)
+export const newBody = json(newSchema)
+export const changeBody = json(changeSchema)
 
 const testSchema = object({
   ...noCopies(),

@@ -4,7 +4,6 @@
  */
 import { object } from 'yup'
 import type { Caller } from '../../db/accounts/audit/record.ts'
-import { RequestError } from '../../db/errors.ts'
 import { type BroadcastRow, broadcastsOfTeam } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Acting,
@@ -13,7 +12,7 @@ import {
   removeBroadcast,
   requireBroadcast,
 } from '../../db/messages/broadcasts/draft.ts'
-import type { GivenFields } from '../../db/messages/broadcasts/fields.ts'
+import { toFields, toNew } from '../../db/messages/broadcasts/fields.ts'
 import { sendTest } from '../../db/messages/broadcasts/send-test.ts'
 import {
   cancelBroadcast,
@@ -22,7 +21,6 @@ import {
   sendBroadcast,
 } from '../../db/messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view.ts'
-import { reservedFault } from '../../db/validation/headers.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, type Principal } from '../http/auth.ts'
 import { defineQuery } from '../http/input.ts'
@@ -32,12 +30,6 @@ import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { paging, readPage } from './paging.ts'
 
 const toActing = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
-
-/** Checks for headers that the operator reserves. @throws RequestError invalid_headers */
-function assertUnreserved({ reservedHeaders }: V1Deps, { headers }: GivenFields): void {
-  const fault = headers && reservedFault(headers, reservedHeaders)
-  if (fault) throw new RequestError('invalid_headers', fault)
-}
 
 /** Declares a POST that changes the state of a broadcast. It returns the broadcast after the change. */
 const stateRoute = (
@@ -65,9 +57,9 @@ const draftRoutes: readonly V1Route[] = [
     access: keyOnly('broadcasts:write'),
     body: newBody,
     async handle({ body, principal, now }, deps) {
-      assertUnreserved(deps, body.fields)
+      const draft = toNew(body, deps.reservedHeaders)
       const { row, isNew } = await deps.database.transaction((tx) =>
-        createBroadcast({ tx, now, actor: null }, toActing(principal), body),
+        createBroadcast({ tx, now, actor: null }, toActing(principal), draft),
       )
       return { status: isNew ? 201 : 200, body: await broadcastView(deps.database, row) }
     },
@@ -102,9 +94,9 @@ const draftRoutes: readonly V1Route[] = [
     access: keyOnly('broadcasts:write'),
     body: changeBody,
     async handle({ body, params, principal, now }, deps) {
-      assertUnreserved(deps, body)
+      const fields = toFields(body, deps.reservedHeaders)
       const row = await deps.database.transaction((tx) =>
-        changeBroadcast({ tx, now, actor: null }, toActing(principal), params.id ?? '', body),
+        changeBroadcast({ tx, now, actor: null }, toActing(principal), params.id ?? '', fields),
       )
       return { status: 200, body: await broadcastView(deps.database, row) }
     },

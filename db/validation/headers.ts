@@ -54,6 +54,8 @@ export const HEADER_TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/
 /** Prefixes and names, in any case, that a deployment reserves in addition to the API's list. */
 export type Reserved = { prefixes: readonly string[]; names: readonly string[] }
 
+export const NONE_RESERVED: Reserved = { prefixes: [], names: [] }
+
 /** Returns an error for the first header that the deployment reserves to control the operator's relay, or null. */
 export function reservedFault(
   headers: Readonly<Record<string, string>>,

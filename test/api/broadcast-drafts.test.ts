@@ -115,6 +115,8 @@ t.test('invalid fields of a draft are rejected by name', async (t) => {
     ],
     [{ headers: { 'X-Relay-Pool': '1' } }, /^400 invalid_headers/],
     [{ reply_to: 'nobody' }, /^400 invalid_reply_to/],
+    [{ headers: { 'X-Relay-Pool': '1' }, reply_to: 'nobody' }, /^400 invalid_headers/],
+    [{ from: 'nobody', headers: { 'X-Relay-Pool': '1' } }, /^400 invalid_from/],
     [{ subject: 'Dear {{#name}}' }, /^400 bad_request: subject/],
     [{ subject: 'two\nlines' }, /^400 bad_request: subject/],
     [{ where: [{ property: 'a', op: 'like', value: 'b' }] }, /^400 bad_request: where\[0\]\.op/],

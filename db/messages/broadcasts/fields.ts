@@ -21,7 +21,7 @@ import {
   uuid,
   uuids,
 } from '../../validation/fields.ts'
-import { headersFault } from '../../validation/headers.ts'
+import { headersFault, NONE_RESERVED, type Reserved, reservedFault } from '../../validation/headers.ts'
 import { compileTemplate, TemplateFault } from '../../validation/slots.ts'
 import { codePoints, MAX_VARIABLES, utf8Bytes } from '../../validation/strings.ts'
 import { parseReplyTo, parseSender } from '../emails/item.ts'
@@ -185,12 +185,12 @@ const distinct = (ids: readonly string[]): string[] => [...new Set(ids.map((id) 
 /** A header that the service sets itself in each email of a broadcast. */
 const OWN_HEADER = /^list-unsubscribe(-post)?$/i
 
-function ownHeaders(headers: Record<string, string>): Record<string, string> {
+function ownHeaders(headers: Record<string, string>, reserved: Reserved): Record<string, string> {
   const own = Object.keys(headers).find((name) => OWN_HEADER.test(name))
   const fault =
     headersFault(headers) ??
     (own === undefined
-      ? null
+      ? reservedFault(headers, reserved)
       : { field: `headers.${own}`, problem: "can't be set. Broadcasts set this header themselves" })
   if (fault !== null) throw new RequestError('invalid_headers', fault)
   return headers
@@ -201,10 +201,13 @@ export type GivenFields = Partial<BroadcastFields>
 const present = (fields: Record<string, unknown>): GivenFields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order. */
-function toFields(body: Change): GivenFields {
+/**
+ * @param reserved the operator's headers. @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this
+ * order.
+ */
+export function toFields(body: Change, reserved = NONE_RESERVED): GivenFields {
   const from_address = body.from === undefined ? undefined : formatMailbox(parseSender(body.from))
-  const headers = body.headers === undefined ? undefined : ownHeaders(body.headers)
+  const headers = body.headers === undefined ? undefined : ownHeaders(body.headers, reserved)
   return present({
     name: body.name,
     template_id: body.template_id?.toLowerCase(),
@@ -229,8 +232,11 @@ export const readChange = (value: unknown): GivenFields => toFields(parse(change
 
 export type NewBroadcast = { fields: GivenFields; idempotency_key: string | null }
 
+/** @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order. */
+export const toNew = (body: InferType<typeof newSchema>, reserved = NONE_RESERVED): NewBroadcast => ({
+  fields: toFields(body, reserved),
+  idempotency_key: body.idempotency_key ?? null,
+})
+
 /** @throws RequestError bad_request, invalid_from, invalid_headers, invalid_reply_to. */
-export function readNew(value: unknown): NewBroadcast {
-  const body = parse(newSchema, value)
-  return { fields: toFields(body), idempotency_key: body.idempotency_key ?? null }
-}
+export const readNew = (value: unknown): NewBroadcast => toNew(parse(newSchema, value))
