@@ -58,7 +58,7 @@ const apiSettings = object({
     '${path} must be header prefixes, separated by commas, such as X-SMTPAPI,X-MC-',
     (value) => commaList(value).every((prefix) => HEADER_TOKEN.test(prefix)),
   ),
-  /** The maximum size of an encoded message with its attachments, in MiB. */
+  /** The maximum size of an encoded message, with its attachments if there are any, in MiB. */
   MAX_MESSAGE_MB: wholeNumber(1, 50).default(25),
   /** The domain that the examples of /docs send from. */
   DOCS_DOMAIN: string()

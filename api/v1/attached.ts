@@ -12,7 +12,7 @@ import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { typeOfName } from '../../db/validation/file-types.ts'
 import { encodedSize, extensionsIn } from '../../db/validation/files.ts'
-import { utf8Bytes } from '../../db/validation/strings.ts'
+import { LARGEST_PART, utf8Bytes } from '../../db/validation/strings.ts'
 import type { Attached } from './attachment-shape.ts'
 import { TEXTS } from './texts.ts'
 
@@ -25,7 +25,7 @@ export type AttachmentLimits = { message_bytes: number; blocked_extensions: Read
 type Draft = {
   path: string
   attached: readonly Attached[]
-  send: { html?: string | undefined; text?: string | undefined }
+  send: { html?: string | undefined; text?: string | undefined; template_id?: string | undefined }
 }
 
 type Uploads = ReadonlyMap<string, Upload>
@@ -62,25 +62,41 @@ export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename
   throw new RequestError('bad_request', { field: at, problem: fill(TEXTS.blockedExtension, { extension }) })
 }
 
+const textBytes = ({ html = '', text = '' }: Draft['send']): number => utf8Bytes(html) + utf8Bytes(text)
+
+/** @throws RequestError payload_too_large */
+function assertFits(size: number, { message_bytes }: AttachmentLimits, field: string): void {
+  if (size <= message_bytes) return
+  const problem = fill(TEXTS.messageTooLarge, { size, most: message_bytes / 1024 / 1024 })
+  throw new RequestError('payload_too_large', { field, problem })
+}
+
+/** The longest html and text only exceed a low limit. ASCII is sent unencoded, so their own size counts. */
+function withoutFiles({ path, send }: Omit<Draft, 'attached'>, limits: AttachmentLimits): ItemFile[] {
+  const { html, text, template_id } = send
+  if (limits.message_bytes < 2 * LARGEST_PART + PART_OVERHEAD) {
+    const size = textBytes(template_id === undefined ? { html, text } : { text }) + PART_OVERHEAD
+    assertFits(size, limits, `${path}${template_id === undefined ? 'html' : 'text'}`)
+  }
+  return []
+}
+
 /**
  * Checks the attachments of a send. @returns its files, not loaded. @throws RequestError bad_request,
  * payload_too_large
  */
 function judged({ path, attached, send }: Draft, uploads: Uploads, limits: AttachmentLimits): ItemFile[] {
-  if (attached.length === 0) return []
+  if (attached.length === 0) return withoutFiles({ path, send }, limits)
   const files = attached.map((each) => toFile(each, uploads))
   for (const [index, file] of files.entries()) {
     if (!('missing' in file)) refuseBlocked(limits, file.filename, `${path}attachments[${index}].filename`)
   }
-  const text_bytes = utf8Bytes(send.html ?? '') + utf8Bytes(send.text ?? '')
   const size = files.reduce(
     (sum, file) => sum + ('missing' in file ? 0 : encodedSize(file.size) + PART_OVERHEAD),
-    encodedSize(text_bytes) + PART_OVERHEAD,
+    encodedSize(textBytes(send)) + PART_OVERHEAD,
   )
-  if (size <= limits.message_bytes) return files
-  const most = limits.message_bytes / 1024 / 1024
-  const problem = fill(TEXTS.messageTooLarge, { size, most })
-  throw new RequestError('payload_too_large', { field: `${path}attachments`, problem })
+  assertFits(size, limits, `${path}attachments`)
+  return files
 }
 
 /** The team that sends, its limits, and where statements run. */

@@ -66,6 +66,26 @@ t.test('errors have one order, in single sends and batches', async (t) => {
   t.strictSame(await stored(team), NOTHING)
 })
 
+t.test('a low limit applies to emails without attachments', async (t) => {
+  const team = await makeTeam(service)
+  service.deps.attachments.message_bytes = 1024 * 1024
+  t.teardown(() => {
+    service.deps.attachments.message_bytes = 25 * 1024 * 1024
+  })
+  const send = (fields: Record<string, unknown>) =>
+    service.call('POST', '/v1/emails', { key: team.key, body: anEmail(fields) })
+  const whole = 'a'.repeat(1024 * 1024)
+  const half = 'a'.repeat(512 * 1024)
+  const error = { code: 'payload_too_large', message: /^html make the encoded message \d+ bytes/ }
+  t.match(await send({ html: whole }), { status: 413, body: { error } })
+  t.match(await send({ html: half, text: half }), { status: 413, body: { error } })
+  t.match(await send({ html: whole, from: 'nobody' }), { status: 413 }, 'before the other fields')
+  t.equal((await send({ html: half })).status, 201)
+  const body = { emails: [anEmail({ html: whole }), anEmail({})] }
+  const { body: batch } = await service.call('POST', '/v1/emails/batch', { key: team.key, body })
+  t.match(batch.data, [{ error: { code: 'payload_too_large', message: /^emails\[0\]\.html/ } }, { id: /./ }])
+})
+
 t.test('the email quota is checked before the storage quota', async (t) => {
   const team = await makeTeam(service, { storage_gb: 0.000001, email_limit: 1 })
   const send = (attachments: unknown[]) =>
