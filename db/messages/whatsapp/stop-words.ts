@@ -14,7 +14,8 @@ const NEVER = 'cancel'
 /** A longer text isn't a single word. */
 const LONGEST_WORD = 100
 
-const folded = (text: string): string => text.trim().normalize('NFC').toLowerCase()
+/** Folds case: through upper case, `ß` equals `ss`, and each form of a letter becomes one. */
+const folded = (text: string): string => text.trim().normalize('NFC').toUpperCase().toLowerCase()
 
 /** WHATSAPP_STOP_WORDS: additional keywords, separated by commas. */
 export const stopWordsSetting = string().test(

@@ -19,6 +19,9 @@ t.test('WHATSAPP_STOP_WORDS adds keywords', async (t) => {
   t.equal(findKeyword('désabonner', added), 'stop')
   t.equal(findKeyword('FIN', added), 'stop')
   t.equal(findKeyword('FIN', []), null)
+  t.equal(findKeyword('schluß', parseStopWords('SCHLUSS')), 'stop')
+  t.equal(findKeyword('τέλος', parseStopWords('ΤΈΛΟΣ')), 'stop')
+  t.equal(findKeyword('τέλοσ', parseStopWords('τέλος')), 'stop')
   const message = { id: 'w', from: '15555550101', timestamp: '1', type: 'text', text: { body: 'Fin' } }
   const post = { entry: [{ changes: [{ field: 'messages', value: { messages: [message] } }] }] }
   const body = Buffer.from(JSON.stringify(post))
