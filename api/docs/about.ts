@@ -30,7 +30,7 @@ export type About = {
   answers: Readonly<Record<number, { when: string; body?: Component }>>
   /** The errors of this route. Those of all routes of its kind are added. */
   refusals: readonly Code[]
-  /** True if its responses have the RateLimit headers. */
+  /** True if its responses have the RateLimit headers. Each 402 has them. */
   rated?: boolean
 }
 

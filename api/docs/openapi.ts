@@ -86,7 +86,7 @@ export const listHeaders = (
 ): Readonly<Record<string, { description: string; schema: JsonSchema }>> => ({
   ...HEADERS,
   ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
-  ...(about.rated && (status < 300 || status === 402 || status === 429) ? RATE : {}),
+  ...(status === 402 || (about.rated && (status < 300 || status === 429)) ? RATE : {}),
 })
 
 const IDEMPOTENCY_KEY = {

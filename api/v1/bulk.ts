@@ -3,8 +3,11 @@
  * waits for the worker's result. The worker validates the items (db/audience/contacts/upsert.ts). The call is
  * processed even if no worker is available in time, or the client disconnects. It can be repeated safely.
  */
+import { toAccount } from '../../db/accounts/teams/limits.ts'
+import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
+import { readAccountRow } from '../../db/accounts/teams/teams.sql.ts'
 import { insertUpsert, type UpsertResult, upsertResult } from '../../db/audience/contacts/upserts.sql.ts'
-import { errorFrom, Unavailable } from '../../db/errors.ts'
+import { errorFrom, type RequestError, Unavailable } from '../../db/errors.ts'
 import { idAt } from '../../db/process/ids.ts'
 import { keyOnly } from '../http/auth.ts'
 import { ABOUT } from './about.ts'
@@ -42,6 +45,16 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
   throw new Unavailable('bulk_pending', TEXTS.bulkPending, RETRY_AFTER_S)
 }
 
+/** Adds the team's limits to an error about its quota. They aren't part of the stored result. */
+async function withLimits(
+  { database }: V1Deps,
+  teamId: string,
+  refusal: RequestError,
+): Promise<RequestError> {
+  const row = refusal.code === 'quota_exceeded' ? await readAccountRow(database, teamId) : null
+  return row === null ? refusal : new LimitReached(toAccount(row), refusal.code, refusal.message)
+}
+
 export const bulkRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
@@ -55,7 +68,7 @@ export const bulkRoutes: readonly V1Route[] = [
       const call = { teamId: principal.team_id, bytes: body.bytes, release, now }
       body.bytes = Buffer.alloc(0)
       const result = await carriedOut(deps, call)
-      if ('refusal' in result) throw errorFrom(result.refusal)
+      if ('refusal' in result) throw await withLimits(deps, principal.team_id, errorFrom(result.refusal))
       const items = result.items.map((item) => (typeof item === 'string' ? item : errorFrom(item)))
       return batchAnswer(items, deps.metrics)
     },

@@ -217,6 +217,33 @@ t.test('a paid team’s policy has its own period', async (t) => {
   t.match(policies(headers.get('ratelimit')), { emails: `r=9;t=${4 * 86_400}` })
 })
 
+t.test('each 402 has the RateLimit headers', async (t) => {
+  await at('2027-08-30T12:00:00Z')
+  const team = await makeTeam(service, {
+    ...{ plan: 'free', rate: 1, email_limit: 8 },
+    ...{ contact_limit: 0, whatsapp_limit: 0, storage_gb: 0 },
+  })
+  const { key } = team
+  const post = (path: string, body: unknown) => service.call('POST', path, { key, body })
+  const { id } = await makeTemplate(service, team.id)
+  const message = aMessage(id)
+  const replies = [
+    await post('/v1/whatsapp/messages', message),
+    await post('/v1/whatsapp/messages/batch', { messages: [message] }),
+    await post('/v1/contacts', { email: 'ana@example.com' }),
+    await service.call('POST', '/v1/attachments?filename=a.txt', {
+      key,
+      raw: 'text',
+      headers: { 'Content-Type': 'text/plain' },
+    }),
+  ]
+  for (const { status, body, headers } of replies) {
+    t.match({ status, code: body.error?.code }, { status: 402, code: 'quota_exceeded' })
+    t.match(policies(headers.get('ratelimit-policy')), { sends: 'q=5;w=5', emails: /^q=8;/ })
+    t.match(policies(headers.get('ratelimit')), { sends: 'r=5;t=0', emails: /^r=8;/ })
+  }
+})
+
 t.test('responses have RateLimit headers if the bucket was used', async (t) => {
   const team = await makeTeam(service, { plan: 'free', rate: 1 })
   const rate = (reply: { headers: Headers }) => [

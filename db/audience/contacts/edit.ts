@@ -5,6 +5,7 @@
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { buildCharge, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
+import { LimitReached } from '../../accounts/teams/rate-limit.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -85,7 +86,10 @@ export async function createContact(
   const begun = await initialStates(tx, secrets, teamId, [identity])
   const beginning = begun.get(identity) ?? NEW_CONTACT
   checkClaims(given, beginning.status)
-  if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
+  if (left(account.limits.contacts, account.used.contacts) < 1) {
+    const { code, message } = contactsReached(account.limits.contacts)
+    throw new LimitReached(account, code, message)
+  }
   account.used.contacts += 1
   const contact = {
     id: idNow(),

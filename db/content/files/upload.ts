@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import { lockAccount, saveAccount, storageError } from '../../accounts/teams/limits.ts'
+import { LimitReached } from '../../accounts/teams/rate-limit.ts'
 import { RequestError, Unavailable } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -34,7 +35,7 @@ async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile
   const account = await lockAccount(tx, teamId)
   if ((await usedFiles(tx, [{ team_id: teamId, sha256 }])).length > 0) return
   const refusal = storageError(account, size)
-  if (refusal) throw refusal
+  if (refusal) throw new LimitReached(account, refusal.code, refusal.message)
   if ((await publishFiles(tx, [{ team_id: teamId, id }])) !== 1)
     throw new Unavailable('upload_timeout', TEXTS.uploadTooSlow, 1)
   account.used.storage += size

@@ -6,6 +6,7 @@
  */
 
 import { left, lockWhatsappAccounts, type WhatsappAccount } from '../../accounts/teams/limits.ts'
+import { LimitReached } from '../../accounts/teams/rate-limit.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -194,7 +195,7 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
   const rows = made.flatMap(({ messages }) => messages).length
   if (rows > left(limits.whatsapp, used.whatsapp)) {
     const reason = fill(TEXTS.whatsappQuota, { limit: limits.whatsapp?.toLocaleString('en') ?? 'no' })
-    return new RequestError('quota_exceeded', reason)
+    return new LimitReached(batch.account, 'quota_exceeded', reason)
   }
   used.whatsapp += rows
   for (const stored of made) {
