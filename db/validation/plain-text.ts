@@ -2,7 +2,7 @@
  * Converts an HTML email to plain text, with links as `text (URL)` and a line per list item and table row. Leaves out
  * titles, styles and scripts. Size and depth are limited.
  */
-import { compile, type FormatCallback } from 'html-to-text'
+import { compile, type DomNode, type FormatCallback } from 'html-to-text'
 import { LARGEST_PART } from './strings.ts'
 
 /** Deeper elements are left out. Real emails aren't that deep. */
@@ -43,8 +43,19 @@ const row: FormatCallback = ({ children }, walk, builder) => {
   builder.closeBlock({ trailingLineBreaks: 1 })
 }
 
+const BLOCKS = new Set(['p', 'div', 'center'])
+
+/** Returns the content of the only block in a cell, so that the row stays on one line. */
+function contentOf(children: DomNode[]): DomNode[] {
+  const shown = children.filter(({ type, data }) => type !== 'comment' && (type !== 'text' || data?.trim()))
+  const [only, ...others] = shown
+  return only?.children && others.length === 0 && BLOCKS.has(only.name ?? '')
+    ? contentOf(only.children)
+    : children
+}
+
 const cell: FormatCallback = ({ children }, walk, builder) => {
-  walk(children, builder)
+  walk(contentOf(children ?? []), builder)
   builder.addInline(' ')
 }
 
@@ -66,7 +77,15 @@ const convert = compile({
     ...SKIPPED,
     ...HEADINGS,
     ...CELLS,
-    { selector: 'a', options: { linkBrackets: ['(', ')'], hideLinkHrefIfSameAsText: true } },
+    {
+      selector: 'a',
+      options: {
+        linkBrackets: ['(', ')'],
+        hideLinkHrefIfSameAsText: true,
+        pathRewrite: (link: string) => link.trim(),
+      },
+    },
+    { selector: 'li > p', format: 'paragraph', options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
     { selector: 'img', format: 'alternativeText' },
     { selector: 'tr', format: 'row' },
     { selector: 'table', options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },

@@ -31,6 +31,15 @@ t.test('each list item and table row is one line', async (t) => {
   t.match(lines[3], /^Tea[ \t]3 €$/)
 })
 
+t.test('paragraphs in list items and cells add no lines', async (t) => {
+  const { ofHtml } = begin(t)
+  t.equal(await ofHtml('<ul><li><p>One</p></li><li><p>Two</p></li></ul>'), '* One\n * Two')
+  const rows =
+    '<tr><td><p>Tea</p></td><td> <div><p>3 €</p></div> </td></tr><tr><td><p>a</p><p>b</p></td></tr>'
+  t.equal(await ofHtml(`<table>${rows}</table>`), 'Tea 3 €\n\na\n\nb')
+  t.equal(await ofHtml('<a href=" https://a.example ">A</a>'), 'A (https://a.example)')
+})
+
 t.test('leaves out titles, styles and scripts', async (t) => {
   const { ofHtml } = begin(t)
   const parts = '<title>A</title><style>p { color: red }</style><script>b()</script><p>Hello</p>'
