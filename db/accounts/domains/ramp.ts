@@ -42,10 +42,9 @@ export function daysLeft(
 ): number {
   let [rest, today, days] = [emails - left, limit, 0]
   for (; rest > 0 && today < TOP; days++) {
-    today = Math.min(TOP, Math.floor(today * factor))
-    if (today >= TOP) return days + 1
+    today = Math.floor(today * factor)
+    if (factor === 1) return Math.ceil(rest / today)
     rest -= today
-    if (factor <= 1) return days + 1 + Math.max(0, Math.ceil(rest / today))
   }
   return days
 }

@@ -1,5 +1,11 @@
 /** The ramp of a new sending domain: its next limit, and the days until all emails are sent. */
-import { daysLeft, parseRampStart, rampReached, rampToday } from '../../../../db/accounts/domains/ramp.ts'
+import {
+  daysLeft,
+  parseRampStart,
+  rampReached,
+  rampToday,
+  USUAL_RAMP,
+} from '../../../../db/accounts/domains/ramp.ts'
 import t from '../../../support/tap.ts'
 
 const after = (changes: Partial<Parameters<typeof rampToday>[0]> = {}, factor = 2) =>
@@ -24,6 +30,7 @@ t.test('raises a half-used limit after few bounces and complaints', async (t) =>
 
 t.test('a setting contains the first limit and the factor', async (t) => {
   t.strictSame(parseRampStart('500x2'), { limit: 500, factor: 2 })
+  t.strictSame(parseRampStart('500x2'), USUAL_RAMP)
   t.strictSame(parseRampStart('50x1.5'), { limit: 50, factor: 1.5 })
   t.strictSame(parseRampStart('999999x999.999'), { limit: 999_999, factor: 999.999 })
   t.strictSame(parseRampStart('1x1'), { limit: 1, factor: 1 })
@@ -42,6 +49,7 @@ t.test('counts the days until all emails are sent', async (t) => {
   t.equal(days(1_500, 0, 1), 3)
   t.equal(days(1_501, 0, 1), 4)
   t.equal(days(400, 0, 1), 1)
+  t.equal(days(1e15, 0, 1), 2e12, 'a limit that never rises is not counted day by day')
   t.equal(days(1_000_000, 0, 200), 1, 'its limit reaches 100,000, and has no effect then')
   t.equal(days(1_000_000, 0, 20), 2)
   t.match(rampReached({ name: 'a.test', limit: 1_500 }), /1,500 .*a\.test/)
