@@ -32,7 +32,7 @@ const isPausing = (count: number, sent: number, limit: number): boolean =>
 /** @returns why to pause bulk email, `warning`, or null. */
 export function judgeSending(sending: Sending, limits: ReputationLimits): BulkPause | 'warning' | null {
   const { sent, hard_bounced, complained } = sending
-  if (sent === 0 || sent < limits.least_emails) return null
+  if (sent < limits.least_emails) return null
   const complaints = complained >= FEWEST_COMPLAINTS ? complained : 0
   if (isPausing(hard_bounced, sent, limits.bounce_percent))
     return { reason: 'team_bounces', sent, count: hard_bounced, limit: limits.bounce_percent }
