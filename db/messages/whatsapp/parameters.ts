@@ -28,12 +28,16 @@ const degreesProblem = (bound: number) => (value: string) =>
     ? null
     : `must be a number of degrees from -${bound} to ${bound}, such as 37.483`
 
-type Check = { most: number; form?: (value: string) => string | null }
+type Check = { most?: number; form?: (value: string) => string | null }
+type HeaderKind = NonNullable<TemplateParts['header']>['kind']
 
 const MEDIA: Check = { most: LONGEST_MEDIA_URL, form: mediaProblem }
 const ANY: Check = { most: LONGEST_VALUE }
+/** Only the length of the complete text counts. */
+const IN_TEXT: Check = {}
 
-const HEADERS: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
+const HEADERS: Readonly<Record<HeaderKind, Readonly<Record<string, Check>>>> = {
+  text: { 'header:1': IN_TEXT },
   image: { 'header:1': MEDIA },
   video: { 'header:1': MEDIA },
   document: { 'header:1': MEDIA },
@@ -48,13 +52,10 @@ function findCheck(slot: string, parts: TemplateParts | null): Check {
   if (parts === null) return ANY
   const { header, body, buttons, one_time } = parts
   const button = buttons.find((each) => each.slot === slot)
-  if (one_time && (button?.kind === 'url' || slot.startsWith('body:'))) return { most: LONGEST_PASSWORD }
   if (button?.kind === 'code') return { most: LONGEST_COUPON_CODE }
-  if (button) return { most: LONGEST_URL - button.own }
-  const part = slot.startsWith('header:') ? header?.text : body
-  // Only the length of the complete part counts.
-  if (part && slot in part.times) return { most: Number.POSITIVE_INFINITY }
-  return (header && HEADERS[header.kind]?.[slot]) ?? ANY
+  if (button) return { most: one_time ? LONGEST_PASSWORD : LONGEST_URL - button.own }
+  if (body && slot in body.times) return one_time ? { most: LONGEST_PASSWORD } : IN_TEXT
+  return (header && HEADERS[header.kind][slot]) ?? ANY
 }
 
 /** Returns an error about the longest value if a filled text is too long, or null. */
@@ -93,7 +94,7 @@ export function parametersProblem(
       const unknown = JSON.stringify(name.slice(0, 64))
       return { field: 'parameters', problem: `has the unknown key ${unknown}. ${known}` }
     }
-    const { most, form } = findCheck(name, parts)
+    const { most = Number.POSITIVE_INFINITY, form } = findCheck(name, parts)
     const problem = valueProblem(value, most) ?? form?.(value) ?? null
     if (problem) return { field: `parameters[${JSON.stringify(name)}]`, problem }
   }

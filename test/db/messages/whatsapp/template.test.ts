@@ -176,6 +176,9 @@ t.test('values have the lengths that Meta allows', async (t) => {
     problem: /shorter.* the body would have 1032 characters/,
   })
   t.match(check([header], { 'header:1': 'x'.repeat(54) }), { problem: /the header would have 61 characters/ })
+  t.match(check([header], { 'header:1': 'x'.repeat(1_030) }), {
+    problem: /the header would have 1037 characters/,
+  })
   const button = buttons(url('https://a.example/{{1}}'))
   t.equal(check([button], { 'url:1': 'x'.repeat(1_982) }), null)
   t.match(check([button], { 'url:1': 'x'.repeat(1_983) }), at('url:1'))
@@ -184,6 +187,7 @@ t.test('values have the lengths that Meta allows', async (t) => {
   t.match(check([code], { 'code:1': 'x'.repeat(21) }), at('code:1'))
   const two = buttons({ type: 'COPY_CODE', example: 'x' }, url('https://a.example/{{1}}'))
   t.equal(check([two], { 'code:1': 'x', 'url:1': 'x'.repeat(100) }), null)
+  t.match(check([two], { 'code:1': 'x'.repeat(21), 'url:1': 'x' }), at('code:1'))
   const password = [{ type: 'BODY' }, buttons({ type: 'OTP', otp_type: 'ONE_TAP' })]
   const of = { category: 'AUTHENTICATION' }
   t.equal(check(password, { 'body:1': '1'.repeat(15), 'url:1': '1'.repeat(15) }, of), null)
@@ -193,9 +197,9 @@ t.test('values have the lengths that Meta allows', async (t) => {
 
 t.test('media headers need a URL, location headers a place', async (t) => {
   const check = (format: string, ...values: string[]) => {
-    const { slots, parts } = shape({ type: 'HEADER', format }, body('x'))
+    const { slots, parts } = shape({ type: 'HEADER', format }, body('{{1}}'))
     const named = Object.fromEntries(values.map((value, index) => [`header:${index + 1}`, value]))
-    return problemOf(slots, parts, named)
+    return problemOf(slots, parts, { ...named, 'body:1': 'x' })
   }
   const link = 'https://files.example.com/a.png'
   const longest = `${link}?${'x'.repeat(2_048 - link.length - 1)}`
