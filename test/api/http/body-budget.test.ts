@@ -1,5 +1,11 @@
 /** The limits for bodies in memory, which depend on the memory limit of the process. */
-import { BODY_BUDGET, budgetFor, LARGE_BODIES_SHARE, largestBody } from '../../../api/http/body-budget.ts'
+import {
+  BODY_BUDGET,
+  budgetFor,
+  LARGE_BODIES_SHARE,
+  largestBody,
+  SMALL_BODY_BYTES,
+} from '../../../api/http/body-budget.ts'
 import { MAX_BODY_BYTES } from '../../../api/http/read-body.ts'
 import t from '../../support/tap.ts'
 
@@ -15,5 +21,11 @@ t.test('with any memory limit, each limit fits the largest body', (t) => {
   }
   t.strictSame(budgetFor(Number.POSITIVE_INFINITY), BODY_BUDGET)
   t.equal(largestBody(BODY_BUDGET), MAX_BODY_BYTES)
+  t.end()
+})
+
+t.test('an eighth of each limit is reserved for bodies of up to 64 KiB', (t) => {
+  t.equal(1 - LARGE_BODIES_SHARE, 1 / 8)
+  t.equal(SMALL_BODY_BYTES, 65_536)
   t.end()
 })
