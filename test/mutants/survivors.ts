@@ -468,4 +468,14 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "StringLiteral: '' → \"Stryker was here!\" in (line) => failureCode(line, '') !== '' || classifyFailure({ reply: line }).about !== 'unknown',",
     ],
   },
+  'db/messages/whatsapp/parameters.ts': {
+    [`${SAME}each variable has a value by then`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in const length = codePoints(values[slot] ?? '')",
+    ],
+  },
+  'db/accounts/domains/ramp.ts': {
+    [`${SAME}what does not match has no second part`]: [
+      'ArrayDeclaration: [] → ["Stryker was here"] in const [, limit, factor] = /^(\\d{1,6})x(\\d{1,3}(?:\\.\\d{1,3})?)$/.exec(text) ?? []',
+    ],
+  },
 }
