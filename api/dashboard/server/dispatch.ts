@@ -22,8 +22,9 @@ import { readQuery } from '../../http/forms.ts'
 import { compileViews } from '../../http/views.ts'
 import { type Assets, readAssets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
-import type { View } from '../components/section.ts'
+import type { Section, View } from '../components/section.ts'
 import { TEXTS } from '../texts.ts'
+import { buildTable } from './builders.ts'
 import {
   asksFirst,
   endedError,
@@ -202,8 +203,10 @@ function sendPage(
   ctx.body = layout(view, frame)
 }
 
+const NO_LIST = 'The list isn’t shown, because its filter has an invalid value.'
+
 /**
- * Shows the error of a filter on its page, with the filter as submitted and without the list.
+ * Shows the error of a filter on its page, with the filter as submitted and a link to the list instead of the list.
  * @returns false if it can't be shown there.
  */
 async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {
@@ -213,13 +216,21 @@ async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, faul
   const answer = await answerVisit(page, looked, dashboard.deps).catch(() => null)
   if (answer?.kind !== 'show') return false
   // The filter's links would lead to unfiltered pages.
-  const sections = answer.view.sections.flatMap((section) =>
-    section.kind === 'filter' ? [{ ...section, more: [] }] : [],
+  const sections = answer.view.sections.flatMap((section): Section[] =>
+    section.kind === 'filter' ? [{ ...section, more: [] }] : section.kind === 'chips' ? [section] : [],
   )
   if (sections.length === 0) return false
-  const shown = { ...answer, status: fault.status, view: { ...answer.view, actions: undefined, sections } }
+  const start = { href: request.path, label: 'Clear the filter' }
+  const view = {
+    ...answer.view,
+    actions: undefined,
+    sections: [...sections, buildTable([], () => ({}), { empty: NO_LIST, start })],
+    aside: undefined,
+    below: undefined,
+  }
   const refused = { action: request.path, form: request.query, error: fault.reason }
-  sendPage(dashboard, looked, shown, { notice: { tone: 'bad', text: fault.words }, refused })
+  const notice = { tone: 'bad', text: fault.words } as const
+  sendPage(dashboard, looked, { ...answer, status: fault.status, view }, { notice, refused })
   return true
 }
 

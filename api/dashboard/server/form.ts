@@ -142,6 +142,8 @@ export function formReady<F extends AnyForm>(
   const again = refused !== null && refused.action === form.action ? refused : null
   const all = allFields(form)
   const faults = again ? findFaults(all, again.error) : new Map<string, string>()
+  // A select of a filter can't show the invalid value, so its error is only above the page.
+  if (form.method === 'get') for (const { name, type } of all) if (type === 'select') faults.delete(name)
   const first = all.find(({ name }) => faults.has(name))?.name
   const lists = new Map<Field['offers'], string>()
   const ready = (fields: readonly Field[]) =>
@@ -159,8 +161,10 @@ export function formReady<F extends AnyForm>(
   return {
     ...form,
     action: list && form.method === 'post' ? withList(form.action, list) : form.action,
-    // Chips show the further parts of a filter that are set.
-    ...(again ? { open: true } : {}),
+    // A rejected filter has no chips with its further parts.
+    ...(again
+      ? { open: form.further?.some(({ name }) => faults.has(name) || again.form.get(name)) ?? true }
+      : {}),
     kept: again !== null,
     isPost: form.method === 'post',
     labels: form.method === 'post' && labelLines(all),

@@ -208,6 +208,9 @@ export const optionsWithAny = (words: readonly string[], any = 'any'): { value: 
 /** Maximum length of a filter value. A subject has up to 998 characters. */
 const MAX_FILTER_CHARACTERS = 1_000
 
+/** Maximum length of an invalid value in its error. */
+const MAX_SHOWN = 40
+
 const refused = (name: string, must: string) => invalidField(name, `must be ${must}`)
 
 /**
@@ -240,7 +243,7 @@ export function wordParam<W extends string>(
   const value = queryParam(query, name)
   const word = words.find((candidate) => candidate === value)
   if (value === undefined || word !== undefined) return word
-  throw refused(name, `one of ${words.join(', ')}`)
+  throw invalidField(name, `can’t be ${JSON.stringify(value.slice(0, MAX_SHOWN))}`)
 }
 
 /** Rejects unknown and repeated parameters. @throws RequestError bad_request. */

@@ -1,6 +1,6 @@
 /** Filters of lists: validation, and keeping the input. */
 import { PAGES } from '../../../api/dashboard/routes.ts'
-import { shows, signedIn, visitor } from '../../support/dashboard.ts'
+import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { anEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
@@ -93,6 +93,22 @@ t.test('a rejected filter keeps its values and shows no list', async (t) => {
   t.match(refused.html, /name="tag"[^>]* value="kept"/)
   t.match(refused.html, /name="status" value="queued"/)
   t.notMatch(refused.html, /Kept<|emails\.csv|emails\/all/)
+})
+
+t.test('an unknown value of a choice is named once, with a link that clears the filter', async (t) => {
+  for (const [path, words] of [
+    ['emails?kind=broadcast', 'Emails can’t be "broadcast"'],
+    ['emails?status=bouncd', 'Status can’t be "bouncd"'],
+    ['whatsapp?status=bouncd', 'Status can’t be "bouncd"'],
+  ] as const) {
+    const refused = await owner.get(at(path))
+    t.equal(refused.status, 400, path)
+    t.equal(textOf(refused.html).split(words).length, 2, `${path}: once`)
+    shows(t, refused, 'The list isn’t shown, because its filter has an invalid value. Clear the filter')
+    const [, list = ''] = /href="\/dashboard([^"]*)">Clear the filter/.exec(refused.html) ?? []
+    t.equal(list, at(path).split('?')[0])
+    t.notMatch(refused.html, /<details open/, `${path}: more filters are folded`)
+  }
 })
 
 t.test("rejects a key's invalid last day and keeps its checkboxes", async (t) => {
