@@ -6,6 +6,7 @@
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
+import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Between,
   type Counted as CountedEmails,
@@ -23,7 +24,7 @@ import { headed, plural } from '../components/cell.ts'
 import type { Form, Section, Tile } from '../components/section.ts'
 import { momentWords, parseZone } from '../components/zone.ts'
 import { asActor } from '../server/action.ts'
-import { action, button, compact, field, get, hidden, post } from '../server/builders.ts'
+import { action, buildTable, button, compact, field, get, hidden, post } from '../server/builders.ts'
 import { type Counted, countedFields, readCounted } from '../server/confirmed-count.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { addressWith, idParam } from '../server/list.ts'
@@ -152,6 +153,34 @@ function countWords({ count, lookedTo }: CountedEmails): string {
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
 }
 
+/** Builds the head of the page: the emails by their filter, or by the name of their broadcast. */
+async function headOf(
+  request: TeamRequest,
+  { database }: PageDeps,
+  { many, broadcast_id }: { many: string; broadcast_id: string | undefined },
+) {
+  const { team, query } = request
+  const broadcast = broadcast_id && (await broadcastById(database, team.id, broadcast_id))
+  const asked = [...filter.set(query)]
+    .filter(([name]) => !broadcast || name !== 'broadcast')
+    .map(([name, value]) => `${name}: ${value}`)
+    .join(', ')
+  const later = 'Emails that start to match later aren’t affected.'
+  if (broadcast) {
+    const back = { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name }
+    return {
+      title: `Emails of ${broadcast.name}`,
+      lead: `${compact([many, asked]).join(', ')}. ${later}`,
+      back,
+    }
+  }
+  return {
+    title: `Bulk actions: ${many}`,
+    lead: `${asked || 'No filter is set. These are all single emails of the team'}. ${later}`,
+    back: { href: addressWith({ ...request, path: teamPath(team, 'emails') }, {}), label: 'Emails' },
+  }
+}
+
 const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const { team, query } = request
   filter.only(query)
@@ -161,8 +190,6 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     most: MAX_CHANGED + 1,
   })
   const { count, between, lookedTo, seen } = counted
-  const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
-  const asked = [...filter.set(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
   const bulk = between && {
     most: Math.min(count, MAX_CHANGED),
     seen,
@@ -173,17 +200,15 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const counts =
     bulk && (await countRequeueable({ ...deps, tx: deps.database }, team_id, { filter: meant, ...bulk }))
   const limits = compact([
-    !bulk && 'No emails match, so there is nothing to do.',
     lookedTo !== null &&
       `There are many emails. Those before ${momentWords(lookedTo.toISOString(), parseZone(request.cookies('zone')))} weren’t searched.`,
   ])
   return show({
-    title: `Bulk actions: ${countWords(counted)}`,
-    lead: `${asked || 'No filter is set. These are all single emails of the team'}. Emails that start to match later aren’t affected.`,
-    back: { href: here, label: 'Emails' },
+    ...(await headOf(request, deps, { many: countWords(counted), broadcast_id: meant.broadcast_id })),
     actions: { forms: compact([bulk && team.role === 'owner' && deletion(request, bulk)]) },
     sections: compact([
       limits.length > 0 && { kind: 'text', paragraphs: limits },
+      !bulk && buildTable([], () => ({}), { empty: 'No emails match, so there is nothing to do.' }),
       bulk && counts && [sendableTiles(bulk, counts), requeueing(request, bulk, counts)],
     ]),
   })

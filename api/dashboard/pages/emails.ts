@@ -2,7 +2,7 @@
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
-import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { broadcastById, broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
@@ -14,7 +14,7 @@ import type { Link, Section } from '../components/section.ts'
 import { compact, fromReplica, get } from '../server/builders.ts'
 import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { buildList, fromList, pageById, type RowReader } from '../server/list.ts'
+import { buildList, fromList, idParam, pageById, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { recipientsCell } from './email-place.ts'
 import { bulkActions } from './emails-bulk.ts'
@@ -75,6 +75,13 @@ async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps): 
   return new Map(templates.map(({ id, name }) => [id, name]))
 }
 
+/** Returns the name of the broadcast in the filter, by its ID. Empty without one. */
+async function nameOfBroadcast({ team, query }: TeamRequest, { database }: PageDeps) {
+  const id = idParam(query, 'broadcast')
+  const broadcast = id === undefined ? null : await broadcastById(database, team.id, id)
+  return broadcast ? { broadcast: new Map([[broadcast.id, broadcast.name]]) } : {}
+}
+
 /** Counts emails by status. Undefined if the counts would include broadcasts that the list leaves out. */
 async function countByStatus(request: TeamRequest, deps: PageDeps) {
   const { team, query, now } = request
@@ -102,7 +109,10 @@ const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, d
       ]),
     },
     sections: [
-      ...filter.shown(request, { choices: { template: names }, figures: await countByStatus(request, deps) }),
+      ...filter.shown(request, {
+        choices: { template: names, ...(await nameOfBroadcast(request, deps)) },
+        figures: await countByStatus(request, deps),
+      }),
       section,
       ...(await testEmailForm(request, deps.database, { folded: isEmpty || 'menu' })),
     ],
