@@ -1,6 +1,8 @@
 /** Finds the email of a request, checks access to internal emails, and records when an operator opens it. */
 
+import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
 import { suppressedAmong } from '../../../db/audience/suppressions/addresses.sql.ts'
+import { stopsTransactional } from '../../../db/audience/suppressions/cause.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
@@ -40,11 +42,28 @@ export const suppressedRecipients = (
     everyone(email).map((to) => ({ team_id: team.id, identity: recipientIdentity(to) })),
   )
 
+type Suppressed = Awaited<ReturnType<typeof suppressedRecipients>>
+
 /** True if a worker deletes the email instead of sending it, because broadcasts never go to suppressed addresses. */
 export const isWithdrawn = (
   { broadcast_id }: Pick<ShownEmail, 'broadcast_id'>,
-  suppressed: Awaited<ReturnType<typeof suppressedRecipients>>,
+  suppressed: Suppressed,
 ): boolean => broadcast_id !== null && suppressed.length > 0
+
+/** Returns the suppressed recipients that a queued email won't be sent to. */
+export async function toBeSkipped(
+  email: ShownEmail,
+  suppressed: Suppressed,
+  { team }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Suppressed> {
+  if (email.status !== 'queued' || !email.waiting || email.waiting.state === 'failed') return []
+  if (email.broadcast_id !== null) return suppressed
+  // Who requeued it may have chosen to ignore suppressions.
+  if (email.internal || email.requeued_at !== null || suppressed.length === 0) return []
+  const stops = await readSuppressTransactional(database, team.id)
+  return suppressed.filter((one) => stopsTransactional(stops, one))
+}
 
 export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id, ...rest)

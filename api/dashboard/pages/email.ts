@@ -12,7 +12,7 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { LinkKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { recipientIdentity } from '../../../db/validation/addressees.ts'
-import { type Cell, formatAge, status, text } from '../components/cell.ts'
+import { byteWords, type Cell, formatAge, status, text } from '../components/cell.ts'
 import type { Actions, Alert, Section } from '../components/section.ts'
 import { emailSentence, isAddressRejected } from '../components/sentence.ts'
 import { buildMoments, recipientOutcomes, waitingAlerts } from '../components/timeline.ts'
@@ -42,6 +42,7 @@ import {
   loadEmail,
   noteOpened,
   suppressedRecipients,
+  toBeSkipped,
 } from './email-place.ts'
 import { buildIds, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
@@ -80,7 +81,7 @@ function facts(
     ...messageTimes(email, now),
     Template: template,
     Tags: email.tags.length > 0 && text(email.tags.join(', ')),
-    Size: text(`${email.size_kb} kB`),
+    Size: text(email.size_kb < 1 ? byteWords(Math.round(email.size_kb * 1024)) : `${email.size_kb} kB`),
   }
   return [buildFacts(own, { id: 'facts' }), buildIds(email)]
 }
@@ -110,12 +111,23 @@ const CAUSE_WORDS: Record<Cause, string> = {
   manual: 'It was added manually',
 }
 
+/** Says that a queued email won't be sent to any of its recipients. Undefined if it will be sent. */
+const skipSentence = (email: ShownEmail, skipped: Suppressed): string | undefined => {
+  const all = everyone(email)
+  if (skipped.length === 0 || skipped.length < all.length) return undefined
+  return `It will be skipped, because ${all.length === 1 ? 'the address is' : 'all its addresses are'} suppressed.`
+}
+
 /** Lists suppressed recipients, with links to their contacts, and responses that the timeline doesn't have. */
-function buildSuppressed({ email, request: { team } }: EmailView, suppressed: Suppressed): Section[] {
+function buildSuppressed(
+  { email, request: { team } }: EmailView,
+  suppressed: Suppressed,
+  skipped: Suppressed,
+): Section[] {
   const alerts = suppressed.map(
-    ({ email: address, cause, response }): Alert => ({
+    ({ identity, email: address, cause, response }): Alert => ({
       tone: 'warn',
-      title: `${address} is suppressed`,
+      title: `${address} is suppressed${skipped.some((one) => one.identity === identity) ? ' and will be skipped' : ''}`,
       text: [`${CAUSE_WORDS[cause]}.`, email.events.some(({ detail }) => detail === response) ? '' : response]
         .join(' ')
         .trim(),
@@ -239,6 +251,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const edits = team.role !== 'viewer'
   const way = edits ? requeueWay(state) : null
   const suppressed = await suppressedRecipients(email, request, deps)
+  const skipped = await toBeSkipped(email, suppressed, request, deps)
   const ended = (await findEnds(deps.database, team.id, [email.id])).get(email.id)
   const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
@@ -254,13 +267,13 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   return show({
     title: email.subject || '(no subject)',
     state: shownState(email, ended),
-    lead: emailSentence(email, ended),
+    lead: skipSentence(email, skipped) ?? emailSentence(email, ended),
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
     actions: actions(looked, way, suppressed),
     sections: compact([
       ended !== 'expired' && whyItWaits(waitingAlerts(email, request), email.waiting?.state),
       ...(await linked(looked)),
-      ...buildSuppressed(looked, suppressed),
+      ...buildSuppressed(looked, suppressed, skipped),
       ...takenNote(looked, way),
       edits && moveForm(email, emailPath(request), request.cookies('zone')),
       resending(looked),

@@ -274,6 +274,22 @@ t.test("a broadcast's email to a suppressed address isn't sent again", async (t)
   shows(t, await editor.get(`${list}/${id}`), 'Queued again')
 })
 
+t.test('a queued email to a suppressed address says that it will be skipped', async (t) => {
+  const recipient = 'dead-later@example.org'
+  const bounced = await send({ to: [recipient] })
+  await recordBounce(
+    service,
+    { team_id: team.id, email_id: bounced },
+    { recipient, detail: '550 5.1.1 gone' },
+  )
+  const page = async (...to: string[]) => editor.get(`${list}/${await send({ to })}`)
+  const one = await page(recipient)
+  shows(t, one, /It will be skipped, because the address is suppressed\. .*is suppressed and will be skipped/)
+  shows(t, one, /Size \d+ bytes/)
+  const two = await page(recipient, 'fine@example.org')
+  shows(t, two, /Waiting to be sent\. .*dead-later@example\.org is suppressed and will be skipped/)
+})
+
 t.test('an email that was never sent shows how it ended', async (t) => {
   const [skipped, expired, failed, sending, sent] = await Promise.all(
     ['skipped', 'expired', 'failed', 'sending', 'sent'].map((tag) => send({ tags: ['ended', tag] })),
