@@ -17,6 +17,7 @@ export const ICONS = {
   inbox: 'M4 5h16v14H4zM4 13h5l1 3h4l1-3h5',
   key: 'M8 11a4 4 0 1 0 .01 0M11 12l8-8M15 8l3 3M18 5l2 2',
   layers: 'm12 3 9 5-9 5-9-5zM3 12.5l9 5 9-5M3 17l9 5 9-5',
+  lines: 'M4 6h16M4 10h16M4 14h16M4 18h10',
   mail: 'M3 5h18v14H3zM3.5 6l8.5 7 8.5-7',
   megaphone: 'M4 10v4h3l9 5V5L7 10zM19 9.5c1.3 1 1.3 4 0 5M8 14.5V20h3v-4',
   menu: 'M4 6h16M4 12h16M4 18h16',

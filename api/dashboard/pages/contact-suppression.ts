@@ -96,7 +96,7 @@ export async function suppressionAlert(
       title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
       text: meaning === '' ? effect : `${headed(meaning)}. ${effect}`,
       link: cause?.email_id
-        ? { href: teamPath(team, 'emails', cause.email_id), label: 'Open the email that caused it' }
+        ? { href: teamPath(team, 'emails', cause.email_id), label: 'Open the email' }
         : undefined,
     },
   ])

@@ -94,9 +94,16 @@ const testRecipients = (
   {
     called,
     title,
+    note,
     test,
     complete,
-  }: { called: string; title?: string; test: boolean; complete(to: string): string },
+  }: {
+    called: string
+    title?: string
+    note?: string | undefined
+    test: boolean
+    complete(to: string): string
+  },
 ): Section =>
   buildTable(
     all,
@@ -110,10 +117,12 @@ const testRecipients = (
         }),
       ],
     ],
-    { title, wrap: ['What happens'], empty: '' },
+    { title, note, wrap: ['What happens'], empty: '' },
   )
 
-const LIVE = 'These only work in a test team, which an operator can create. This team delivers all messages.'
+const liveWords = (isOperator: boolean): string =>
+  `These only work in a test team, which ${isOperator ? 'you' : 'an operator'} can create. This team delivers all messages.`
+const ANY_DOMAIN = 'Any domain works, not only example.com.'
 const TEST =
   'Nothing is delivered. The part before the @, or the last four digits of a number, determines the result.'
 
@@ -149,10 +158,10 @@ const recipients = get('viewer', '/teams/:team/integration/recipients', async (r
   const { test } = team
   return show({
     title: 'Test recipients',
-    lead: test ? TEST : LIVE,
+    lead: test ? TEST : liveWords(person.operator),
     actions: {
       links: compact([
-        !test && person.operator && { href: '/operator/teams', label: 'Create a test team' },
+        !test && person.operator && { href: '/operator/teams', label: 'Create a test team', main: true },
         { href: '/docs#test-teams', label: 'About test teams', outside: true },
       ]),
     },
@@ -160,12 +169,12 @@ const recipients = get('viewer', '/teams/:team/integration/recipients', async (r
       ...(test ? await testEmailForm(request, database, { to: 'delivered@example.com' }) : []),
       integrationTabs(team, 'recipients'),
       testRecipients(TEST_ADDRESSES, {
-        ...{ called: 'Email address', test },
-        complete: (to) => (test ? `${to}@example.com` : `${to}@…`),
+        ...{ called: 'Email address', test, note: test ? ANY_DOMAIN : undefined },
+        complete: (to) => (test ? `${to}@example.com` : `${to}@ any domain`),
       }),
       testRecipients(TEST_NUMBERS, {
         ...{ called: 'WhatsApp number', title: 'WhatsApp numbers', test },
-        complete: (to) => (test ? `+1555555${to}` : `+…${to}`),
+        complete: (to) => (test ? `+1555555${to}` : `any number ending in ${to}`),
       }),
     ],
   })

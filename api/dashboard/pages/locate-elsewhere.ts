@@ -132,6 +132,10 @@ export async function elsewhere(search: Search): Promise<OtherTeams | null> {
   const { counts, note } = await (request.person.operator ? countAll(search) : countOwn(search))
   const found = counts.filter(({ team_id }) => team_id !== here)
   if (found.length === 0 && !note.note) return null
+  if (found.length === 0) {
+    const words = `${here === null ? 'Nothing found.' : 'Nothing found in other teams.'} ${note.note}`
+    return { words: '', section: { kind: 'text', paragraphs: [], ...note, note: words } }
+  }
   const names = await namesOfTeams(deps.database, [...new Set(found.map(({ team_id }) => team_id))])
   const kinds = [...new Set(found.map(({ kind }) => kind))]
   const rows = [...Map.groupBy(found, ({ team_id }) => team_id)].map(([id, own]) => ({
@@ -145,7 +149,7 @@ export async function elsewhere(search: Search): Promise<OtherTeams | null> {
       ['Team', text(name, { href: `/find?${new URLSearchParams({ team: id, q: typed })}` })],
       ...kinds.map((kind): [string, Cell] => [kind, countCell(own.find((count) => count.kind === kind))]),
     ],
-    { title: here === null ? 'By team' : 'In other teams', empty: 'Nothing found.', ...note },
+    { title: here === null ? 'By team' : 'In other teams', empty: '', ...note },
   )
   const words = rows.map(({ name, own }) => {
     const all = own.reduce((sum, { count }) => sum + count, 0)

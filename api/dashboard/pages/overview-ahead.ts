@@ -7,7 +7,7 @@ import type { Section } from '../components/section.ts'
 import { buildTable } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
-import { broadcastStateCell } from './broadcasts.ts'
+import { listedState } from './broadcasts.ts'
 import { SCHEDULED_STATUS, scheduledMessages } from './scheduled.ts'
 
 /** Maximum number of broadcasts shown. */
@@ -16,13 +16,11 @@ const MAX_BROADCASTS = 5
 const formatSent = ({ audience, stats }: BroadcastView): string =>
   audience === null ? '' : `${number(stats.made - stats.queued).text} of ${number(audience).text}`
 
-/** Shows the progress of a broadcast that is being sent, otherwise its state. */
-const toStateCell = (view: BroadcastView): Cell => {
-  const { state, audience, stats } = view
-  return state === 'sending' && audience !== null
+/** Shows the progress of a broadcast that is being sent. */
+const progressCell = ({ state, audience, stats }: BroadcastView): Cell =>
+  state === 'sending' && audience !== null
     ? bar(stats.made - stats.queued + stats.skipped, audience, 'busy')
-    : broadcastStateCell(view)
-}
+    : text('')
 
 /** Builds the section. Empty if nothing is planned. */
 export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): Promise<Section[]> {
@@ -34,7 +32,8 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
   const rows = [
     ...open.map((view) => ({
       what: text(view.name, { href: teamPath(team, 'broadcasts', view.id) }),
-      state: toStateCell(view),
+      state: listedState(view),
+      progress: progressCell(view),
       sent: text(formatSent(view), { number: true }),
       when: time(view.state === 'scheduled' ? view.send_at : view.started_at, now, 'not started'),
     })),
@@ -42,23 +41,26 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
       what: text(`${plural(messages, `scheduled ${channel.noun}`)}`, {
         href: `${teamPath(team, channel.path)}?status=${SCHEDULED_STATUS}`,
       }),
-      state: broadcastStateCell({ state: 'scheduled', state_reason: null }),
+      state: listedState({ state: 'scheduled', state_reason: null }),
+      progress: text(''),
       sent: text('', { number: true }),
       when: time(next, now),
     })),
   ]
   if (rows.length === 0) return []
+  const isSending = open.some(({ state }) => state === 'sending')
   return [
     {
       ...buildTable(
         rows,
-        ({ what, state, sent, when }) => ({
+        ({ what, state, progress, sent, when }) => ({
           'Running and next': what,
           State: state,
+          Progress: isSending && progress,
           Sent: sent,
           Start: when,
         }),
-        { empty: '' },
+        { empty: '', main: 'Running and next', grow: ['Running and next'] },
       ),
       id: 'ahead',
       live: true,

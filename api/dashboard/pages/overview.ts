@@ -282,9 +282,9 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
       // A new team's viewers have no steps.
       isNew && steps.length === 0 && quota,
       !isNew && [tiles, ...(await chartSections(request, deps, figures))],
-      ...(await aheadSection(request, deps)),
       ...(await testEmailForm(request, deps.database)),
     ]),
+    below: await aheadSection(request, deps),
     aside: compact([
       (!isNew || steps.length > 0) && quota,
       ...bounceSection(

@@ -14,10 +14,7 @@ const FAILURES: Readonly<Record<string, readonly [meaning: string, remedy: Remed
     'again',
   ],
   130497: ['The provider does not let this number send to that country.', 'account'],
-  131026: [
-    'The number may not be on WhatsApp, or its app is too old. Contact the recipient another way.',
-    'recipient',
-  ],
+  131026: ['The number may not be on WhatsApp, or its app is too old.', 'recipient'],
   131031: ['The provider has locked the account. Check its business manager.', 'account'],
   131042: ['The provider’s account has a payment problem. Messages wait until it is fixed.', 'account'],
   131047: [

@@ -126,10 +126,11 @@ t.test("explains an error by the provider's code, not its text", async (t) => {
   await service.database.transaction((tx) => applyReportedWhatsapp(tx, [failure], new Date()))
   const failed = textOf((await viewer.get(`${path}/${first?.id}`)).html)
   t.equal(
-    failed.match(/Contact the recipient another way/g)?.length,
+    failed.match(/The number may not be on WhatsApp/g)?.length,
     2,
     'once at the top, once for the earlier report',
   )
+  t.equal(failed.match(/the recipient another way/gi)?.length, 1, 'the same advice once')
 })
 
 t.test('a failed message leads to what helps against its cause', async (t) => {
