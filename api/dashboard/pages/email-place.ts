@@ -50,7 +50,7 @@ export const isWithdrawn = (
   suppressed: Suppressed,
 ): boolean => broadcast_id !== null && suppressed.length > 0
 
-/** Returns the suppressed recipients that a queued email won't be sent to. */
+/** Returns the recipients of a queued email who will be skipped. */
 export async function toBeSkipped(
   email: ShownEmail,
   suppressed: Suppressed,

@@ -111,7 +111,7 @@ const CAUSE_WORDS: Record<Cause, string> = {
   manual: 'It was added manually',
 }
 
-/** Says that a queued email won't be sent to any of its recipients. Undefined if it will be sent. */
+/** Describes a queued email whose recipients will all be skipped. Undefined for other emails. */
 const skipSentence = (email: ShownEmail, skipped: Suppressed): string | undefined => {
   const all = everyone(email)
   if (skipped.length === 0 || skipped.length < all.length) return undefined

@@ -153,7 +153,7 @@ function countWords({ count, lookedTo }: CountedEmails): string {
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
 }
 
-/** Builds the head of the page: the emails by their filter, or by the name of their broadcast. */
+/** Builds the head of the page with the filter of the emails, or the name of their broadcast. */
 async function headOf(
   request: TeamRequest,
   { database }: PageDeps,

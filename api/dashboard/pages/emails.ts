@@ -75,7 +75,7 @@ async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps): 
   return new Map(templates.map(({ id, name }) => [id, name]))
 }
 
-/** Returns the name of the broadcast in the filter, by its ID. Empty without one. */
+/** Returns the broadcast in the filter as a choice of it. */
 async function nameOfBroadcast({ team, query }: TeamRequest, { database }: PageDeps) {
   const id = idParam(query, 'broadcast')
   const broadcast = id === undefined ? null : await broadcastById(database, team.id, id)

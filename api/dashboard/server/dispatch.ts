@@ -206,7 +206,7 @@ function sendPage(
 const NO_LIST = 'The list isn’t shown, because its filter has an invalid value.'
 
 /**
- * Shows the error of a filter on its page, with the filter as submitted and a link to the list instead of the list.
+ * Shows the error of a filter on its page, with the filter as submitted and a link to all rows.
  * @returns false if it can't be shown there.
  */
 async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {

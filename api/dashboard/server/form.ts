@@ -161,7 +161,7 @@ export function formReady<F extends AnyForm>(
   return {
     ...form,
     action: list && form.method === 'post' ? withList(form.action, list) : form.action,
-    // A rejected filter has no chips with its further parts.
+    // A rejected filter is shown without the chips of its further parts.
     ...(again
       ? { open: form.further?.some(({ name }) => faults.has(name) || again.form.get(name)) ?? true }
       : {}),

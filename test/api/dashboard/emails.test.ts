@@ -274,7 +274,7 @@ t.test("a broadcast's email to a suppressed address isn't sent again", async (t)
   shows(t, await editor.get(`${list}/${id}`), 'Queued again')
 })
 
-t.test('a queued email to a suppressed address says that it will be skipped', async (t) => {
+t.test('warns about a queued email to a suppressed address', async (t) => {
   const recipient = 'dead-later@example.org'
   const bounced = await send({ to: [recipient] })
   await recordBounce(

@@ -95,7 +95,7 @@ t.test('a rejected filter keeps its values and shows no list', async (t) => {
   t.notMatch(refused.html, /Kept<|emails\.csv|emails\/all/)
 })
 
-t.test('an unknown value of a choice is named once, with a link that clears the filter', async (t) => {
+t.test('an unknown value of a choice is named once, with a link to all rows', async (t) => {
   for (const [path, words] of [
     ['emails?kind=broadcast', 'Emails can’t be "broadcast"'],
     ['emails?status=bouncd', 'Status can’t be "bouncd"'],
