@@ -66,7 +66,11 @@ async function giveUp(reasons: readonly string[]): Promise<void> {
 
 t.test('Health lists checks with problems first', async (t) => {
   const page = await operator.get('/operator/health')
-  shows(t, page, /Delivery reports .*No reports yet .*smtp.* Database .*PostgreSQL \d+.* METRICS_TOKEN set/)
+  shows(
+    t,
+    page,
+    /Delivery reports .*No reports yet .*SMTP relay.* Database .*PostgreSQL \d+.* METRICS_TOKEN set/,
+  )
   t.notMatch(page.html, 'Bounces may not reach us', 'they come by a hook without a return path')
   await service.database.query(sql.unsafe`
     insert into background_jobs (id, kind, begun_by, begun_at, progressed_at, finished_at, fault)
@@ -101,7 +105,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(
     t,
     await operator.get('/operator'),
-    /Is everything going out\? no: no worker .*No worker is running.* Workers 0/,
+    /Is everything going out\? no: no worker, 1 risk .*No worker is running.*A crash of the database.* Workers 0/,
   )
   const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
   const gauges = idleGauges()
@@ -132,7 +136,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   // A slow machine may have lost sight of the worker.
   await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])
   const held = await operator.get('/operator')
-  shows(t, held, /going out\? no: 1 sender paused .*deliver-email 1 deferred, sender paused 0/)
+  shows(t, held, /going out\? no: 1 sender paused, 1 risk .*deliver-email 1 deferred, sender paused 0/)
   shows(
     t,
     await operator.get('/operator/health'),
@@ -146,7 +150,14 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   await database.query(
     sql.unsafe`update processes set seen_at = now() - interval '1 minute' where host = 'w1'`,
   )
-  shows(t, await operator.get('/operator/queues'), /deliver-email 1 deferred, no worker 0 0\/s 0 0 Pause/)
+  shows(
+    t,
+    await operator.get('/operator/queues'),
+    /No worker is running .*deliver-email 1 deferred, no worker 0 0\/s 0 0 Pause/,
+  )
+  for (const path of ['queues', 'queues/deliver-email', 'health'])
+    shows(t, await operator.get(`/operator/${path}`), 'No worker is running')
+  t.match((await operator.get('/operator/queues')).html, '<span class="tag bad">0</span>')
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 
@@ -172,14 +183,14 @@ t.test("the operator's answer counts everything that stops messages, and nothing
     { paused_by: 'cli' },
     new Date(),
   )
-  await answers(/going out\? no: 1 queue paused /)
+  await answers(/going out\? no: 1 queue paused, 1 risk /)
   await storePauses(database, ['expand-broadcast'], { paused_by: 'cli' }, new Date())
-  await answers(/going out\? no: 2 queues paused /)
+  await answers(/going out\? no: 2 queues paused, 1 risk /)
   await database.query(sql.unsafe`delete from paused_queues`)
   await storePauses(database, ['deliver-email', 'deliver-webhook'], { reason: RESTORED }, new Date())
-  await answers(/going out\? no: a restored copy /)
+  await answers(/going out\? no: a restored copy, 1 risk /)
   await storePauses(database, ['deliver-whatsapp'], { paused_by: 'cli' }, new Date())
-  await answers(/going out\? no: 2 problems /)
+  await answers(/going out\? no: 3 problems /)
   await database.query(sql.unsafe`delete from paused_queues`)
   const digest = await database.oneFirst(sql.type(object({ digest: string().defined() }))`
     select digest from schema_migrations where number = 1`)
@@ -187,7 +198,7 @@ t.test("the operator's answer counts everything that stops messages, and nothing
     database.query(sql.unsafe`update schema_migrations set digest = ${to} where number = 1`)
   await become('other')
   await answers(
-    /going out\? no: the database can’t be used .*The database can’t be used .*another version's schema/,
+    /going out\? no: the database can’t be used, 1 risk .*The database can’t be used .*another version's schema/,
   )
   await become(digest)
   await answers(/going out\? yes, but 1 risk /)
@@ -345,12 +356,12 @@ t.test('plans show their teams and limits of first tiers', async (t) => {
   const { html } = await operator.get('/operator/plans')
   const rows = (html.match(/<tr[\s>][\s\S]*?<\/tr>/g) ?? []).map(textOf)
   t.ok(
-    rows.some((row) => /^Pro pro, paid \d+ .*50,000 first tier 5,000 first tier 10,000 25 10$/.test(row)),
+    rows.some((row) => /^Pro paid \d+ .*50,000 first tier 5,000 first tier 10,000 25 10$/.test(row)),
     rows.join('\n'),
   )
   t.ok(
     rows.some((row) =>
-      /^Enterprise enterprise, custom 2 2 with own limits unlimited unlimited unlimited unlimited 10$/.test(
+      /^Enterprise custom 2 2 with own limits unlimited unlimited unlimited unlimited 10$/.test(
         row,
       ),
     ),
@@ -421,16 +432,19 @@ t.test('lists parked reports by reason, replays and drops them', async (t) => {
   const waiting = await receive()
   const list = await operator.get('/operator/reports')
   shows(t, list, /Unreadable This version .* 2 Replay after an update/)
+  t.ok(list.html.indexOf('Next step') < list.html.indexOf('Reason contains'), 'the filter is at its list')
+  t.match(list.html, /href="[^"]*reports\?reason&#x3D;unreadable">Replay after an update/)
   const lost = await park('no such message')
   const sentence = 'No message matches this report'
   for (const reason of [sentence, 'no such message']) {
     const found = await operator.get(`/operator/reports?${new URLSearchParams({ reason })}`)
-    shows(t, found, new RegExp(`⋯ Replay 1 report Drop 1 report .*smtp ${sentence} 12`))
+    shows(t, found, new RegExp(`Drop 1 report ⋯ Replay 1 report .*SMTP relay ${sentence} 12 bytes`))
     t.strictSame(mainActs(found), [], 'a replay changes nothing')
   }
   const lostPage = await operator.get(`/operator/reports/${lost}`)
   shows(t, lostPage, `${sentence}. The message was deleted`)
   t.strictSame(mainActs(lostPage), [])
+  shows(t, lostPage, /Drop report ⋯ Replay report/)
   t.strictSame(mainActs(await operator.get('/operator/reports')), [], 'it would not help with each of them')
   t.strictSame(mainActs(await operator.get(`/operator/reports/${one}`)), ['Replay report'])
   await operator.post('/operator/reports/drop', { id: lost })
@@ -455,7 +469,7 @@ t.test('lists parked reports by reason, replays and drops them', async (t) => {
   t.equal((await operator.get(`/operator/reports/${waiting}`)).status, 200, 'it was parked after that')
   for (const id of others) t.equal((await operator.get(`/operator/reports/${id}`)).status, 404)
   await operator.post('/operator/reports/replay', { id: one })
-  shows(t, await operator.get(`/operator/reports/${one}`), /Report from smtp pending/)
+  shows(t, await operator.get(`/operator/reports/${one}`), /Report from SMTP relay pending/)
 })
 
 t.test('audits actions of operators', async (t) => {
@@ -534,7 +548,7 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   shows(
     t,
     await operator.get('/operator'),
-    /going out\? no: 1 sender paused .*The sender smtp:relay\.test is paused 554 5\.7\.1/,
+    /going out\? no: 1 sender paused, 1 risk .*The sender smtp:relay\.test is paused 554 5\.7\.1/,
   )
   shows(
     t,

@@ -12,6 +12,7 @@ import type { Check } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { type DatabaseState, SAFETY_SETTINGS } from './database-state.ts'
+import { providerName } from './report-reasons.ts'
 
 type Reports = Awaited<ReturnType<typeof lastReports>>
 
@@ -79,11 +80,15 @@ export const returnPathChecks = ({ domain, mx, spf, last_report_at }: ReturnPath
 
 const heardChecks = (reports: Reports, now: Date): Check[] =>
   reports.flatMap(({ provider, last_at }): Check[] =>
-    last_at === null ? [] : [{ label: `Reports from ${provider}`, cell: time(last_at, now), tone: 'good' }],
+    last_at === null
+      ? []
+      : [{ label: `Reports from ${providerName(provider)}`, cell: time(last_at, now), tone: 'good' }],
   )
 
 export function reportChecks(reports: Reports, now: Date): Check[] {
-  const silent = reports.filter(({ last_at }) => last_at === null).map(({ provider }) => provider)
+  const silent = reports
+    .filter(({ last_at }) => last_at === null)
+    .map(({ provider }) => providerName(provider))
   return compact<Check>([
     ...heardChecks(reports, now),
     silent.length > 0 && { label: 'No reports yet', detail: silent.join(', '), tone: 'plain' },

@@ -15,6 +15,8 @@ import { latestOfKind } from '../../../../db/maintenance/background-jobs/backgro
 import { accountEvents } from '../../../../db/messages/whatsapp/account-events.sql.ts'
 import { allNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
+import { liveProcesses } from '../../../../db/stats/fleet/fleet.sql.ts'
+import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
 import { misconfiguredSenders } from '../../../../db/stats/fleet/sender-reports.sql.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { text, time } from '../../components/cell.ts'
@@ -26,6 +28,7 @@ import { isPaused } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { databaseChecks, relayCheck, reportChecks, returnPathChecks, settingChecks } from './health-checks.ts'
 import { numbersTable } from './whatsapp-numbers.ts'
+import { workerAlerts } from './workers.ts'
 
 const PATH = '/operator/health'
 const MAX_REJECTED_SHOWN = 50
@@ -134,6 +137,7 @@ const pausedRelay = async (tx: Tx) =>
 const health = get('operator', PATH, async ({ now, query }, deps) => {
   const { database, switches, returnDomain, ...looks } = deps
   const state = await databaseState(database)
+  const processes = await liveProcesses(database, LISTED_FOR_S)
   const path = await returnPathCheck(database, returnDomain, looks)
   const found = await relayFound(database, query.get('check'))
   return show({
@@ -152,6 +156,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         live: found === null,
         alerts: compact([
           ...faultAlerts(state),
+          ...workerAlerts(processes),
           ...riskAlerts(state),
           found?.fault && { tone: 'bad', title: `${found.sender} failed the check`, text: found.fault },
           path.domain !== null &&
@@ -161,7 +166,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
               text: `${path.fault}.`,
             },
         ]),
-        calm: 'No problems with the database or the return path.',
+        calm: 'No problems with the database, the workers or the return path.',
       },
     ],
     even: 'Database and settings',

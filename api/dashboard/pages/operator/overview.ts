@@ -18,16 +18,11 @@ import { foldAlerts, groupAlerts, isPaused, pausedSenderAlerts, stoppedBroadcast
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { summaryChecks } from './health-checks.ts'
 import { counted, isShown, queueCells, rate } from './queue-cells.ts'
+import { isLive, isWorking, workerAlerts } from './workers.ts'
 
 const PATH = '/operator'
 /** Maximum number of broadcasts in alerts. */
 const MAX_STOPPED = 100
-/** With more alerts, risks are only counted and listed among the checks, to keep the queues in view. */
-const MAX_BEFORE_RISKS = 1
-
-const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENT_AFTER_S
-
-const isWorking = (process: ProcessRow): boolean => process.kind === 'worker' && isLive(process)
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
 
@@ -49,12 +44,6 @@ const processShown =
     Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
     Seen: { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER_S ? 'bad' : undefined },
   })
-
-const NO_WORKER: Alert = {
-  tone: 'bad',
-  title: 'No worker is running',
-  text: 'Nothing is sent, and no report is processed. Start a worker.',
-}
 
 /** Returns alerts for paused senders. */
 const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
@@ -186,8 +175,9 @@ const stopsOf = (
 /** Builds the answer to the title. @param stops the causes of a no. @param risks the number of risky settings. */
 function answerCell(stops: readonly string[], risks: number): Cell {
   const [only] = stops
+  if (stops.length > 1) return status(`no: ${plural(stops.length + risks, 'problem')}`, { tone: 'bad' })
   if (only !== undefined)
-    return status(`no: ${stops.length > 1 ? plural(stops.length, 'problem') : only}`, { tone: 'bad' })
+    return status(compact([`no: ${only}`, risks > 0 && plural(risks, 'risk')]).join(', '), { tone: 'bad' })
   return risks > 0
     ? status(`yes, but ${plural(risks, 'risk')}`, { tone: 'warn' })
     : status('yes', { tone: 'good' })
@@ -207,14 +197,14 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   const risks = riskAlerts(database_state)
     .filter(({ tone }) => tone === 'bad')
     .map(linked)
-  const stuck = compact([
+  const alerts = compact<Alert>([
     ...faultAlerts(database_state).map(linked),
-    !isWorked && NO_WORKER,
+    ...workerAlerts(processes),
     ...queueAlerts(paused),
     ...senderAlerts(senders),
     ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
+    ...risks,
   ])
-  const alerts = compact<Alert>([...stuck, stuck.length <= MAX_BEFORE_RISKS && risks])
   const stops = stopsOf(database_state.fault, isWorked, paused, {
     senders: senders.filter(isPaused).length,
     broadcasts: stopped.length,

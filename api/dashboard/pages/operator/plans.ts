@@ -60,6 +60,10 @@ function teamsCell({ key }: PlanRow, uses: ReadonlyMap<string, PlanUse>): Cell {
   })
 }
 
+/** Returns the ID and the kind of a plan, without those that its name already has. */
+const aboutName = ({ key, kind, name }: PlanRow): string | undefined =>
+  [...new Set([key, kind])].filter((word) => word !== name.en.toLowerCase()).join(', ') || undefined
+
 const list = new Intl.ListFormat('en')
 
 /** Names the plans without limits. */
@@ -85,7 +89,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
       buildTable(
         limited,
         (plan) => ({
-          Plan: text(plan.name.en, { detail: [...new Set([plan.key, plan.kind])].join(', ') }),
+          Plan: text(plan.name.en, { detail: aboutName(plan) }),
           Teams: teamsCell(plan, uses),
           ...limitCells(plan, rows),
         }),

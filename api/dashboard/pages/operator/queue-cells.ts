@@ -43,6 +43,12 @@ const queueOfSender = ({ key, name }: Pick<ShownSender, 'key' | 'name'>): string
 export const runningWorkers = ({ workers }: ShownQueue, now: Date) =>
   workers.filter(({ seen_at }) => now.getTime() - Date.parse(seen_at) <= SILENT_AFTER_S * 1_000)
 
+/** Builds the cell with the number of running workers, which is bad without any if jobs wait. */
+export function workersCell(shown: ShownQueue, now: Date): Cell {
+  const { length } = runningWorkers(shown, now)
+  return number(length, { tone: length === 0 && shown.ready + shown.deferred > 0 ? 'bad' : undefined })
+}
+
 /** Returns why the jobs of a queue wait, or '' if nothing stops them. */
 export function waitCause(shown: ShownQueue, senders: readonly ShownSender[], now: Date): string {
   const { queue, paused, ready, deferred } = shown

@@ -14,6 +14,8 @@ import { beginBackgroundJob } from '../../../../db/maintenance/background-jobs/b
 import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
 import { countDeadLetters, deadReasons } from '../../../../db/queue/dead-letters.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
+import { liveProcesses } from '../../../../db/stats/fleet/fleet.sql.ts'
+import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, duration, number, plural, status, text, time } from '../../components/cell.ts'
 import type { Alert, Section, Tile } from '../../components/section.ts'
 import { pausedQueue } from '../../components/timeline.ts'
@@ -32,8 +34,17 @@ import { countedFields, countedValues, readCounted } from '../../server/confirme
 import { redirect, show } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { backgroundJobAnswer } from '../background-job.ts'
-import { counted, QUEUES_PATH, rate, runningWorkers, senderAlerts, waitCause } from './queue-cells.ts'
+import {
+  counted,
+  QUEUES_PATH,
+  rate,
+  runningWorkers,
+  senderAlerts,
+  waitCause,
+  workersCell,
+} from './queue-cells.ts'
 import { queueAbout, queueName } from './queue-names.ts'
+import { workerAlerts } from './workers.ts'
 
 /** Maximum number of reasons on a page. */
 const MAX_REASONS = 50
@@ -71,9 +82,9 @@ function tilesSection(queue: ShownQueue, cause: string, now: Date): Section {
     { label: 'Done', value: rate(queue.completed_per_second) },
     {
       label: 'Workers',
-      value: number(workers.length).text,
+      value: workersCell(queue, now).text,
       detail: workers.map(({ host, pid }) => `${host} (${pid})`).join(', '),
-      tone: workers.length === 0 && queue.ready > 0 ? 'bad' : undefined,
+      tone: workersCell(queue, now).tone,
     },
   ]
   return { kind: 'tiles', id: 'tiles', live: true, tiles }
@@ -125,6 +136,7 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
   const here = `${QUEUES_PATH}/${queue}`
   const shown = (await listQueues(database)).find((one) => one.queue === queue)
   const senders = await listSenders(database)
+  const without = workerAlerts(await liveProcesses(database, LISTED_FOR_S))
   const seen = await seenNow(database)
   const reasons = await deadReasons(database, queue, MAX_REASONS)
   const all = await countDeadLetters(database, queue)
@@ -144,7 +156,10 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
         reasons.length >= 2 && button(redrive, 'Retry all', retryAll),
       ]),
     },
-    above: buildAlerts([pause, ...senderAlerts(senders, now, queue)], { id: 'needs', live: true }),
+    above: buildAlerts([...without, pause, ...senderAlerts(senders, now, queue)], {
+      id: 'needs',
+      live: true,
+    }),
     sections: compact([
       shown && tilesSection(shown, waitCause(shown, senders, now), now),
       reasonsTable(reasons, redrive, seen, now),

@@ -4,21 +4,16 @@ import { listQueues, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { resumeRestored } from '../../../../db/maintenance/restore-guard/restored.ts'
 import { pausedQueues, RESTORED } from '../../../../db/queue/pauses.sql.ts'
+import { liveProcesses } from '../../../../db/stats/fleet/fleet.sql.ts'
+import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, number, plural, text } from '../../components/cell.ts'
 import type { Form } from '../../components/section.ts'
 import { RESTORED_COPY } from '../../components/timeline.ts'
 import { already } from '../../server/already.ts'
 import { action, buildAlerts, buildTable, button, buttonCell, compact, get } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
-import {
-  isShown,
-  nameCell,
-  QUEUES_PATH,
-  queueCells,
-  rate,
-  runningWorkers,
-  senderAlerts,
-} from './queue-cells.ts'
+import { isShown, nameCell, QUEUES_PATH, queueCells, rate, senderAlerts, workersCell } from './queue-cells.ts'
+import { workerAlerts } from './workers.ts'
 
 const RESUME_ALL: Form = button(`${QUEUES_PATH}/restored`, 'Resume all')
 
@@ -31,10 +26,10 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
   const rows = await listQueues(database)
   const isCopy = rows.some(({ pause_reason }) => pause_reason === RESTORED)
   const senders = await listSenders(database)
-  const alerts = [isCopy && RESTORED_COPY, ...senderAlerts(senders, now)]
+  const processes = await liveProcesses(database, LISTED_FOR_S)
+  const alerts = [...workerAlerts(processes), isCopy && RESTORED_COPY, ...senderAlerts(senders, now)]
   const [shown, idle] = [rows.filter(isShown), rows.filter((queue) => !isShown(queue))]
   const cells = queueCells(now, senders)
-  const workersCell = (queue: ShownQueue): Cell => number(runningWorkers(queue, now).length)
   return show({
     title: 'Queues',
     actions: isCopy ? { forms: [RESUME_ALL] } : undefined,
@@ -46,7 +41,7 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
         (queue) => ({
           ...cells(queue),
           Active: number(queue.active),
-          Workers: workersCell(queue),
+          Workers: workersCell(queue, now),
           '': pauseCell(queue),
         }),
         { id: 'queues', live: true, empty: '' },
@@ -57,7 +52,7 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
           (queue) => ({
             Queue: nameCell(queue, now),
             Done: text(rate(queue.completed_per_second), { number: true }),
-            Workers: workersCell(queue),
+            Workers: workersCell(queue, now),
           }),
           { title: `${plural(idle.length, 'idle queue')}`, id: 'idle', fold: true, empty: '' },
         ),

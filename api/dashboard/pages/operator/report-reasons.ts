@@ -1,5 +1,23 @@
-/** Explains the reasons of parked reports, with advice for operators. Pure. */
+/** Explains the reasons and names the providers of parked reports, with advice for operators. Pure. */
+import type { PROVIDERS } from '../../../../db/delivery/reports/reports.sql.ts'
 import { headed } from '../../components/cell.ts'
+
+/** Names of providers by their ID. */
+const PROVIDER_NAMES: Readonly<Record<(typeof PROVIDERS)[number], string>> = {
+  smtp: 'SMTP relay',
+  ses: 'Amazon SES',
+  brevo: 'Brevo',
+  mailgun: 'Mailgun',
+  postmark: 'Postmark',
+  sendgrid: 'SendGrid',
+  whatsapp: 'WhatsApp',
+  'whatsapp-number': 'WhatsApp number',
+  test: 'Test',
+}
+
+/** Returns the name of a provider, or its ID if it is unknown. */
+export const providerName = (provider: string): string =>
+  Object.entries(PROVIDER_NAMES).find(([id]) => id === provider)?.[1] ?? provider
 
 type Cause = {
   /** A part of the stored reason. */

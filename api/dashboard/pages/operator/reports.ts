@@ -18,7 +18,7 @@ import { type Counted, countedFields, readCounted } from '../../server/confirmed
 import { defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { addressWith, idParam, pageById, queryParam } from '../../server/list.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
-import { reasonWords, remedyFor, storedReason } from './report-reasons.ts'
+import { providerName, reasonWords, remedyFor, storedReason } from './report-reasons.ts'
 
 const PATH = '/operator/reports'
 /** Maximum length of a body shown. The CLI prints all of it. */
@@ -37,7 +37,7 @@ const countWords = ({ most }: Pick<Counted, 'most'>): string =>
 
 /**
  * Builds a button for all parked reports that match the filter now.
- * @param isNext true for the next step.
+ * @param isNext true for the next step, which is a button outside the menu.
  */
 function onAll(
   verb: 'replay' | 'drop',
@@ -52,19 +52,22 @@ function onAll(
       ...filter.names.map((name) => hidden(name, queryParam(query, name) ?? '')),
       ...countedFields(counted),
     ],
-    tone: verb === 'drop' ? 'danger' : undefined,
+    tone: verb === 'drop' ? (isNext ? 'quiet' : 'danger') : undefined,
     menu: !isNext,
   })
 }
 
 type Reason = { reason: string; reports: number }
 
-/** Returns the buttons for all reports. A replay is only offered outside the menu if it can help each of them. */
+/** Returns the buttons for all reports. The one that is the next step for each of them is outside the menu. */
 function actionsOnAll(request: PersonRequest, reasons: readonly Reason[], seen: string): Form[] {
   const most = reasons.reduce((sum, { reports: count }) => sum + count, 0)
   if (most === 0) return []
-  const helps = reasons.every(({ reason }) => remedyFor(reason).isReplayable)
-  return [onAll('replay', request, { most, seen }, helps), onAll('drop', request, { most, seen })]
+  const helped = reasons.filter(({ reason }) => remedyFor(reason).isReplayable).length
+  return [
+    onAll('replay', request, { most, seen }, helped === reasons.length),
+    onAll('drop', request, { most, seen }, helped === 0),
+  ]
 }
 
 /** Explains the only reason of the listed reports. */
@@ -73,16 +76,20 @@ const leadFor = ([first, ...others]: readonly Reason[]): string =>
     ? remedyFor(first.reason).advice
     : 'Provider reports that couldn’t be read, or whose message wasn’t found within an hour. They are deleted after 30 days.'
 
-const reasonsTable = (reasons: readonly Reason[], isFiltered: boolean) =>
+/** Returns the path of the reports with a reason, whose buttons are for those. */
+const reasonPath = ({ query }: PersonRequest, reason: string): string =>
+  addressWith({ path: PATH, query: filter.set(query) }, { reason })
+
+const reasonsTable = (request: PersonRequest, reasons: readonly Reason[], isFiltered: boolean) =>
   buildTable(
     reasons,
     ({ reason, reports: count }) => ({
       Reason: text(reasonWords(reason), {
-        href: `${PATH}?${new URLSearchParams({ reason })}`,
+        href: reasonPath(request, reason),
         detail: remedyFor(reason).advice,
       }),
       Reports: number(count),
-      'Next step': text(remedyFor(reason).next),
+      'Next step': text(remedyFor(reason).next, { href: reasonPath(request, reason) }),
     }),
     {
       id: 'reasons',
@@ -108,16 +115,17 @@ const reports = get('operator', PATH, async (request, { database }) => {
     lead: leadFor(reasons),
     actions: { forms: actionsOnAll(request, reasons, seen) },
     sections: compact([
-      (hasReports || isFiltered) && filter.shown(request),
-      (!isFiltered || reasons.length !== 1) && reasonsTable(reasons, isFiltered),
+      !hasReports && isFiltered && filter.shown(request),
+      (!isFiltered || reasons.length !== 1) && reasonsTable(request, reasons, isFiltered),
+      hasReports && filter.shown(request),
       hasReports &&
         buildTable(
           page.rows,
           ({ id, received_at, provider, reason, bytes }) => ({
             Received: { ...time(received_at, now), href: `${PATH}/${id}` },
-            From: text(provider),
+            From: text(providerName(provider)),
             Reason: text(reasonWords(reason)),
-            Bytes: number(bytes),
+            Size: text(byteWords(bytes), { number: true }),
           }),
           { title: 'Reports', main: 'Reason', empty: '', next: page.next },
         ),
@@ -133,11 +141,11 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const one = (verb: 'replay' | 'drop'): Form =>
     button(`${PATH}/${verb}`, verb === 'replay' ? 'Replay report' : 'Drop report', {
       fields: [hidden('id', id)],
-      tone: verb === 'drop' ? 'danger' : undefined,
+      tone: verb === 'drop' ? (isReplayable ? 'danger' : 'quiet') : undefined,
       menu: verb === 'replay' && !isReplayable,
     })
   return show({
-    title: `Report from ${provider}`,
+    title: `Report from ${providerName(provider)}`,
     state: status(state, state === 'parked' ? { tone: 'warn' } : {}),
     lead: state === 'parked' ? `${reasonWords(reason) ?? 'No reason'}. ${advice}` : undefined,
     back: { href: PATH, label: 'Parked reports' },
