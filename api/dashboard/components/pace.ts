@@ -3,18 +3,31 @@ import { duration, plural } from './cell.ts'
 
 const MINUTE = 60_000
 
+type Pace = { done: number; left: number; since: string | null }
+
+/** Returns the rate per minute, or null if it is too early to tell. @param least as below. */
+function rateOf({ done, left, since }: Pace, now: Date, least: number): number | null {
+  const gone = since === null ? 0 : now.getTime() - Date.parse(since)
+  return done === 0 || left <= 0 || gone < least ? null : done / (gone / MINUTE)
+}
+
+/** Returns a short text such as `4 minutes left`, or ''. */
+export function leftWords(pace: Pace, now: Date, { least = MINUTE }: { least?: number }): string {
+  const rate = rateOf(pace, now, least)
+  return rate === null ? '' : `${duration((pace.left / rate) * 60)} left`
+}
+
 /**
  * Returns a text such as `about 300 emails a minute, done in about 4 minutes`, or '' if it is too early to
  * tell.
  * @param least the minimum time since the start, in milliseconds.
  */
 export function paceWords(
-  { done, left, since }: { done: number; left: number; since: string | null },
+  pace: Pace,
   now: Date,
   { noun, least = MINUTE }: { noun: string; least?: number },
 ): string {
-  const gone = since === null ? 0 : now.getTime() - Date.parse(since)
-  if (done === 0 || left <= 0 || gone < least) return ''
-  const rate = done / (gone / MINUTE)
-  return `about ${plural(Math.max(1, Math.round(rate)), noun)} a minute, done in about ${duration((left / rate) * 60)}`
+  const rate = rateOf(pace, now, least)
+  if (rate === null) return ''
+  return `about ${plural(Math.max(1, Math.round(rate)), noun)} a minute, done in about ${duration((pace.left / rate) * 60)}`
 }

@@ -4,6 +4,7 @@
  */
 
 import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
+import { importFileNames } from '../../../db/audience/import/imports.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import {
   type BackgroundJobRow,
@@ -14,7 +15,7 @@ import { isStoppable, stopBackgroundJob, stoppedBy } from '../../../db/maintenan
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { actorName } from '../components/action-labels.ts'
 import { bar, type Cell, duration, headed, number, status, text, time } from '../components/cell.ts'
-import { paceWords } from '../components/pace.ts'
+import { leftWords, paceWords } from '../components/pace.ts'
 import type { Section, View } from '../components/section.ts'
 import { already } from '../server/already.ts'
 import { action, buildAlerts, buildFacts, buildTable, button, compact, get } from '../server/builders.ts'
@@ -46,15 +47,21 @@ const describePace = ({ done, total, begun_at, finished_at }: BackgroundJobRow, 
         least: PACE_SHOWN_AFTER_MS,
       })
 
+/** Describes the remaining time of a running job, or returns ''. */
+const describeLeft = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
+  finished_at !== null || total === null
+    ? ''
+    : leftWords({ done, left: total - done, since: begun_at }, now, { least: PACE_SHOWN_AFTER_MS })
+
 /** Formats the progress of a job, with the total if it is known. */
 const doneWords = ({ done, total }: BackgroundJobRow): string =>
   total === null ? number(done).text : `${number(done).text} of ${number(total).text}`
 
 /** Shows the progress of a running job as a bar if its total is known, otherwise the state. */
-function progressCell(job: BackgroundJobRow): Cell {
+function progressCell(job: BackgroundJobRow, now: Date): Cell {
   const state = stateOf(job)
   const shown = state === 'running' && job.total ? bar(job.done, job.total, 'busy', state) : status(state)
-  return { ...shown, detail: doneWords(job) }
+  return { ...shown, detail: compact<string>([doneWords(job), describeLeft(job, now)]).join(', ') }
 }
 
 /** Describes the result of a job, or why it failed. */
@@ -64,9 +71,17 @@ function describeResult(job: BackgroundJobRow): string {
   return job.fault ?? (stopper === null ? result : `Stopped by ${actorName(stopper)}. ${result}`)
 }
 
-/** Describes the rate and remaining time of a running job, if it isn't too early to tell. */
-const describeRunning = (job: BackgroundJobRow, now: Date): string =>
-  headed(describePace(job, now)) || 'Running'
+/** Returns the file names of jobs that are imports. An import has the ID of its job. */
+async function filesOf(tx: Tx, jobs: readonly BackgroundJobRow[]): Promise<Map<string, string>> {
+  const imports = jobs.filter(({ kind }) => kind.endsWith('.import'))
+  if (imports.length === 0) return new Map()
+  const teams = [...new Set(imports.flatMap(({ team_id }) => team_id ?? []))]
+  return importFileNames(
+    tx,
+    teams,
+    imports.map(({ id }) => id),
+  )
+}
 
 /** The team's name, for operators. */
 type TeamNames = ReadonlyMap<string, string>
@@ -75,7 +90,14 @@ const teamCell = ({ team_id: id }: BackgroundJobRow, teams: TeamNames): Cell =>
   id === null ? text('all teams') : text(teams.get(id) ?? id, { href: `/operator/teams/${id}` })
 
 /** @param teams the names of teams, for operators. Null on the page of a team. */
-function listView(jobs: readonly BackgroundJobRow[], now: Date, teams: TeamNames | null): View {
+async function listView(
+  tx: Tx,
+  jobs: readonly BackgroundJobRow[],
+  now: Date,
+  teams: TeamNames | null,
+): Promise<View> {
+  const files = await filesOf(tx, jobs)
+
   return {
     title: 'Background jobs',
     lead: 'Imports and large bulk actions of the last 30 days. If a worker stops, another one continues its jobs.',
@@ -83,13 +105,16 @@ function listView(jobs: readonly BackgroundJobRow[], now: Date, teams: TeamNames
       buildTable(
         jobs,
         (job) => ({
-          Job: text(findJobTexts(job).title, {
+          Job: text(files.get(job.id) ?? findJobTexts(job).title, {
             href: teams === null ? backgroundJobPath(job) : `${OPERATOR_PATH}/${job.id}`,
-            detail: `by ${actorName(job.begun_by)}`,
+            detail: compact<string>([
+              files.has(job.id) && findJobTexts(job).title,
+              `by ${actorName(job.begun_by)}`,
+            ]).join(', '),
           }),
           Team: teams !== null && teamCell(job, teams),
-          Progress: progressCell(job),
-          Result: text(job.finished_at === null ? describeRunning(job, now) : describeResult(job)),
+          Progress: progressCell(job, now),
+          Result: text(job.finished_at === null ? null : describeResult(job)),
           Started: time(job.begun_at, now),
         }),
         {
@@ -136,14 +161,14 @@ function progressTile(job: BackgroundJobRow, now: Date): Section {
 function jobView(
   job: BackgroundJobRow,
   now: Date,
-  { here, team }: { here: string; team: Cell | null },
+  { here, team, file }: { here: string; team: Cell | null; file: string | undefined },
 ): View {
   const { title } = findJobTexts(job)
   const { finished_at, begun_at, fault } = job
   const state = stateOf(job)
   const link = resultLink(job)
   return {
-    title,
+    title: file ?? title,
     state: status(state, { tone: TONES[state] }),
     lead: fault === null ? (finished_at === null ? describeRun(job) : describeResult(job)) : undefined,
     back: { href: here, label: 'Background jobs' },
@@ -155,6 +180,7 @@ function jobView(
       buildAlerts([fault !== null && { tone: 'bad', title: fault }], { id: 'outcome' }),
       progressTile(job, now),
       buildFacts({
+        Job: file !== undefined && text(title),
         Team: team,
         'Started by': text(actorName(job.begun_by)),
         Started: time(begun_at, now),
@@ -190,17 +216,14 @@ const stopped = (job: BackgroundJobRow | null, path: string): PageAnswer =>
   redirect(path, job === null ? { tone: 'bad', text: TEXTS.jobNotStopped } : 'The job was stopped.')
 
 const ofTeam = get('editor', '/teams/:team/background-jobs', async ({ team, now }, { database }) =>
-  show(listView(await latestBackgroundJobs(database, team.id, JOBS_SHOWN), now, null)),
+  show(await listView(database, await latestBackgroundJobs(database, team.id, JOBS_SHOWN), now, null)),
 )
 
-const oneOfTeam = get('editor', '/teams/:team/background-jobs/:id', async ({ team, params, now }, deps) =>
-  show(
-    jobView(await requireJob(deps.database, team.id, params.id), now, {
-      here: teamPath(team, 'background-jobs'),
-      team: null,
-    }),
-  ),
-)
+const oneOfTeam = get('editor', '/teams/:team/background-jobs/:id', async ({ team, params, now }, deps) => {
+  const job = await requireJob(deps.database, team.id, params.id)
+  const file = (await filesOf(deps.database, [job])).get(job.id)
+  return show(jobView(job, now, { here: teamPath(team, 'background-jobs'), team: null, file }))
+})
 
 const stopOfTeam = action(
   'editor',
@@ -215,13 +238,14 @@ const stopOfTeam = action(
 const all = get('operator', OPERATOR_PATH, async ({ now }, { database }) => {
   const jobs = await latestBackgroundJobs(database, null, JOBS_SHOWN)
   const teams = [...new Set(jobs.flatMap(({ team_id }) => team_id ?? []))]
-  return show(listView(jobs, now, await namesOfTeams(database, teams)))
+  return show(await listView(database, jobs, now, await namesOfTeams(database, teams)))
 })
 
 const one = get('operator', `${OPERATOR_PATH}/:id`, async ({ params, now }, deps) => {
   const job = await requireJob(deps.database, null, params.id)
   const teams = await namesOfTeams(deps.database, compact([job.team_id]))
-  return show(jobView(job, now, { here: OPERATOR_PATH, team: teamCell(job, teams) }))
+  const file = (await filesOf(deps.database, [job])).get(job.id)
+  return show(jobView(job, now, { here: OPERATOR_PATH, team: teamCell(job, teams), file }))
 })
 
 const stop = action(

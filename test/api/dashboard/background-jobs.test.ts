@@ -30,7 +30,8 @@ t.test('a running job shows its rate and remaining time', async (t) => {
     /1,200,000 of 1,206,000 .* About 600 items a minute, done in about 10 minutes/,
   )
   const list = await editor.get(`/teams/${team.id}/background-jobs`)
-  shows(t, list, /1,200,000 of 1,206,000 About 600 items a minute, done in about 10 minutes/)
+  shows(t, list, /1,200,000 of 1,206,000, 10 minutes left –/)
+  t.notMatch(textOf(list.html), /a minute/, 'only finished jobs have a result')
   t.match(list.html, '<span class="vh">running</span>', 'the bar has a text for screen readers')
 })
 
@@ -95,6 +96,18 @@ t.test("a page tells why a job can't be stopped", async (t) => {
     await editor.post(`${page}/stop`)
     t.match(await backgroundJobById(database, team.id, id), { finished_at: null })
   }
+})
+
+t.test('an import is called like its file', async (t) => {
+  const id = await aRunningJob('contact.import')
+  await database.query(sql.unsafe`
+    insert into contact_imports (team_id, id, file_name, records, created_by, created_at, draft, mapping, encoding)
+    values (${team.id}, ${id}, 'spring.csv', 1200, 'ana@example.com', now(), false, '{}', 'UTF-8')`)
+  const path = 'background-jobs'
+  shows(t, await editor.get(`/teams/${team.id}/${path}`), 'spring.csv Import contacts, by ana@example.com')
+  shows(t, await editor.get(`/teams/${team.id}/${path}/${id}`), /spring\.csv running .*Job Import contacts /)
+  shows(t, await operator.get(`/operator/${path}`), 'spring.csv Import contacts, by ana@example.com')
+  shows(t, await operator.get(`/operator/${path}/${id}`), /spring\.csv running .*Job Import contacts /)
 })
 
 t.test("jobs of another team can't be stopped", async (t) => {

@@ -70,6 +70,12 @@ where team_id = $1
   and position between $3 and $4
 order by position
 
+-- importFileNames
+select id, file_name
+from contact_imports
+where team_id = any($1::uuid[])
+  and id = any($2::uuid[])
+
 -- importLength
 select coalesce(sum(octet_length(bytes)), 0)::int as count
 from contact_import_chunks
