@@ -86,6 +86,13 @@ export const allNumbers = (tx: Tx) =>
   tx.any(sql.type(numberRow)`
     select ${numberColumns} from whatsapp_numbers n where n.name <> ${DEFAULT_NUMBER} order by n.name`)
 
+const defaultRow = row({ phone_number_id: string(), account_id: string().nullable() })
+
+/** Returns the number of the workers' settings, or null if no worker has stored one. */
+export const defaultNumber = (tx: Tx) =>
+  tx.maybeOne(sql.type(defaultRow)`
+    select phone_number_id, account_id from whatsapp_numbers where name = ${DEFAULT_NUMBER}`)
+
 /** Returns the number with this name, unless it is the default one. Null without one. */
 export const numberByName = (tx: Tx, name: string) =>
   tx.maybeOne(sql.type(numberRow)`

@@ -32,7 +32,7 @@ t.test('adds a number after a check with Meta', async (t) => {
   t.equal(rejected.status, 400)
   t.notMatch(rejected.html, /another-token/)
   t.notMatch((await operator.get(PATH)).html, '<h2>WhatsApp numbers', 'the title says it')
-  shows(t, await operator.get(PATH), 'All teams send from the default number.')
+  shows(t, await operator.get(PATH), 'The workers’ settings have no default number.')
   t.match(await operator.post(PATH, { ...form, app_secret: 'secret-of-acme', subscribe: 'yes' }), {
     status: 303,
   })
@@ -133,5 +133,5 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   await checkWhatsappNumbers({ ...service.deps, graphApi: sandbox.url, notices })
   t.match(textOf((await operator.get(`${PATH}/acme`)).html), /Meta rejects the access token/)
   t.equal((await operator.post(`${PATH}/acme/remove`)).status, 303)
-  shows(t, await operator.get(PATH), 'All teams send from the default number.')
+  shows(t, await operator.get(PATH), /Default ID 1 from the workers’ settings –/)
 })

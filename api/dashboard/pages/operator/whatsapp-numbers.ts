@@ -1,5 +1,5 @@
 /**
- * Lists WhatsApp numbers except the default one, with Meta's data. Adds, checks, changes, pauses and removes
+ * Lists WhatsApp numbers, the default one first, with Meta's data. Adds, checks, changes, pauses and removes
  * them.
  */
 
@@ -16,7 +16,12 @@ import {
   showNumber,
 } from '../../../../db/messages/whatsapp/manage-numbers.ts'
 import { WEBHOOK_FIELDS } from '../../../../db/messages/whatsapp/number-hook.ts'
-import { allNumbers, useOfNumber, type WhatsappNumber } from '../../../../db/messages/whatsapp/numbers.sql.ts'
+import {
+  allNumbers,
+  defaultNumber,
+  useOfNumber,
+  type WhatsappNumber,
+} from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import { type Cell, number, plural, status, type Tone, text, time } from '../../components/cell.ts'
 import type { Field, Form, Section } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
@@ -76,22 +81,37 @@ function readRate(form: URLSearchParams): number | undefined {
 
 const typed = (form: URLSearchParams, name: string): string | undefined => form.get(name)?.trim() || undefined
 
+/** A number, or the ID of the default one, which isn't checked. */
+type Listed = WhatsappNumber | Awaited<ReturnType<typeof defaultNumber>>
+
+const defaultCells = (phoneNumberId: string): Record<string, Cell> => ({
+  Number: text('Default', { detail: `ID ${phoneNumberId}` }),
+  Status: text('from the workers’ settings'),
+  Quality: text(null),
+  Limit: text(null),
+  Missing: text(null),
+  'Last check': text(null),
+})
+
 /** Builds the table of numbers with Meta's latest data. @param title undefined if it is the page's title. */
-export const numbersTable = (numbers: readonly WhatsappNumber[], now: Date, title?: string): Section =>
+export const numbersTable = (numbers: readonly NonNullable<Listed>[], now: Date, title?: string): Section =>
   buildTable(
     numbers,
-    (each) => ({
-      Number: text(each.name, {
-        href: numberPath(each.name),
-        detail: each.display_phone_number ?? undefined,
-      }),
-      Status: toStateCell(each),
-      Quality: qualityCell(each.quality),
-      Limit: text(each.messaging_limit),
-      Missing: number(each.missing.length),
-      'Last check': time(each.checked_at, now),
-    }),
-    { title, empty: 'All teams send from the default number.' },
+    (each) =>
+      !('name' in each)
+        ? defaultCells(each.phone_number_id)
+        : {
+            Number: text(each.name, {
+              href: numberPath(each.name),
+              detail: each.display_phone_number ?? undefined,
+            }),
+            Status: toStateCell(each),
+            Quality: qualityCell(each.quality),
+            Limit: text(each.messaging_limit),
+            Missing: number(each.missing.length),
+            'Last check': time(each.checked_at, now),
+          },
+    { title, empty: 'No numbers yet. The workers’ settings have no default number.' },
   )
 
 const list = get('operator', PATH, async ({ now }, { database }) =>
@@ -99,7 +119,7 @@ const list = get('operator', PATH, async ({ now }, { database }) =>
     title: 'WhatsApp numbers',
     lead: 'Teams without their own number use the default number in the workers’ settings.',
     sections: [
-      numbersTable(await allNumbers(database), now),
+      numbersTable(compact([await defaultNumber(database), ...(await allNumbers(database))]), now),
       buildForm(
         PATH,
         'Add number',

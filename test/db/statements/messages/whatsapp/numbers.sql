@@ -13,6 +13,11 @@ from whatsapp_numbers n
 where n.name <> $1
 order by n.name
 
+-- defaultNumber
+select phone_number_id, account_id
+from whatsapp_numbers
+where name = $1
+
 -- deleteNumber
 delete from whatsapp_numbers
 where name = $1
