@@ -1,6 +1,7 @@
 /** The overview of a team: alerts, quotas, and the last 30 days. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { planName } from '../../../db/accounts/plans/plans.sql.ts'
 import { readBulkPause } from '../../../db/accounts/teams/reputation.sql.ts'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import type { Channel } from '../../../db/channels/channel.sql.ts'
@@ -206,8 +207,12 @@ const describeCalm = ({ test }: PageTeam, isNew: boolean): string => {
 }
 
 /** Builds the section with the quotas of this period. */
-async function quotaSection({ team, now }: TeamRequest, shown: Awaited<ReturnType<typeof showTeam>>) {
-  const { plan, limits, used, period } = shown
+async function quotaSection(
+  { team, now }: TeamRequest,
+  shown: Awaited<ReturnType<typeof showTeam>>,
+  plan: string,
+) {
+  const { limits, used, period } = shown
   const tile = (label: string, of: keyof typeof used, how: Parameters<typeof usageTile>[3]) =>
     usageTile(label, used[of], limits[of], how)
   const left = duration((Date.parse(period.end) - now.getTime()) / 1_000)
@@ -253,7 +258,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const recent = emails.filter(({ day }) => day >= first)
   const isNew = [...figures.values()].every((own) => own.length === 0)
   const steps = await firstSteps(request, deps)
-  const quota = await quotaSection(request, shown)
+  const quota = await quotaSection(request, shown, await planName(deps.database, shown.plan))
   const tiles: Section = {
     kind: 'tiles',
     id: 'counts',

@@ -2,6 +2,7 @@
 
 import type { By } from '../../../db/accounts/audit/record.ts'
 import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
+import { planName } from '../../../db/accounts/plans/plans.sql.ts'
 import { USED } from '../../../db/accounts/plans/quotas.ts'
 import { renameTeam } from '../../../db/accounts/teams/rename.ts'
 import { chooseSuppressTransactional } from '../../../db/accounts/teams/suppress.ts'
@@ -14,7 +15,7 @@ import { showTeam } from '../../../db/accounts/teams/view.ts'
 import { countSuppressed } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
-import { byteWords, dayWords, headed, number, plural, text, time } from '../components/cell.ts'
+import { byteWords, dayWords, headed, number, plural, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { usageTile } from '../components/usage.ts'
 import { action, buildFacts, buildForm, compact, field, get, hidden } from '../server/builders.ts'
@@ -70,7 +71,7 @@ async function noticesSection({ team }: TeamRequest, { database, from }: PageDep
     {
       'Sent to':
         from === null
-          ? text('no one', { detail: 'The operator hasn’t set DASHBOARD_FROM.' })
+          ? status('no one', { tone: 'warn', detail: 'Notices are off. Ask your operator to turn them on.' })
           : text(owners.map(({ email }) => email).join(', ') || 'no one, because this team has no owner'),
       About: text(
         'Webhooks that were disabled, broadcasts that were paused, DKIM records that are missing, high bounce and complaint rates, and new categories of message templates',
@@ -86,7 +87,7 @@ async function planSections({ team, now }: TeamRequest, tx: Tx): Promise<Section
   return [
     {
       kind: 'tiles',
-      title: `Plan ${plan}`,
+      title: `Plan ${await planName(tx, plan)}`,
       note: `Resets ${dayWords(period.end)}. The operator of this service changes plans and limits.`,
       tiles: [
         ...USED.map(({ name, noun }) => usageTile(headed(noun), used[name], limits[name])),

@@ -39,6 +39,15 @@ export const allPlans = (tx: Tx) =>
   tx.any(sql.type(planRow)`
     select ${columnsOf(columns)} from plans order by position`)
 
+const nameRow = row({ name: words })
+
+/** Returns the English name of a plan. An unknown plan is its key. */
+export async function planName(tx: Tx, key: string): Promise<string> {
+  const found = await tx.maybeOneFirst(sql.type(nameRow)`
+    select name from plans where key = ${key}`)
+  return found?.en ?? key
+}
+
 /** Blocks others from replacing the catalog until the transaction ends. Reads aren't blocked. */
 export const lockPlans = (tx: Tx) => tx.query(sql.unsafe`lock table plans in share row exclusive mode`)
 

@@ -1,6 +1,6 @@
 /** The form with the plan and the own limits of a team. */
 
-import { allPlans, type PlanRow } from '../../../../db/accounts/plans/plans.sql.ts'
+import { allPlans, type PlanRow, planName } from '../../../../db/accounts/plans/plans.sql.ts'
 import { byLimit, isPeriodic, QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
 import type { TeamView } from '../../../../db/accounts/teams/view.ts'
@@ -103,6 +103,6 @@ export const changePlan = action(
     const plan = isLeft('plan') ? {} : { plan: form.get('plan') ?? '' }
     const change = { ...plan, ...Object.fromEntries(figures) }
     const team = await subscribeTeam(by, id, change)
-    return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
+    return redirect(pageOfTeam(id), `${team.name} is on the plan ${await planName(by.tx, team.plan)}.`)
   },
 )

@@ -1,6 +1,7 @@
 /** Shows a team's usage, members, plan and number to operators. Suspends and resumes it. */
 
 import { membersOfTeam } from '../../../../db/accounts/members/people.sql.ts'
+import { planName } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { readBulkPause } from '../../../../db/accounts/teams/reputation.sql.ts'
 import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.ts'
@@ -108,7 +109,7 @@ const page = get('operator', `${TEAMS_PATH}/:id`, async ({ params, now }, deps) 
     },
     lead:
       suspended_at === null
-        ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${team.plan}, from ${dayWords(period.start)} to ${dayWords(period.end)}.`
+        ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${await planName(database, team.plan)}, from ${dayWords(period.start)} to ${dayWords(period.end)}.`
         : `Suspended ${formatAge(suspended_at, now)}: its credentials are rejected, and queued messages wait.`,
     sections: [
       ...buildAlerts([bulk && bulkPausedAlert(bulk, now)]),

@@ -7,6 +7,11 @@ order by position
 -- lockPlans
 lock table plans in share row exclusive mode
 
+-- planName
+select name
+from plans
+where key = $1
+
 -- planUse
 with subscription as (
   select *
