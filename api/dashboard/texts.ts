@@ -8,7 +8,7 @@ export const TEXTS = {
   sessionEnded:
     'Your session has ended, and this form is too large to keep. Sign in in another tab, go back to the form and submit it again.',
   signedOut: 'You are signed out or no longer a member of this team.',
-  noPage: "Page not found, or you don't have access to it.",
+  noPage: 'There is nothing at this address, or you don’t have access to it. Check the address, or search.',
   askOwner: 'An owner can give it to you: {owners}.',
   suspended: 'This team is suspended. It is read-only until an operator resumes it.',
   roleNeeded: 'You need the {needed} role for this. You are {role} in this team.',

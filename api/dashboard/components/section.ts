@@ -47,7 +47,8 @@ export type Field = Loose<{
   group?: Loose<{ title: string; hint?: string }>
   rows?: number
   code?: boolean
-  options?: readonly { value: string; label: string; selected?: boolean }[]
+  /** `about` explains a choice of its own, below its label. */
+  options?: readonly Loose<{ value: string; label: string; about?: string; selected?: boolean }>[]
   /** A checkbox that removes the object of the field. */
   removal?: Loose<{ name: string; value: string; label: string; checked?: boolean }>
   /** Suggestions of the browser, with a text next to each. Other values are allowed. Fields can share a list. */

@@ -93,10 +93,10 @@ export function domainState(
   { status: word, missing_since }: Pick<DomainRow, 'status' | 'missing_since'>,
   key: DnsLine['state'],
 ): Cell {
+  if (key === 'different') return status('DKIM differs', { tone: 'bad' })
   if (word !== 'verified') return status(word)
-  if (key === 'different') return status('DKIM differs', { tone: 'warn' })
-  if (key === 'missing') return status('DKIM missing', { tone: 'warn' })
-  if (key === undefined && missing_since !== null) return status('DKIM not found', { tone: 'warn' })
+  if (key === 'missing') return status('DKIM missing', { tone: 'bad' })
+  if (key === undefined && missing_since !== null) return status('DKIM not found', { tone: 'bad' })
   return status(word)
 }
 

@@ -27,8 +27,11 @@ const LOOKUP_WAIT_MS = 150
 const list = get('viewer', '/teams/:team/domains', async (request, { database, recent }) => {
   const { team, now } = request
   const domains = await domainsOfTeam(database, team.id)
-  const verified = domains.filter(({ status: word }) => word === 'verified').slice(0, MAX_LOOKUPS)
-  const keys = await lookUpKeys(team.test ? [] : verified, recent.lookupTxt, LOOKUP_WAIT_MS)
+  const keys = await lookUpKeys(
+    team.test ? [] : domains.slice(0, MAX_LOOKUPS),
+    recent.lookupTxt,
+    LOOKUP_WAIT_MS,
+  )
   return show({
     title: 'Domains',
     lead: 'Emails can be sent only from verified domains.',
@@ -91,8 +94,9 @@ function returnPathFacts(
 ) {
   if (returnDomain === null)
     return {
-      'Bounces return to': text(`${name}’s own mail server`, {
-        detail: 'They aren’t counted, because the operator hasn’t set RETURN_PATH_DOMAIN.',
+      'Bounces return to': status(`${name}’s own mail server`, {
+        tone: 'warn',
+        detail: 'Bounces aren’t counted, and bounced addresses aren’t suppressed. Ask your operator.',
       }),
     }
   const isUsed = return_path && return_path_rejected_at === null

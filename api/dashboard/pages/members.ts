@@ -16,7 +16,16 @@ import { ROLES, type Role } from '../../../db/accounts/members/roles.ts'
 import { openLinks } from '../../../db/accounts/members/sessions.sql.ts'
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
-import { type Cell, formatAge, lastActive, NO_ACTIVITY, number, status, text } from '../components/cell.ts'
+import {
+  type Cell,
+  formatAge,
+  headed,
+  lastActive,
+  NO_ACTIVITY,
+  number,
+  status,
+  text,
+} from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
 import { already } from '../server/already.ts'
 import { action, buildFacts, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
@@ -25,18 +34,23 @@ import { sortable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
 
 const SAYS: Record<Role, string> = {
-  viewer: 'Viewer: sees contacts, messages, templates and stats, but can’t change anything',
+  viewer: 'Sees contacts, messages, templates and stats, but can’t change anything',
   editor:
-    'Editor: also changes templates, topics, contacts, suppressions and broadcasts, imports files, sends tests, and sends messages again',
+    'Also changes templates, topics, contacts, suppressions and broadcasts, imports files, sends tests, and sends messages again',
   owner:
-    'Owner: also manages keys, domains, webhooks, members and settings, resumes paused broadcasts and batches of the team, deletes emails, exports and erases personal data, and reads the audit log',
+    'Also manages keys, domains, webhooks, members and settings, resumes paused broadcasts and batches of the team, deletes emails, exports and erases personal data, and reads the audit log',
 }
 
 /** Builds the choice of roles, each with its permissions. */
 const roleField = (chosen: Role): Field =>
   field('role', 'Role', {
     type: 'radios',
-    options: ROLES.map((role) => ({ value: role, label: SAYS[role], selected: role === chosen })),
+    options: ROLES.map((role) => ({
+      value: role,
+      label: headed(role),
+      about: SAYS[role],
+      selected: role === chosen,
+    })),
   })
 
 const here = (team: { id: string }, ...rest: string[]): string => teamPath(team, 'people', ...rest)

@@ -215,9 +215,9 @@ t.test('errors are alerts, and other notices have the role status', async (t) =>
 
 t.test('describes each role, and the effect of a removal', async (t) => {
   const roles = [
-    /Viewer: sees .*can’t change anything/,
-    /Editor: also changes .*broadcasts/,
-    /Owner: also manages keys/,
+    /Viewer Sees .*can’t change anything/,
+    /Editor Also changes .*broadcasts/,
+    /Owner Also manages keys/,
   ]
   for (const role of roles) shows(t, await owner.get(at('people')), role)
   const { html } = await owner.get(at('people'))
@@ -355,7 +355,8 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
     const one = await viewer.get(`${page}?again=yes`)
     const list = await viewer.get(at('domains'))
     shows(t, list, new RegExp(`mail\\.example\\.net ${words} `))
-    t.match(list.html, `<span class="tag warn">${words}</span>`)
+    t.match(list.html, `<span class="tag bad">${words}</span>`)
+    t.match(one.html, `<span class="tag bad">${words}</span>`)
     t.notMatch((await owner.get(page)).html, '/rekey"', 'a new key would need another record')
     shows(
       t,

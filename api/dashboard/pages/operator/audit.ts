@@ -187,8 +187,8 @@ async function auditView(
         }),
         {
           main: 'About',
-          grow: ['Who', 'About', 'Team'],
-          wrap: ['Action'],
+          grow: ['Who'],
+          wrap: only === null ? ['Action', 'About', 'Team'] : ['Action', 'About'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
