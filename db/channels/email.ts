@@ -50,5 +50,10 @@ export const EMAIL_FACTS = {
   webhooks_apart: [],
   webhook_names: { deferred: 'delivery_delayed', delayed: 'delivery_delayed', gave_up: 'failed' },
   providers: [MAIL_REPORTER, 'ses', ...RELAYS],
+  provider_names: {
+    [MAIL_REPORTER]: 'SMTP relay',
+    ...{ ses: 'Amazon SES', brevo: 'Brevo', mailgun: 'Mailgun' },
+    ...{ postmark: 'Postmark', sendgrid: 'SendGrid' },
+  },
   lines: ['email', 'email_batch', 'broadcast'],
 } as const satisfies Facts

@@ -35,6 +35,8 @@ export type Facts = {
   webhook_names: Readonly<Record<string, string>>
   /** The providers that send its messages or report on them, as in their hooks (DECISIONS: Delivery reports). */
   providers: readonly string[]
+  /** Their names, by ID. */
+  provider_names: Readonly<Record<string, string>>
   /** Its lanes (db/queue/fair-queue.ts). Each has a column for a team's position. */
   lines: readonly string[]
 }

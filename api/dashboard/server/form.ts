@@ -123,7 +123,7 @@ const fieldReady = (field: Field, form: string, fault: string | undefined, first
     autofocus: first || field.autofocus,
     isHidden: field.type === 'hidden',
     isChoice,
-    // The hint of a choice explains what it is about.
+    // The hint is needed to understand the choices.
     leads: field.type === 'radios' && field.hint !== undefined,
     box: field.type === 'checks' ? 'checkbox' : 'radio',
     isSelect: field.type === 'select',

@@ -46,6 +46,7 @@ t.test('a page without access names the owners, and links back', async (t) => {
   t.notMatch(missing.html, owner.email, 'nobody can give access to nothing')
   const closed = await editor.get(`${above}/people/${randomUUID()}/nothing`)
   t.match(closed.html, `href="/dashboard${above}/people">Go back</a>`, 'a person’s page is for owners')
+  shows(t, await editor.get('/nothing'), 'Check the address, or search.')
   const other = await makeTeam(service, { domain: 'other.test' })
   for (const id of [other.id, randomUUID()]) {
     const foreign = await editor.get(`/teams/${id}/emails`)

@@ -10,7 +10,7 @@ import { EMPTY } from '../../support/empty.ts'
 import { formTo } from '../../support/forms.ts'
 import { hold } from '../../support/held.ts'
 import { lockWaits } from '../../support/rows.ts'
-import { anEmail, byCli, makeTeam, world } from '../../support/service.ts'
+import { anEmail, byCli, makeTeam, startService, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
@@ -299,6 +299,27 @@ t.test('renames and deletes a topic', async (t) => {
   shows(t, await after(editor, await editor.post(`/${page}/delete`)), 'The topic was deleted.')
 })
 
+t.test('a domain without a return path refers to the operator', async (t) => {
+  const other = await startService(t)
+  const { id } = await makeTeam(other, { domain: 'lost-bounces.test' })
+  const page = await (await signedIn(other, { team: id, role: 'owner' })).get(
+    `/teams/${id}/domains/lost-bounces.test`,
+  )
+  shows(t, page, /own mail server Bounces aren’t counted, .*\. Ask your operator\./)
+  t.notMatch(page.html, 'RETURN_PATH_DOMAIN')
+})
+
+t.test('settings explain a choice first, and refer to the operator', async (t) => {
+  const page = await owner.get(at('settings'))
+  shows(t, page, /Stop transactional email for Broadcasts never go .* Hard bounces: /)
+  shows(t, page, /Sent to no one Notices are off\. Ask your operator to turn them on\./)
+  shows(t, page, / Plan Pro /)
+  shows(t, await viewer.get(`/teams/${team.id}`), / Plan Pro\. Resets /)
+  t.notMatch(page.html, 'DASHBOARD_FROM')
+  const operator = await signedIn(service, { operator: true })
+  shows(t, await operator.get(`/operator/teams/${team.id}`), / Plan Pro, from /)
+})
+
 t.test('adds a domain, compares its records and verifies it', async (t) => {
   const added = await after(owner, await owner.post(at('domains'), { name: 'Mail.Example.net' }))
   shows(t, added, /mail\.example\.net was added.*DKIM.*missing/)
@@ -328,6 +349,8 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   const dmarc = 'v=DMARC1; p=reject'
   dns.set('_dmarc.mail.example.net', [dmarc])
   const compared = await viewer.get(at('domains/mail.example.net?again=yes'))
+  shows(t, compared, /mail\.example\.net DKIM differs Not verified/)
+  shows(t, await viewer.get(at('domains')), /mail\.example\.net DKIM differs not yet/)
   shows(
     t,
     compared,

@@ -60,7 +60,7 @@ function teamsCell({ key }: PlanRow, uses: ReadonlyMap<string, PlanUse>): Cell {
   })
 }
 
-/** Returns the ID and the kind of a plan, without those that its name already has. */
+/** Returns the ID and the kind of a plan, unless they are its name. */
 const aboutName = ({ key, kind, name }: PlanRow): string | undefined =>
   [...new Set([key, kind])].filter((word) => word !== name.en.toLowerCase()).join(', ') || undefined
 

@@ -1,23 +1,11 @@
-/** Explains the reasons and names the providers of parked reports, with advice for operators. Pure. */
-import type { PROVIDERS } from '../../../../db/delivery/reports/reports.sql.ts'
+/** Explains the reasons and names their providers, with advice for operators. Pure. */
+import { CHANNEL_FACTS } from '../../../../db/channels/list.ts'
 import { headed } from '../../components/cell.ts'
 
-/** Names of providers by their ID. */
-const PROVIDER_NAMES: Readonly<Record<(typeof PROVIDERS)[number], string>> = {
-  smtp: 'SMTP relay',
-  ses: 'Amazon SES',
-  brevo: 'Brevo',
-  mailgun: 'Mailgun',
-  postmark: 'Postmark',
-  sendgrid: 'SendGrid',
-  whatsapp: 'WhatsApp',
-  'whatsapp-number': 'WhatsApp number',
-  test: 'Test',
-}
+const NAMES = new Map(CHANNEL_FACTS.flatMap(({ provider_names }) => Object.entries(provider_names)))
 
 /** Returns the name of a provider, or its ID if it is unknown. */
-export const providerName = (provider: string): string =>
-  Object.entries(PROVIDER_NAMES).find(([id]) => id === provider)?.[1] ?? provider
+export const providerName = (provider: string): string => NAMES.get(provider) ?? provider
 
 type Cause = {
   /** A part of the stored reason. */

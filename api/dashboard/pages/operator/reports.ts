@@ -59,7 +59,7 @@ function onAll(
 
 type Reason = { reason: string; reports: number }
 
-/** Returns the buttons for all reports. The one that is the next step for each of them is outside the menu. */
+/** Returns the buttons for all reports. The next step for each of them is outside the menu. */
 function actionsOnAll(request: PersonRequest, reasons: readonly Reason[], seen: string): Form[] {
   const most = reasons.reduce((sum, { reports: count }) => sum + count, 0)
   if (most === 0) return []

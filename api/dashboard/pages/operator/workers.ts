@@ -1,4 +1,4 @@
-/** Finds out whether a worker is running, for the pages that must tell. Pure. */
+/** Finds out whether a worker is running. Pure. */
 
 import type { ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
