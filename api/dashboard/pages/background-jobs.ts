@@ -120,8 +120,7 @@ async function listView(
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
-          grow: ['Job', 'Team'],
-          wrap: ['Result'],
+          wrap: ['Job', 'Team', 'Result'],
           empty: 'No background jobs in the last 30 days.',
         },
       ),

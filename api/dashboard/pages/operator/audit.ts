@@ -187,8 +187,7 @@ async function auditView(
         }),
         {
           main: 'About',
-          grow: ['Who'],
-          wrap: only === null ? ['Action', 'About', 'Team'] : ['Action', 'About'],
+          wrap: ['Who', 'Action', 'About', 'Team'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
