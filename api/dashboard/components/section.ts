@@ -69,7 +69,7 @@ export type Form = Loose<{
    */
   others?: readonly { next: string; label: string; counts?: boolean }[]
   tone?: 'danger' | 'quiet'
-  /** Always puts it into the menu next to the title. */
+  /** Always puts it into the menu next to the title. False keeps a destructive one, which is the next step, out. */
   menu?: boolean
   /** The ID of its element, for `joins`. */
   name?: string

@@ -94,9 +94,9 @@ function returnPathFacts(
 ) {
   if (returnDomain === null)
     return {
-      'Bounces return to': status(`${name}’s own mail server`, {
+      Bounces: status('not counted', {
         tone: 'warn',
-        detail: 'Bounces aren’t counted, and bounced addresses aren’t suppressed. Ask your operator.',
+        detail: `They return to ${name}’s own mail server, and their addresses aren’t suppressed. Ask your operator.`,
       }),
     }
   const isUsed = return_path && return_path_rejected_at === null

@@ -41,6 +41,9 @@ const grouped = (actions: readonly PageAction[]): ActionGroup => ({
 
 const quiet = (form: Form): Form => ({ ...form, tone: 'quiet' })
 
+/** True for a destructive form, unless it is the next step. */
+const isLast = ({ tone, menu }: Form): boolean => tone === 'danger' && menu !== false
+
 /** Chooses the actions that are buttons. At most one is the main action. */
 export function splitActions(
   { links = [], forms = [] }: Actions,
@@ -48,7 +51,7 @@ export function splitActions(
 ): SplitActions {
   const actions: PageAction[] = [
     ...links.map((link) => ({ kind: 'link' as const, link })),
-    ...forms.flatMap((form) => (form.tone === 'danger' ? [] : [{ kind: 'form' as const, form }])),
+    ...forms.flatMap((form) => (isLast(form) ? [] : [{ kind: 'form' as const, form }])),
     ...folded.map((section) => ({ kind: 'folded' as const, section })),
   ]
   const open = actions.filter((action) => !isInMenu(action))
@@ -57,11 +60,12 @@ export function splitActions(
   const buttons = [...first, ...open.filter((action) => action !== main)].slice(0, MAX_BUTTONS)
   const shown = grouped(buttons)
   const menu = grouped(actions.filter((action) => !buttons.includes(action)))
-  const others = (form: Form): Form => (main?.kind === 'form' && main.form === form ? form : quiet(form))
+  const others = (form: Form): Form =>
+    (main?.kind === 'form' && main.form === form) || form.tone === 'danger' ? form : quiet(form)
   return {
     links: shown.links.map((link) => ({ ...link, main: main?.kind === 'link' && main.link === link })),
     forms: shown.forms.map(others),
     folded: shown.folded,
-    menu: { ...menu, forms: menu.forms.map(quiet), last: forms.filter(({ tone }) => tone === 'danger') },
+    menu: { ...menu, forms: menu.forms.map(quiet), last: forms.filter(isLast) },
   }
 }

@@ -52,7 +52,7 @@ function onAll(
       ...filter.names.map((name) => hidden(name, queryParam(query, name) ?? '')),
       ...countedFields(counted),
     ],
-    tone: verb === 'drop' ? (isNext ? 'quiet' : 'danger') : undefined,
+    tone: verb === 'drop' ? 'danger' : undefined,
     menu: !isNext,
   })
 }
@@ -141,8 +141,8 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const one = (verb: 'replay' | 'drop'): Form =>
     button(`${PATH}/${verb}`, verb === 'replay' ? 'Replay report' : 'Drop report', {
       fields: [hidden('id', id)],
-      tone: verb === 'drop' ? (isReplayable ? 'danger' : 'quiet') : undefined,
-      menu: verb === 'replay' && !isReplayable,
+      tone: verb === 'drop' ? 'danger' : undefined,
+      menu: (verb === 'replay') !== isReplayable,
     })
   return show({
     title: `Report from ${providerName(provider)}`,
