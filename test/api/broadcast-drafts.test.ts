@@ -162,6 +162,9 @@ t.test('a past send_at is rejected everywhere, except in a replay', async (t) =>
   const id = await create()
   t.match(await call('PATCH', `/v1/broadcasts/${id}`, { key, body: { send_at: ago(6) } }), past)
   t.match(await post(id, 'send', { send_at: ago(6) }), past)
+  await database.query(sql.unsafe`update broadcasts set state = 'cancelled' where id = ${made.id}`)
+  t.match(await post(made.id, 'send', { send_at: ago(6) }), past, 'before its state')
+  t.match(await post(made.id, 'send', { send_at: ago(-6) }), { status: 409 })
   t.match(await post(id, 'send', { scheduled_at: ago(-6) }), {
     status: 400,
     body: { error: { message: /scheduled_at is not a field of a broadcast\. Use send_at/ } },

@@ -94,6 +94,8 @@ export async function sendBroadcast(
   { send_at: sendAt, seen }: Start = {},
 ): Promise<BroadcastRow> {
   const { tx, publicUrl } = deps
+  // The body is checked before the broadcast, like that of a change.
+  if (sendAt !== undefined) assertSendAt(sendAt, await serviceTime(tx))
   const row = await requireLocked(tx, acting, id)
   const now = await serviceTime(tx)
   const send_at = sendAt ?? row.send_at
