@@ -21,8 +21,7 @@ export const TEXTS = {
   formOutOfDate: 'This form is out of date. Reload the page, then try again.',
   nothingChosen: 'Select at least one row first.',
   noneToSend: 'None of these emails can be sent again now.',
-  allSuppressed:
-    'None of these emails can be sent again, because their recipients are suppressed. Lift the suppressions first.',
+  allSuppressed: 'None of these emails can be sent again. Some would only go to suppressed addresses.',
   broadcastSuppressed: 'Broadcasts are never sent to a suppressed address. Lift the suppression first.',
   noneToDelete: 'All of these emails have been deleted.',
   noTeam: "Team not found, or you don't have access to it.",
@@ -50,6 +49,6 @@ export const TEXTS = {
   partTooLarge: 'The {part} is larger than 1 MiB.',
   alreadySo: '{what} is already {state}.',
   replacedSince: '{what} was replaced after the page was opened.',
-  noneLeft: 'Nothing matches any longer. It has changed since it was counted.',
+  noneLeft: 'Nothing that was counted matches any longer.',
   badColumn: 'Choose again how to import column {n}.',
 } as const

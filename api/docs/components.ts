@@ -220,7 +220,7 @@ const CONTACT = record({
   email: said(text, 'As first entered.', 'ana@example.org'),
   status: said(
     { type: 'string', enum: CONTACT_STATUSES },
-    'Only delivery reports set `bounced` and `complained`.',
+    'The API can’t set `bounced` and `complained`.',
     'subscribed',
   ),
   properties: said(map, 'Your own properties by name. `{}` if there are none.', { name: 'Ana' }),

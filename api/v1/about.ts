@@ -11,7 +11,7 @@ const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
 export const SEND = {
   idempotency_key:
-    'A repeated call returns the original message and isn’t charged. For a single send, you can use the `Idempotency-Key` header instead.',
+    'A repeated call returns the original message and isn’t counted. For a single send, you can use the `Idempotency-Key` header instead.',
   template_id: 'A template from the dashboard. It is used instead of `html`.',
 } as const
 

@@ -29,7 +29,7 @@ export const TEXTS = {
   planTwice: 'The catalog has two plans with the key {key}.',
   catalogReplaced: 'Someone else has replaced the catalog since this page was opened.',
   planInUse:
-    "The catalog doesn't contain the plan {key}, which {teams} teams use. Add it, or move those teams first.",
+    'The catalog lacks the plan {key}, which teams use ({teams}). Add it, or move those teams first.',
   noPlan: 'must be a plan for teams ({plans}). There is no plan {key}',
   storageFull:
     'Storage quota exceeded. The limit is {limit} bytes, {used} are in use, and this request needs {added} more. Request a higher limit.',
@@ -41,6 +41,6 @@ export const TEXTS = {
   periodInFuture: 'The period must not start in the future.',
   noTeam: 'No team {id}.',
   domainQuota:
-    'Domain quota exceeded. The plan {plan} allows {limit} domains, and the team has {domains}. Remove one, or move the team to a plan that allows more.',
+    'Domain quota exceeded. The plan {plan} allows {limit} in total, and the team has {domains}. Remove one, or move the team to a plan that allows more.',
   keyEnded: 'The key was revoked or has expired. Create a new one.',
 } as const

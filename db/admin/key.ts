@@ -31,5 +31,5 @@ export const verbs: Verbs = ({ verb, list, change }) => {
 
   verb('revoke TEAM ID', 'Revoke an API key immediately').action(change(endKey))
 
-  list('List the API keys of a team by prefix, including revoked keys', keysOfTeam)
+  list('List the API keys of a team, including revoked keys', keysOfTeam)
 }

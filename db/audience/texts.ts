@@ -33,7 +33,7 @@ export const TEXTS = {
   noReason: 'Enter the reason for the suppression.',
   noEmailColumn: 'Choose the column that contains the email address.',
   targetTwice: 'Two columns are mapped to the {target}. Choose one.',
-  surplusCells: 'The row has {cells} cells, but the first row names {columns} columns',
+  surplusCells: 'The row has {cells} cells, but the first row has {columns}',
   quoteSeparators: '{surplus}. Put values that contain separators in quotes',
   cannotResubscribe: "The contact is suppressed ({status}), so it can't be resubscribed.",
   alreadySuppressed: "must be an address that isn't suppressed. {email} already is",

@@ -84,7 +84,7 @@ export const EMAIL: Channel<'deliver-email'> = {
 /** Emails of broadcasts have their own queue, so that single emails go first. */
 export const BROADCAST: Channel<'deliver-broadcast'> = {
   ...EMAIL,
-  title: 'Mail of broadcasts',
+  title: 'Broadcast email',
   job: 'deliver-broadcast',
 }
 

@@ -149,7 +149,7 @@ const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   editor: {
     ...{ templates: 'templates of both channels', 'whatsapp-templates': 'templates of both channels' },
     ...{ topics: 'topics', contacts: 'contacts', suppressions: 'suppressions', broadcasts: 'broadcasts' },
-    'whatsapp-opt-outs': 'WhatsApp opt-outs',
+    ...{ 'whatsapp-opt-outs': 'WhatsApp opt-outs', 'background-jobs': 'stop background jobs' },
     ...{ requeue: 'send messages again', resend: 'send messages again', copy: 'send copies' },
     ...{ cancel: 'cancel and move scheduled', move: 'cancel and move scheduled', integration: 'tests' },
   },
@@ -161,7 +161,7 @@ const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       people: 'members',
       delete: 'delete emails',
       settings: 'settings',
-      'resume-bulk': 'paused for bounces or complaints',
+      'resume-bulk': "paused for the team's bounces or complaints",
     },
     ...{ contacts: "export and erase a contact's personal data" },
   },

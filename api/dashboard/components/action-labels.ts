@@ -142,11 +142,6 @@ const VARIANTS: Readonly<Record<string, readonly [sign: RegExp, label: string][]
   ],
 }
 
-/** All labels, for suggestions. Templates of email have their own actions. */
-export const ACTION_LABELS: readonly string[] = Object.entries(LABELS)
-  .flatMap(([action, label]) => (action.startsWith('email-template.') ? [] : [label]))
-  .sort()
-
 const START = 'broadcast.start'
 const STARTS = { true: 'Scheduled a broadcast', false: 'Started a broadcast' } as const
 
@@ -173,6 +168,15 @@ const labelsFor = (action: string): string[] => [
   ...(VARIANTS[action] ?? []).map(([, label]) => label),
   ...(action === START ? Object.values(STARTS) : []),
 ]
+
+/** Actions whose new entries always have a more exact label. */
+const ALWAYS_VARIED = new Set(['domain.ed25519', 'domain.return-path', 'member.add', START])
+
+/** All labels of new entries, for suggestions. Templates of email have their own actions. */
+export const ACTION_LABELS: readonly string[] = Object.keys(LABELS)
+  .filter((action) => !action.startsWith('email-template.'))
+  .flatMap((action) => labelsFor(action).slice(ALWAYS_VARIED.has(action) ? 1 : 0))
+  .sort()
 
 /**
  * Finds the action with this label, ignoring case, or returns the text itself if no action has it.

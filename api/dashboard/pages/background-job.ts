@@ -50,7 +50,7 @@ export const describeReview = ({
   complaint,
   manual,
 }: Record<string, unknown>): string =>
-  `${Number(bounce ?? 0)} bounces, ${Number(soft_bounces ?? 0)} soft bounces, ${Number(complaint ?? 0)} complaints, ${Number(manual ?? 0)} added manually.`
+  `Bounces: ${Number(bounce ?? 0)}, soft bounces: ${Number(soft_bounces ?? 0)}, complaints: ${Number(complaint ?? 0)}, manual: ${Number(manual ?? 0)}.`
 
 /** Titles and results of each kind of job. */
 const WORDS: Readonly<Record<string, JobTexts>> = {

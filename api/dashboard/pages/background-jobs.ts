@@ -206,7 +206,7 @@ function askToStop(job: BackgroundJobRow): Question {
     question: `Stop “${findJobTexts(job).title}”?`,
     answer: 'Stop job',
     keep: 'Let it run',
-    warning: `${doneWords(job)} are done and stay so. The rest isn’t changed.`,
+    warning: `Done: ${doneWords(job)}. This stays. The rest isn’t changed.`,
     tone: 'danger',
   }
 }

@@ -48,7 +48,7 @@ export const unfilledSection = (slots: readonly string[], href?: string): Sectio
     slots.length > 0 && {
       tone: 'warn',
       title: `No contact has the ${slots.length === 1 ? 'property' : 'properties'} ${slotWords(slots)}`,
-      text: 'The message uses these variables. Without default values, all contacts are skipped.',
+      text: 'Used in the message. Without default values, all contacts are skipped.',
       link: href === undefined ? undefined : { href, label: 'Set default values' },
     },
   ])

@@ -54,7 +54,7 @@ export const conditionWords = ({ property, op, value }: Condition): string =>
   [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
 
 const CONDITIONS = {
-  title: 'Only contacts where (optional)',
+  title: 'Conditions (optional)',
   hint: 'A contact must match all conditions. Separate the values of “is one of” with commas.',
 }
 

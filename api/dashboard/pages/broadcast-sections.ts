@@ -270,7 +270,7 @@ export const testForm = (request: TeamRequest, { state }: BroadcastRow): Section
     broadcastPath(request, 'test'),
     'Send test',
     [
-      field('to', 'To, separated by commas', { required: true, value: request.person.email }),
+      field('to', 'To (comma-separated)', { required: true, value: request.person.email }),
       field('contact', 'As this contact (optional)', {
         value: request.query.get('contact') ?? '',
         hint: 'The address of a contact, whose properties fill the variables.',

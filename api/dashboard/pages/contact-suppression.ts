@@ -52,7 +52,7 @@ function describeLift({ suppression, suppression_cause: cause }: ShownAddress): 
   if (suppression === 'complained')
     return 'The recipient reported an email as spam, or doesn’t want to be contacted. Lift it only at their request. Another complaint harms your reputation as a sender.'
   if (cause?.what === 'soft bounces') return 'The mailbox was full or unavailable several times in a row.'
-  if (isManual(cause)) return 'A member of your team added it.'
+  if (isManual(cause)) return 'It was added manually.'
   return 'The mailbox rejected email permanently. If it still doesn’t exist, the next email bounces again and harms your reputation as a sender.'
 }
 
@@ -67,7 +67,7 @@ const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section
     [
       field('reason', 'Reason', {
         required: true,
-        hint: 'Recorded in the audit log. The contact returns to its previous status.',
+        hint: 'Recorded in the audit log. A contact returns to its previous status.',
       }),
       hidden('seen', suppressionMark(contact), true),
     ],

@@ -129,8 +129,7 @@ const createForm = ({ team }: TeamRequest, topics: TopicRows): Section =>
 const MAX_COLUMN_LINES = 100
 
 /** Hints for default columns and for chosen ones. */
-const BY_ITSELF =
-  'By default, the most frequent properties of the listed contacts are shown. Save a list to keep the columns.'
+const BY_ITSELF = 'By default, the most frequent properties of the listed contacts are shown.'
 const CHOSEN = 'Leave this empty to show the most frequent properties.'
 
 /** @param isChosen true if the team has chosen the columns shown. */

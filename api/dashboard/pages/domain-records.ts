@@ -19,7 +19,7 @@ function describePurpose(
   if (value.includes('k=ed25519')) return 'DKIM with Ed25519: a second signature'
   if (name.includes('._domainkey.')) return 'DKIM: signs your email'
   if (type === 'CNAME') return 'Return path: receives bounces and aligns SPF'
-  return name.startsWith('_dmarc.') ? 'DMARC: policy for forged email' : 'SPF: servers that can send for it'
+  return name.startsWith('_dmarc.') ? 'DMARC: policy for forged email' : 'SPF: servers that can send'
 }
 
 /** A required record with the published values. */

@@ -252,7 +252,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const way = edits ? requeueWay(state) : null
   const suppressed = await suppressedRecipients(email, request, deps)
   const skipped = await toBeSkipped(email, suppressed, request, deps)
-  const ended = (await findEnds(deps.database, team.id, [email.id])).get(email.id)
+  const ended = (await findEnds(deps.database, team.id, [email], request.now)).get(email.id)
   const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
     ? await buildContent(found, request, deps)

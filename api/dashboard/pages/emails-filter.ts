@@ -32,7 +32,7 @@ export const filter = defineFilter(
   {
     recipient: search('Recipient', { placeholder: 'someone@example.com' }),
     subject: search('Subject contains'),
-    id: search('ID', { placeholder: 'Message, request or idempotency' }),
+    id: search('ID', { placeholder: 'Any ID or idempotency key' }),
     domain: search('From domain'),
     template: defineId('Template'),
     broadcast: defineId('Broadcast'),

@@ -51,8 +51,7 @@ function withBroadcasts({ query, path }: TeamRequest): Link | undefined {
 async function listSection(request: TeamRequest, deps: PageDeps, names: TemplateNames): Promise<Section> {
   try {
     const page = await pageById(request, createReader(request, deps))
-    const ids = page.rows.map(({ id }) => id)
-    const ends = await findEnds(deps.database, request.team.id, ids)
+    const ends = await findEnds(deps.database, request.team.id, page.rows, request.now)
     return buildList(page, toCells(request, names, ends), {
       ...{ fresh: true, many: 'emails', main: 'Subject', grow: ['Recipient', 'Subject'] },
       filtered: filter.set(request.query).size > 0,

@@ -133,7 +133,7 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
         }),
         ...topicChoices(topics, mapping.topic_ids).map((field) => ({
           ...field,
-          label: 'Subscribe all of them to',
+          label: 'Subscribe everyone to',
           hint: 'Broadcasts only reach contacts with a topic.',
         })),
       ]

@@ -125,10 +125,12 @@ const upload = (purpose: Purpose): TeamPage =>
     return redirect(teamPath(team, 'contacts', 'imports', id))
   })
 
-/** Returns the link to the imported contacts. */
-const storedLink = (team: PageTeam, id: string): Link => ({
-  href: `${teamPath(team, 'contacts')}?${new URLSearchParams({ import: id })}`,
-  label: 'Show them',
+/** Returns the link to the imported contacts, or to the suppressions. */
+const storedLink = (team: PageTeam, id: string, isSuppressing: boolean): Link => ({
+  href: isSuppressing
+    ? teamPath(team, 'suppressions')
+    : `${teamPath(team, 'contacts')}?${new URLSearchParams({ import: id })}`,
+  label: isSuppressing ? 'Show suppressions' : 'Show them',
 })
 
 /** Describes the rate and remaining time of an import, once its file has been read. */
@@ -184,7 +186,12 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       calm: 'Importing 1,000 records at a time. This page refreshes automatically.',
       alerts: compact([
         fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
-        finished && fault === null && { tone: 'good', title: `${stored}.`, link: storedLink(team, id) },
+        finished &&
+          fault === null && {
+            tone: 'good',
+            title: `${stored}.`,
+            link: storedLink(team, id, Boolean(mapping.suppress)),
+          },
         refused !== 0 && {
           tone: 'bad',
           title: `${plural(refused, 'record')} rejected`,

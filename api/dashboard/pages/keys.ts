@@ -152,7 +152,7 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
     title: 'API keys',
-    lead: 'Programs call the API with a key. Only its first characters are stored.',
+    lead: 'Programs call the API with a key. Only its first characters stay visible.',
     sections: compact([
       sortable(request, activeTable(request, active, creators)),
       ended.length > 0 && endedTable(request, ended),

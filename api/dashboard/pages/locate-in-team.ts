@@ -80,8 +80,7 @@ export async function emailsFound({
 async function emailsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
   const { rows, reached } = await emailsFound(asked)
-  const ids = rows.map(({ id }) => id)
-  const ends = await findEnds(asked.deps.database, team.id, ids)
+  const ends = await findEnds(asked.deps.database, team.id, rows, request.now)
   return buildTable(
     rows,
     (email) => ({

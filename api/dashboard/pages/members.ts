@@ -38,7 +38,7 @@ const SAYS: Record<Role, string> = {
   editor:
     'Also changes templates, topics, contacts, suppressions and broadcasts, imports files, sends tests, and sends messages again',
   owner:
-    'Also manages keys, domains, webhooks, members and settings, resumes paused broadcasts and batches of the team, deletes emails, exports and erases personal data, and reads the audit log',
+    'Also manages keys, domains, webhooks, members and settings, ends pauses of the team’s broadcasts and batches, deletes emails, exports and erases personal data, and reads the audit log',
 }
 
 /** Builds the choice of roles, each with its permissions. */

@@ -74,7 +74,7 @@ async function noticesSection({ team }: TeamRequest, { database, from }: PageDep
           ? status('no one', { tone: 'warn', detail: 'Notices are off. Ask your operator to turn them on.' })
           : text(owners.map(({ email }) => email).join(', ') || 'no one, because this team has no owner'),
       About: text(
-        'Webhooks that were disabled, broadcasts that were paused, DKIM records that are missing, high bounce and complaint rates, and new categories of message templates',
+        'Webhooks disabled and broadcasts paused automatically, missing DKIM records, high bounce and complaint rates, and new categories of WhatsApp templates',
       ),
     },
     { title: 'Notices by email' },

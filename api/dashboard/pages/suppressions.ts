@@ -99,8 +99,8 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
 /** Describes which suppressions also stop transactional email. */
 const STOPPED: Readonly<Record<SuppressTransactional, string>> = {
   nothing: 'Transactional email still does.',
-  bounces: 'After a bounce, transactional email doesn’t either.',
-  bounces_and_complaints: 'Transactional email doesn’t either.',
+  bounces: 'Nor does transactional email after a hard bounce.',
+  bounces_and_complaints: 'Transactional email only does after soft bounces.',
 }
 
 const list = get('viewer', '/teams/:team/suppressions', async (request, deps) => {

@@ -69,7 +69,7 @@ const remove = action(
     answer: 'Delete template',
     keep: 'Keep template',
     warning:
-      'Sends with its ID are rejected, and broadcasts that use it can’t start. Emails that were already accepted are kept and still sent.',
+      'Emails with its ID are rejected, and broadcasts that use it can’t start. Emails that were already accepted are kept and still sent.',
     tone: 'danger',
   }),
 )

@@ -51,7 +51,7 @@ export const editor = (template: ShownTemplate, draft: DraftRow | null, request:
       title: 'Editor',
       note: draft
         ? undefined
-        : 'Changes are saved as a draft. Sends use the published version until you publish the draft.',
+        : 'Changes are saved as a draft. Emails use the published version until you publish the draft.',
       name: EDITOR,
       buttonsFirst: true,
       ...(draft ? { next: PUBLISH, others: [{ next: '', label: SAVE }] } : { tone: 'quiet' }),
@@ -148,10 +148,10 @@ const publish = action(
       draft.version_id !== template.version_id &&
         'Another version was published after this draft was started. Publishing the draft replaces it.',
       fresh.length > 0 &&
-        `It has new variables. Sends without ${slotWords(fresh)} are rejected from then on.`,
+        `It has new variables. Emails without ${slotWords(fresh)} are rejected from then on.`,
     ])
     return {
-      question: `Publish the draft of ${template.name}? Sends use it from then on.`,
+      question: `Publish the draft of ${template.name}? Emails use it from then on.`,
       answer: 'Publish draft',
       warning: warnings.join(' ') || undefined,
     }

@@ -131,7 +131,7 @@ const restore = action(
     if (!row || row.template_id !== params.id) throw new RequestError('not_found', TEXTS.noVersion)
     const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
     await updateTemplate(by, team.id, params.id, parts)
-    return redirect(templatePath(request), 'The version is restored. Sends use it from now on.')
+    return redirect(templatePath(request), 'The version is restored. Emails use it from now on.')
   },
   async (request, { database }) => {
     const { name, html, text, list_unsubscribe } = await loadTemplate(request, database)

@@ -37,7 +37,7 @@ export async function testEmailForm(
           }),
           field('to', 'To', { type: 'email', required: true, value: to }),
         ],
-        { title: 'Send a test email', note: 'Uses one of your monthly emails.', folded },
+        { title: 'Send a test email', note: 'Counts towards your quota.', folded },
       ),
   ])
 }

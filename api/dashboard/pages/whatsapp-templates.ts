@@ -110,7 +110,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
               detail: template.language,
             }),
             Text: text(sampleBody(template.definition)),
-            Category: text(template.category?.toLowerCase() ?? null),
+            Category: text(template.category),
             State: status(template.status, { detail: template.unsupported ?? undefined }),
           }),
           {
@@ -185,8 +185,8 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
     aside: [
       buildFacts({
         Language: text(found.language),
-        Category: text(found.category?.toLowerCase() ?? null),
-        Quality: found.quality !== null && text(found.quality.toLowerCase()),
+        Category: text(found.category),
+        Quality: found.quality !== null && text(found.quality),
         Variables: text(found.slots.join(', ')),
         'Last sync': time(found.synced_at, now),
         ID: text(found.id, { code: true, copy: true }),

@@ -30,7 +30,7 @@ const filter = defineFilter(
   { q: search('Search', { placeholder: 'Number, or any ID' }), status: chips(STATUSES_SHOWN) },
   {
     recipient: search('Number', { placeholder: '+15551234567' }),
-    id: search('ID', { placeholder: 'Message, request or idempotency' }),
+    id: search('ID', { placeholder: 'Any ID or idempotency key' }),
     template: defineId('Template'),
     ...DAY_RANGE,
   },

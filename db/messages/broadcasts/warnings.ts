@@ -39,7 +39,7 @@ export async function startWarnings(
         ? []
         : [
             `The return path ${envelope} is not aligned with ${name}, so SPF doesn’t align. ${REQUIREMENTS}. ` +
-              'Turn on the domain’s own return path.',
+              'Turn the domain’s own return path on.',
           ]),
     ]
   } catch (error) {

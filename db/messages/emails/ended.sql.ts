@@ -15,12 +15,23 @@ export type EmailEnd = (typeof ENDS)[number]
 
 const endedRow = idRow.concat(row({ ended: string().oneOf(ENDS) }))
 
+type Candidate = { id: string; status: string; created_at: string }
+
+/** Emails expire after a minute or later, and the sweep records failures. So a newer one hasn't ended. */
+const NEW_MS = 60_000
+
+const mayHaveEnded = ({ status, created_at }: Candidate, now: Date): boolean =>
+  status === 'bounced' || (status === 'queued' && now.getTime() - Date.parse(created_at) > NEW_MS)
+
 /** Returns the ends of those among a team's emails that were never sent, by their IDs. */
 export async function findEnds(
   tx: Tx,
   teamId: string,
-  ids: readonly string[],
+  emails: readonly Candidate[],
+  now: Date,
 ): Promise<ReadonlyMap<string, EmailEnd>> {
+  const ids = emails.filter((email) => mayHaveEnded(email, now)).map(({ id }) => id)
+  if (ids.length === 0) return new Map()
   const rows = await tx.any(sql.type(endedRow)`
     select id, case
         when status = 'bounced' then 'skipped'

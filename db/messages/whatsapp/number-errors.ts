@@ -24,7 +24,7 @@ export const NUMBER_ERRORS = {
   in_use: error(
     'invalid_state',
     ({ name, teams, waiting }: { name: string; teams: number; waiting: number }) =>
-      `The number ${name} has ${teams} teams and ${waiting} waiting messages. Give the teams another number, then remove this one once no messages are waiting.`,
+      `The number ${name} has teams (${teams}) or waiting messages (${waiting}). Give the teams another number, then remove this one once no messages are waiting.`,
   ),
   old_web: error(
     'invalid_state',

@@ -317,7 +317,7 @@ t.test('an empty audience is red, above the buttons', async (t) => {
   const path = await draft({ template_id: await templateOf('<p>0</p>'), topic_ids: await topicOf('Empty') })
   const { html } = await editor.get(`${path}/edit?step=audience`)
   t.match(html, /<section id="audience"[\s\S]*<li class="bad">[\s\S]*<div class="submit">[\s\S]*Continue/)
-  t.match(html, /Only contacts where \(optional\)[\s\S]*name="property\.0"/)
+  t.match(html, /Conditions \(optional\)[\s\S]*name="property\.0"/)
   shows(t, { html }, 'Contacts 0 match, so no one would receive it')
 })
 
@@ -484,7 +484,7 @@ t.test('shows all problems before and after a rejected start', async (t) => {
   const template_id = await templateOf('<p>Hello</p>')
   const path = await draft({ template_id, topic_ids: empty, from: 'hello@other.test', subject: 'Hi' })
   const words =
-    /other\.test of from isn't a verified domain.*must contain the variable unsubscribe_url.*The audience is empty/
+    /From domain .*other\.test isn't verified in this team.*must contain the variable unsubscribe_url.*The audience is empty/
   const blocked = await editor.get(path)
   shows(t, blocked, words)
   t.strictSame(mainActs(blocked), ['Edit audience'])
@@ -633,7 +633,7 @@ t.test('warns about unfilled variables in every step', async (t) => {
   const fields = { template_id: await templateOf(html), topic_ids: topic, subject: 'For {{lang}}' }
   await contact('unfilled@example.org', topic, { name: 'Una' })
   const path = await draft(fields)
-  const words = /No contact has the properties first_name, nick-name, lang The message uses these variables/
+  const words = /No contact has the properties first_name, nick-name, lang Used in the message/
   for (const place of ['/edit?step=message', '/edit?step=audience', '/edit?step=when'])
     shows(t, await editor.get(`${path}${place}`), words)
   const skipping = await editor.get(path)
@@ -645,7 +645,11 @@ t.test('warns about unfilled variables in every step', async (t) => {
   t.notMatch(textOf(skipping.html), words, 'the same fault is shown once')
   t.strictSame(mainActs(skipping), ['Edit message'])
   await write(path, { ...fields, variables: 'first_name: friend\nlang: en' })
-  shows(t, await editor.get(`${path}/edit?step=when`), /No contact has the property nick-name The message/)
+  shows(
+    t,
+    await editor.get(`${path}/edit?step=when`),
+    /No contact has the property nick-name Used in the message/,
+  )
   await contact('nick@example.org', topic, { 'nick-name': 'Nick' })
   t.notMatch(textOf((await editor.get(path)).html), /No contact has/)
 })

@@ -78,7 +78,10 @@ async function journeys(browser: Browser): Promise<void> {
     t.equal(await spaces('pre.difference'), 'pre-wrap', 'long lines of a difference go on in the next')
     t.equal(await spaces('section.difference'), 'normal')
     await submit(page, 'Publish draft')
-    t.match(await page.locator('main').innerText(), /Publish the draft of Welcome\?[\s\S]*Sends without city/)
+    t.match(
+      await page.locator('main').innerText(),
+      /Publish the draft of Welcome\?[\s\S]*Emails without city/,
+    )
     await submit(page, 'Publish draft')
     t.match(await page.locator('.notice').innerText(), 'The draft is published. Variables: name, city.')
     t.match(await state.innerText(), 'published')

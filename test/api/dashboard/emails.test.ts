@@ -297,6 +297,10 @@ t.test('an email that was never sent shows how it ended', async (t) => {
   await database.query(sql.unsafe`
     update email_states set status = 'bounced', suppression = 'applied' where id = ${skipped ?? ''}`)
   await database.query(sql.unsafe`update email_states set expired_at = now() where id = ${expired ?? ''}`)
+  for (const table of ['accepted_emails', 'email_states'])
+    await database.query(sql.unsafe`
+      update ${sql.identifier([table])} set created_at = created_at - interval '2 minutes'
+      where id in (${expired ?? ''}, ${failed ?? ''})`)
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
     values (${team.id}, ${failed ?? ''}, uuid_send(gen_random_uuid()), 'gave_up', now(), '451 later')`)
@@ -331,7 +335,7 @@ t.test("the question leaves out emails that can't be sent because of suppression
   const ask = (...ids: string[]) => editor.ask(`${list}/requeue`, { ids })
   const refused = await ask(stopped)
   t.equal(refused.status, 409)
-  shows(t, refused, 'None of these emails can be sent again, because their recipients are suppressed.')
+  shows(t, refused, 'None of these emails can be sent again. Some would only go to suppressed addresses.')
   shows(
     t,
     await ask(stopped, open),

@@ -110,7 +110,7 @@ t.test('finds the events of a contact', async (t) => {
 })
 
 t.test('tells that only events about the newest messages are found', async (t) => {
-  const note = 'Only events about the newest 500 messages to it are found.'
+  const note = 'Finds events about the recipient’s newest 500 messages.'
   const emails = Array.from({ length: 100 }, () => anEmail({ to: ['busy@example.org'] }))
   const send = async (count: number) => {
     const body = { emails: emails.slice(0, count) }

@@ -144,7 +144,7 @@ t.test('only rejects the row with too many cells', async (t) => {
   const { progress } = await imported(t, `email,city\n${rows.join('\n')}\n`)
   const page = await editor.get(progress)
   shows(t, page, /3 contacts stored\. Show them 1 record rejected/)
-  shows(t, page, /3 – 8010 x The row has 4 cells, but the first row names 2 columns\. Put values/)
+  shows(t, page, /3 – 8010 x The row has 4 cells, but the first row has 2\. Put values/)
   t.strictSame(await propertiesOf('a@wide.test'), { city: 'Graz' })
   t.strictSame(await propertiesOf('d@wide.test'), {})
   const { html } = await editor.get(`${progress}/refused.csv`)

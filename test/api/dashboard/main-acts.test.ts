@@ -147,7 +147,7 @@ t.test('an import explains “Replace”, its rate and remaining time', async (t
   const columns = await editor.get(path)
   shows(t, columns, /File Columns Check Import .*No contact gets a topic/)
   t.match((await editor.get(`${path}/check`)).html, `<a href="/dashboard${path}">Columns</a>`, 'a step back')
-  shows(t, columns, /Subscribe all of them to Pace Broadcasts only reach contacts with a topic/)
+  shows(t, columns, /Subscribe everyone to Pace Broadcasts only reach contacts with a topic/)
   await editor.press(path, path, { topic_ids: topic.id })
   for (const page of [path, `${path}/check`])
     t.notMatch(textOf((await editor.get(page)).html), 'No contact gets a topic')

@@ -393,7 +393,7 @@ t.test('the catalog is replaced completely or not at all', async (t) => {
     catalog.replaceAll('&#x27;', "'").replaceAll('&amp;', '&').replaceAll('&#x3D;', '='),
   )
   const same = JSON.stringify({ plans })
-  shows(t, await operator.ask('/operator/plans', { catalog: same }), 'No limit changes.')
+  shows(t, await operator.ask('/operator/plans', { catalog: same }), 'Nothing changes.')
   const loaded = await operator.post('/operator/plans', { catalog: same })
   t.equal(loaded.status, 303)
   const broken = await operator.post('/operator/plans', { catalog: '{"plans": [' })

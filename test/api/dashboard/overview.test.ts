@@ -214,7 +214,7 @@ t.test('shows a paused queue to the team and to operators', async (t) => {
   shows(t, await operator.get(first), 'deliver-email is paused by an operator')
   await deletePauses(database, ['deliver-email'])
   await storePauses(database, ['deliver-broadcast'], { paused_by: 'cli' }, new Date())
-  t.match(await overviewOf(team), 'Mail of broadcasts is paused by an operator')
+  t.match(await overviewOf(team), 'Broadcast email is paused by an operator')
   t.notMatch(textOf((await viewer.get(message)).html), 'paused by an operator')
   await deletePauses(database, ['deliver-broadcast'])
   for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(first)])

@@ -31,7 +31,7 @@ t.test('names new and removed plans, and other changes', async (t) => {
   const after = [aPlan('same'), aPlan('dear', { overage_per_1000_cents: 90 }), aPlan('new')]
   const words = describeChanges(before, after, NO_USE)
   t.equal(words, 'OLD is removed. DEAR: only texts or prices change. NEW is new.')
-  t.equal(describeChanges(before, before, NO_USE), 'No limit changes.')
+  t.equal(describeChanges(before, before, NO_USE), 'Nothing changes.')
 })
 
 t.test('describes up to six plans', async (t) => {

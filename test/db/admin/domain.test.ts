@@ -74,7 +74,7 @@ t.test('domain add rejects more domains than the plan allows', async (t) => {
   const { cli, id } = await start(t)
   for (const name of ['a.test', 'b.test', 'c.test', 'd.test', 'e.test'])
     await cli.json(['domain', 'add', id, name])
-  t.match(await cli.fault(['domain', 'add', id, 'f.test']), /free allows 5 domains, .* 5/)
+  t.match(await cli.fault(['domain', 'add', id, 'f.test']), /free allows 5 in total, .* 5/)
   t.match(await cli.fault(['domain', 'add', id, 'a.test']), /^name .*already has the domain a\.test/)
   await cli.json(['domain', 'remove', id, 'a.test'])
   t.match(await cli.json(['domain', 'add', id, 'f.test']), { name: 'f.test' })

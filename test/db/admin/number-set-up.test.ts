@@ -115,7 +115,7 @@ t.test("can't remove a number with scheduled messages", async (t) => {
   const body = aMessage(template.id, { to: numbers(1), scheduled_at })
   const { data } = (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).body
   t.match(await cli.json(['team', 'number', team.id, 'default']), { waiting: 1 })
-  t.match(await cli.fault(['number', 'remove', 'acme']), /0 teams and 1 waiting/)
+  t.match(await cli.fault(['number', 'remove', 'acme']), /teams \(0\) or waiting messages \(1\)/)
   await cli.json(['whatsapp', 'cancel', team.id, data[0].id])
   t.match(await cli.json(['number', 'remove', 'acme']), { removed: true })
 })

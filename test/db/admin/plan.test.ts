@@ -47,7 +47,7 @@ t.test('plan load rejects an invalid catalog and changes nothing', async (t) => 
   await refuse('[]', /./)
   await refuse(
     JSON.stringify({ plans: [pro] }),
-    /The catalog doesn't contain the plan free, which 1 teams use. Add it, or move those teams first./,
+    /The catalog lacks the plan free, which teams use \(1\). Add it, or move those teams first./,
   )
   await refuse(JSON.stringify({ plans: [free, free] }), /two plans with the key free/)
   await refuse(

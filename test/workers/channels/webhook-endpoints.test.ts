@@ -95,11 +95,15 @@ t.test('an owner creates and repairs a webhook on the dashboard', async (t) => {
   t.notMatch((await owner.get(at(id))).html, /whsec_/)
   receiver.answer = (_one, response) => void response.writeHead(418).end('no <tea>')
   await owner.post(at(id, 'test'))
-  await until('it failed', async () => /418 \d+ ms no/.test(textOf((await owner.get(at(id))).html)))
-  shows(t, await owner.get(at(id)), /failing.*webhook\.test 418 \d+ ms no <tea>/)
+  await until('it failed', async () =>
+    /418 \d+ ms webhook\.test no/.test(textOf((await owner.get(at(id))).html)),
+  )
+  shows(t, await owner.get(at(id)), /failing.*418 \d+ ms webhook\.test no <tea>/)
   receiver.answer = (_one, response) => void response.writeHead(418).end('<html><p>No <b>tea</b></p>')
   await owner.post(at(id, 'test'))
-  await until('it shows the text', async () => /ms No tea/.test(textOf((await owner.get(at(id))).html)))
+  await until('it shows the text', async () =>
+    /webhook\.test No tea/.test(textOf((await owner.get(at(id))).html)),
+  )
   receiver.answer = null
   await until('nothing waits', async () => (await cli.json(['webhook', 'show', team.id, id])).backlog === 0)
   const asked = await owner.ask(at(id, 'replay'), { what: 'over' })

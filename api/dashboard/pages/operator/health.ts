@@ -47,7 +47,7 @@ async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
       }),
       {
         title: 'Misconfigured senders',
-        note: 'Recipients’ servers of at least three domains rejected emails because of your configuration. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
+        note: 'The servers of three or more domains rejected emails because of your configuration. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
         empty: '',
         wrap: ['Response'],
       },
@@ -103,7 +103,7 @@ async function rejectedSection(tx: Tx, now: Date): Promise<Section[]> {
       }),
       {
         title: 'Return paths that the relay rejects',
-        note: 'Emails that would use them go out with RETURN_PATH_DOMAIN. Allow each listed domain as envelope sender at the relay, then turn its return path on again.',
+        note: 'Emails that would use them go out with RETURN_PATH_DOMAIN. Allow each listed domain as envelope sender at the relay, then turn its return path off and on.',
         empty: '',
         wrap: ['Response'],
       },

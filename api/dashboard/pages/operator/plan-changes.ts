@@ -49,7 +49,7 @@ export function describeChanges(
   const changes = compact(
     [...keys].map((key) => describePlan(find(before, key), find(after, key), use.get(key))),
   )
-  if (changes.length === 0) return 'No limit changes.'
+  if (changes.length === 0) return 'Nothing changes.'
   const rest = changes.length - MAX_DESCRIBED
   return compact<string>([changes.slice(0, MAX_DESCRIBED), rest > 0 && `${plural(rest, 'more plan')}.`]).join(
     ' ',

@@ -84,7 +84,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   const [limited, priced] = [rows.filter(hasLimits), rows.filter((plan) => !hasLimits(plan))]
   return show({
     title: 'Plans',
-    lead: 'A team has the limits of its plan, or own limits. Changes apply within a minute.',
+    lead: 'A team has the limits of its plan, or its own. Changes apply within a minute.',
     sections: [
       buildTable(
         limited,

@@ -13,7 +13,7 @@ const QUEUES: Readonly<Record<string, readonly [name: string, about: string]>> =
   ],
   'deliver-whatsapp-number': [
     'WhatsApp of teams’ own numbers',
-    'Sends WhatsApp messages from the own numbers of teams.',
+    'Sends WhatsApp messages from teams’ own numbers.',
   ],
   'deliver-webhook': ['Webhooks', 'Sends events to the webhooks of teams.'],
   'sync-whatsapp-templates': ['WhatsApp template sync', 'Copies templates from Meta to teams.'],

@@ -41,7 +41,7 @@ const CAUSES: readonly Cause[] = [
 const UNREADABLE: Pick<Cause, 'next' | 'advice' | 'isReplayable'> = {
   next: 'Replay after an update',
   advice:
-    'This version can’t read the report. Replay it after an update. If it is still parked then, report the problem with the raw report.',
+    'This version can’t read the report. Replay it after an update. If it is still parked then, file a bug with the raw report.',
   isReplayable: true,
 }
 

@@ -74,7 +74,7 @@ function actionsOnAll(request: PersonRequest, reasons: readonly Reason[], seen: 
 const leadFor = ([first, ...others]: readonly Reason[]): string =>
   first && others.length === 0
     ? remedyFor(first.reason).advice
-    : 'Provider reports that couldn’t be read, or whose message wasn’t found within an hour. They are deleted after 30 days.'
+    : 'Provider reports that couldn’t be read, or whose message wasn’t found within an hour.'
 
 /** Returns the path of the reports with a reason, whose buttons are for those. */
 const reasonPath = ({ query }: PersonRequest, reason: string): string =>

@@ -72,7 +72,10 @@ const changeNumber = action('operator', `${TEAMS_PATH}/:id/number`, async (by, {
   const { number: name, waiting } = await changeTeamNumber(by, id, form.get('number') ?? '')
   const words =
     waiting === 0 ? '' : ` ${plural(waiting, 'waiting message')} will still be sent from the earlier number.`
-  return redirect(pageOfTeam(id), `The team sends from the number ${name}.${words}`)
+  return redirect(
+    pageOfTeam(id),
+    `The team sends from ${name === 'default' ? 'the default number' : `the number ${name}`}.${words}`,
+  )
 })
 
 const membersTable = async (id: string, { database }: PageDeps, now: Date): Promise<Section> =>
@@ -156,7 +159,7 @@ const suspend = action(
     return {
       question: `Suspend ${name}?`,
       answer: 'Suspend team',
-      warning: 'Its keys and sessions are rejected from then on, and queued messages wait.',
+      warning: 'Its keys and tokens are rejected from then on, and queued messages wait.',
       tone: 'danger',
     }
   },

@@ -83,7 +83,7 @@ const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPla
           return { Team: nameCell(team), ...weekCells(weeks.get(team.id)), ...Object.fromEntries(used) }
         },
         {
-          note: 'Bounces, complaints and suppressions are of the last 7 days.',
+          note: 'Rates and suppressed emails are of the last 7 days.',
           empty: 'No team matches.',
           next: page.next,
         },

@@ -66,7 +66,7 @@ const secretField = (name: string, label: string, more: Partial<Field> = {}): Fi
 
 const SUBSCRIBE: Field = field('subscribe', 'Events', {
   type: 'checks',
-  options: [{ value: 'yes', label: 'Subscribe the token’s app to the account, if it isn’t' }],
+  options: [{ value: 'yes', label: 'Subscribe the token’s app to the account if needed' }],
 })
 
 const RATE = { type: 'number', hint: '80 unless Meta has raised it' } as const

@@ -14,7 +14,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
     title: 'Webhooks',
-    lead: 'Events about messages and contacts, sent to your own servers as they happen.',
+    lead: 'Events of the team, sent to your own servers as they happen.',
     actions: {
       links: [
         { href: '/docs#webhooks', label: 'How to receive them', outside: true, menu: true },

@@ -40,7 +40,7 @@ const filter = defineFilter({
   type: defineChoice('Type', EVERY_TYPE, { options: typeOptions('any') }),
 })
 
-const NEWEST_ONLY = `Only events about the newest ${MAX_SUBJECTS} messages to it are found.`
+const NEWEST_ONLY = `Finds events about the recipient’s newest ${MAX_SUBJECTS} messages.`
 
 /**
  * Reads the requested page of a list, with all messages or those about the recipient in the filter.

@@ -3,7 +3,7 @@
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
 import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
-import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
+import { BY_HAND, type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { percent } from '../../../../db/percent.ts'
 import { type Cell, countdown, plural, text, time } from '../../components/cell.ts'
@@ -123,7 +123,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
   if (state === 'disabled')
     return trouble({
       tone: 'bad',
-      title: `It is disabled${state_reason ? `: ${state_reason}` : ''}`,
+      title: `It is disabled${state_reason && state_reason !== BY_HAND ? `: ${state_reason}` : ''}`,
       text: `Nothing is sent to it. Events of the first ${KEPT_DAYS} days are stored as failed. Enable the webhook, then send them.`,
     })
   if (paused_until !== null) {

@@ -91,7 +91,7 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
     field('domain', 'Domain', {
       type: 'select',
       options: [
-        { value: '', label: 'all emails, messages and contacts' },
+        { value: '', label: 'all events' },
         ...[...choices].map((name) => ({
           value: name,
           label: `only emails from ${name}`,
