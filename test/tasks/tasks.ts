@@ -117,7 +117,7 @@ export const TASKS: readonly Task[] = [
       await click(page.getByLabel(/Product news/).first())
       await press('Continue')
       await type(page.getByLabel('Start at'), `${TOMORROW}T09:00`)
-      await press('Save the draft')
+      await press('Continue to review')
       await openMenu(hand)
       await click(opener(hand, 'Send a test'))
       await press('Send test')

@@ -70,6 +70,9 @@ function lengthTiles({ rate_per_minute: rate, audience }: Plan): Tile[] {
   return [{ label: 'Takes about', value: duration(Math.max(60, (audience / rate) * 60)), detail }]
 }
 
+/** The sentence below a count of 0 in the steps. */
+export const NO_MATCH = 'match, so no one would receive it'
+
 const contactsTile = (audience: number | null, detail?: string): Tile => ({
   label: 'Contacts',
   value: audience === null ? 'very many' : number(audience).text,
@@ -86,7 +89,7 @@ function startTile(send_at: string | null, zone: string, now: Date): Tile {
 /** Shows when a draft starts, to how many contacts, and how long it takes. */
 export const startTiles = (plan: Plan, zone: string, now: Date): Tile[] => [
   startTile(plan.send_at, zone, now),
-  contactsTile(plan.audience),
+  contactsTile(plan.audience, plan.audience === 0 ? NO_MATCH : undefined),
   ...lengthTiles(plan),
 ]
 
@@ -141,12 +144,14 @@ function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
     // The sentence about a scheduled one has its time.
     !isScheduled && row.send_at !== null && startTile(row.send_at, parseZone(cookies('zone')), now),
     contactsTile(audience, isScheduled ? 'match now. The audience is chosen when it starts' : undefined),
-    lacking > 0 && {
-      label: 'Missing a variable',
-      value: number(lacking).text,
-      detail: `Skipped: no value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`,
-      tone: 'warn',
-    },
+    // If all contacts are skipped, the alert has the variables.
+    lacking > 0 &&
+      !isAllSkipped(ready) && {
+        label: 'Missing a variable',
+        value: number(lacking).text,
+        detail: `Skipped: no value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`,
+        tone: 'warn',
+      },
     ...lengthTiles({ ...row, audience }),
     ...asTextTiles(as_text),
   ])

@@ -13,7 +13,7 @@ import type { Field, Section } from '../components/section.ts'
 import { toLocalTime } from '../components/zone.ts'
 import { compact, field, hidden } from '../server/builders.ts'
 
-type Choice = { id: string; name: string }
+export type Choice = { id: string; name: string }
 type TemplateChoice = Choice & { slots: readonly string[] }
 
 /**
@@ -58,9 +58,12 @@ const CONDITIONS = {
   hint: 'A contact must match all conditions. Separate the values of “is one of” with commas.',
 }
 
+/** Numbers the labels of each row except the first. */
+const numbered = (label: string, at: number): string => (at === 0 ? label : `${label} ${at + 1}`)
+
 /** Builds the field of a value. A stored list has one value per line. */
 function valueField(at: number, value: Condition['value'], offers: Field['offers']): Field {
-  const [name, label, typed] = [`value.${at}`, `Value ${at + 1}`, valueTyped(value)]
+  const [name, label, typed] = [`value.${at}`, numbered('Value', at), valueTyped(value)]
   return Array.isArray(value)
     ? field(name, label, { type: 'textarea', rows: Math.min(8, value.length + 1), value: typed })
     : field(name, label, { value: typed, offers })
@@ -72,14 +75,13 @@ function conditionFields(conditions: readonly Condition[], { properties, values 
   const rows = Math.min(MAX_CONDITIONS, conditions.length + FREE_CONDITIONS)
   return Array.from({ length: rows }, (_, at): Field[] => {
     const { property = '', op = 'eq', value } = conditions[at] ?? {}
-    const nth = at + 1
     const fields: Field[] = [
-      field(`property.${at}`, nth === 1 ? 'Property 1' : `And property ${nth}`, {
+      field(`property.${at}`, at === 0 ? 'Property' : numbered('And property', at), {
         value: property === '' ? '' : formatLine(property),
         offers: names,
-        group: nth === 1 ? CONDITIONS : undefined,
+        group: at === 0 ? CONDITIONS : undefined,
       }),
-      field(`op.${at}`, `Comparison ${nth}`, {
+      field(`op.${at}`, numbered('Comparison', at), {
         type: 'select',
         options: OPERATORS.map((each) => ({
           value: each,
@@ -216,10 +218,15 @@ function defaultFields({ slots }: Choices, { variables }: BroadcastDraft): Field
   return fields.map((each, at) => (at === 0 ? { ...each, group: DEFAULTS } : each))
 }
 
+/** Returns the only template that can be sent as a broadcast. */
+export function findOnlyTemplate(choices: readonly TemplateChoice[]): Choice | undefined {
+  const [only, ...others] = choices.filter(hasUnsubscribe)
+  return others.length === 0 ? only : undefined
+}
+
 /** Builds the options of a new draft. None is chosen, unless only one can be sent as a broadcast. */
 function newOptions(choices: readonly TemplateChoice[]) {
-  const [only, ...others] = choices.filter(hasUnsubscribe)
-  const chosen = others.length === 0 ? only?.id : undefined
+  const chosen = findOnlyTemplate(choices)?.id
   const none = { value: '', label: 'Choose a template', selected: chosen === undefined }
   return [none, ...toOptions(choices, chosen)]
 }

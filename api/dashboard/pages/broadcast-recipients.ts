@@ -93,7 +93,7 @@ function outcomeChips({ stats }: BroadcastView, request: TeamRequest<'id'>, isSk
 const readIdentity = (email: string): string => parseAddress(email)?.identity ?? ''
 
 /** Returns the names of contacts by identity. */
-async function loadNames(
+export async function loadNames(
   rows: readonly { email: string }[],
   { team }: TeamRequest,
   { database }: PageDeps,
@@ -104,7 +104,7 @@ async function loadNames(
 }
 
 /** Builds the cell with a contact: the name, and the address below it. */
-function contactCell(email: string, names: ReadonlyMap<string, string>, { team }: TeamRequest): Cell {
+export function contactCell(email: string, names: ReadonlyMap<string, string>, { team }: TeamRequest): Cell {
   const name = names.get(readIdentity(email))
   return text(name || email, {
     href: email === '' ? undefined : teamPath(team, 'contacts', email),

@@ -7,13 +7,13 @@ import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
 import { percent, progressPercent } from '../../../db/percent.ts'
-import { bar, formatAge, headed, number, plural, type Tone, text, time } from '../components/cell.ts'
+import { formatAge, headed, plural, type Tone, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
 import type { Actions, Link, Section } from '../components/section.ts'
-import { ALARMING_SHARE, isUnreported, UNREPORTED } from '../components/shares.ts'
-import { buildAlerts, buildFacts, buildForm, buildTable, button, compact, field } from '../server/builders.ts'
+import { buildAlerts, buildFacts, buildForm, button, compact, field } from '../server/builders.ts'
 import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
+import { countUnsent, describeOtherRate, share } from './broadcast-outcomes.ts'
 import { whatHappened } from './message-sections.ts'
 
 export const MAX_TESTS = 5
@@ -49,6 +49,8 @@ const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone 
   end: { title: 'Sent to all contacts', tone: 'good' },
 }
 
+const AUTO_PAUSED = { title: 'Auto-paused', tone: 'bad' } as const
+
 function describeActor({ by, itself }: HistoryEntry): string {
   if (itself) return 'automatically'
   if (by === null) return 'through the API'
@@ -58,7 +60,7 @@ function describeActor({ by, itself }: HistoryEntry): string {
 export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
   whatHappened(
     entries.map((entry) => ({
-      ...ENTRIES[entry.act],
+      ...(entry.act === 'pause' && entry.itself ? AUTO_PAUSED : ENTRIES[entry.act]),
       at: time(entry.at, now),
       detail: `${headed(describeActor(entry))}.`,
     })),
@@ -101,17 +103,29 @@ const STATE_WORDS: Partial<Record<BroadcastState, string>> = {
 }
 
 /** Explains why a broadcast was paused automatically. */
-export const pausedAlert = ({ state_reason: reason, brake }: BroadcastRow): Section[] =>
-  buildAlerts([reason !== null && { tone: 'warn', title: pausedBecause(reason, brake) }], {
+export function pausedAlert({ state_reason: reason, brake }: BroadcastRow, view: BroadcastView): Section[] {
+  if (reason === null) return buildAlerts([], { id: 'paused', live: true })
+  const [title = '', ...next] = pausedBecause(reason, brake).split('. ')
+  const others = brake === null ? '' : describeOtherRate(reason, view)
+  const text = [others, ...next].filter(Boolean).join('. ')
+  return buildAlerts([{ tone: 'bad', title: next.length === 0 ? title : `${title}.`, text }], {
     id: 'paused',
     live: true,
   })
+}
 
-export const facts = (view: BroadcastView, names: AudienceNames, { team, now }: TeamRequest): Section =>
+/** @param isPreviewed true if the page has a preview, which shows the subject and the sender. */
+export const facts = (
+  view: BroadcastView,
+  names: AudienceNames,
+  isPreviewed: boolean,
+  { team, now }: TeamRequest,
+): Section =>
   buildFacts(
     {
-      Subject: text(view.subject),
-      From: text(view.from),
+      Starts: view.state === 'scheduled' && time(view.send_at, now),
+      Subject: !isPreviewed && text(view.subject),
+      From: !isPreviewed && text(view.from),
       Template:
         names.template === null
           ? text('deleted')
@@ -141,67 +155,9 @@ export function progress(view: BroadcastView, now: Date): Section[] {
   return [{ kind: 'progress', id: 'progress', live: true, label: 'Progress', done, of: audience, words }]
 }
 
-type OutcomeRow = { label: string; count: number; href: string; tone: Tone; note?: string; share?: string }
-
-const share = (count: number, of: number): string => (of === 0 ? '' : percent(count / of))
-
-/** Builds the table of outcomes. Counts are cumulative, and shares are of the emails sent. */
-export function outcomes({ stats: counted, audience }: BroadcastView, request: TeamRequest<'id'>): Section {
-  const { made, queued, skipped, delivered, opened, clicked, bounced, complained } = counted
-  const sent = made - queued
-  const arrived = delivered + opened + clicked + complained
-  const open = sent - arrived - bounced
-  const people = (status?: EmailStatus): string =>
-    `${broadcastPath(request, 'people')}${status ? `?${new URLSearchParams({ status })}` : ''}`
-  const part = (
-    label: string,
-    status: EmailStatus,
-    count: number,
-    more: Partial<OutcomeRow> = {},
-  ): OutcomeRow => ({
-    ...{ label, count, href: people(status), tone: 'good' },
-    share: share(count, sent),
-    ...more,
-  })
-  const unreported = isUnreported(sent, arrived) ? UNREPORTED.detail : ''
-  const limit = (of: number): string => `limit ${percent(of)}`
-  const rows: OutcomeRow[] = compact<OutcomeRow>([
-    { label: 'Audience', count: audience ?? made, href: people(), tone: 'plain' },
-    queued > 0 && { label: 'Waiting', count: queued, href: people('queued'), tone: 'warn' },
-    part('Sent', 'sent', sent, { tone: 'busy', share: '' }),
-    part('Delivered', 'delivered', arrived, {
-      ...(unreported ? { share: '' } : {}),
-      note: unreported || (open > 0 ? `${number(open).text} not reported` : ''),
-    }),
-    part('Opened', 'opened', opened + clicked),
-    part('Clicked', 'clicked', clicked),
-    part('Bounced', 'bounced', bounced, { tone: 'bad', note: limit(ALARMING_SHARE.bounced) }),
-    part('Complained', 'complained', complained, { tone: 'bad', note: limit(ALARMING_SHARE.complained) }),
-    skipped > 0 && { label: 'Skipped', count: skipped, href: broadcastPath(request, 'skips'), tone: 'plain' },
-  ])
-  return {
-    ...buildTable(
-      rows,
-      ({ label, count, href, tone, note = '', share: part = '' }) => ({
-        Outcome: text(label, { href }),
-        'Of audience': bar(count, Math.max(audience ?? 0, made, 1), tone),
-        Contacts: number(count),
-        'Of sent': { text: part, number: true },
-        Note: note ? text(note, { tone: 'plain' }) : { text: '' },
-      }),
-      { grow: [], empty: '' },
-    ),
-    id: 'outcomes',
-    live: true,
-  }
-}
-
 /** Describes the contacts that haven't been sent to yet. */
-function describeRest({ stats: counted, audience }: BroadcastView): string {
-  const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
-  if (audience === null) return 'its audience'
-  return `the ${plural(left, 'remaining contact')}`
-}
+const describeRest = (view: BroadcastView): string =>
+  view.audience === null ? 'its audience' : `the ${plural(countUnsent(view), 'remaining contact')}`
 
 /** Questions before a broadcast is paused, resumed or cancelled. */
 export const STATE_QUESTIONS: Readonly<
@@ -226,6 +182,11 @@ export const STATE_QUESTIONS: Readonly<
 /** Emails to review before resuming an automatically paused broadcast, by the reason. */
 const STOPPED_BY: Readonly<Record<string, EmailStatus>> = { bounces: 'bounced', complaints: 'complained' }
 const LOOK = 'Show the addresses'
+export const TO_UNREACHED = 'Send to contacts not reached yet'
+
+/** True if an ended broadcast missed a part of its audience. Some contacts of a sent one are always skipped. */
+const isMissing = (view: BroadcastView): boolean =>
+  countUnsent(view) > 0 || (view.state === 'cancelled' && view.stats.skipped > 0)
 
 /**
  * Returns the actions for a broadcast that isn't a draft.
@@ -260,7 +221,7 @@ export function actions(view: BroadcastView, request: TeamRequest, isBlocked = f
       label: 'Send failed emails again',
       menu: true,
     },
-    ended && { href: broadcastPath(request, 'again'), label: 'Send to contacts not reached yet', menu: true },
+    ended && { href: broadcastPath(request, 'again'), label: TO_UNREACHED, main: isMissing(view) },
   ])
   return { forms, links }
 }

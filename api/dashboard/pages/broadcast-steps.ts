@@ -18,12 +18,14 @@ import { buildForm, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { asSent, describeByLabels } from '../server/form.ts'
 import { type PageAnswer, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { asTextTiles, startTiles, unfilledSection } from './broadcast-ahead.ts'
+import { asTextTiles, NO_MATCH, startTiles, unfilledSection } from './broadcast-ahead.ts'
 import {
   type BroadcastStep,
   buildStepper,
+  type Choice,
   type Choices,
   draftFields,
+  findOnlyTemplate,
   STEP_TITLES,
   STEPS,
   stepPath,
@@ -85,7 +87,7 @@ async function audienceTiles(
   const value = size === null ? 'very many' : number(size).text
   const tile: Tile =
     size === 0
-      ? { label: 'Contacts', value, detail: 'match, so no one would receive it', tone: 'bad' }
+      ? { label: 'Contacts', value, detail: NO_MATCH, tone: 'bad' }
       : { label: 'Contacts', value, detail: 'subscribed, not suppressed' }
   return [tile, ...asTextTiles(as_text)]
 }
@@ -125,11 +127,9 @@ async function summary(
 function buildButtons(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'others'> {
   const at = STEPS.indexOf(step)
   const [before, after] = [STEPS[at - 1], STEPS[at + 1]]
-  const save = { next: 'save', label: 'Save the draft' }
-  const on = after && { next: after, label: 'Continue' }
-  const main = on || save
+  const main = after ? { next: after, label: 'Continue' } : { next: 'save', label: 'Continue to review' }
   const others = compact([
-    on && (main === on ? save : on),
+    step === 'message' && { next: 'save', label: 'Save the draft' },
     step === 'audience' && { next: step, label: 'Count', counts: true },
     step === 'when' && { next: step, label: 'Calculate', counts: true },
     before && { next: before, label: 'Back' },
@@ -137,15 +137,26 @@ function buildButtons(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'othe
   return { submit: main.label, next: main.next, others }
 }
 
-const NO_PREVIEW = 'Once you have chosen a template and continued, the email is shown here.'
+const EMPTY_PREVIEW: Section = {
+  kind: 'text',
+  title: 'Preview',
+  paragraphs: ['Once you have chosen a template and continued, the email is shown here.'],
+}
+
+/** Builds the preview of a new draft's template. */
+const templatePreview = ({ id, name }: Choice, { team }: TeamRequest): Section => ({
+  kind: 'frame',
+  title: `Preview of ${name}`,
+  src: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
+})
 
 /** Builds the right column, with the preview of the stored message. */
 async function buildAside(
-  draft: BroadcastRow | null,
+  { draft, chosen }: { draft: BroadcastRow | null; chosen: Choice | undefined },
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section[]> {
-  if (!draft) return [{ kind: 'text', title: 'Preview', paragraphs: [NO_PREVIEW] }]
+  if (!draft) return [chosen ? templatePreview(chosen, request) : EMPTY_PREVIEW]
   const of = { ...request, params: { ...request.params, id: draft.id } }
   return (await previewSections(draft, of, deps)).slice(0, 1)
 }
@@ -189,7 +200,10 @@ async function stepView(
       ),
     ]),
     // The script counts after each change of the form, and uses only the count.
-    aside: sent && request.byScript ? [] : await buildAside(draft, request, deps),
+    aside:
+      sent && request.byScript
+        ? []
+        : await buildAside({ draft, chosen: findOnlyTemplate(choices.templates) }, request, deps),
   }
 }
 

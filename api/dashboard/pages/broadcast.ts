@@ -1,4 +1,4 @@
-/** The page of a broadcast, its actions, and the page for sending to contacts that weren't reached. */
+/** The page of a broadcast and its actions. */
 
 import type { By } from '../../../db/accounts/audit/record.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
@@ -16,8 +16,7 @@ import {
 } from '../../../db/messages/broadcasts/draft.ts'
 import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { broadcastHistory } from '../../../db/messages/broadcasts/history.ts'
-import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
-import { assertEnded, isEnded, sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
+import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
 import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
 import {
   assertState,
@@ -31,17 +30,18 @@ import { type BroadcastView, broadcastView } from '../../../db/messages/broadcas
 import { bouncesOfBroadcast } from '../../../db/messages/emails/bounces.sql.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
-import { plural } from '../components/cell.ts'
 import type { Actions, Section } from '../components/section.ts'
 import { partsTyped } from '../components/typed.ts'
 import { asActor } from '../server/action.ts'
-import { action, button, compact, get, post } from '../server/builders.ts'
+import { action, compact, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type Question, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { draftParts, scheduledParts, seenFields, seenIn, sendQuestion } from './broadcast-ahead.ts'
+import { again, againQuestion } from './broadcast-again.ts'
+import { draftParts, scheduledParts, seenIn, sendQuestion } from './broadcast-ahead.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
+import { outcomes } from './broadcast-outcomes.ts'
 import { broadcastPreviewPages, previewSections } from './broadcast-preview.ts'
 import { rampSections } from './broadcast-ramp.ts'
 import {
@@ -51,7 +51,6 @@ import {
   facts,
   history,
   MAX_TESTS,
-  outcomes,
   pausedAlert,
   progress,
   STATE_QUESTIONS,
@@ -93,6 +92,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const { sections, buttons, lead, stepper } = await stateParts(row, view, request, deps)
   const ramp = await rampSections(row, view, request, deps)
   const previewed = await previewSections(row, request, deps)
+  const isPreviewed = previewed.some(({ kind }) => kind === 'inbox')
   // Before the start it is an offer, and afterwards the reason for the pace.
   const isAhead = row.state === 'draft' || row.state === 'scheduled'
   return show({
@@ -101,16 +101,15 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     lead: lead ?? broadcastSentence(view, entries, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
-    above: compact([stepper, pausedAlert(row)]),
+    above: compact([stepper, pausedAlert(row, view)]),
     sections: compact([
       isAhead ? [...sections, ...ramp] : [...ramp, ...sections],
       edits && testForm(request, row),
       history(entries, request.now),
     ]),
     aside: [
-      ...previewed.slice(0, 1),
-      facts(view, { topics, template }, request),
-      ...previewed.slice(1),
+      ...previewed,
+      facts(view, { topics, template }, isPreviewed, request),
       ...bounceSection(await bouncesOfBroadcast(deps.database, row, { most: MAX_BOUNCES })),
     ],
   })
@@ -189,13 +188,6 @@ const stateQuestion =
     return STATE_QUESTIONS[verb](await broadcastView(database, row))
   }
 
-async function againQuestion(request: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> {
-  const row = await requireBroadcast(database, request.team.id, request.params.id)
-  assertEnded(row)
-  const rest = plural(seenIn(request).audience ?? 0, 'contact')
-  return { question: `Send “${row.name}” to ${rest} more?`, answer: `Send to ${rest}` }
-}
-
 /**
  * Parses a list of addresses.
  * @throws RequestError bad_request.
@@ -213,33 +205,6 @@ const test = action('editor', '/teams/:team/broadcasts/:id/test', async (by, req
   const contact = request.form.get('contact')?.trim() || undefined
   await sendTest(by, toActing(request), request.params.id, { to, contact })
   return redirect(broadcastPath(request), 'A test is on its way.')
-})
-
-/**
- * Counts the contacts that an ended broadcast hasn't reached. It has its own page, because the count may need
- * seconds.
- */
-const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {
-  const row = await requireBroadcast(database, request.team.id, request.params.id)
-  if (!isEnded(row)) return redirect(broadcastPath(request))
-  const audience = await unreachedSize(database, row)
-  const rest = plural(audience, 'contact')
-  const found = `${rest} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice.`
-  return show({
-    title: `Send “${row.name}” to contacts not reached yet`,
-    lead: audience === 0 ? 'All contacts that match now have already received it.' : found,
-    back: { href: broadcastPath(request), label: row.name },
-    sections: compact<Section>([
-      audience > 0 && {
-        kind: 'actions',
-        forms: [
-          button(broadcastPath(request, 'again'), `Send to ${rest}`, {
-            fields: seenFields({ ...row, audience }),
-          }),
-        ],
-      },
-    ]),
-  })
 })
 
 export const broadcastPages = [

@@ -23,20 +23,17 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   sent: 'good',
 }
 
-/** Builds the state. An automatic pause is red, and a manual one isn't. */
+/** Builds the state. An automatic pause is red and named, and a manual one isn't. */
 export const broadcastStateCell = ({
   state,
   state_reason,
 }: Pick<BroadcastView, 'state' | 'state_reason'>): Cell => {
   const tone = state === 'paused' && state_reason === null ? 'warn' : TONES[state]
-  return status(state, tone ? { tone } : {})
+  return {
+    ...status(state, tone ? { tone } : {}),
+    ...(state_reason === null ? {} : { text: `auto-${state}` }),
+  }
 }
-
-/** Builds the state in a list. Its text tells an automatic pause from a manual one. */
-export const listedState = (view: Pick<BroadcastView, 'state' | 'state_reason'>): Cell => ({
-  ...broadcastStateCell(view),
-  ...(view.state_reason === null ? {} : { text: `auto-${view.state}` }),
-})
 
 /** Builds the cell with a count. A broadcast that hasn't started has none. */
 const countCell = ({ audience }: BroadcastView, count: number): Cell =>
@@ -83,7 +80,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
       buildTable(
         views,
         (view) => ({
-          State: listedState(view),
+          Status: broadcastStateCell(view),
           Name: text(view.name, {
             href: teamPath(team, 'broadcasts', view.id),
             tip: `${view.name} · ${view.subject}`,

@@ -7,7 +7,7 @@ import type { Section } from '../components/section.ts'
 import { buildTable } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
-import { listedState } from './broadcasts.ts'
+import { broadcastStateCell } from './broadcasts.ts'
 import { SCHEDULED_STATUS, scheduledMessages } from './scheduled.ts'
 
 /** Maximum number of broadcasts shown. */
@@ -32,7 +32,7 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
   const rows = [
     ...open.map((view) => ({
       what: text(view.name, { href: teamPath(team, 'broadcasts', view.id) }),
-      state: listedState(view),
+      state: broadcastStateCell(view),
       progress: progressCell(view),
       sent: text(formatSent(view), { number: true }),
       when: time(view.state === 'scheduled' ? view.send_at : view.started_at, now, 'not started'),
@@ -41,7 +41,7 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
       what: text(`${plural(messages, `scheduled ${channel.noun}`)}`, {
         href: `${teamPath(team, channel.path)}?status=${SCHEDULED_STATUS}`,
       }),
-      state: listedState({ state: 'scheduled', state_reason: null }),
+      state: broadcastStateCell({ state: 'scheduled', state_reason: null }),
       progress: text(''),
       sent: text('', { number: true }),
       when: time(next, now),
@@ -55,7 +55,7 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
         rows,
         ({ what, state, progress, sent, when }) => ({
           'Running and next': what,
-          State: state,
+          Status: state,
           Progress: isSending && progress,
           Sent: sent,
           Start: when,

@@ -17,7 +17,7 @@ import { action, buildFacts, buildForm, buildTable, button, compact, field, get 
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
-import { listedState, openedCell, sentCell, startTime } from './broadcasts.ts'
+import { broadcastStateCell, openedCell, sentCell, startTime } from './broadcasts.ts'
 import { importLink } from './contacts.ts'
 
 /** Maximum number of broadcasts that are searched for those to a topic. */
@@ -89,7 +89,7 @@ async function broadcastsTo(
   return buildTable(
     await withStats(database, team.id, found.slice(0, BROADCASTS_SHOWN)),
     (broadcast) => ({
-      State: listedState(broadcast),
+      Status: broadcastStateCell(broadcast),
       Name: text(broadcast.name, { href: teamPath(team, 'broadcasts', broadcast.id) }),
       Sent: sentCell(broadcast),
       Opened: openedCell(broadcast),

@@ -92,10 +92,10 @@ t.test('shows all errors of a step, and focuses the first', async (t) => {
   t.match(audience.html, 'name="property.0" type="text" value="city"', 'what was typed is kept')
   // An empty row isn't a condition and doesn't renumber the others.
   const odder = await step('audience', 'when', { topic_ids: topic, 'property.1': 'city', 'op.1': 'in' })
-  t.match(fault(audience, 'value\\.0'), /^Value 1 must be an array of 1 to 100 strings/)
+  t.match(fault(audience, 'value\\.0'), /^Value must be an array of 1 to 100 strings/)
   t.match(fault(odder, 'value\\.1'), /^Value 2 must be an array of 1 to 100 strings/)
   t.match(odder.html, /name="value\.1"[^>]* autofocus[^>]* aria-invalid="true"/)
-  t.match(textOf(audience.html), /at least 1 topic\. Value 1 must be/, 'on top')
+  t.match(textOf(audience.html), /at least 1 topic\. Value must be/, 'on top')
   t.match(textOf(odder.html), / Value 2 must be/, 'on top')
   t.notMatch(textOf(audience.html + odder.html), /where\[|value\.\d/i)
   const wide = { topic_ids: topic, 'property.1': 'x'.repeat(129), 'value.1': 'x' }
@@ -150,7 +150,7 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   shows(
     t,
     await step(counted, 'audience', { 'op.0': 'in', 'value.0': '' }),
-    /Not counted\. Value 1 must be an array of 1 to 100 strings/,
+    /Not counted\. Value must be an array of 1 to 100 strings/,
   )
   shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
   const saidOf = async () => (await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body
@@ -192,6 +192,7 @@ t.test('a new broadcast has no template until one is chosen', async (t) => {
   t.match(only, `value="${news}" selected`, 'the only one that can be sent')
   t.notMatch(only, `value="${invoice}" selected`)
   shows(t, { html: only }, /Invoice<\/p> \(no unsubscribe link\)/)
+  t.match(only, `src="/dashboard/teams/${own.id}/templates/${news}/preview?of&#x3D;published"`)
   const template_id = await templateOf(`<p>Chosen</p>${link}`)
   await templateOf(`<p>Not chosen</p>${link}`)
   const path = at('broadcasts/new')
@@ -441,7 +442,13 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
     key: team.key,
     body: { properties: { name: 'Ben', city: 'Graz' } },
   })
-  shows(t, await editor.get(`${path}/again`), /2 contacts match now and haven’t received it/)
+  const again = await editor.get(`${path}/again`)
+  shows(
+    t,
+    again,
+    /2 contacts match now and haven’t received it.* Cancel .*Contact Ben ben@example\.org Late late@example\.org .*Preview for Ben Acme <hello@example\.com> Hi Ben/,
+  )
+  t.strictSame(mainActs(again), ['Send to 2 contacts'])
   const before = sink.messages().length
   shows(t, await after(await editor.press(`${path}/again`, `${path}/again`)), /Spring is being sent/)
   await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
@@ -512,9 +519,10 @@ t.test('counts are cumulative: clicked includes opened, opened includes delivere
   shows(
     t,
     page,
-    /45\.5 % opened, 18\.2 % clicked\. .*Audience 12 Waiting 1 Sent 11 Delivered 10 90\.9 % Opened 5 45\.5 % Clicked 2 18\.2 % Bounced 1 9\.1 % limit 5\.0 % /,
+    /45\.5 % opened, 18\.2 % clicked\. .*Audience 12 Not sent yet 1 Sent 11 Delivered 10 90\.9 % Opened 5 45\.5 % Clicked 2 18\.2 % Bounced 1 9\.1 % limit 5\.0 % /,
   )
   shows(t, page, /11 of 12 contacts.* 91 %\./)
+  t.notMatch(page.html, 'class="tag bad"', 'too few emails for a limit')
   t.match(page.html, /<progress[^>]* value="11" max="12"|<progress[^>]* max="12" value="11"/)
   await database.query(sql.unsafe`
     update broadcasts set started_at = now() - interval '11 minutes' where id = ${broadcast.id}`)
@@ -522,6 +530,25 @@ t.test('counts are cumulative: clicked includes opened, opened includes delivere
   await database.query(sql.unsafe`update email_states set status = 'clicked' where id = ${first}`)
   shows(t, await viewer.get(`${path}/people?status=opened`), /clicked reader0@example\.net/)
   await editor.post(`${path}/cancel`)
+})
+
+t.test('rates above their limits are red, and the alert names both', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  const path = at(`broadcasts/${broadcast.id}`)
+  await broadcast.moved({ sent: 89, bounced: 10, complained: 1 })
+  await database.query(sql.unsafe`
+    update broadcasts set audience = 4690, state = 'paused', state_reason = 'bounces',
+      brake = '{"left": 100, "count": 10, "limit": 5}' where id = ${broadcast.id}`)
+  const page = await viewer.get(path)
+  shows(
+    t,
+    page,
+    /auto-paused .*Too many of its emails bounced: 10\.0 % of 100 emails, limit 5\.0 %\. Complaints are also above their limit: 1\.0 % of 100 emails, limit 0\.10 %\. Check the addresses .*Not sent yet 4,590 Sent 100 /,
+  )
+  const table = /<section[^>]*id="outcomes"[\s\S]*?<\/section>/.exec(page.html)?.[0] ?? ''
+  t.match(table.match(/bad[^>]*>[\d.]+ %/g), { length: 2 })
+  await editor.post(`${path}/cancel`)
+  shows(t, await viewer.get(path), / Not sent 4,590 Sent 100 /)
 })
 
 t.test('pauses, resumes and cancels a broadcast, with the remaining contacts', async (t) => {
@@ -586,7 +613,7 @@ t.test('shows who paused or resumed a broadcast, and when', async (t) => {
   shows(t, await viewer.get(path), /Paused through the API, just now: .* Paused .* Through the API\. Resumed/)
   await database.query(sql.unsafe`
     update broadcasts set state_reason = 'bounces' where id = ${broadcast.id}`)
-  shows(t, await viewer.get(path), /Paused automatically, just now: .*Paused .* Automatically\./)
+  shows(t, await viewer.get(path), /Paused automatically, just now: .*Auto-paused .* Automatically\./)
   await byKey('cancel')
   shows(t, await viewer.get(path), /Cancelled through the API, just now: /)
   const other = await aBroadcast(service, team)
@@ -662,10 +689,15 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
     ['sending', 'Pause broadcast'],
     ['paused', 'Resume broadcast'],
     ['scheduled', 'Send a test'],
-    ['sent', 'Duplicate broadcast'],
-    ['cancelled', 'Duplicate broadcast'],
+    ['sent', 'Send to contacts not reached yet'],
+    ['cancelled', 'Send to contacts not reached yet'],
+    ['sent to all', 'Duplicate broadcast'],
   ] as const) {
-    await broadcast.become(state)
+    await broadcast.become(state.replace(' to all', ''))
+    if (state === 'sent to all') {
+      await broadcast.moved({ queued: -1, sent: 1 })
+      await database.query(sql.unsafe`update broadcasts set audience = 1 where id = ${broadcast.id}`)
+    }
     t.strictSame(mainActs(await editor.get(path)), [act], state)
     t.strictSame(mainActs(await viewer.get(path)), [], `${state}, for a viewer`)
   }
@@ -698,8 +730,9 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
     skipping,
     /Planned for .*UTC\. It would be sent to 0 of 1 contact\. .*Before it can start Every contact would be skipped/,
   )
-  t.notMatch(textOf(skipping.html), 'No contact has the property', 'the same fault is shown once')
+  t.notMatch(textOf(skipping.html), /No contact has the property|Missing a variable/, 'shown once')
   t.strictSame(mainActs(skipping), ['Back to draft'])
+  shows(t, skipping, /Preview for .* Starts \d+ \w+ \d+, [\d:]+ UTC in 1 day Template/)
   await call('DELETE', '/v1/contacts/come2@example.org', { key: team.key })
   shows(t, await viewer.get(planned), /Before it can start The audience is empty\./)
   await after(await editor.post(`${planned}/cancel`))
@@ -741,7 +774,11 @@ t.test('a scheduled broadcast becomes a draft again and is sent', async (t) => {
   shows(t, await after(await editor.press(path, `${path}/send`)), /Spring is being sent/)
   await until('it is sent', () => sink.messages().length === 1)
   const copied = await after(await editor.post(`${path}/duplicate`))
-  shows(t, copied, /The draft Copy of Spring was created\..*draft Draft:.*Subject Hi .*Topics Unscheduled/)
+  shows(
+    t,
+    copied,
+    /The draft Copy of Spring was created\..*draft Draft:.*Preview for .*hello@example\.com Hi .*Topics Unscheduled/,
+  )
   const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
   t.ok(actions.includes('broadcast.unschedule'))
 })

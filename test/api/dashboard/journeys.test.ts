@@ -146,7 +146,7 @@ async function journeys(browser: Browser): Promise<void> {
       await press('Continue')
       const day = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
       await type(page.getByLabel('Start at'), `${day}T09:00`)
-      await press('Save the draft')
+      await press('Continue to review')
       t.match(await said(page), 'Nothing is missing.')
       await press('Schedule')
       t.match(await said(page), /to 4,950 contacts of News for [^?]*, 09:00 in Europe\/Berlin/)
