@@ -9,7 +9,7 @@ import {
   liftSuppression,
   suppressionMark,
 } from '../../../db/audience/suppressions/lift.ts'
-import { formatAge, headed, text, time } from '../components/cell.ts'
+import { headed, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { meaningIn } from '../components/sentence.ts'
 import { action, buildAlerts, buildFacts, buildForm, field, hidden } from '../server/builders.ts'
@@ -26,18 +26,18 @@ type ShownAddress = Pick<ContactDetail, 'email' | 'suppression' | 'suppression_c
 async function effectWords({ team }: TeamRequest, { database }: PageDeps, identity: string): Promise<string> {
   const stored = await suppressedAddress(database, team.id, identity)
   const which = await readSuppressTransactional(database, team.id)
-  const broadcasts = 'Broadcasts never go to this address.'
   return stored && stopsTransactional(which, stored)
-    ? `${broadcasts} Transactional email isn’t sent to it either.`
-    : `${broadcasts} Transactional email is still sent to it.`
+    ? 'No email is sent to this address.'
+    : 'Only transactional email is sent to this address.'
 }
 
-/** Shows the cause of a suppression, its time and the response. */
-export function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Section[] {
+/** Shows the response that caused a suppression. The alert has its kind and its time. */
+export function causeFacts({ suppression_cause: cause }: ShownAddress): Section[] {
   if (!cause) return []
   const facts = {
-    When: time(cause.at, now),
-    [cause.email_id === null ? 'Reason' : 'Server response']: text(cause.detail),
+    [cause.email_id === null ? 'Reason' : 'Server response']: text(cause.detail, {
+      detail: headed(meaningIn(cause.detail)) || undefined,
+    }),
     Report: cause.report_id !== null && text(cause.report_id, { code: true }),
   }
   return [buildFacts(facts, { title: 'Cause' })]
@@ -87,14 +87,12 @@ export async function suppressionAlert(
   const { team, now } = request
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
-  const since = cause ? `, ${formatAge(cause.at, now)}` : ''
-  const meaning = meaningIn(cause?.detail ?? '')
-  const effect = await effectWords(request, deps, contactIdentity(request.params.email))
   return buildAlerts([
     {
       tone: 'bad',
-      title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
-      text: meaning === '' ? effect : `${headed(meaning)}. ${effect}`,
+      title: `Suppressed: ${cause?.what ?? contact.suppression}${cause ? ',' : ''}`,
+      at: cause ? time(cause.at, now) : undefined,
+      text: await effectWords(request, deps, contactIdentity(request.params.email)),
       link: cause?.email_id
         ? { href: teamPath(team, 'emails', cause.email_id), label: 'Open the email' }
         : undefined,

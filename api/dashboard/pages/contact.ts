@@ -151,7 +151,7 @@ async function strangerView(email: string, request: TeamRequest<'email'>, deps: 
     above: await suppressionAlert(found, request, deps),
     sections: [
       ...liftForms(found, request),
-      ...causeFacts(found, request.now),
+      ...causeFacts(found),
       await sent({ email, properties: {} }, request, deps),
     ],
   }
@@ -184,7 +184,7 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     above: [...unsubscribedAlert(contact), ...(await suppressionAlert(contact, request, deps))],
     sections: [...liftForms(contact, request), await sent(contact, request, deps)],
     aside: compact([
-      ...causeFacts(contact, now),
+      ...causeFacts(contact),
       edits &&
         buildForm(contactPath(request), 'Save changes', fields, {
           title: 'Properties',
