@@ -229,7 +229,7 @@ t.test('a rejected start names everything that is missing', async (t) => {
   await contacts(['ana', 'ben'])
   t.match(
     (await post(id, 'send')).body.error.message,
-    /PUBLIC_URL.*unsubscribe_url.*2 contacts.*1 of 1.*quota/,
+    /PUBLIC_URL.*unsubscribe_url.*Contacts in the audience: 2\..*quota: 1 of 1/,
   )
   t.match(await get(id), { body: { state: 'draft', audience: null } })
   t.equal((await service.call('POST', `/v1/broadcasts/${UNKNOWN}/send`, { key: team.key })).status, 404)

@@ -36,6 +36,7 @@ import { comparedAsText } from '../../db/messages/broadcasts/audience.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { changeEmails, lockEmails } from '../../db/messages/emails/apply-events.sql.ts'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import { findEnds } from '../../db/messages/emails/ended.sql.ts'
 import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import { removeEmails } from '../../db/messages/emails/remove.ts'
 import { emailFurther, emailsFound } from '../../db/messages/emails/search.sql.ts'
@@ -117,6 +118,7 @@ async function callWithValues(): Promise<void> {
   await emptyRequestsById(tx, channel, [endpoint], batch)
   await scheduledBefore(tx, WHATSAPP, { at: 'x', id: 'x' }, batch)
   await lockEmails(tx, [email])
+  await findEnds(tx, 'x', [{ id: 'x', status: 'bounced', created_at: 'x' }], AT)
   for (const after of [null, 'x']) await movePass(tx, { team_id: 'x', queue: 'x', from_at: 'x' }, after)
   await lockSenders(
     tx,

@@ -58,7 +58,7 @@ t.test('an editor stops a job, whose changes stay', async (t) => {
   const page = `/teams/${team.id}/background-jobs/${id}`
   t.ok(hasStop(await editor.get(page)))
   const asked = await editor.ask(`${page}/stop`)
-  shows(t, asked, /500 of 1,200 are done/)
+  shows(t, asked, /Done: 500 of 1,200/)
   t.equal((await editor.press(page, `${page}/stop`)).status, 303)
   const shown = await editor.get(page)
   shows(t, shown, new RegExp(`stopped .*Stopped by ${editor.email}\\. 400 emails deleted\\.`))

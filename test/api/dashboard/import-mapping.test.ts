@@ -371,7 +371,7 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
   const check = await editor.get(`${draft}/check`)
   shows(t, check, /Newly suppressed 3 .*Rejected 1/)
   shows(t, check, /5 Status asleep Must be bounced or complained/)
-  shows(t, await imported(draft), /3 addresses suppressed\. Show them 1 record rejected/)
+  shows(t, await imported(draft), /3 addresses suppressed\. Show suppressions 1 record rejected/)
   const cause = async (email: string) => {
     const { cause, response } = await showSuppression(database, team.id, email)
     return { cause, response }
@@ -403,7 +403,7 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
   shows(
     t,
     await imported(again),
-    /Newly suppressed 3 .*3 addresses suppressed\. Show them Rejected records No records were rejected/,
+    /Newly suppressed 3 .*3 addresses suppressed\. Show suppressions Rejected records No records were rejected/,
   )
   t.match(await cause('a@example.net'), { cause: 'bounce', response: '550 gone' })
   t.match(await cause('loud@example.net'), { cause: 'complaint' })

@@ -401,7 +401,7 @@ t.test('the catalog is replaced completely or not at all', async (t) => {
   shows(t, broken, /must be valid JSON/)
   const lacking = await operator.post('/operator/plans', { catalog: '{"plans": []}' })
   t.equal(lacking.status, 400)
-  shows(t, lacking, /doesn't contain the plan \w+, which \d+ teams use\. Add it, or move those teams first\./)
+  shows(t, lacking, /lacks the plan \w+, which teams use \(\d+\)\. Add it, or move those teams first\./)
 })
 
 t.test('rejects a catalog based on a stale one', async (t) => {
