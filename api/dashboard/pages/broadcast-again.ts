@@ -25,8 +25,11 @@ const MAX_LOOKED_AT = 100_000
 export async function againQuestion(request: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> {
   const row = await requireBroadcast(database, request.team.id, request.params.id)
   assertEnded(row)
-  const rest = plural(seenIn(request).audience ?? 0, 'contact')
-  return { question: `Send “${row.name}” to ${rest} more?`, answer: `Send to ${rest}` }
+  const audience = seenIn(request).audience ?? 0
+  return {
+    question: `Send “${row.name}” to ${plural(audience, 'more contact')}?`,
+    answer: `Send to ${plural(audience, 'contact')}`,
+  }
 }
 
 const describeCount = (audience: number): string =>
@@ -48,7 +51,7 @@ async function buildContacts(
       audience > members.length
         ? `The first ${members.length} of ${plural(audience, 'contact')}.`
         : undefined,
-    empty: 'All of them were added recently.',
+    empty: `None of them is among the team’s first ${MAX_LOOKED_AT.toLocaleString('en-US')} contacts.`,
   })
 }
 
