@@ -6,7 +6,6 @@
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
 import { BROADCAST } from '../../db/channels/email.sql.ts'
-import { emailsNotPaused } from '../../db/messages/broadcasts/consent.sql.ts'
 import { checkBeforeSend } from '../../db/messages/broadcasts/consent.ts'
 import type { OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import type { DeliveryChannel } from '../delivery/channel.ts'
@@ -25,8 +24,6 @@ export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T
   channel: Channel<J>,
   deps: Through<T>,
 ): DeliveryChannel<J, EmailAttempt> {
-  /** Emails that were found paused, until they are put back. */
-  const paused = new Set<string>()
   return {
     ...emailChannel<J, T>(channel, {
       ...deps,
@@ -35,21 +32,11 @@ export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T
         const others: OutgoingRow[] = []
         for (const row of rows) (row.broadcast_id === null ? others : own).push(row)
         const checks = await checkBeforeSend(deps.database, own)
-        for (const [id, check] of checks)
-          if (typeof check === 'object' && 'until_resumed' in check) paused.add(id)
         return new Map([...checks, ...others.map(({ id }) => [id, 'go'] as const)])
       },
     }),
     // A claimed email is sent at once, because a pause or an unsubscribe may come at any moment.
     ahead: 0,
     horizon: 0,
-    // A resume brings waiting items forward, but not those in flight at that moment.
-    async mayGoAfterAll(tx, jobs) {
-      const waiting = jobs.filter(({ data }) => paused.delete(data.email_id))
-      if (waiting.length === 0) return new Set()
-      const refs = waiting.map(({ data }) => data)
-      const resumed = await emailsNotPaused(tx, refs)
-      return new Set(waiting.filter(({ data }) => resumed.has(data.email_id)))
-    },
   }
 }

@@ -21,6 +21,7 @@ import type { Database } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { PlainTexts } from '../../db/process/plain-texts.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
+import type { FetchedJob } from '../../db/queue/claims.ts'
 import { isLarge } from '../../db/validation/files.ts'
 import { storableId, storableWords } from '../../db/validation/words.ts'
 import type { DeliveryChannel, Outgoing } from '../delivery/channel.ts'
@@ -33,13 +34,13 @@ import type {
   OutgoingEmail,
   OutgoingFile,
 } from '../providers/provider.ts'
-import { createBulkPause } from './bulk-pause.ts'
 import { type EmailAttempt, recordAttempts } from './email-attempts.ts'
 import type { EncodedFiles } from './encoded-files.ts'
 import { bounceOverdue } from './overdue.ts'
 import { recipientsOf, renderEmail } from './render.ts'
 import { readSendingDomains } from './sending-domains.ts'
 import { NOBODY_SUPPRESSED, type Suppressed, suppressedRecipients } from './suppressed-recipients.ts'
+import { createWaits } from './waits.ts'
 
 export type EmailDeps = {
   database: Database
@@ -63,6 +64,9 @@ export type EmailDeps = {
 /** How long a retry waits after a lost response, in seconds. A report may still come (DECISIONS: Lost responses). */
 const UNKNOWN_WAIT_S = 600
 
+/** How long an item of a batch waits for its team’s bulk email, in seconds. A resume brings it forward. */
+const BULK_PAUSED_WAIT_S = 600
+
 type EmailJob = 'deliver-email' | 'deliver-broadcast' | 'deliver-test'
 
 /** Checks, just before sending, emails that can still be withdrawn or delayed. */
@@ -77,7 +81,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
   const { email: provider, database } = deps
   if (!provider) throw new Error('this worker has no email provider')
   const { test } = provider
-  const bulk = createBulkPause()
+  const waits = createWaits<FetchedJob<J>>()
   return {
     channel,
     unknown_wait: UNKNOWN_WAIT_S,
@@ -103,11 +107,13 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
           const row = byId.get(job.data.email_id)
           const check = checks?.get(job.data.email_id) ?? (checks ? 'gone' : 'go')
           if (!row || check === 'gone') return []
+          if (row.bulk_pause !== null) waits.add(job, { kind: 'team' })
+          waits.addChecked(job, check)
           const way = { compose, provider, deps, suppressed: suppressed.get(row.id) ?? NOBODY_SUPPRESSED }
           const outgoing = toOutgoing(row, {
             ...way,
             sender,
-            own_wait_seconds: bulk.waitOf(row) ?? room(row),
+            own_wait_seconds: row.bulk_pause === null ? room(row) : BULK_PAUSED_WAIT_S,
           })
           if (check === 'go') return [[job, outgoing]]
           const kept =
@@ -124,7 +130,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
     },
     outcomesOf: ({ delivery }) =>
       [...delivery.outcomes].map(([to, outcome]) => ({ ...outcome, domain: domainOfRecipient(to) })),
-    mayGoAfterAll: bulk.mayGoAfterAll,
+    mayGoAfterAll: waits.over,
     record: async (tx, delivered) => recordAttempts(tx, delivered, deps.sent_counts_ms),
   }
 }

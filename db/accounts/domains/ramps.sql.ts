@@ -64,6 +64,21 @@ export const lockRamp = (tx: Tx, name: string) =>
   tx.maybeOne(sql.type(rampRow)`
     select ${columns} from domain_ramps r where name = ${name} and state = 'on' for no key update`)
 
+const nameRow = row({ name: string() })
+
+/**
+ * Returns which of these ramps don't limit emails at the moment. Waits for an uncommitted change of a ramp, so that
+ * the change and a deferral of an email at the same time see each other.
+ */
+export async function rampsWithRoom(tx: Tx, names: readonly string[]): Promise<ReadonlySet<string>> {
+  const found = await tx.anyFirst(sql.type(nameRow)`
+    with held as materialized (
+      select name, state, day, used, day_limit from domain_ramps
+      where name = any(${sql.array([...names], 'text')}) order by name for share)
+    select name from held where state <> 'on' or day <> ${today} or used < day_limit`)
+  return new Set(found)
+}
+
 export const saveRamp = (
   tx: Tx,
   { name, state, limit, used }: Pick<RampRow, 'name' | 'state' | 'limit' | 'used'>,

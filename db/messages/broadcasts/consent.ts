@@ -24,10 +24,14 @@ const PAUSED_WAIT = 60
 type Leaving = { team_id: string; id: string; tried_since?: string | null }
 
 /**
- * The result of the check: send, wait some seconds (perhaps until the broadcast is resumed), delete or fail. An email
- * without a response may have arrived, so it fails and needs manual action.
+ * The result of the check: send, wait some seconds, delete or fail. `ramp` is the domain whose daily limit is reached.
+ * An email without a response may have arrived, so it fails and needs manual action.
  */
-export type SendCheck = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true } | { given_up: string }
+export type SendCheck =
+  | 'go'
+  | 'gone'
+  | { wait_seconds: number; until_resumed?: true; ramp?: string }
+  | { given_up: string }
 
 /** Returns the result for each of these emails, by ID. */
 export async function checkBeforeSend(
@@ -82,9 +86,11 @@ async function withdraw(database: Database, emails: readonly EmailState[]): Prom
 async function rampUp(database: Database, emails: readonly EmailState[]): Promise<Map<string, SendCheck>> {
   const waits = new Map<string, SendCheck>()
   for (const [name, own] of Map.groupBy(emails, ({ ramped }) => ramped)) {
-    const places = name === null ? null : await reserveRampPlaces(database, name, own.length)
+    if (name === null) continue
+    const places = await reserveRampPlaces(database, name, own.length)
     if (places === null) continue
-    for (const { id } of own.slice(places.granted)) waits.set(id, { wait_seconds: places.wait_seconds })
+    const wait = { wait_seconds: places.wait_seconds, ramp: name }
+    for (const { id } of own.slice(places.granted)) waits.set(id, wait)
   }
   return waits
 }

@@ -41,6 +41,19 @@ where name = $3
   and state = 'on'
 for no key update
 
+-- rampsWithRoom
+with held as materialized (
+  select name, state, day, used, day_limit
+  from domain_ramps
+  where name = any($1::text[])
+  order by name for share
+)
+select name
+from held
+where state <> 'on'
+  or day <> (service_time() at time zone 'UTC')::date
+  or used < day_limit
+
 -- readRamps
 select name, state, day_limit as
 limit, factor, used, day = (service_time() at time zone 'UTC')::date as is_today, (
