@@ -9,7 +9,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { InvalidArgumentError, program } from 'commander'
 import { acceptFigures, measureAccepts, measureQuiet } from './accepts.ts'
 import { measureBareLoop } from './bare-loop.ts'
 import { measureBodies } from './bodies.ts'
@@ -36,14 +36,6 @@ import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
 const ROWS = Array.from({ length: 25 }, (_, index) => index + 1)
-
-const OPTIONS = {
-  minutes: { type: 'string', default: '3' },
-  store: { type: 'string', default: STORE },
-  drop: { type: 'boolean', default: false },
-  quick: { type: 'boolean', default: false },
-  server: { type: 'string' },
-} as const
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -186,20 +178,45 @@ async function machine(postgres: string): Promise<string> {
   return `${cpus().length} × ${cpu?.model.trim()}, ${memory} GB, ${process.platform} ${release()}; Node ${process.version}, PostgreSQL ${postgres}, Heliograph ${version}`
 }
 
+const positive = (given: string): number => {
+  if (/^[1-9]\d*$/.test(given)) return Number(given)
+  throw new InvalidArgumentError('It must be an integer, 1 or more.')
+}
+
+function toRow(given: string, rows: readonly number[] = []): number[] {
+  const row = Number(given)
+  if (ROWS.includes(row)) return [...rows, row]
+  throw new InvalidArgumentError(`Rows are 1 to ${ROWS.length}.`)
+}
+
+function readCommand() {
+  const command = program
+    .name('npm run bench --')
+    .description('Measures rows of test/bench/RESULTS.md. Without ROW, all of them, and writes the file.')
+    .argument('[row...]', 'the numbers of rows', toRow)
+    .option('--minutes <n>', 'how long row 14 watches memory', positive, 3)
+    .option('--store <dir>', 'where row 12 keeps its database (18 GB) between runs', STORE)
+    .option('--drop', 'delete that database')
+    .option('--quick', 'check only the bench itself: everything runs once and briefly')
+    .option('--server <url>', 'measure on a running PostgreSQL server')
+    .parse()
+  const [chosen = []] = command.processedArgs as [number[] | undefined]
+  return { values: command.opts<{ minutes: number; store: string; drop?: true; server?: string }>(), chosen }
+}
+
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true })
+  const { values, chosen } = readCommand()
   const { minutes, store, server } = values
   if (values.drop) {
     await dropTenMillion(store)
     return 0
   }
-  const chosen = positionals.map(Number)
   const kept = { store, say, url: server }
   const rig = await startRig(kept)
   const figures: Figure[] = []
   const failures: string[] = []
   try {
-    const rows = measures(rig, { minutes: Number(minutes), kept })
+    const rows = measures(rig, { minutes, kept })
     for (const row of chosen.length > 0 ? chosen : ROWS) {
       const started = performance.now()
       try {
