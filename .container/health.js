@@ -1,4 +1,5 @@
-// The container's health check: 0 when the process in it answers, a web process at PORT, a worker at HEALTH_PORT.
+// The container's health check. Exits with 0 if its process is healthy. A web process listens on PORT, a worker on
+// HEALTH_PORT.
 const answers = async (port) => {
   const { ok } = await fetch(`http://127.0.0.1:${port}/health`)
   if (!ok) throw new Error(`no health at ${port}`)

@@ -1,6 +1,6 @@
 /**
  * Emails that wait until a pause or a daily limit ends. That brings waiting emails forward, but not those in flight at
- * that moment, so they are checked again in the transaction that puts them back.
+ * that moment. So the transaction that puts them back checks them again.
  */
 import { rampsWithRoom } from '../../db/accounts/domains/ramps.sql.ts'
 import { emailsNotPaused } from '../../db/messages/broadcasts/consent.sql.ts'
@@ -10,7 +10,7 @@ import type { Tx } from '../../db/postgres/pool.ts'
 
 type Job = { data: { team_id: string; email_id: string } }
 
-/** `team`: bulk email is paused. `broadcast`: the broadcast is paused. `ramp`: today’s limit of the domain is reached. */
+/** The reason is a pause of the team’s bulk email, a pause of the broadcast, or its domain’s daily limit. */
 type WaitsFor = { kind: 'team' } | { kind: 'broadcast' } | { kind: 'ramp'; name: string }
 
 export function createWaits<J extends Job>() {
@@ -19,7 +19,7 @@ export function createWaits<J extends Job>() {
   return {
     add,
 
-    /** Adds a wait that the final check of a broadcast email has found. */
+    /** Adds the wait of a broadcast email after its final check. */
     addChecked(job: J, check: SendCheck): void {
       if (typeof check !== 'object' || 'given_up' in check) return
       if (check.until_resumed) add(job, { kind: 'broadcast' })

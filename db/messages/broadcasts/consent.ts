@@ -24,7 +24,7 @@ const PAUSED_WAIT = 60
 type Leaving = { team_id: string; id: string; tried_since?: string | null }
 
 /**
- * The result of the check: send, wait some seconds, delete or fail. `ramp` is the domain whose daily limit is reached.
+ * The result of the check. `ramp` is the domain whose daily limit is reached.
  * An email without a response may have arrived, so it fails and needs manual action.
  */
 export type SendCheck =
