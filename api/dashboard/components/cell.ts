@@ -2,6 +2,7 @@
  * Formats values for display: times with their age, statuses, numbers with separators. Pure. Times are in
  * UTC, and the script converts them to the reader's time zone with UTC in the tooltip.
  */
+import { plural } from '../../../db/plural.ts'
 
 /** Colour of a status. The text always has the same information. */
 export type Tone = 'plain' | 'good' | 'busy' | 'warn' | 'bad'
@@ -60,9 +61,6 @@ export function duration(seconds: number): string {
   if (!unit) return seconds < 1 ? 'under 1 s' : plural(Math.floor(seconds), 'second')
   return plural(Math.floor(seconds / unit.seconds), unit.one)
 }
-
-export const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`
 
 /** Capitalizes the first letter. */
 export const headed = (words: string): string => `${words.charAt(0).toUpperCase()}${words.slice(1)}`

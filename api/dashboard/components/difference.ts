@@ -4,7 +4,7 @@
  * removed, added or unchanged lines are cut in the middle.
  */
 import { diffArrays, diffWordsWithSpace } from 'diff'
-import { plural } from './cell.ts'
+import { plural } from '../../../db/plural.ts'
 
 /** The sign `…` marks our own text. `parts` splits the text into changed and unchanged parts. */
 export type DifferenceLine = { sign: '+' | '-' | ' ' | '…'; text: string; parts?: TextPart[] }

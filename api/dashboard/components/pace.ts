@@ -1,5 +1,6 @@
 /** Describes the rate of a task and its remaining time. Pure. */
-import { duration, plural } from './cell.ts'
+import { plural } from '../../../db/plural.ts'
+import { duration } from './cell.ts'
 
 const MINUTE = 60_000
 

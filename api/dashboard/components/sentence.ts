@@ -5,7 +5,7 @@ import type { EmailEnd } from '../../../db/messages/emails/ended.sql.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { ShownWebhook } from '../../../db/messages/webhooks/show.ts'
-import { plural } from './cell.ts'
+import { plural } from '../../../db/plural.ts'
 
 /** Meanings of enhanced status codes by their last two parts (RFC 3463). */
 const MEANINGS: Readonly<Record<string, string>> = {

@@ -8,9 +8,10 @@ import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { type EmailEventKind, linkIn } from '../../../db/messages/emails/status.ts'
+import { plural } from '../../../db/plural.ts'
 import { RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { recipientIdentity } from '../../../db/validation/addressees.ts'
-import { headed, plural, type Tone, time } from './cell.ts'
+import { headed, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
 
 export type EventText = { title: string; tone: Tone }

@@ -7,7 +7,7 @@ import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
 import type { BackgroundJobRow } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
-import { plural } from '../components/cell.ts'
+import { plural } from '../../../db/plural.ts'
 import type { Link } from '../components/section.ts'
 import { type Notice, type PageAnswer, redirect, teamPath } from '../server/page.ts'
 

@@ -8,7 +8,7 @@ import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sq
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
 import { assertEnded, isEnded } from '../../../db/messages/broadcasts/resend.ts'
-import { plural } from '../components/cell.ts'
+import { plural } from '../../../db/plural.ts'
 import type { Actions, Section } from '../components/section.ts'
 import { buildTable, button, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'

@@ -19,8 +19,9 @@ import {
   requeueChosen,
 } from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
+import { plural } from '../../../db/plural.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { headed, plural } from '../components/cell.ts'
+import { headed } from '../components/cell.ts'
 import type { Form, Section, Tile } from '../components/section.ts'
 import { momentWords, parseZone } from '../components/zone.ts'
 import { asActor } from '../server/action.ts'

@@ -2,7 +2,8 @@
 
 import { openBroadcasts } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
-import { bar, type Cell, number, plural, text, time } from '../components/cell.ts'
+import { plural } from '../../../db/plural.ts'
+import { bar, type Cell, number, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { buildTable } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'

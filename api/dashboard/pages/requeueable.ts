@@ -2,7 +2,7 @@
 
 import { RequestError } from '../../../db/errors.ts'
 import type { countRequeueable } from '../../../db/messages/emails/bulk.ts'
-import { plural } from '../components/cell.ts'
+import { plural } from '../../../db/plural.ts'
 import type { Field } from '../components/section.ts'
 import { compact, hidden } from '../server/builders.ts'
 import { TEXTS } from '../texts.ts'

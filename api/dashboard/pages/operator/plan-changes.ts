@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PlanRow, PlanUse } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
-import { number, plural } from '../../components/cell.ts'
+import { plural } from '../../../../db/plural.ts'
+import { number } from '../../components/cell.ts'
 import { compact } from '../../server/builders.ts'
 
 const LIMITS = [

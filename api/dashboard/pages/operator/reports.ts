@@ -7,9 +7,10 @@ import {
   parkedByReason,
   parkedReports,
 } from '../../../../db/delivery/reports/reports.sql.ts'
+import { plural } from '../../../../db/plural.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
-import { byteWords, number, plural, status, text, time } from '../../components/cell.ts'
+import { byteWords, number, status, text, time } from '../../components/cell.ts'
 import type { Form } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import { noneLeft } from '../../server/already.ts'

@@ -9,6 +9,7 @@ import { showTeam } from '../../../../db/accounts/teams/view.ts'
 import { resumeBulk } from '../../../../db/messages/bulk-pause.ts'
 import { allNumbers, numberOfTeam } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import { changeTeamNumber } from '../../../../db/messages/whatsapp/team-number.ts'
+import { plural } from '../../../../db/plural.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { sendingOfWeek } from '../../../../db/stats/daily/sending.sql.ts'
 import {
@@ -18,7 +19,6 @@ import {
   headed,
   lastActive,
   number,
-  plural,
   status,
   text,
 } from '../../components/cell.ts'

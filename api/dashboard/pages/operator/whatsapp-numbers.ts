@@ -22,7 +22,8 @@ import {
   useOfNumber,
   type WhatsappNumber,
 } from '../../../../db/messages/whatsapp/numbers.sql.ts'
-import { type Cell, number, plural, status, type Tone, text, time } from '../../components/cell.ts'
+import { plural } from '../../../../db/plural.ts'
+import { type Cell, number, status, type Tone, text, time } from '../../components/cell.ts'
 import type { Field, Form, Section } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import {

@@ -6,7 +6,8 @@ import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/e
 import { BY_HAND, type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { percent } from '../../../../db/percent.ts'
-import { type Cell, countdown, plural, text, time } from '../../components/cell.ts'
+import { plural } from '../../../../db/plural.ts'
+import { type Cell, countdown, text, time } from '../../components/cell.ts'
 import type { Actions, Alert, Section } from '../../components/section.ts'
 import { parseZone } from '../../components/zone.ts'
 import {
