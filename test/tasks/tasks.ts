@@ -192,7 +192,7 @@ export const TASKS: readonly Task[] = [
     role: 'owner',
     most: 2,
     async walk(hand) {
-      await go(hand, 'Audit')
+      await go(hand, 'Audit log')
       await hand.type(hand.page.getByLabel('User').first(), 'ana')
       await hand.enter()
       await hand.page.locator('tbody tr').first().waitFor()
@@ -243,7 +243,7 @@ export const TASKS: readonly Task[] = [
       await exporting
       await press('Erase personal data')
       await press('Erase personal data')
-      await sees(hand, /Erase personal data|rewritten/)
+      await sees(hand, /Erase personal data|redacted/)
     },
   },
   {

@@ -47,7 +47,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly NavItem[] }[] = [
       ['integration', 'Integration', 'code'],
       ['integration/log', 'API log', 'lines'],
       ['background-jobs', 'Background jobs', 'clock', 'editor'],
-      ['audit', 'Audit', 'shield', 'owner'],
+      ['audit', 'Audit log', 'shield', 'owner'],
     ],
   },
 ]
@@ -63,7 +63,7 @@ const OPERATOR_PAGES: readonly NavItem[] = [
   ['teams', 'Teams', 'people'],
   ['background-jobs', 'Background jobs', 'clock'],
   ['plans', 'Plans', 'plan'],
-  ['audit', 'Audit', 'shield'],
+  ['audit', 'Audit log', 'shield'],
 ]
 
 /** Builds the links of a group for this role. @param home the prefix of their paths. */

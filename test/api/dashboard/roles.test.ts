@@ -264,7 +264,7 @@ t.test('members of a suspended team can only read', async (t) => {
   t.equal((await people.operator.post(topics, { name: 'x' })).status, 303, 'an operator may')
   const { html } = await people.owner.get(`/teams/${team.id}/keys`)
   for (const [place, words] of [
-    ['audit', 'Audit'],
+    ['audit', 'Audit log'],
     ['background-jobs', 'Background jobs'],
   ])
     t.match(html, new RegExp(`href="/dashboard/teams/${team.id}/${place}">.*${words}</a>`))

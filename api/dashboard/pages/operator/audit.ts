@@ -171,7 +171,7 @@ async function auditView(
   const names = await namesOfThings(database, things)
   const starts = await scheduledStarts(database, page.rows.flatMap(toStart))
   return {
-    title: 'Audit',
+    title: 'Audit log',
     actions: links && { links },
     lead: 'All actions of users, newest first. Entries never change.',
     sections: [
