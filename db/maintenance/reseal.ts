@@ -3,6 +3,7 @@ import { type By, record } from '../accounts/audit/record.ts'
 import { resealAll } from '../accounts/domains/rekey.ts'
 import { resealSecrets } from '../messages/webhooks/reseal.ts'
 import { resealNumbers } from '../messages/whatsapp/numbers.ts'
+import { plural } from '../plural.ts'
 import type { Secrets } from '../process/secrets.ts'
 
 /**
@@ -14,8 +15,8 @@ export async function reseal({ secrets, ...by }: By & { secrets: Secrets }) {
   const webhooks = await resealSecrets({ tx, secrets })
   const numbers = await resealNumbers({ tx, secrets })
   const domains = await resealAll({ tx, secrets })
-  const others = numbers > 0 ? `, ${numbers} WhatsApp numbers` : ''
-  const subject = `${domains} domains, ${webhooks} webhooks${others}`
+  const others = numbers > 0 ? `, ${plural(numbers, 'WhatsApp number')}` : ''
+  const subject = `${plural(domains, 'domain')}, ${plural(webhooks, 'webhook')}${others}`
   await record(by, { team_id: null, action: 'secret.reseal', subject })
   return { domains, webhooks, numbers }
 }

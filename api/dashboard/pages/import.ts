@@ -225,7 +225,7 @@ const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', a
     action: 'contact.export',
     subject: `rejected records of import ${params.id}`,
   })
-  return csvFile(request, 'refused', header, rows)
+  return csvFile(request, 'rejected', header, rows)
 })
 
 export const importPages = [

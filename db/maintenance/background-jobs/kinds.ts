@@ -21,6 +21,7 @@ import { removeEmails } from '../../messages/emails/remove.ts'
 import { webhooksToRequeue } from '../../messages/webhooks/listing.sql.ts'
 import { replayableWebhooks, replayWebhooks } from '../../messages/webhooks/replay.ts'
 import { purgeTexts } from '../../messages/whatsapp/purge-texts.ts'
+import { plural } from '../../plural.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { type Erasure, eraseSlice } from '../retention/erase.ts'
 import { define, type Slicing, totalOf } from './kind.ts'
@@ -100,9 +101,9 @@ const bulk =
   }
 
 const changedEntry =
-  (nouns: string) =>
+  (noun: string) =>
   ({ words: detail }: { words: string }, changed: number) =>
-    changed === 0 ? null : { subject: `${changed} ${nouns}`, detail }
+    changed === 0 ? null : { subject: plural(changed, noun), detail }
 
 /** Requeues the found messages of a channel. `at`: their new time. Absent: the time of each slice. */
 const requeueing = <G extends { words: string; force: boolean; at?: string | undefined }, C extends object>(
@@ -117,7 +118,7 @@ const requeueing = <G extends { words: string; force: boolean; at?: string | und
       const now = time === undefined ? at.now : new Date(time)
       return (await requeueMany({ ...at, now }, channel, { teamId, ids, force })).length
     }),
-    changedEntry(`${channel.noun}s`),
+    changedEntry(channel.noun),
   )
 
 /** Requeues a manual selection of a channel's messages for the CLI. */
@@ -157,14 +158,14 @@ const deletingEmails = counting(
       matchingEmails(tx, teamId, given, { before: cursor?.before, done }),
     ({ tx }, teamId, _given, ids) => removeEmails({ tx }, teamId, ids),
   ),
-  changedEntry(`${EMAIL.noun}s`),
+  changedEntry(EMAIL.noun),
 )
 
 const replaying = counting(
   'replayed',
   { given: readReplay, cursor: readAfter, result: readReplayed },
   bulk(({ tx }, ...of) => replayableWebhooks(tx, ...of), replayWebhooks),
-  ({ endpoint_id: subject }, replayed) => ({ subject, detail: `${replayed} messages` }),
+  ({ endpoint_id: subject }, replayed) => ({ subject, detail: plural(replayed, 'message') }),
 )
 
 const redriving = counting(
@@ -175,7 +176,7 @@ const redriving = counting(
     const { moved, more } = await redriveBatch(at, queue, { ...wanted, most: left })
     return { cursor: more ? {} : null, checked: moved, changed: moved }
   },
-  ({ queue }, redriven) => ({ subject: queue, detail: `${redriven} jobs` }),
+  ({ queue }, redriven) => ({ subject: queue, detail: plural(redriven, 'job') }),
 )
 
 const importing = define({
@@ -191,7 +192,7 @@ const importing = define({
   },
   entry: ({ file_name, words }, { refused }) => ({
     subject: file_name,
-    detail: `${words === undefined ? '' : `${words}; `}${refused} refused`,
+    detail: `${words === undefined ? '' : `${words}; `}${refused} rejected`,
   }),
 })
 
@@ -204,7 +205,7 @@ const lifting = counting(
     return { cursor, checked: lifted, changed: lifted }
   },
   ({ reason, words }, lifted) =>
-    lifted === 0 ? null : { subject: `${lifted} addresses`, detail: `${reason} (${words})` },
+    lifted === 0 ? null : { subject: plural(lifted, 'address', 'addresses'), detail: `${reason} (${words})` },
 )
 
 /** How many contacts one slice copies. */
@@ -264,7 +265,7 @@ const purgingTexts = counting(
   { given: readAnything, cursor: readAfter, result: readChanged },
   ({ tx }, _team, _given, { cursor }) => purgeTexts(tx, cursor?.after ?? NIL),
   (_given, changed) =>
-    changed === 0 ? null : { subject: `${changed} reports`, detail: 'what recipients wrote' },
+    changed === 0 ? null : { subject: plural(changed, 'report'), detail: 'what recipients wrote' },
 )
 
 export const KINDS = {

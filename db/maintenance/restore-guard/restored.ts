@@ -4,6 +4,7 @@
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { pauseUnderWay, resumeRestoredBroadcasts } from '../../messages/broadcasts/restored.ts'
+import { plural } from '../../plural.ts'
 import type { At } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
@@ -35,7 +36,7 @@ export async function resumeRestored({ queue, ...by }: By & { queue: Pick<Produc
   const queues = await deletePausesFor(tx, RESTORED)
   const broadcasts = await resumeRestoredBroadcasts({ tx, now, queue }, RESTORED)
   for (const each of queues) await wakeOnCommit(tx, each)
-  const detail = `${queues.length} queues, ${broadcasts} broadcasts`
+  const detail = `${plural(queues.length, 'queue')}, ${plural(broadcasts, 'broadcast')}`
   if (queues.length + broadcasts > 0)
     await record(by, { team_id: null, action: 'queue.resume', subject: RESTORED, detail })
   return { queues, broadcasts }

@@ -9,6 +9,7 @@ import { EMAIL } from '../../channels/email.sql.ts'
 import { requeueableMessages } from '../../delivery/requeue.sql.ts'
 import { type RequeueingMany, requeueMany } from '../../delivery/requeue.ts'
 import { leaveOutSuppressed } from '../../delivery/suppressed.ts'
+import { plural } from '../../plural.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { partLengths } from '../../postgres/search-parts.ts'
 import { seenNow } from '../../postgres/snapshot.sql.ts'
@@ -157,7 +158,7 @@ async function recordChosen(
 ): Promise<void> {
   if (changed.length === 0) return
   const detail = changed.map(({ id }) => id).join(', ')
-  await record(by, { team_id, action, subject: `${changed.length} emails`, detail })
+  await record(by, { team_id, action, subject: plural(changed.length, 'email'), detail })
 }
 
 /** The emails to change. They match and are between these IDs, and did so at `seen`. At most `most`. */

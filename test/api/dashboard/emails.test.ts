@@ -596,7 +596,7 @@ t.test('lists leave out emails of broadcasts by default', async (t) => {
     select kind from background_jobs where team_id = ${team.id} order by begun_at desc limit 1`)
   t.equal(kind, 'email.requeue_apart', 'workers of version 0.1.0 leave it alone')
   const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
-  t.match(entry, { action: 'email.requeue', subject: '1 emails' })
+  t.match(entry, { action: 'email.requeue', subject: '1 email' })
 })
 
 t.test('the link back to the list keeps its filter', async (t) => {

@@ -90,7 +90,7 @@ t.test('maps columns to properties and topics as previewed', async (t) => {
     (await editor.get(`${draft}/refused.csv`)).html,
     /\r\nodd@example\.com,Wien,maybe,9,4,Newsletter must be yes or no\r\n/,
   )
-  t.match(await lastDeed(), { action: 'contact.import', subject: 'people.csv', detail: '2 refused' })
+  t.match(await lastDeed(), { action: 'contact.import', subject: 'people.csv', detail: '2 rejected' })
   shows(t, await editor.post(`${draft}/start`), /This upload no longer exists\. It was imported/)
 })
 
@@ -389,7 +389,7 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
   t.match(await lastDeed(), {
     actor: editor.email,
     action: 'suppression.import',
-    detail: 'complained: from the old service; 1 refused',
+    detail: 'complained: from the old service; 1 rejected',
   })
   const { html: own } = await editor.get(at('suppressions.csv'))
   for (const email of ['a', 'loud', 'b'])

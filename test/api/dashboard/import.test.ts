@@ -217,7 +217,7 @@ t.test('workers read long files in slices, and survive kills', async (t) => {
   t.ok(refused.endsWith('bad one,x,,,2402,email must be an email address\r\n'))
   t.strictSame(await propertiesOf('long2399@example.com'), { note: 'note 2399 '.repeat(12).trim() })
   const [line] = await auditEntries(database, { team: team.id, limit: 1 })
-  t.match(line, { actor: editor.email, action: 'contact.import', subject: 'long.csv', detail: '2 refused' })
+  t.match(line, { actor: editor.email, action: 'contact.import', subject: 'long.csv', detail: '2 rejected' })
 })
 
 t.test('a stray or unclosed quote only rejects its own record', async (t) => {

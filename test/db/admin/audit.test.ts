@@ -215,7 +215,7 @@ async function* changes(): AsyncGenerator<Change> {
   const forced = { subject: world.stays.id, detail: 'status: queued' }
   yield { args: ['email', 'requeue', team, world.stays.id, '--status', 'queued', '--force'], ...forced }
   yield { args: ['email', 'delete', team, world.gone.id], subject: world.gone.id }
-  yield { args: ['whatsapp', 'requeue', team, '--status', 'queued'], subject: '1 WhatsApp messages' }
+  yield { args: ['whatsapp', 'requeue', team, '--status', 'queued'], subject: '1 WhatsApp message' }
   const definition = JSON.stringify(aTemplate({}, { name: 'made' }))
   yield {
     args: ['whatsapp-template', 'create', team, '--file', '-'],

@@ -56,7 +56,7 @@ t.test('a large action shows progress, and is audited once', async (t) => {
     /Delete emails .*done 1,101 of 1,101 1,101 emails deleted\./,
   )
   const lines = await linesOf('email.delete')
-  t.match(lines, [{ actor: owner.email, subject: '1101 emails', detail: 'tag=many' }])
+  t.match(lines, [{ actor: owner.email, subject: '1,101 emails', detail: 'tag=many' }])
   t.equal(lines.length, 1)
 })
 
@@ -76,7 +76,7 @@ t.test("a dead worker's job resumes after the sweep", async (t) => {
   await until('it is over', async () => (await jobNow())?.finished_at !== null)
   await worker.stop()
   t.match(await jobNow(), { done: 1_001, result: { changed: 1_001 } })
-  t.match(await linesOf('email.requeue'), [{ subject: '1001 emails' }])
+  t.match(await linesOf('email.requeue'), [{ subject: '1,001 emails' }])
 })
 
 t.test('jobs with unknown input are left to newer workers', async (t) => {

@@ -185,7 +185,7 @@ t.test('replays thousands in slices, each once, with progress', async (t) => {
     t.match(list.html, 'rel="prev"')
   }
   const asked = await owner.ask(`${at}/replay`, { what: 'failed' })
-  shows(t, asked, /Send 1,500 webhook messages to .* again\? Which: failed\./)
+  shows(t, asked, /Send 1,500 webhook messages to .* again\? Status: failed\./)
   const [answer = {}] = formsTo(asked, `${at}/replay`)
   const { location } = await owner.post(`${at}/replay`, answer)
   t.match(location, `/teams/${team.id}/background-jobs/`, 'more than one slice: it goes on without the page')
@@ -202,7 +202,7 @@ t.test('replays thousands in slices, each once, with progress', async (t) => {
   const [entry] = (await cli.json(['audit', 'list', '--team', team.id])).filter(
     ({ action }: { action: string }) => action === 'webhook.replay',
   )
-  t.match(entry, { actor: owner.email, subject: endpoint.id, detail: '1500 messages' })
+  t.match(entry, { actor: owner.email, subject: endpoint.id, detail: '1,500 messages' })
   t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--failed']), { replayed: 0 })
 })
 
