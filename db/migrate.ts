@@ -177,7 +177,7 @@ async function turnOffJitOnce(client: Client, log: (line: string) => void): Prom
   const change = await turnOffJit(client)
   if (change === null) return
   if (change.reason === null) log(`turned JIT off: ${change.statement}`)
-  else log(`JIT is on, which makes sends slower. Run \`${change.statement}\` (${change.reason})`)
+  else log(`JIT is on, which slows down sending. Run \`${change.statement}\` (${change.reason})`)
 }
 
 /** PostgreSQL's code for insufficient privilege. */

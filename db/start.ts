@@ -59,7 +59,7 @@ async function isJitTurnedOff(url: string, log: Log): Promise<boolean> {
     else
       log.warn(
         change,
-        'JIT is on, which makes sends slower. Run the statement with a role that is allowed to',
+        'JIT is on, which slows down sending. Run the statement with a role that is allowed to',
       )
     return change.reason === null
   } finally {

@@ -11,7 +11,7 @@ export const TEXTS = {
   noPage: 'There is nothing at this address, or you don’t have access to it. Check the address, or search.',
   askOwner: 'An owner can give it to you: {owners}.',
   suspended: 'This team is suspended. It is read-only until an operator resumes it.',
-  roleNeeded: 'You need the {needed} role for this. You are {role} in this team.',
+  roleNeeded: 'You need the {needed} role for this. Your role in this team is {role}.',
   foreignForm:
     "This form couldn't be verified, so nothing was changed. Open the page again and submit the form there.",
   nulInText: 'Text must not contain NUL characters.',

@@ -67,7 +67,8 @@ const textBytes = ({ html = '', text = '' }: Draft['send']): number => utf8Bytes
 /** @throws RequestError payload_too_large */
 function assertFits(size: number, { message_bytes }: AttachmentLimits, field: string): void {
   if (size <= message_bytes) return
-  const problem = fill(TEXTS.messageTooLarge, { size, most: message_bytes / 1024 / 1024 })
+  const [mib, most] = [size / 1024 / 1024, message_bytes / 1024 / 1024]
+  const problem = fill(TEXTS.messageTooLarge, { size: Math.ceil(mib * 10) / 10, most })
   throw new RequestError('payload_too_large', { field, problem })
 }
 

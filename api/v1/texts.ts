@@ -2,7 +2,7 @@
 
 export const TEXTS = {
   blockedExtension: "can't have the extension .{extension}, because mail servers reject such files",
-  messageTooLarge: 'make the encoded message {size} bytes. The limit is {most} MiB',
+  messageTooLarge: 'must be smaller. The encoded message would have {size} MiB, and the limit is {most} MiB',
   badDisposition: 'Content-Disposition must look like: attachment; filename="invoice.pdf"',
   noFilename: 'is required, as ?filename= or in Content-Disposition',
   multipartType: 'Content-Type must not be multipart. Send only the bytes of the file.',

@@ -24,6 +24,6 @@ export const WHATSAPP_FACTS = {
   webhook_names: { gave_up: 'failed' },
   /** Reports of a number's own hook have their own provider name, so that older versions ignore them. */
   providers: ['whatsapp', 'whatsapp-number'],
-  provider_names: { whatsapp: 'WhatsApp', 'whatsapp-number': 'WhatsApp number' },
+  provider_names: { whatsapp: 'WhatsApp', 'whatsapp-number': 'teams’ own WhatsApp numbers' },
   lines: ['whatsapp', 'whatsapp_batch', 'whatsapp_parts', 'whatsapp_parts_batch'],
 } as const satisfies Facts

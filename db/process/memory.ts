@@ -47,7 +47,7 @@ export function collectWhenIdle(): void {
 
 const isTooLow = (limit: number): boolean => limit < MIN_MEMORY
 const fault = (limit: number): string =>
-  `MEMORY_LIMIT_MB: this process can use ${Math.floor(limit / MIB)} MiB of memory and needs 256 MB. Raise the container's limit`
+  `MEMORY_LIMIT_MB: this process can use ${Math.floor(limit / MIB)} MiB of memory and needs ${Math.ceil(MIN_MEMORY / MIB)} MiB. Raise the container's limit`
 
 /** Warns about a limit that is too low for a web process, which starts nevertheless. */
 export const memoryWarnings = (limit: number): string[] => (isTooLow(limit) ? [fault(limit)] : [])

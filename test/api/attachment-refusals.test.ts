@@ -36,7 +36,7 @@ t.test('errors have one order, in single sends and batches', async (t) => {
       "attachments[0].filename can't have the extension .exe",
       { attachments: [file(), file()] },
     ],
-    ['payload_too_large', 'attachments make', small([{ attachment_id: GONE }])],
+    ['payload_too_large', 'attachments must be smaller', small([{ attachment_id: GONE }])],
     ['invalid_from', '', { from: 'a@example.net' }],
     ['invalid_headers', '', { headers: null }],
     ['invalid_reply_to', '', { reply_to: null }],
@@ -76,7 +76,7 @@ t.test('a low limit applies to emails without attachments', async (t) => {
     service.call('POST', '/v1/emails', { key: team.key, body: anEmail(fields) })
   const whole = 'a'.repeat(1024 * 1024)
   const half = 'a'.repeat(512 * 1024)
-  const error = { code: 'payload_too_large', message: /^html make the encoded message \d+ bytes/ }
+  const error = { code: 'payload_too_large', message: /^html must be smaller\. .* \d+\.\d MiB, .* 1 MiB\.$/ }
   t.match(await send({ html: whole }), { status: 413, body: { error } })
   t.match(await send({ html: half, text: half }), { status: 413, body: { error } })
   t.match(await send({ html: whole, from: 'nobody' }), { status: 413 }, 'before the other fields')

@@ -11,10 +11,10 @@ const buildLabels = ({ name, noun, title }: Channel): Record<string, string> => 
   [`${name}.open`]: `Read one ${noun}`,
   [`${name}.requeue`]: `Sent ${noun}s again`,
   [`${name}.reschedule`]: `Rescheduled one ${noun}`,
-  [`${name}-template.add`]: `Added a template of ${title}`,
-  [`${name}-template.create`]: `Created a template of ${title}`,
-  [`${name}-template.status`]: `Changed the status of a template of ${title}`,
-  [`${name}-template.sync`]: `Synced the templates of ${title}`,
+  [`${name}-template.add`]: `Added a ${title} template`,
+  [`${name}-template.create`]: `Created a ${title} template`,
+  [`${name}-template.status`]: `Changed the status of a ${title} template`,
+  [`${name}-template.sync`]: `Synced the ${title} templates`,
 })
 
 /** Labels by action. They follow the user's name. */
@@ -113,8 +113,8 @@ const LABELS: Readonly<Record<string, string>> = {
   'webhook.enable': 'Enabled a webhook',
   'webhook.read': 'Read a message to a webhook',
   'webhook.remove': 'Removed a webhook',
-  'webhook.replay': 'Sent webhooks again',
-  'webhook.requeue': 'Sent messages of a webhook again',
+  'webhook.replay': 'Sent webhook messages again',
+  'webhook.requeue': 'Sent webhooks again',
   'webhook.rotate': 'Created a new webhook secret',
   'webhook.set': 'Changed a webhook',
   'webhook.test': 'Sent a test to a webhook',

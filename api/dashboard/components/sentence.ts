@@ -22,7 +22,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '4.4': 'no mail server was found for the domain',
   '4.7': 'delivery timed out',
   '7.1': 'the server’s policy doesn’t allow it',
-  '7.26': 'it failed SPF, DKIM or DMARC',
+  '7.26': 'the email failed SPF, DKIM or DMARC',
 }
 
 /** Returns the last two parts of the enhanced status code in a rejection, or ''. Ignores IP addresses. */

@@ -52,27 +52,34 @@ export const describeReview = ({
 }: Record<string, unknown>): string =>
   `Bounces: ${Number(bounce ?? 0)}, soft bounces: ${Number(soft_bounces ?? 0)}, complaints: ${Number(complaint ?? 0)}, manual: ${Number(manual ?? 0)}.`
 
+/** Describes the result of an import. @param others the effect on the other records. */
+function describeRejected(refused: unknown, others: string): string {
+  const rejected = Number(refused ?? 0)
+  return rejected === 0
+    ? `All records ${others}.`
+    : `${plural(rejected, 'record')} rejected. All others ${others}.`
+}
+
 /** Titles and results of each kind of job. */
 const WORDS: Readonly<Record<string, JobTexts>> = {
   'contact.import': {
     title: 'Import contacts',
     verb: 'Imported',
-    outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} rejected. All others were imported.`,
+    outcome: ({ refused }) => describeRejected(refused, 'were imported'),
     shown: showImport,
     unstoppable: IMPORT_UNSTOPPABLE,
   },
   'suppression.import': {
     title: 'Import suppressions',
     verb: 'Imported',
-    outcome: ({ refused }) =>
-      `${plural(Number(refused ?? 0), 'record')} rejected. All others are suppressed.`,
+    outcome: ({ refused }) => describeRejected(refused, 'are suppressed'),
     shown: showImport,
     unstoppable: IMPORT_UNSTOPPABLE,
   },
   'suppression.lift': {
     title: 'Lift suppressions',
     verb: 'Checked',
-    outcome: ({ lifted }) => `${plural(Number(lifted ?? 0), 'address', 'addresses')} lifted.`,
+    outcome: ({ lifted }) => `${plural(Number(lifted ?? 0), 'suppression')} lifted.`,
     shown: showSuppressions,
   },
   'suppression.judge': {
@@ -85,7 +92,7 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
     title: 'Erase personal data',
     verb: 'Checked',
     outcome: ({ emails, waiting_emails_deleted, reports }) =>
-      `${plural(Number(emails ?? 0), 'email')} rewritten, ${Number(waiting_emails_deleted ?? 0)} deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
+      `${plural(Number(emails ?? 0), 'email')} redacted, ${Number(waiting_emails_deleted ?? 0)} waiting deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
     unstoppable: 'An erasure can’t be stopped, so that no personal data is left.',
   },
   ...Object.fromEntries(
@@ -101,7 +108,7 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
   'email.delete_apart': DELETE_WORDS,
   'queue.redrive': {
     title: 'Retry failed jobs',
-    verb: 'Moved back',
+    verb: 'Requeued',
     outcome: ({ redriven }) => `${plural(Number(redriven ?? 0), 'job')} will be retried.`,
   },
   'webhook.replay': {

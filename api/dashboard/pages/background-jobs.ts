@@ -206,7 +206,7 @@ function askToStop(job: BackgroundJobRow): Question {
     question: `Stop “${findJobTexts(job).title}”?`,
     answer: 'Stop job',
     keep: 'Let it run',
-    warning: `Done: ${doneWords(job)}. This stays. The rest isn’t changed.`,
+    warning: `Done: ${doneWords(job)}. Changes made so far stay. The rest isn’t changed.`,
     tone: 'danger',
   }
 }

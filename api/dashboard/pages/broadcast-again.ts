@@ -51,7 +51,7 @@ async function buildContacts(
       audience > members.length
         ? `The first ${members.length} of ${plural(audience, 'contact')}.`
         : undefined,
-    empty: `None of them is among the team’s first ${MAX_LOOKED_AT.toLocaleString('en-US')} contacts.`,
+    empty: `None of the team’s first ${MAX_LOOKED_AT.toLocaleString('en-US')} contacts match. The others weren’t searched.`,
   })
 }
 

@@ -59,7 +59,7 @@ export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
   as_text.map(({ property, text, all }) => ({
     label: `“${property}” compared as text`,
     value: number(text).text,
-    detail: `of ${plural(all, 'value')}: ${text === 1 ? 'this is not a number' : 'these are not numbers'}`,
+    detail: `of ${plural(all, 'value')} ${text === 1 ? 'isn’t a number' : 'aren’t numbers'}`,
     tone: 'warn',
   }))
 
@@ -241,11 +241,12 @@ export async function sendQuestion(request: TeamRequest<'id'>, { database }: Pag
   const { audience: count } = seen
   const audience = count === null ? 'very many contacts' : plural(count, 'contact')
   const names = new Map((await topicsOfTeam(database, request.team.id)).map(({ id, name }) => [id, name]))
-  const schedule =
-    row.send_at === null ? '' : ` for ${momentWords(row.send_at, parseZone(request.cookies('zone')))}`
-  const verb = schedule ? 'Schedule' : 'Send'
+  const recipients = `to ${audience} of ${listNames(row.topic_ids, names)}`
+  const time = row.send_at && momentWords(row.send_at, parseZone(request.cookies('zone')))
   return {
-    question: `${verb} “${row.name}” to ${audience} of ${listNames(row.topic_ids, names)}${schedule}?`,
+    question: time
+      ? `Schedule “${row.name}” for ${time}? It goes ${recipients}.`
+      : `Send “${row.name}” ${recipients}?`,
     answer: startLabel(row),
   }
 }

@@ -16,7 +16,7 @@ import { type TeamRequest, teamPath } from '../server/page.ts'
 
 /** Describes today's limit of a domain and its use. */
 export const rampWords = ({ limit, used }: ShownRamp): string =>
-  `${plural(limit, 'broadcast email')} today, ${number(used).text} sent`
+  `${number(used).text} of ${plural(limit, 'broadcast email')} sent today`
 
 /** Describes when the broadcast will be done, if the limit rises every day. */
 function describeProgress(ramp: ShownRamp, { audience, stats }: BroadcastView): string {

@@ -26,7 +26,7 @@ export const broadcastPath = ({ team, params }: TeamRequest<'id'>, ...rest: stri
 /** Summarizes the outcome of the emails sent so far. */
 function outcomeWords({ made, queued, bounced, complained }: BroadcastView['stats']): string {
   const left = made - queued
-  return `${plural(left, 'email')} sent, ${percent(left && bounced / left)} bounced, ${percent(left && complained / left)} complained`
+  return `${plural(left, 'email')} sent, ${percent(left && bounced / left)} bounced, ${percent(left && complained / left)} reported as spam`
 }
 
 /** Names of a broadcast's topics and template. A null `template` was deleted. */
@@ -41,13 +41,13 @@ const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone 
   create: { title: 'Created', tone: 'plain' },
   schedule: { title: 'Scheduled', tone: 'busy' },
   start: { title: 'Started', tone: 'busy' },
-  begin: { title: 'Started at its time', tone: 'busy' },
+  begin: { title: 'Started as scheduled', tone: 'busy' },
   unschedule: { title: 'Made a draft again', tone: 'plain' },
   pause: { title: 'Paused', tone: 'warn' },
   resume: { title: 'Resumed', tone: 'busy' },
   cancel: { title: 'Cancelled', tone: 'bad' },
   again: { title: 'Sent to contacts not reached before', tone: 'busy' },
-  end: { title: 'Sent to all contacts', tone: 'good' },
+  end: { title: 'Finished', tone: 'good' },
 }
 
 const AUTO_PAUSED = { title: 'Auto-paused', tone: 'bad' } as const
@@ -169,7 +169,7 @@ export const STATE_QUESTIONS: Readonly<
     answer: 'Pause broadcast',
   }),
   resume: (view) => ({
-    question: `Resume “${view.name}” to ${describeRest(view)}? So far: ${outcomeWords(view.stats)}.`,
+    question: `Resume “${view.name}” for ${describeRest(view)}? So far: ${outcomeWords(view.stats)}.`,
     answer: 'Resume broadcast',
   }),
   cancel: (view) => ({

@@ -78,6 +78,12 @@ const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section
     },
   )
 
+/** The causes that are called differently on other pages. */
+const CAUSE_NAMES: Readonly<Record<string, string>> = {
+  'permanent bounce': 'hard bounce',
+  'added by hand': 'added manually',
+}
+
 /** Builds the alert about a suppression, with its effect. */
 export async function suppressionAlert(
   contact: ShownAddress,
@@ -87,10 +93,11 @@ export async function suppressionAlert(
   const { team, now } = request
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
+  const name = cause ? `${CAUSE_NAMES[cause.what] ?? cause.what},` : contact.suppression
   return buildAlerts([
     {
       tone: 'bad',
-      title: `Suppressed: ${cause?.what ?? contact.suppression}${cause ? ',' : ''}`,
+      title: `Suppressed: ${name}`,
       at: cause ? time(cause.at, now) : undefined,
       text: await effectWords(request, deps, contactIdentity(request.params.email)),
       link: cause?.email_id

@@ -117,7 +117,7 @@ export function writeLead(
       ? 'Ready: you can send from this domain.'
       : 'All required records are published. Verify the domain now.'
   const isDifferent = first.state === 'different'
-  const what = `${first.name} ${isDifferent ? 'is different' : 'is missing'}`
+  const what = `${first.name} ${isDifferent ? 'has another value' : 'is missing'}`
   const remedy = `${isDifferent ? 'Replace' : 'Add'} it at your DNS provider.`
   if (!verified) return `Not verified: ${what}. ${remedy} Changes can take up to an hour.`
   return next !== null && first.name.startsWith(`${next}.`)

@@ -96,7 +96,7 @@ function returnPathFacts(
     return {
       Bounces: status('not counted', {
         tone: 'warn',
-        detail: `They return to ${name}’s own mail server, and their addresses aren’t suppressed. Ask your operator.`,
+        detail: `They return to ${name}’s own mail server, so bounced addresses aren’t suppressed. Ask your operator.`,
       }),
     }
   const isUsed = return_path && return_path_rejected_at === null
@@ -133,7 +133,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
       recordSection(records, zone, domain),
       buildFacts({
         Verified: time(domain.verified_at, now, 'not yet'),
-        'Missing since': domain.missing_since && time(domain.missing_since, now),
+        'DKIM not found since': domain.missing_since && time(domain.missing_since, now),
         'Last checked': checkedAt !== null && time(checkedAt.toISOString(), now),
         'Ramp-up': ramp && text(rampWords(ramp)),
         ...returnPathFacts(domain, now, returnDomain),

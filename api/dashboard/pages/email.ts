@@ -221,9 +221,9 @@ function resending({ email, emptied, request }: EmailView): Section | null {
 }
 
 const LINKED: Record<LinkKind, { title: string; label: string }> = {
-  resent: { title: 'Sent again to', label: 'The new email' },
+  resent: { title: 'Resent to', label: 'The new email' },
   copied: { title: 'Copied to', label: 'The copy' },
-  resent_from: { title: 'Sent again from an email to', label: 'The first email' },
+  resent_from: { title: 'Resent from an email to', label: 'The first email' },
   copied_from: { title: 'A copy of an email to', label: 'The original' },
 }
 

@@ -78,7 +78,7 @@ async function teamsFor(typed: string, { person }: OwnRequest, { database }: Pag
 function writeLead(where: string, found: number, others: string, nothing: string): string {
   if (found > 0) return `Results${where}${others ? `, and ${others}` : ''}.`
   if (others) return where === '' ? `${others}.` : `0 here, ${others}.`
-  return where === '' ? nothing : `Nothing${where} matches. ${nothing}`
+  return nothing
 }
 
 const WAYS =
@@ -112,8 +112,10 @@ const locate = get('person', '/find', async (request, deps) => {
   const teamsFound = query.has('id') ? null : await teamsFor(typed, request, deps)
   const teamTable = teamsFound?.kind === 'table' && teamsFound.rows.length > 0 ? teamsFound : null
   const sections = compact<Section>([...found, teamTable, beyond?.section])
-  const nothing = `No message that you can see has the ID ${typed}.`
   const where = team ? ` in ${team.name}` : ''
+  const nothing = query.has('id')
+    ? `No message that you can see has the ID ${typed}.`
+    : `Nothing${where} matches.`
   return show({
     title: `Search: ${typed}`,
     lead: writeLead(where, found.length + (teamTable ? 1 : 0), beyond?.words ?? '', nothing),

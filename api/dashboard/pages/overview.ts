@@ -19,7 +19,7 @@ import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pause
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
-import { byteWords, dayWords, duration, type Tone, time } from '../components/cell.ts'
+import { byteWords, dayWords, duration, headed, type Tone, time } from '../components/cell.ts'
 import type { Actions, Alert, Link, Section } from '../components/section.ts'
 import { pickTone, type Share, shareWords, toRateCounts } from '../components/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY, SUSPENDED_TEAM } from '../components/timeline.ts'
@@ -97,7 +97,7 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
     const link = { href: `${list}&status=queued`.replace('?&', '?'), label: `Show ${channel.noun}s` }
     const alert = (tone: Tone, count: number, words: string): Alert => ({
       tone,
-      title: `${atLeast}${plural(Math.min(count, MAX_COUNTED), channel.noun)} ${words}`,
+      title: headed(`${atLeast}${plural(Math.min(count, MAX_COUNTED), channel.noun)} ${words}`),
       text: reason ?? undefined,
       link,
     })

@@ -87,7 +87,7 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
   if (count === 0) return false
   return buildForm(
     addressWith({ path: teamPath(team, 'suppressions', 'lift'), query: filter.set(query) }, {}),
-    `Lift ${addressCount(count)}`,
+    `Lift ${plural(count, 'suppression')}`,
     [
       field('reason', 'Reason', { required: true, hint: 'Recorded in the audit log.' }),
       ...[...filter.set(query)].map(([name, value]) => hidden(name, value)),
@@ -101,7 +101,7 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
 const STOPPED: Readonly<Record<SuppressTransactional, string>> = {
   nothing: 'Transactional email still does.',
   bounces: 'Nor does transactional email after a hard bounce.',
-  bounces_and_complaints: 'Transactional email only does after soft bounces.',
+  bounces_and_complaints: 'Transactional email only goes to it after soft bounces.',
 }
 
 const list = get('viewer', '/teams/:team/suppressions', async (request, deps) => {
@@ -190,10 +190,10 @@ const lift = post(
     const { most, seen } = readCounted(form)
     const count = await countSuppressed(database, team.id, { ...filter.read(form), seen }, most)
     if (count === 0) throw noneLeft()
-    const many = addressCount(count)
+    const many = plural(count, 'suppression')
     parseReason(form.get('reason') ?? '')
     return {
-      question: `Lift the suppression of ${many}?`,
+      question: `Lift ${many}?`,
       answer: `Lift ${many}`,
       warning: 'Contacts return to their previous status. These addresses can receive email again.',
     }

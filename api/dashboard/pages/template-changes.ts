@@ -18,19 +18,19 @@ export const partChanges = (before: Parts, after: Parts): Section[] => [
   changesOf('Plain text', before.text, after.text),
 ]
 
-/** Builds the alerts about variables that sends must provide from then on, or needn't provide. */
+/** Builds the alerts about variables that need a value from then on, or no longer do. */
 export function slotAlerts(before: readonly string[], after: readonly string[], then: string): Section[] {
   const { added, removed } = compareSlots(before, after)
   return buildAlerts([
     added.length > 0 && {
       tone: 'warn',
       title: `New ${added.length === 1 ? 'variable' : 'variables'}: ${slotWords(added)}`,
-      text: `${then}, sends without a value for ${added.length === 1 ? 'it' : 'each'} are rejected.`,
+      text: `${then}, emails without a value for ${added.length === 1 ? 'it' : 'each'} are rejected.`,
     },
     removed.length > 0 && {
       tone: 'plain',
       title: `No longer used: ${slotWords(removed)}`,
-      text: 'Values that sends still provide are ignored.',
+      text: `Values for ${removed.length === 1 ? 'it' : 'them'} are ignored.`,
     },
   ])
 }

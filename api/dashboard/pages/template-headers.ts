@@ -13,7 +13,7 @@ const ON = 'Mail apps show an unsubscribe button, which uses the link in {{unsub
 const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers require one for newsletters.'
 
 const WARNING =
-  'unsubscribe_url becomes a required variable. If PUBLIC_URL is set, emails to a single stored contact get it automatically. All other sends without it are rejected.'
+  'unsubscribe_url becomes a required variable. If PUBLIC_URL is set, emails to a single stored contact get it automatically. All other emails without it are rejected.'
 
 /** Shows if the headers are on, and their effect. */
 export const headersCell = ({ list_unsubscribe: has }: ShownTemplate): Cell =>
@@ -43,7 +43,7 @@ const change = action(
     const way = isOn ? 'on' : 'off'
     if (list_unsubscribe === isOn) throw already(`The List-Unsubscribe setting of ${name}`, way)
     return {
-      question: `Turn the List-Unsubscribe headers of ${name} ${way}? This creates a new version, which sends use immediately.`,
+      question: `Turn the List-Unsubscribe headers of ${name} ${way}? This creates a new version. Emails use it immediately.`,
       answer: `Turn the headers ${way}`,
       warning: way === 'on' ? WARNING : undefined,
     }

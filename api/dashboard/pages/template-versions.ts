@@ -142,7 +142,7 @@ const restore = action(
     if (row.html === html && row.body_text === text && old?.list_unsubscribe === list_unsubscribe)
       throw already(`v${row.number} of ${name}`, 'restored')
     return {
-      question: `Restore v${row.number} of ${name}? This creates a new version, which sends use immediately.`,
+      question: `Restore v${row.number} of ${name}? This creates a new version. Emails use it immediately.`,
       answer: 'Restore version',
     }
   },

@@ -95,11 +95,7 @@ function findHelp(
   const search = new URLSearchParams({ team: team.id, q: row.to })
   const templates = teamPath(team, 'whatsapp-templates')
   const helps: Record<Remedy, Help> = {
-    again: {
-      link: null,
-      title: 'Wait, then send it again',
-      text: 'The provider limits how much it sends. The limit ends after a while.',
-    },
+    again: { link: null, title: 'Wait, then send it again', text: 'The provider may accept it later.' },
     recipient: {
       link: { href: `/find?${search}`, label: 'Find the contact' },
       title: 'Reach the recipient another way',
@@ -120,7 +116,7 @@ function findHelp(
     account: {
       link: person.operator ? { href: '/operator/numbers', label: 'WhatsApp numbers' } : null,
       title: 'The owner of the WhatsApp account has to fix it',
-      text: 'Tell an operator. Sending the message again helps after that.',
+      text: `${person.operator ? '' : 'Tell an operator. '}Send the message again once it is fixed.`,
     },
   }
   return helps[remedy]

@@ -26,7 +26,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
     sections: compact([
       buildTable(numbers, ({ to, at, by }) => ({ Number: text(to), By: text(by), Since: time(at, now) }), {
         empty: hasErased
-          ? 'Only erased numbers are opted out.'
+          ? 'All opted-out numbers have been erased, so none is listed.'
           : 'No one has opted out. Numbers that reply with a stop word appear here.',
       }),
       edits && numberForm(here, 'Opt the number out', 'Opt a number out'),

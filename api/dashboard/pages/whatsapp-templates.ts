@@ -90,7 +90,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
   const edits = team.role !== 'viewer'
   return show({
     title: 'WhatsApp templates',
-    lead: `Templates are created and approved at the provider. ${syncWords(templates, now)}`,
+    lead: `Templates are created and approved at Meta. ${syncWords(templates, now)}`,
     actions: {
       forms: compact([
         edits &&
@@ -127,7 +127,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
           here,
           'Add template',
           [
-            field('definition', 'The provider’s template object, as JSON', {
+            field('definition', 'Meta’s template object, as JSON', {
               type: 'textarea',
               rows: 14,
               code: true,
@@ -142,10 +142,10 @@ const list = get('viewer', PATH, async (request, { database }) => {
 
 const SENDABLE: Readonly<Record<TemplateState, string>> = {
   approved: 'It can be sent.',
-  pending: 'The provider hasn’t approved it yet, so it can’t be sent.',
-  rejected: 'The provider rejected it, so it can’t be sent.',
-  paused: 'The provider has paused it, so it can’t be sent.',
-  disabled: 'The provider has disabled it, so it can’t be sent.',
+  pending: 'Meta hasn’t approved it yet, so it can’t be sent.',
+  rejected: 'Meta rejected it, so it can’t be sent.',
+  paused: 'Meta has paused it, so it can’t be sent.',
+  disabled: 'Meta has disabled it, so it can’t be sent.',
 }
 
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
@@ -171,13 +171,13 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
           title: `Meta will change the category to ${found.announced_category}`,
           text: 'Messages with it may then cost more. Ask for a review in WhatsApp Manager if it is wrong.',
         },
-        found.fault !== null && { tone: 'warn', title: 'The provider’s last error', text: found.fault },
+        found.fault !== null && { tone: 'warn', title: 'Meta’s last error', text: found.fault },
       ]),
       ...bubbleSection(found.definition, 'Message with sample values'),
       ...textFacts(found.definition),
       {
         kind: 'code',
-        title: 'The provider’s object',
+        title: 'Meta’s template object',
         fold: true,
         code: JSON.stringify(found.definition, null, 2),
       },

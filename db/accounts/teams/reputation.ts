@@ -59,4 +59,4 @@ export const describeRates = ({ sent, hard_bounced, complained }: Sending): stri
 
 /** Why an email or a broadcast of the team waits. */
 export const bulkPausedBecause = (pause: BulkPause): string =>
-  `Broadcasts and batches of the team are paused: ${pauseFigures(pause)} (${pause.reason})`
+  `Broadcasts and batches of the team are paused: ${pauseFigures(pause)}`

@@ -57,7 +57,12 @@ export function assertState(row: BroadcastRow, act: Act): void {
 }
 
 const pausedForTeam = ({ state_reason }: BroadcastRow): RequestError =>
-  new RequestError('invalid_state', fill(TEXTS.pausedForTeam, { reason: state_reason ?? '' }))
+  new RequestError(
+    'invalid_state',
+    fill(TEXTS.pausedForTeam, {
+      reason: state_reason === 'team_bounces' ? 'too many bounces' : 'too many complaints',
+    }),
+  )
 
 async function act(
   by: Caller,

@@ -129,9 +129,7 @@ function listMissing(
 ): string[] {
   const elsewhere = isOurHook(webhook, name, site) === false
   return [
-    ...(subscribed
-      ? []
-      : [`The app isn't subscribed to the account ${account_id}. Run \`number check ${name} --subscribe\`.`]),
+    ...(subscribed ? [] : [`The app isn't subscribed to the account ${account_id}. Subscribe it.`]),
     ...(elsewhere
       ? [
           "Meta sends the statuses of its messages to another server. Set the number's callback URL to this service, or have that server forward them.",

@@ -59,7 +59,7 @@ export const GAUGES = {
   heliograph_misconfigured_senders:
     'Senders whose configuration made three emails to different domains bounce within an hour.',
   heliograph_reports: 'Delivery reports that are pending, or parked for manual action.',
-  heliograph_reports_oldest_seconds: 'Age of the oldest waiting delivery report.',
+  heliograph_reports_oldest_seconds: 'Age of the oldest delivery report, by state.',
 } as const
 
 type Labelled = Pick<CounterRow, 'labels' | 'values'>

@@ -146,7 +146,7 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   })
   const more = { topic_ids: topic, 'property.0': 'spent', 'op.0': 'gt', 'value.0': '5000' }
   const counted = await step(audience, 'audience', more)
-  shows(t, counted, /Contacts 3 .*“spent” compared as text 2 of 4 values: these are not numbers/)
+  shows(t, counted, /Contacts 3 .*“spent” compared as text 2 of 4 values aren’t numbers/)
   shows(
     t,
     await step(counted, 'audience', { 'op.0': 'in', 'value.0': '' }),
@@ -565,7 +565,7 @@ t.test('pauses, resumes and cancels a broadcast, with the remaining contacts', a
   shows(
     t,
     await editor.ask(`${path}/resume`),
-    /Resume “News” to [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % complained\./,
+    /Resume “News” for [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % reported as spam\./,
   )
   shows(t, await after(await editor.post(`${path}/resume`)), /News is being sent.*sending Being sent/)
   shows(t, await after(await editor.post(`${path}/cancel`)), /News is cancelled.*cancelled Cancelled/)
@@ -581,7 +581,7 @@ t.test('uses the singular for one contact and one value', async (t) => {
   const path = at(`broadcasts/${broadcast.id}`)
   shows(t, await editor.ask(`${path}/pause`), 'before it is sent to the 1 remaining contact?')
   const [tile] = asTextTiles([{ property: 'spent', text: 1, all: 1 }])
-  t.equal(tile?.detail, 'of 1 value: this is not a number')
+  t.equal(tile?.detail, 'of 1 value isn’t a number')
   await editor.post(`${path}/cancel`)
 })
 

@@ -97,7 +97,7 @@ t.test('a replay sends at most the confirmed number of webhooks', async (t) => {
   )
   await store('failed', 2)
   const { page, form } = await ask('failed')
-  shows(t, page, /Send 2 webhook messages to Billing again\? Which: failed\./)
+  shows(t, page, /Send 2 webhook messages to Billing again\? Status: failed\./)
   shows(t, await owner.get(`${home}/messages?status=failed`), /failed .* failed/)
   await end('failed')
   await owner.post(`${home}/replay`, form)

@@ -60,14 +60,10 @@ t.test("a resend keeps the recipient's name, and links both emails", async (t) =
   const by = `By ${editor.email}, just now.`
   const fresh = await viewer.get(again ?? '')
   shows(t, fresh, 'To Erika Mustermann <right@erika-x.example>')
-  shows(
-    t,
-    fresh,
-    `Sent again from an email to Erika Mustermann <bounced@erika-x.example> ${by} The first email`,
-  )
+  shows(t, fresh, `Resent from an email to Erika Mustermann <bounced@erika-x.example> ${by} The first email`)
   t.match(fresh.html, `href="/dashboard${list}/${first}">The first email`)
   const former = await viewer.get(`${list}/${first}`)
-  shows(t, former, `Sent again to Erika Mustermann <right@erika-x.example> ${by} The new email`)
+  shows(t, former, `Resent to Erika Mustermann <right@erika-x.example> ${by} The new email`)
   t.match(former.html, `href="/dashboard${again}">The new email`)
   const happened = new RegExp(`What happened Resent to a corrected address .* By ${editor.email}\\.`)
   shows(t, former, happened)
@@ -77,7 +73,7 @@ t.test("a resend keeps the recipient's name, and links both emails", async (t) =
   const copy = /href="\/dashboard([^"]+)">The copy/.exec(original.html)?.[1] ?? ''
   shows(t, await viewer.get(copy), 'A copy of an email to Erika Mustermann <bounced@erika-x.example>')
   await owner.post(`${again}/delete`)
-  shows(t, await viewer.get(`${list}/${first}`), 'Sent again to an email that was deleted')
+  shows(t, await viewer.get(`${list}/${first}`), 'Resent to an email that was deleted')
 })
 
 t.test("a resend's link unsubscribes its recipient, a copy's no one", async (t) => {

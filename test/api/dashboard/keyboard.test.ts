@@ -59,7 +59,7 @@ async function journeys(browser: Browser): Promise<void> {
     const timeline = page.locator('#timeline')
     t.match(await timeline.innerText(), /Bounced[\s\S]*550 5\.1\.1 no such user/)
     await follow(t, page, /^Show the suppression/)
-    await says(page, 'permanent bounce')
+    await says(page, 'hard bounce')
     await press(t, page, /^More actions/)
     await press(t, page, 'Lift the suppression')
     await page.locator('[name="reason"]:focus').waitFor()

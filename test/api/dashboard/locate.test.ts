@@ -79,6 +79,9 @@ t.test("another team's message looks like one that doesn't exist", async (t) => 
       `No message that you can see has the ID ${id}.`,
     )
   t.equal((await viewer.get('/find')).status, 200)
+  const search = await viewer.get('/find?q=missing')
+  shows(t, search, 'Nothing in A team matches.')
+  t.notMatch(search.html, 'No message that you can see', 'a search for a name')
 })
 
 t.test('finds by address, a part of it, number and text', async (t) => {

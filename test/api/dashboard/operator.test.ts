@@ -127,7 +127,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(
     t,
     await operator.get('/operator'),
-    /deliver-email 1 for .* 0 0\/s .*Waiting to go out 1 the oldest for /,
+    /deliver-email 1 the oldest for .* 0 0\/s .*Waiting to go out 1 the oldest for /,
   )
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() + interval '1 hour' where name = 'deliver-email'`)
@@ -526,11 +526,11 @@ t.test('lists failed jobs by reason, and retries one reason', async (t) => {
   const [, ones = {}] = formsTo(page, `${path}/redrive`)
   const moved = await operator.post(`${path}/redrive`, ones)
   t.match(moved, { status: 303 })
-  shows(t, await operator.get(path), /2 jobs of ingest-report will be retried.*<b>one<\/b> 1 .*other 1/)
+  shows(t, await operator.get(path), /2 jobs of Delivery reports will be retried.*<b>one<\/b> 1 .*other 1/)
   const all = await operator.get(path)
   await giveUp(['third'])
   await operator.post(`${path}/redrive`, formsTo(all, `${path}/redrive`)[0])
-  shows(t, await operator.get(path), /2 jobs of ingest-report will be retried.* third 1/)
+  shows(t, await operator.get(path), /2 jobs of Delivery reports will be retried.* third 1/)
 })
 
 t.test('shows the response of a paused sender, and resumes it', async (t) => {

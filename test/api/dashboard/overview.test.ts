@@ -197,7 +197,7 @@ t.test('shows "at least" when the backlog exceeds the count limit', async (t) =>
       now() - interval '1 hour' as created_at, '' as reply_to
     from generate_series(1, 1001)`
   await insertEmailRows(service, rows)
-  t.match(await overviewOf(team), 'at least 1,000 emails waiting for longer than 5 minutes')
+  t.match(await overviewOf(team), 'At least 1,000 emails waiting for longer than 5 minutes')
 })
 
 t.test('shows a paused queue to the team and to operators', async (t) => {

@@ -371,7 +371,7 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   shows(t, await viewer.get(at('domains')), /mail\.example\.net verified /)
   const page = at('domains/mail.example.net')
   for (const [texts, words, remedy] of [
-    [['v=DKIM1; p=somethingelse'], 'DKIM differs', 'is different\\. Replace it'],
+    [['v=DKIM1; p=somethingelse'], 'DKIM differs', 'has another value\\. Replace it'],
     [[], 'DKIM missing', 'is missing\\. Add it'],
   ] as const) {
     dns.set(name, [...texts])

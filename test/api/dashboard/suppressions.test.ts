@@ -27,7 +27,7 @@ t.test('shows the cause of a suppression, and lifts it', async (t) => {
   shows(
     t,
     await viewer.get(path),
-    /Suppressed: permanent bounce, [^,]*, [\d:]+ UTC .* Cause Server response 550 no such user/,
+    /Suppressed: hard bounce, [^,]*, [\d:]+ UTC .* Cause Server response 550 no such user/,
   )
   t.ok((await viewer.get(path)).html.includes(`emails/${body.id}`))
   t.equal((await editor.post(`${path}/lift`, { reason: ' ' })).status, 400)
@@ -81,7 +81,7 @@ t.test('explains the risk of lifting, in the menu if there is one', async (t) =>
   shows(
     t,
     added,
-    /It was added manually\..*Suppressed: added by hand, .* Reason 550 5\.1\.1 no such user The mailbox does not exist /,
+    /It was added manually\..*Suppressed: added manually, .* Reason 550 5\.1\.1 no such user The mailbox does not exist /,
   )
   t.notOk(isInMenu(added))
   shows(
@@ -167,12 +167,12 @@ t.test('lifts all matches of a filter after a confirmation', async (t) => {
   t.notMatch((await editor.get(at('suppressions'))).html, 'suppressions/lift', 'only a filtered list')
   const page = at('suppressions?response=blocklist')
   const shown = await editor.get(page)
-  shows(t, shown, /Lift 2 addresses/)
+  shows(t, shown, /Lift 2 suppressions/)
   t.notMatch(shown.html, 'closed@blocked.test')
   t.notMatch((await viewer.get(page)).html, 'suppressions/lift')
   const path = at('suppressions/lift')
   const form = { ...formTo(shown.html, path), reason: 'delisted' }
-  shows(t, await editor.ask(path, form), /Lift the suppression of 2 addresses\?/)
+  shows(t, await editor.ask(path, form), /Lift 2 suppressions\?/)
   t.equal((await editor.post(path, form)).status, 303)
   const worker = await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
   await until('it is audited', async () => (await lastDeed())?.action === 'suppression.lift')
@@ -204,7 +204,7 @@ t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
   const page = at('contacts/never@example.net')
   await editor.post(at('contacts'), { email: 'Never@example.net' })
   const shown = await viewer.get(page)
-  shows(t, shown, /Suppressed: added by hand, .* Reason asked by post/)
+  shows(t, shown, /Suppressed: added manually, .* Reason asked by post/)
   t.notMatch(shown.html, />Open the email</)
   await editor.post(`${page}/lift`, { reason: 'asked again' })
   const { body } = await call('GET', '/v1/contacts/never@example.net', { key: team.key })

@@ -224,8 +224,8 @@ t.test('changes name the variables that are new or gone, and parts without a cha
   const path = await makeTemplate('Slots', '<p>{{a}} {{b}}</p>', 'Hi {{a}}')
   await draft(editor, path, '<p>{{a}} {{c}}</p>', 'Hi {{a}}')
   const changes = await viewer.get(`${path}/changes`)
-  const gone = 'No longer used: b Values that sends still provide are ignored\\.'
-  const draftWords = 'Once the draft is published, sends without a value for it are rejected\\.'
+  const gone = 'No longer used: b Values for it are ignored\\.'
+  const draftWords = 'Once the draft is published, emails without a value for it are rejected\\.'
   shows(t, changes, new RegExp(`New variable: c ${draftWords} ${gone} HTML .* Plain text No change\\.`))
   shows(t, await viewer.get(path), /Variables a, b New in the draft c Not in the draft b/)
   await editor.post(`${path}/publish`, await tokens(path))
@@ -233,7 +233,7 @@ t.test('changes name the variables that are new or gone, and parts without a cha
   t.notMatch(textOf(page.html), 'in the draft')
   const compare = new RegExp(`${path}/versions/[^"]+`).exec(page.html)?.[0] ?? ''
   const compared = await viewer.get(compare)
-  shows(t, compared, /New variable: c From v2 on, sends without .* Plain text No change\./)
+  shows(t, compared, /New variable: c From v2 on, emails without .* Plain text No change\./)
 })
 
 t.test('previews unsaved text without storing it', async (t) => {

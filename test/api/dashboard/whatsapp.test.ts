@@ -209,7 +209,7 @@ t.test("an editor ends an erased number's opt-out", async (t) => {
   const cli = adminCli({ DATABASE_URL: service.url })
   t.match(await cli.json(['contact', 'erase', team.id, '+15555550110']), { whatsapp_opt_outs: 1 })
   const seen = await editor.get(page)
-  shows(t, seen, /End an opt-out .*Only erased numbers are opted out\./)
+  shows(t, seen, /End an opt-out .*All opted-out numbers have been erased/)
   t.notMatch(seen.html, '5555550110')
   t.equal((await editor.press(page, `${page}/opt-in`, { to: '+15555550110' })).location, page)
   const after = await editor.get(page)

@@ -40,7 +40,7 @@ export const riskAlerts = ({ off, isDrifting, drift_s }: DatabaseState): Alert[]
     off.length > 0 && {
       tone: 'bad',
       title: 'A crash of the database can lose accepted messages',
-      text: `${list.format(off)} ${off.length === 1 ? 'is' : 'are'} off. Set ${off.length === 1 ? 'it' : 'them'} to on in postgresql.conf, and reload it.`,
+      text: `${list.format(off)} ${off.length === 1 ? 'is' : 'are'} off. Set ${off.length === 1 ? 'it' : 'them'} to on in postgresql.conf, and reload PostgreSQL.`,
     },
     isDrifting && {
       tone: 'warn',

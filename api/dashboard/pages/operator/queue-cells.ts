@@ -77,7 +77,7 @@ export const queueCells =
     Waiting: {
       ...counted(queue.ready + queue.deferred),
       detail: compact<string>([
-        queue.oldest_ready_seconds !== null && `for ${duration(queue.oldest_ready_seconds)}`,
+        queue.oldest_ready_seconds !== null && `the oldest for ${duration(queue.oldest_ready_seconds)}`,
         queue.deferred > 0 && `${queue.ready > 0 ? `${counted(queue.deferred).text} ` : ''}deferred`,
         waitCause(queue, senders, now),
       ]).join(', '),

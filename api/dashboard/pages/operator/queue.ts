@@ -174,12 +174,15 @@ const pause = action(
   async (by, { params }) => {
     const queue = readQueue(params)
     await pauseQueue(by, queue)
-    return redirect(QUEUES_PATH, `The queue ${queue} is paused. Jobs already in progress will finish.`)
+    return redirect(
+      QUEUES_PATH,
+      `The queue ${queueName(queue)} is paused. Jobs already in progress will finish.`,
+    )
   },
   async ({ params }, { database }) => {
     const queues = withParts(readQueue(params))
     const shown = (await listQueues(database)).filter((one) => queues.some((queue) => queue === one.queue))
-    if (shown.every(({ paused }) => paused)) throw already(`The queue ${params.queue}`, 'paused')
+    if (shown.every(({ paused }) => paused)) throw already(`The queue ${queueName(params.queue)}`, 'paused')
     const waiting = counted(shown.reduce((sum, { ready, deferred }) => sum + ready + deferred, 0)).text
     return {
       question: `Pause ${queues.map(queueName).join(' and ')}? The jobs wait until you resume.`,
@@ -192,7 +195,7 @@ const pause = action(
 const resume = action('operator', `${QUEUES_PATH}/:queue/resume`, async (by, request) => {
   const queue = readQueue(request.params)
   await resumeQueue(by, queue)
-  return redirect(QUEUES_PATH, `The queue ${queue} is resumed.`)
+  return redirect(QUEUES_PATH, `The queue ${queueName(queue)} is resumed.`)
 })
 
 const redrive = post(
@@ -208,7 +211,11 @@ const redrive = post(
       team_id: null,
       actor: request.person.email,
     })
-    return backgroundJobAnswer(job, QUEUES_PATH, `${plural(job.done, 'job')} of ${queue} will be retried.`)
+    return backgroundJobAnswer(
+      job,
+      QUEUES_PATH,
+      `${plural(job.done, 'job')} of ${queueName(queue)} will be retried.`,
+    )
   },
   async ({ params, form }, { database }) => {
     const queue = readQueue(params)

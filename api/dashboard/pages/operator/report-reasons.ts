@@ -2,7 +2,10 @@
 import { CHANNEL_FACTS } from '../../../../db/channels/list.ts'
 import { headed } from '../../components/cell.ts'
 
-const NAMES = new Map(CHANNEL_FACTS.flatMap(({ provider_names }) => Object.entries(provider_names)))
+const NAMES = new Map([
+  ...CHANNEL_FACTS.flatMap(({ provider_names }) => Object.entries(provider_names)),
+  ['test', 'the simulator'],
+])
 
 /** Returns the name of a provider, or its ID if it is unknown. */
 export const providerName = (provider: string): string => NAMES.get(provider) ?? provider

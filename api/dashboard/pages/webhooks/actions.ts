@@ -130,7 +130,7 @@ async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<
       : plural(count, 'webhook message')
   return {
     question: `Send ${which} to ${name} again?`,
-    warning: `Which: ${REPLAY_LABELS[replay.what]}.`,
+    warning: `Status: ${REPLAY_LABELS[replay.what]}.`,
     answer: 'Send again',
     fields: countedValues({ most, seen: replay.seen }),
   }

@@ -48,7 +48,7 @@ t.test('pauses and warnings name the rates, the counts and the limit', async (t)
     pauseFigures({ ...bounces, reason: 'team_complaints', count: 5 }),
     /^0\.31 % of 1,600 .*spam.* 10\.0 %$/,
   )
-  t.match(bulkPausedBecause(bounces), /12\.0 % .*\(team_bounces\)$/)
+  t.match(bulkPausedBecause(bounces), /12\.0 % .* the limit is 10\.0 %$/)
   t.match(
     describeRates({ sent: 1_600, hard_bounced: 100, complained: 2 }),
     /^6\.3 % of 1,600 .*bounced.* 0\.13 % .*spam$/,
