@@ -32,17 +32,29 @@ const isShort = ({ iso, tone, button, bar, frame }: Cell): boolean =>
   Boolean(iso || tone || button || bar || frame)
 
 /**
- * Returns the CSS classes of a cell. A `self` cell needs no label in a card.
- * @param times the number of times in the row.
+ * Finds the column whose times need no label in a card. It is the only one with times, and the first or last one.
+ * @returns its index, or undefined.
  */
-function listClasses(cell: Cell, { main, grow, wrap }: Column, times: number): string {
-  const isClear = isShort(cell) || (cell.href !== undefined && !cell.number) || main || grow
+function findClearTimes({ columns, rows }: Table): number | undefined {
+  const [first, ...others] = columns.flatMap((_, index) =>
+    rows.some(({ cells }) => cells[index]?.iso) ? [index] : [],
+  )
+  const last = columns.findLastIndex(({ label }) => label !== '')
+  return others.length === 0 && (first === 0 || first === last) ? first : undefined
+}
+
+/**
+ * Returns the CSS classes of a cell. A `self` cell needs no label in a card.
+ * @param isClearTime true if a time needs no label.
+ */
+function listClasses(cell: Cell, { main, grow, wrap }: Column, isClearTime: boolean): string {
+  const isClear = (!cell.number && (isShort(cell) || cell.href !== undefined)) || main || grow
   const looks = [
     cell.number && 'number',
     main && 'main',
     wrap && 'wrap',
     grow && 'wide',
-    isClear && !(cell.iso && times > 1) && 'self',
+    isClear && (!cell.iso || isClearTime) && 'self',
     (cell.text === '–' || isBlank(cell)) && 'none',
   ]
   return looks.filter(Boolean).join(' ')
@@ -67,9 +79,9 @@ export function tableReady(section: Table) {
   const long = columns.length >= MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
   // One column is not enough, because the emails of a broadcast have the same subject.
   const picked = columns.flatMap(({ main, grow }, index) => (main || grow ? [index] : []))
+  const clearTimes = findClearTimes(section)
   const shown = rows.map(({ key, cells }) => {
     const of = cells.find((_, index) => columns[index]?.main)?.text
-    const times = cells.filter(({ iso }) => iso).length
     return {
       key: key?.slice(-KEY_CHARACTERS),
       id: key,
@@ -77,7 +89,7 @@ export function tableReady(section: Table) {
       selects: picked.map((index) => cells[index]?.text).join(', '),
       cells: cells.map((cell, index) => {
         const column = columns[index] ?? { label: '' }
-        const look = listClasses(cell, column, times)
+        const look = listClasses(cell, column, index === clearTimes)
         const words = cell.tip ?? [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
         const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))
         return {

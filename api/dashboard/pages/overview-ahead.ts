@@ -55,13 +55,13 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
       ...buildTable(
         rows,
         ({ what, state, progress, sent, when }) => ({
-          'Running and next': what,
+          Name: what,
           Status: state,
           Progress: isSending && progress,
           Sent: sent,
           Start: when,
         }),
-        { empty: '', main: 'Running and next', grow: ['Running and next'] },
+        { title: 'Running and next', empty: '' },
       ),
       id: 'ahead',
       live: true,

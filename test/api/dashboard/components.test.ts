@@ -1,7 +1,7 @@
 /** Components of pages: charts, browsers, DNS records, tables and sentences. */
 
 import { browserName } from '../../../api/dashboard/components/browser-name.ts'
-import { text, time } from '../../../api/dashboard/components/cell.ts'
+import { type Cell, number, text, time } from '../../../api/dashboard/components/cell.ts'
 import { figureSections } from '../../../api/dashboard/components/chart.ts'
 import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
 import { emailSentence, meaningIn, webhookSentence } from '../../../api/dashboard/components/sentence.ts'
@@ -148,6 +148,39 @@ t.test('wrapping columns don’t grow, and others do if named', async (t) => {
   t.strictSame(look({ main: 'Name', wrap: ['Name'] }), ['self', '', 'main wrap self', 'self'])
   t.strictSame(look({ main: 'Name', grow: ['Note'] }), ['self', 'wide self', 'main self', 'self'])
   t.strictSame(look({}), ['main wide self', '', '', 'self'])
+})
+
+/** Returns the labels of each row's cells in a card. */
+const cardLabels = (rows: readonly Record<string, Cell | false>[]) =>
+  tableReady(buildTable(rows, (row) => row, { empty: '' })).rows.map(({ cells }) =>
+    cells.flatMap(({ label }) => label || []),
+  )
+
+t.test('a number has its label in a card in every color', (t) => {
+  const worse = number(0, { tone: 'bad' })
+  const rows = [number(2), worse].map((Workers) => ({ Name: text('Emails'), Workers, Status: text('open') }))
+  t.strictSame(cardLabels(rows), [
+    ['Workers', 'Status'],
+    ['Workers', 'Status'],
+  ])
+  t.end()
+})
+
+t.test('a time needs no label in a card if it is the only one, at an end', (t) => {
+  const now = time(NOW.toISOString(), NOW)
+  const never = time(null, NOW, 'never')
+  const [Name, Note] = [text('News'), text('open')]
+  t.strictSame(cardLabels([{ Name, Note, Changed: now, '': buttonCell('/end', 'End') }]), [['Note']])
+  t.strictSame(cardLabels([{ Name, Created: now, Note }]), [['Created', 'Note']])
+  const both = cardLabels([
+    { Name, Used: now, Changed: now },
+    { Name, Used: never, Changed: now },
+  ])
+  t.strictSame(both, [
+    ['Used', 'Changed'],
+    ['Used', 'Changed'],
+  ])
+  t.end()
 })
 
 t.test('a value that is cut among six columns has a tooltip', async (t) => {

@@ -192,7 +192,11 @@ t.test('a scheduled email is rescheduled, sent now or cancelled', async (t) => {
   t.notMatch(textOf((await viewer.get(page)).html), /Send now|Cancel this email/)
   const chosen = await editor.get(`${list}?status=scheduled`)
   for (const words of ['Later', 'Never']) shows(t, chosen, words)
-  shows(t, await editor.get(`/teams/${team.id}`), /Running and next Status Sent Start 2 scheduled emails/)
+  shows(
+    t,
+    await editor.get(`/teams/${team.id}`),
+    /Running and next Name Status Sent Start 2 scheduled emails/,
+  )
   const at = { scheduled_at: '2026-01-31T09:00', zone: 'UTC' }
   t.equal((await editor.post(`${page}/move`, at)).status, 400, 'not into the past')
   const later = new Date(Date.now() + 7_200_000).toISOString().slice(0, 16)

@@ -103,12 +103,13 @@ const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
   buildTable(
     attempts.slice(0, TRIES_SHOWN),
     (each) => ({
-      'Recent attempts': { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
+      Response: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
       Details: text(withoutTags(answerWords(each))),
       When: time(each.at, now),
     }),
     {
+      title: 'Recent attempts',
       main: 'Type',
       grow: ['Details'],
       id: 'tries',
