@@ -100,9 +100,15 @@ const BROKEN = `(() => {
   return broken
 })()`
 
-const FRAMED = `({ frame: ${FRAME}, broken: ${BROKEN}, unfit: ${UNFIT} })`
+/** Finds lists below another section that have no heading, because cards hide the headings of columns. */
+const UNTITLED = `[...document.querySelectorAll('section.table:not(:has(h2), .folded) .cards')]
+  .map((table) => table.closest('section'))
+  .filter((one) => one.previousElementSibling?.matches('section:not(.filter, .chips, .tabs, .progress, .alerts:not(:has(h2)))'))
+  .map((one) => one.id + ': ' + one.textContent.replace(/\\s+/g, ' ').slice(0, 60))`
 
-type Framed = { frame: Frame; broken: string[]; unfit: unknown }
+const FRAMED = `({ frame: ${FRAME}, broken: ${BROKEN}, untitled: ${UNTITLED}, unfit: ${UNFIT} })`
+
+type Framed = { frame: Frame; broken: string[]; untitled: string[]; unfit: unknown }
 
 /**
  * Fails unless a page shows its complete frame in the window: the navigation or, on a phone, its menu, the
@@ -113,12 +119,13 @@ async function isFramedAt(
   page: Page,
   { about, team, isWide }: { about: string; team: string; isWide: boolean },
 ): Promise<void> {
-  const { frame, broken, unfit } = await page.evaluate<Framed>(FRAMED)
+  const { frame, broken, untitled, unfit } = await page.evaluate<Framed>(FRAMED)
   const way = isWide ? '#nav' : '.opener'
   t.strictSame(frame.parts, [way, '.seek input', '.menu[open], .menu summary'], about)
   t.match(frame.team, `Team: ${team}`, about)
   t.ok(frame.main >= (isWide ? 640 : PHONE.width), `${about}: the main column has ${frame.main} px`)
   t.strictSame(broken, [], `${about}: broken words`)
+  t.strictSame(untitled, [], `${about}: lists without a heading`)
   t.strictSame(unfit, FIT, about)
 }
 

@@ -32,6 +32,18 @@ import {
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
+/** Functions for expressions about the layout. `select` measures the selected option. */
+const MEASURES = `
+  var box = (what) => document.querySelector('main ' + what).getBoundingClientRect()
+  var style = (what) => getComputedStyle(document.querySelector(what))
+  var select = (what) => {
+    const copy = document.querySelector(what).cloneNode()
+    copy.append(document.querySelector(what).selectedOptions[0].cloneNode(true))
+    copy.style.width = 'max-content'
+    document.body.append(copy)
+    return copy.getBoundingClientRect().width
+  };`
+
 const browser = await launchBrowser(t, 'the looks of the dashboard')
 if (browser) await looks(browser)
 
@@ -147,6 +159,57 @@ async function looks(browser: Browser): Promise<void> {
     await page.goto(`${home}/operator/teams`)
     const heights = await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.clientHeight))
     t.ok(Math.max(...heights) <= 45, `a row of a list is one line: ${heights}`)
+  })
+
+  t.test('each part has its place on phones, tablets and wide screens', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: team.id, role: 'editor' })
+    const contact = `contacts/${lived.recipient}`
+    const webhook = `webhooks/${lived.webhook}`
+    const unreached = `broadcasts/${broadcasts.sent}/again`
+    for (const [width, path, place, expected] of [
+      [
+        390,
+        contact,
+        'the menu beside the title',
+        "box('#more').top < box('h1').top && box('#more').left > box('h1').right",
+      ],
+      [
+        390,
+        contact,
+        'fields with visible borders',
+        "style('.rows textarea').borderColor === style('.seek input').borderColor",
+      ],
+      [390, '', 'the last update below the buttons', "box('.pause').top >= box('.acts').bottom - 1"],
+      [390, webhook, 'a Copy button that is not indented', "box('dd button').left === box('dd code').left"],
+      [
+        390,
+        `broadcasts/${draft}/edit?step=audience`,
+        'the whole comparison',
+        "select('[name^=op]') <= box('[name^=op]').width",
+      ],
+      [390, unreached, 'space around wrapped contacts', "parseInt(style('td').paddingTop) >= 4"],
+      [
+        390,
+        'suppressions',
+        'a server response in lines',
+        "style('.wide:not(.main) .detail').whiteSpace === 'normal'",
+      ],
+      [390, 'emails?status=queued', 'boxes to select rows', "box('td.pick label').width >= 24"],
+      [
+        1_024,
+        'contacts',
+        'the address before its name',
+        "box('td.wide.main').width > 1.8 * box('td.wide:not(.main)').width",
+      ],
+      [1_024, webhook, 'facts beside their labels', "box('dd').top <= box('dt').top"],
+      [1_280, webhook, 'facts below their labels in a narrow column', "box('dd').top >= box('dt').bottom"],
+      [1_920, '', 'chart labels smaller than the text', "box('svg text').height < 16"],
+      [1_920, '', 'alerts that can be read', "box('.alerts div').width <= 960"],
+    ] as const) {
+      await page.setViewportSize({ width, height: 800 })
+      await page.goto(`${home}${inTeam}/${path}`)
+      t.equal(await page.evaluate(`${MEASURES} ${expected}`), true, `${path} at ${width} px: ${place}`)
+    }
   })
 
   t.test('nothing covers a notice on a live page', async (t) => {
