@@ -20,7 +20,7 @@ import type { Secrets } from '../process/secrets.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
-import { assertSeen } from '../validation/mark.ts'
+import { assertSeen, changedMeanwhile } from '../validation/mark.ts'
 import {
   type DeliveryState,
   deliveryState,
@@ -171,8 +171,8 @@ export async function pickedMessages(
 /**
  * Requeues one message, and writes the audit log.
  * @param words a detail for the audit log.
- * @param seen the way that a page showed, if any. A scheduled message is sent without confirmation, a rejected one
- * isn't.
+ * @param seen the way that a page showed, or null for the CLI. A scheduled message is sent without confirmation, a
+ * rejected one isn't.
  * @throws RequestError not_found. bad_request if a provider has accepted it. invalid_state if the way has changed.
  */
 export async function requeueOne(
@@ -187,7 +187,7 @@ export async function requeueOne(
     assertSeen(seen, way, fill(TEXTS.messageChanged, { noun: channel.noun }))
   const how: How = { by: 'person', force, named: true }
   const requeued = await requeueMessages({ ...by, queue }, channel, [ref], how)
-  if (requeued.length === 0) throw await requeueError(by.tx, channel, ref)
+  if (requeued.length === 0) throw await requeueError(by.tx, channel, ref, seen)
   const { team_id, id: subject } = ref
   const detail = [words, was].filter((each) => each !== '').join(', ')
   await record(by, { team_id, action: `${channel.name}.requeue`, subject, detail })
@@ -204,7 +204,7 @@ export async function assertRequeueable(
   seen: keyof typeof WAS,
 ): Promise<void> {
   const way = requeueWay(await deliveryState(tx, channel, ref))
-  if (way === null) throw await requeueError(tx, channel, ref)
+  if (way === null) throw await requeueError(tx, channel, ref, seen)
   assertSeen(seen, way, fill(TEXTS.messageChanged, { noun: channel.noun }))
 }
 
@@ -255,11 +255,20 @@ export async function loadPauses(
 export const purgedError = ({ noun }: Pick<Deliverable, 'noun'>): RequestError =>
   new RequestError('bad_request', fill(TEXTS.contentDeleted, { noun }))
 
-export async function requeueError(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<RequestError> {
+/** @param seen the way that a page showed, or null for the CLI, whose messages name its options. */
+export async function requeueError(
+  tx: Tx,
+  channel: Deliverable,
+  ref: DeliveryRef,
+  seen: string | null = null,
+): Promise<RequestError> {
   const state = await deliveryState(tx, channel, ref)
   if (state === null)
     return new RequestError('not_found', fill(TEXTS.noMessage, { noun: channel.noun, id: ref.id }))
   if (state.newer) return new RequestError('bad_request', fill(TEXTS.newerVersion, { noun: channel.noun }))
+  const way = requeueWay(state)
+  if (seen !== null && way !== null && way !== 'plain')
+    return changedMeanwhile(fill(TEXTS.messageChanged, { noun: channel.noun }))
   if (state.due_at !== null)
     return new RequestError(
       'invalid_state',

@@ -84,7 +84,8 @@ export async function requeueAsAsked<J extends DeliveryJob>(
 ): Promise<string> {
   const { team, params, form } = request
   const ref = { team_id: team.id, id: params.id }
-  const how = { force: form.get('force') === FORCE, seen: form.get('seen') }
+  const force = form.get('force') === FORCE
+  const how = { force, seen: form.get('seen') ?? (force ? null : 'plain') }
   await asActor(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, channel, ref, how))
   return requeuedWords(await pauseWords(deps, channel, request))
 }
