@@ -72,6 +72,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'queue.redrive': 'Retried failed jobs',
   'queue.resume': 'Resumed a queue',
   'report.drop': 'Dropped delivery reports',
+  'report.purge': 'Redacted stored reports',
   'report.read': 'Read a delivery report',
   'report.replay': 'Replayed delivery reports',
   search: 'Searched',

@@ -2,9 +2,12 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { object, string } from 'yup'
+import { entryLabel } from '../../../api/dashboard/components/action-labels.ts'
+import { findJobTexts } from '../../../api/dashboard/pages/background-job.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { backgroundJobById } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { continueBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
+import { KINDS } from '../../../db/maintenance/background-jobs/kinds.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -20,6 +23,16 @@ const aBackgroundJob = (minutes: number, done: number, total: number | null, ove
     insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at, finished_at)
     values (${uuidv7()}, ${team.id}, 'email.requeue', ${done}, ${total}, 'ana@example.com',
       now() - make_interval(secs => ${minutes * 60}), now(), case when ${over} then now() end) returning id`)
+
+t.test('a job has the same name as its audit entry', (t) => {
+  const object = (words: string): string => words.replace(/^\S+ /, '')
+  const kinds = Object.entries(KINDS).filter(([kind]) => kind !== 'suppression.judge')
+  for (const [kind, own] of kinds) {
+    const action = 'action' in own ? (own.action ?? kind) : kind
+    t.equal(object(entryLabel({ action, detail: '' }, undefined)), object(findJobTexts({ kind }).title), kind)
+  }
+  t.end()
+})
 
 t.test('a running job shows its rate and remaining time', async (t) => {
   // Started long ago, so that the duration of the test doesn't change the rate.
