@@ -1,4 +1,4 @@
-/** Counts why emails bounced, by the status codes of responses. Pure. */
+/** Counts why emails bounced, by the status codes of responses. Skipped emails aren't counted. Pure. */
 import type { Bounce } from '../../../db/messages/emails/bounces.sql.ts'
 import { type Cell, headed, number, text } from './cell.ts'
 import type { Section } from './section.ts'
@@ -7,15 +7,12 @@ import { meaningIn } from './sentence.ts'
 /** Maximum number of bounced emails that are counted. */
 export const MAX_BOUNCES = 500
 
-/** Returns the meaning of a response's status code. */
-const describeReason = ({ kind, detail }: Bounce): string =>
-  kind === 'suppressed' ? 'the address is suppressed' : meaningIn(detail) || 'other reasons'
-
 /** Builds the section, most common reason first. Empty without bounces. */
 export function bounceSection(bounces: readonly Bounce[], note?: string): Section[] {
   const counts = new Map<string, number>()
-  for (const bounce of bounces) {
-    const reason = describeReason(bounce)
+  for (const { kind, detail } of bounces) {
+    if (kind === 'suppressed') continue
+    const reason = meaningIn(detail) || 'other reasons'
     counts.set(reason, (counts.get(reason) ?? 0) + 1)
   }
   const tiles = [...counts]

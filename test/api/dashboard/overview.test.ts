@@ -377,7 +377,7 @@ t.test('counts why emails bounced, most common reason first', async (t) => {
   await bounce('bounced', '550 5.1.1 <b@example.com> rejected')
   t.match(
     await overviewOf(team),
-    'Why emails bounced Bounces of the last 30 days. The mailbox does not exist 2 Other reasons 1 The address is suppressed 1 The mailbox is full 1',
+    'Why emails bounced Bounces of the last 30 days. The mailbox does not exist 2 Other reasons 1 The mailbox is full 1',
   )
 })
 
