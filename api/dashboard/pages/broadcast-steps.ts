@@ -1,6 +1,6 @@
 /**
- * Edits a draft in three steps: message, audience and time. Each step is saved when the user leaves it
- * (DECISIONS: Drafts in steps). The audience count is that of the form, saved or not.
+ * Edits a draft in three steps: message, audience and time. The buttons save a step (DECISIONS: Drafts in steps). The
+ * script asks before a link leaves a changed one. The audience count is that of the form, saved or not.
  */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
@@ -179,7 +179,7 @@ async function stepView(
   return {
     title,
     lead: draft
-      ? 'Each step is saved when you leave it. Nothing is sent until you start the draft.'
+      ? 'Continue and Back save the step. Nothing is sent until you start the draft.'
       : 'It is saved as a draft when you continue. Nothing is sent until you start it.',
     back,
     above: [buildStepper(step, draft && teamPath(request.team, 'broadcasts', draft.id))],

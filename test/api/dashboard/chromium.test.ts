@@ -1,5 +1,6 @@
 /** The dashboard in a real browser, with untrusted HTML. Skipped without Chromium. */
 import type { Browser, Page } from 'playwright-core'
+import { broadcastingOf } from '../../support/broadcasting.ts'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { anEmail, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -89,6 +90,25 @@ async function journeys(browser: Browser): Promise<void> {
     await page.getByRole('button', { name: 'Restore version' }).first().click()
     await submit(page, 'Restore version')
     await page.frameLocator('iframe').getByText('Hi [name]').first().waitFor()
+  })
+
+  t.test('a link to another step of a draft confirms leaving, the buttons save', async (t) => {
+    const { page } = await signIn(t)
+    const { create } = await broadcastingOf(service, team)
+    await page.goto(`${here}/broadcasts/${await create()}/edit?step=message`)
+    await page.getByLabel('Subject').fill('Typed')
+    const left = page.waitForEvent('dialog', { timeout: 10_000 })
+    const link = page.locator('#steps').getByRole('link', { name: 'Audience' })
+    link.click().catch(() => {})
+    const dialog = await left.catch(() => null)
+    t.equal(dialog?.type(), 'beforeunload')
+    await dialog?.dismiss()
+    await submit(page, 'Continue')
+    await page.waitForURL(/step=audience/)
+    await link.waitFor({ state: 'detached' })
+    await page.locator('#steps').getByRole('link', { name: 'Message' }).click()
+    await page.waitForURL(/step=message/)
+    t.equal(await page.getByLabel('Subject').inputValue(), 'Typed')
   })
 
   t.test('keeps a rejected text and confirms leaving the page', async (t) => {

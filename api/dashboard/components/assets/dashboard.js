@@ -95,10 +95,10 @@ function release(button) {
   button.disabled = false
   button.removeAttribute('aria-busy')
 }
-/** The form with unsaved text in an editor. Submitting it counts as saved, except into a frame. */
-let unsaved = document.querySelector('form[data-kept]:has(textarea.code)')
+/** The form with unsaved text in an editor or a step. Submitting it counts as saved, except into a frame. */
+let unsaved = document.querySelector('form[data-kept]:has(textarea.code,[name=step])')
 document.addEventListener('input', ({ target }) => {
-  if (target.matches('textarea.code')) unsaved = target.form
+  if (target.matches('textarea.code,form:has([name=step]) *')) unsaved = target.form
   const boxes = target.matches('[data-all]') ? target.form.querySelectorAll('td [name=ids]') : []
   for (const box of boxes) box.checked = target.checked
 })
