@@ -32,7 +32,7 @@ import { addressWith, idParam } from '../server/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { backgroundJobAnswer, findJobTexts } from './background-job.ts'
-import { filter, parseEmailFilter, readSearch } from './emails-filter.ts'
+import { filter, namesOfTemplates, parseEmailFilter, readSearch } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
 import { describeRequeued, type Requeueable, requeueableFields, requeueableWords } from './requeueable.ts'
 
@@ -157,27 +157,27 @@ function countWords({ count, lookedTo }: CountedEmails): string {
 /** Builds the head of the page with the filter of the emails, or the name of their broadcast. */
 async function headOf(
   request: TeamRequest,
-  { database }: PageDeps,
-  { many, broadcast_id }: { many: string; broadcast_id: string | undefined },
+  deps: PageDeps,
+  { broadcast_id, ...counted }: CountedEmails & { broadcast_id: string | undefined },
 ) {
   const { team, query } = request
-  const broadcast = broadcast_id && (await broadcastById(database, team.id, broadcast_id))
-  const asked = [...filter.set(query)]
-    .filter(([name]) => !broadcast || name !== 'broadcast')
-    .map(([name, value]) => `${name}: ${value}`)
-    .join(', ')
-  const later = 'Emails that start to match later aren’t affected.'
+  const broadcast = broadcast_id && (await broadcastById(deps.database, team.id, broadcast_id))
+  const own = filter.set(query)
+  if (broadcast) own.delete('broadcast')
+  const asked = filter.describe(own, { template: await namesOfTemplates(request, deps) })
+  const many = countWords(counted)
+  const later = counted.count === 0 ? '' : ' Emails that start to match later aren’t affected.'
   if (broadcast) {
     const back = { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name }
     return {
       title: `Emails of ${broadcast.name}`,
-      lead: `${compact([many, asked]).join(', ')}. ${later}`,
+      lead: `${compact([many, asked]).join(', ')}.${later}`,
       back,
     }
   }
   return {
     title: `Bulk actions: ${many}`,
-    lead: `${asked || 'No filter is set. These are all single emails of the team'}. ${later}`,
+    lead: `${asked || 'No filter is set. These are all single emails of the team'}.${later}`,
     back: { href: addressWith({ ...request, path: teamPath(team, 'emails') }, {}), label: 'Emails' },
   }
 }
@@ -205,7 +205,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
       `There are many emails. Those before ${momentWords(lookedTo.toISOString(), parseZone(request.cookies('zone')))} weren’t searched.`,
   ])
   return show({
-    ...(await headOf(request, deps, { many: countWords(counted), broadcast_id: meant.broadcast_id })),
+    ...(await headOf(request, deps, { ...counted, broadcast_id: meant.broadcast_id })),
     actions: { forms: compact([bulk && team.role === 'owner' && deletion(request, bulk)]) },
     sections: compact([
       limits.length > 0 && { kind: 'text', paragraphs: limits },

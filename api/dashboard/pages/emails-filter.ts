@@ -1,11 +1,15 @@
 /** The filter of a team's emails. */
 
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
+import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
+import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import { parseZone } from '../components/zone.ts'
+import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineChoice, defineFilter, defineId, search } from '../server/filter.ts'
+import { idParam } from '../server/list.ts'
 import type { TeamRequest } from '../server/page.ts'
 import { parseSearch } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
@@ -27,7 +31,10 @@ export const filter = defineFilter(
         { value: 'all', label: 'All emails' },
       ],
     }),
-    status: chips([...EMAIL_LADDER, SCHEDULED_STATUS]),
+    status: chips([...EMAIL_LADDER, SCHEDULED_STATUS], {
+      queued: 'Queued includes accepted, expired and failed emails.',
+      bounced: 'Bounced includes skipped emails.',
+    }),
   },
   {
     recipient: search('Recipient', { placeholder: 'someone@example.com' }),
@@ -61,6 +68,23 @@ export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<Ema
     template_id: template,
     broadcast_id: broadcast,
   }
+}
+
+export type TemplateNames = ReadonlyMap<string, string>
+
+export async function namesOfTemplates(
+  { team }: TeamRequest,
+  { database }: PageDeps,
+): Promise<TemplateNames> {
+  const templates = await templatesOfTeam(database, team.id)
+  return new Map(templates.map(({ id, name }) => [id, name]))
+}
+
+/** Returns the broadcast in the filter as a choice of it. */
+export async function nameOfBroadcast({ team, query }: TeamRequest, { database }: PageDeps) {
+  const id = idParam(query, 'broadcast')
+  const broadcast = id === undefined ? null : await broadcastById(database, team.id, id)
+  return broadcast ? { broadcast: new Map([[broadcast.id, broadcast.name]]) } : {}
 }
 
 /** Returns the search of a request. It starts at the creation of the team. */

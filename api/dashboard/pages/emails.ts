@@ -1,8 +1,7 @@
 /** Lists the emails of a team with a filter, also as CSV. */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
-import { broadcastById, broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
@@ -14,15 +13,21 @@ import type { Link, Section } from '../components/section.ts'
 import { compact, fromReplica, get } from '../server/builders.ts'
 import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { buildList, fromList, idParam, pageById, type RowReader } from '../server/list.ts'
+import { buildList, fromList, pageById, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { recipientsCell } from './email-place.ts'
 import { bulkActions } from './emails-bulk.ts'
-import { ALL_EMAILS, filter, readSearch } from './emails-filter.ts'
+import {
+  ALL_EMAILS,
+  filter,
+  nameOfBroadcast,
+  namesOfTemplates,
+  readSearch,
+  type TemplateNames,
+} from './emails-filter.ts'
 import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
 
-type TemplateNames = ReadonlyMap<string, string>
 type Ends = Awaited<ReturnType<typeof findEnds>>
 
 const toCells = (request: TeamRequest, names: TemplateNames, ends: Ends) => (email: ListedEmail) => ({
@@ -69,25 +74,17 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Template
   }
 }
 
-async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps): Promise<TemplateNames> {
-  const templates = await templatesOfTeam(database, team.id)
-  return new Map(templates.map(({ id, name }) => [id, name]))
-}
-
-/** Returns the broadcast in the filter as a choice of it. */
-async function nameOfBroadcast({ team, query }: TeamRequest, { database }: PageDeps) {
-  const id = idParam(query, 'broadcast')
-  const broadcast = id === undefined ? null : await broadcastById(database, team.id, id)
-  return broadcast ? { broadcast: new Map([[broadcast.id, broadcast.name]]) } : {}
-}
-
 /** Counts emails by status. Undefined if the counts would include broadcasts that the list leaves out. */
 async function countByStatus(request: TeamRequest, deps: PageDeps) {
   const { team, query, now } = request
   const isAll = query.get('kind') === ALL_EMAILS.kind
   if (!isAll && (await broadcastsOfTeam(deps.database, team.id, { limit: 1 })).length > 0) return undefined
   const figures = await figuresSince(deps.database, team.id, EMAIL, dayBefore(now, 29))
-  return scheduledApart(request, deps, EMAIL, figures)
+  // The list of bounced emails includes skipped ones, which count as suppressed.
+  const counted = figures.map((each) =>
+    each.status === 'suppressed' ? { ...each, status: 'bounced' } : each,
+  )
+  return scheduledApart(request, deps, EMAIL, counted)
 }
 
 const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, deps) => {

@@ -43,19 +43,20 @@ export function wordChips(
 
 /**
  * Builds chips for statuses with counts of the last 30 days. The counts ignore the rest of the filter, so
- * they are only shown while nothing else is set.
+ * they are only shown while nothing else is set. @param included a sentence about the chosen status.
  */
 export function statusChips(
   request: PageRequest,
   words: readonly string[],
   figures: readonly { status: string; count: number }[],
-  others: URLSearchParams,
+  { others, included }: { others: URLSearchParams; included: string | undefined },
 ): Chips {
   const isBare = [...others.keys()].every((name) => name === 'status' || name === 'kind')
   const counts = new Map<string, number>()
   for (const { status, count } of figures) counts.set(status, (counts.get(status) ?? 0) + count)
   const chips = wordChips(request, 'status', words, { counts: isBare ? counts : null })
-  return { chips, after: isBare ? 'in the last 30 days' : undefined }
+  const counted = isBare ? 'in the last 30 days' : ''
+  return { chips, after: [counted, included].filter(Boolean).join('. ') }
 }
 
 /**

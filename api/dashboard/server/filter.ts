@@ -2,6 +2,7 @@
  * Defines the filter of a list. Its form, its parser and its chips come from the same parts. An invalid value
  * is an error and is never ignored, because a typo must not widen a bulk action on "all that match".
  */
+import { headed } from '../components/cell.ts'
 import type { Chip, Field, Link, Section } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
 import { compact } from './builders.ts'
@@ -17,13 +18,17 @@ import {
 } from './list.ts'
 import type { PageRequest } from './page.ts'
 
-/** `short` is the label of its chip. `words` are the values that are chosen by chips. */
+/**
+ * `short` is the label of its chip. `words` are the values that are chosen by chips. `includes` has a sentence for a value
+ * that also selects other states.
+ */
 type FilterPart<V> = {
   read: (query: URLSearchParams, name: string, zone: string) => V | undefined
   label: string
   field: Partial<Field>
   short?: string | undefined
   words?: readonly string[]
+  includes?: Readonly<Record<string, string>>
   /** The label of the chip without a value, and a text before the chips. */
   any?: string | undefined
   before?: string
@@ -51,9 +56,12 @@ export const defineChoice = <W extends string>(label: string, words: readonly W[
   })
 
 /** A part with a fixed set of values, chosen by chips. */
-export const chips = <W extends string>(words: readonly W[]) => ({
+export const chips = <W extends string>(
+  words: readonly W[],
+  includes: FilterPart<unknown>['includes'] = {},
+) => ({
   ...part((query, name) => wordParam(query, name, words), '', { type: 'hidden' }),
-  words,
+  ...{ words, includes },
 })
 
 /** A part with the order of a list, as chips. The first word is the default. */
@@ -135,10 +143,11 @@ function activeChips(
 ) {
   const [found] = Object.entries(parts).filter(([, { words }]) => words)
   if (found === undefined) return undefined
-  const [name, { words = [], any, before }] = found
+  const [name, { words = [], any, before, includes }] = found
+  const included = includes?.[request.query.get(name) ?? '']
   return figures
-    ? statusChips(request, words, figures, set)
-    : { chips: [...wordChips(request, name, words, { any, counts }), ...others], before }
+    ? statusChips(request, words, figures, { others: set, included })
+    : { chips: [...wordChips(request, name, words, { any, counts }), ...others], before, after: included }
 }
 
 /** @param further parts in the collapsed area of the form. A chip shows each that is set. */
@@ -150,6 +159,12 @@ export function defineFilter<P extends FilterParts, F extends FilterParts = Reco
   const names = Object.keys(parts)
   const set = (query: URLSearchParams): URLSearchParams =>
     new URLSearchParams([...query].filter(([name, value]) => name in parts && value.trim() !== ''))
+
+  const called = (name: string): string => parts[name]?.short ?? (parts[name]?.label || headed(name))
+  const said = (name: string, value: string, choices: FilterOptions['choices']): string =>
+    choices?.[name]?.get(value) ??
+    parts[name]?.field.options?.find((option) => option.value === value)?.label ??
+    value
 
   const buildForm = (request: PageRequest, { choices = {}, more = [] }: FilterOptions): Filter => ({
     ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
@@ -169,19 +184,21 @@ export function defineFilter<P extends FilterParts, F extends FilterParts = Reco
     /** Rejects unknown and repeated parameters. @throws RequestError bad_request. */
     only: (query: URLSearchParams, ...others: string[]): void =>
       refuseUnknownParams(query, [...names, ...others]),
+    /** Describes the parts that are set, with the labels of their values. */
+    describe: (query: URLSearchParams, choices?: FilterOptions['choices']): string =>
+      [...set(query)].map(([name, value]) => `${called(name)}: ${said(name, value, choices)}`).join(', '),
     /** Builds its form, unless all its parts are chips, and its chips. */
     shown(request: PageRequest, around: FilterOptions = {}): Section[] {
       const isSet = set(request.query)
-      const said = (name: string, value: string) => around.choices?.[name]?.get(value) ?? value
       const hidden = (all: URLSearchParams) =>
         new URLSearchParams([...all].filter(([name]) => further !== undefined && name in further))
-      const called = (name: string) => parts[name]?.short ?? parts[name]?.label ?? name
       const pressed = activeChips(parts, request, isSet, around)
       const isForm = Object.values(parts).some(({ words }) => !words)
       return compact<Section>([
         isForm && { ...buildForm(request, around), pressed },
         !isForm && pressed && { kind: 'chips', ...pressed },
-        further && setChips(request, hidden(isSet), called, said),
+        further &&
+          setChips(request, hidden(isSet), called, (name, value) => said(name, value, around.choices)),
       ])
     },
   }

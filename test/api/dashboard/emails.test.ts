@@ -89,6 +89,14 @@ t.test("the list shows a template's name, or its deletion", async (t) => {
   })
   t.equal(status, 201)
   shows(t, await viewer.get(`${list}?subject=template`), /Of a template Short-lived/)
+  const asked = new URLSearchParams({
+    q: 'nobody',
+    kind: 'all',
+    status: 'bounced',
+    template: `${template_id}`,
+  })
+  const labels = 'Search: nobody, Emails: All emails, Status: bounced, Template: Short-lived.'
+  shows(t, await editor.get(`${list}/all?${asked}`), labels)
   await editor.post(`${location}/delete`)
   shows(t, await viewer.get(`${list}?subject=template`), /Of a template deleted template/)
 })
@@ -152,7 +160,7 @@ t.test('a bulk action changes exactly the emails that were counted', async (t) =
   const ids = await Promise.all(['one', 'two', 'three'].map((subject) => send({ subject, tags: ['bulk'] })))
   const kept = await send({ subject: 'kept' })
   shows(t, await editor.get(`${list}/all?tag=bulk`), 'Bulk actions: 3 emails')
-  shows(t, await editor.get(`${list}/all?tag=none`), /Bulk actions: 0 emails .* there is nothing to do/)
+  shows(t, await editor.get(`${list}/all?tag=none`), /Bulk actions: 0 emails Tag: none\. No emails match/)
   const requeued = await (await pressAll(editor, 'requeue', 'tag=bulk', { confirmed: 'yes' }))()
   t.match(requeued, { status: 303, location: `${list}?tag=bulk` })
   shows(t, await editor.get(list), '3 emails queued to be sent again.')
@@ -201,7 +209,9 @@ t.test('a scheduled email is rescheduled, sent now or cancelled', async (t) => {
   t.equal((await editor.post(`${page}/move`, at)).status, 400, 'not into the past')
   const later = new Date(Date.now() + 7_200_000).toISOString().slice(0, 16)
   t.equal((await editor.post(`${page}/move`, { ...at, scheduled_at: later })).status, 303)
-  t.equal((await editor.post(`${page}/requeue`)).status, 409, 'not without the word')
+  const plain = await editor.post(`${page}/requeue`)
+  t.equal(plain.status, 409, 'not without the word')
+  t.notMatch(plain.html, /--force|reschedule`/, 'no options of the CLI')
   t.equal((await editor.press(page, `${page}/requeue`)).status, 303)
   t.strictSame(await jobStates(service, id), ['created'])
   t.equal((await editor.press(`${list}/${cancelled}`, `${list}/${cancelled}/cancel`)).status, 303)
@@ -219,7 +229,9 @@ t.test('requeues a rejected email by force, and audits that', async (t) => {
   await recordBounce(service, { team_id: team.id, email_id: refused }, bounce)
   shows(t, await editor.get(`${list}/${refused}`), 'Send again')
   t.notMatch((await viewer.get(`${list}/${refused}`)).html, /Send again/)
-  t.equal((await editor.post(`${list}/${refused}/requeue`)).status, 400, 'not without the word')
+  const plain = await editor.post(`${list}/${refused}/requeue`)
+  t.equal(plain.status, 409, 'not without the word')
+  t.notMatch(plain.html, '--force', 'no option of the CLI')
   const before = { force: 'refused', seen: 'scheduled' }
   const again = await editor.post(`${list}/${refused}/requeue`, before)
   t.equal(again.status, 409, 'not from a page of before')
@@ -316,6 +328,14 @@ t.test('an email that was never sent shows how it ended', async (t) => {
     update email_states set status = 'sent', provider_message_id = 'ended' where id = ${sent ?? ''}`)
   const listed = textOf((await editor.get(`${list}?tag=ended`)).html)
   for (const word of ['skipped', 'expired', 'failed']) t.match(listed, ` ${word} `)
+  const chosen = (status: string) => editor.get(`${list}?tag=ended&status=${status}`)
+  shows(t, await chosen('bounced'), /Bounced includes skipped emails\. .* skipped /)
+  shows(
+    t,
+    await chosen('queued'),
+    /Queued includes accepted, expired and failed emails\. .* (expired|failed) /,
+  )
+  t.notMatch(textOf((await chosen('sent')).html), 'includes')
   const page = async (id = '') => editor.get(`${list}/${id}`)
   shows(t, await page(skipped), /Hello skipped Not sent, because its recipient is suppressed\./)
   shows(t, await page(expired), /Hello expired /)
@@ -324,6 +344,19 @@ t.test('an email that was never sent shows how it ended', async (t) => {
   shows(t, await page(sending), /Hello sending Being sent now\./)
   t.notMatch(textOf((await page(sending)).html), 'Why it waits')
   t.strictSame(mainActs(await page(sent)), [])
+})
+
+t.test('the count of bounced emails includes skipped ones, like their list', async (t) => {
+  const other = await makeTeam(service)
+  const { body } = await service.call('POST', '/v1/emails', { key: other.key, body: anEmail() })
+  await database.query(sql.unsafe`
+    update email_states set status = 'bounced', suppression = 'applied' where id = ${body.id}`)
+  const viewer = await signedIn(service, { team: other.id, role: 'viewer' })
+  shows(
+    t,
+    await viewer.get(`/teams/${other.id}/emails?status=bounced`),
+    /bounced 1 .*in the last 30 days\. Bounced includes skipped emails\. .* skipped /,
+  )
 })
 
 t.test("the question leaves out emails that can't be sent because of suppressions", async (t) => {
@@ -643,7 +676,7 @@ t.test("cancelling a question, or an error, keeps the list's filter", async (t) 
   t.match(asked.html, `href="/dashboard${list}/all?tag&#x3D;asked">Go back</a>`)
   const refused = await owner.post(to, { ...form, total: '', confirmed: 'yes' })
   t.equal(refused.status, 400)
-  shows(t, refused, /Bulk actions: 1 email tag: asked\. /)
+  shows(t, refused, /Bulk actions: 1 email Tag: asked\. /)
   const opened = `${list}/${id}?list=tag%3Dasked`
   const one = await owner.ask(`${list}/${id}/delete?list=tag%3Dasked`)
   t.match(one.html, `href="/dashboard${opened.replaceAll('=', '&#x3D;')}">Go back</a>`)
