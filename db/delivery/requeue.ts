@@ -255,7 +255,7 @@ export async function loadPauses(
 export const purgedError = ({ noun }: Pick<Deliverable, 'noun'>): RequestError =>
   new RequestError('bad_request', fill(TEXTS.contentDeleted, { noun }))
 
-/** @param seen the way that a page showed, or null for the CLI, whose messages name its options. */
+/** @param seen the way on the page, or null for the CLI, whose messages name its options. */
 export async function requeueError(
   tx: Tx,
   channel: Deliverable,

@@ -1,6 +1,6 @@
 /**
  * Edits a draft in three steps: message, audience and time. The buttons save a step (DECISIONS: Drafts in steps). The
- * script asks before a link leaves a changed one. The audience count is that of the form, saved or not.
+ * script warns before a link leaves a changed one. The audience count is that of the form, saved or not.
  */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'

@@ -149,7 +149,10 @@ async function journeys(browser: Browser): Promise<void> {
       await press('Continue to review')
       t.match(await said(page), 'Nothing is missing.')
       await press('Schedule')
-      t.match(await said(page), /to 4,950 contacts of News for [^?]*, 09:00 in Europe\/Berlin/)
+      t.match(
+        await said(page),
+        /for [^?]*, 09:00 in Europe\/Berlin [^?]*\? It goes to 4,950 contacts of News\./,
+      )
       await press('Schedule')
       t.match(await page.locator('.notice').innerText(), 'Spring is scheduled.')
       const [scheduled] = await broadcastsOfTeam(database, team.id, { limit: 1 })

@@ -77,7 +77,7 @@ t.test('requeues a rejected message only by force, and audits that', async (t) =
   await setFailed(service, id)
   shows(t, await editor.get(`${path}/${id}`), 'Send again')
   t.notMatch((await viewer.get(`${path}/${id}`)).html, /Send again/)
-  t.equal((await editor.post(`${path}/${id}/requeue`)).status, 400, 'not without the word')
+  t.equal((await editor.post(`${path}/${id}/requeue`)).status, 409, 'not without the word')
   t.equal((await editor.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 303)
   shows(t, await editor.get(`${path}/${id}`), /queued Waiting to be sent\. .* Queued again/)
   const [entry] = await auditEntries(service.database, { team: team.id, limit: 1 })
