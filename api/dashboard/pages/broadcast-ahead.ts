@@ -113,10 +113,11 @@ function findRemedy(
   return { href: stepPath(broadcastPath(request), edit), label }
 }
 
-/** Explains why all contacts would be skipped, with the next step. */
-function describeSkips({ slots }: Readiness, { state }: BroadcastRow): string {
-  const next = state === 'draft' ? 'Set' : 'Make it a draft again to set'
-  return `Each contact lacks a value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}. ${next} default values.`
+/** Explains why all contacts would be skipped, with the next step for editors. */
+function describeSkips({ slots }: Readiness, { state }: BroadcastRow, { team }: TeamRequest): string {
+  const cause = `Each contact lacks a value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}.`
+  if (team.role === 'viewer') return cause
+  return `${cause} ${state === 'draft' ? 'Set' : 'Make it a draft again to set'} default values.`
 }
 
 /** Builds the alerts of all problems that keep a broadcast from being sent, each with its remedy. */
@@ -132,7 +133,7 @@ function blockerAlerts(row: BroadcastRow, ready: Readiness, request: TeamRequest
     isAllSkipped(ready) && {
       tone: 'bad',
       title: 'Every contact would be skipped',
-      text: describeSkips(ready, row),
+      text: describeSkips(ready, row, request),
       link: findRemedy({ kind: 'no_audience', words: '', edit: 'message' }, row, request),
     },
   ])

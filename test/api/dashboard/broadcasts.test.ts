@@ -670,6 +670,11 @@ t.test('warns about unfilled variables in every step', async (t) => {
     /Every contact would be skipped .* one of first_name, nick-name, name, lang\. Set default/,
   )
   t.notMatch(textOf(skipping.html), words, 'the same fault is shown once')
+  shows(
+    t,
+    await viewer.get(path),
+    /Every contact would be skipped Each contact lacks .* name, lang\. (?!Set)/,
+  )
   t.strictSame(mainActs(skipping), ['Edit message'])
   await write(path, { ...fields, variables: 'first_name: friend\nlang: en' })
   shows(

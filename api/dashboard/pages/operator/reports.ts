@@ -25,7 +25,7 @@ const PATH = '/operator/reports'
 /** Maximum length of a body shown. The CLI prints all of it. */
 const RAW_CHARACTERS_SHOWN = 20_000
 
-const filter = defineFilter({ provider: defineChoice('From', PROVIDERS), reason: search('Reason contains') })
+const filter = defineFilter({ reason: search('Reason contains'), provider: defineChoice('From', PROVIDERS) })
 
 /** Reads the filter. A sentence finds its stored reason. */
 function readFilter(query: URLSearchParams) {
