@@ -201,6 +201,18 @@ export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponeme
     from ${rowsOf('p', POSTPONEMENT, attempts)}
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 
+/** Returns the IDs of the attempts that are still claimed. */
+export async function attemptsUnderWay(
+  tx: Tx,
+  job: JobName,
+  attempts: readonly Attempt[],
+): Promise<ReadonlySet<string>> {
+  const found = await tx.anyFirst(sql.type(idRow)`
+    select j.id from pgboss.job j join ${rowsOf('a', { id: 'uuid', retryCount: 'int4' }, attempts)} using (id)
+    where j.name = ${job} and j.retry_count = a."retryCount" and j.state = 'active'`)
+  return new Set(found)
+}
+
 /**
  * Returns the claimed jobs that workers have lost this many times by dying or freezing. Every other end of an attempt
  * returns the retry (`postponeJobs`).

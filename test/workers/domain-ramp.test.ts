@@ -4,6 +4,9 @@
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import { beside } from '../../workers/adapters.ts'
+import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
+import type { SmtpScript } from '../sandbox/smtp.ts'
 import { adminCli } from '../support/admin.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
 import { shiftClock } from '../support/clock.ts'
@@ -17,28 +20,42 @@ async function begin(
   t: Test,
   {
     ramp = null,
+    most,
+    script,
     ...team
-  }: { ramp?: { limit: number; factor: number } | null; test?: boolean } & TeamLimits = {},
+  }: {
+    ramp?: { limit: number; factor: number } | null
+    /** The maximum rate of broadcasts, in emails per second. */
+    most?: number
+    script?: SmtpScript
+    test?: boolean
+  } & TeamLimits = {},
 ) {
   const service = await startService(t, { publicUrl: 'https://mail.example.com' })
   const cli = adminCli({ DATABASE_URL: service.url })
-  const sink = await startSmtpSink(t)
+  const sink = await startSmtpSink(t, script)
+  const email = createSmtpProvider({ url: sink.url, max_connections: 20 })
+  t.teardown(() => email.close())
   const own = await makeTeam(service, team)
   const casting = await broadcastingOf(service, own)
-  await startWorker(t, service, { smtp_url: sink.url, ramp })
+  await startWorker(t, service, { email, bulk: beside(email, most), ramp })
   const received = () => sink.messages().length
-  const start = async (...names: string[]) => {
+  const startWith = async (names: readonly string[], fields?: Record<string, unknown>) => {
     await casting.contacts(names)
-    const id = await casting.create()
+    const id = await casting.create(fields)
     t.equal((await casting.post(id, 'send')).status, 202)
     return id
   }
+  const start = (...names: string[]) => startWith(names)
   const waiting = () =>
     service.database.anyFirst(sql.type(object({ id: string().defined() }))`
       select id from email_states where unfinished and broadcast_id is not null order by id`)
   const state = async (id: string) => (await casting.get(id)).body.state
-  return { service, cli, sink, team: own, casting, received, start, waiting, state }
+  const ramped = async () => (await cli.json(['domain', 'list', own.id]))[0].ramp
+  return { service, cli, sink, team: own, casting, received, start, startWith, waiting, state, ramped }
 }
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `contact${index}`)
 
 t.test("broadcast emails over today’s limit wait, single ones don't", async (t) => {
   const { service, cli, team, received, start, waiting, state } = await begin(t)
@@ -115,6 +132,55 @@ t.test('the limit doubles daily, unless the day is bad', async (t) => {
   const limits = await service.database.anyFirst(sql.type(object({ kind: string().defined() }))`
     select kind from domain_ramp_reports where name = 'example.com'`)
   t.strictSame(limits, ['bounced'])
+})
+
+t.test('an email counts only once it may be sent at the rate of its broadcast', async (t) => {
+  const { cli, team, received, startWith, waiting, ramped } = await begin(t)
+  await cli.json(['domain', 'ramp', team.id, 'example.com', '7'])
+  // Five seconds' worth may go at once.
+  await startWith(names(10), { rate_per_minute: 60 })
+  await until("all of the day's emails have gone", () => received() === 7)
+  t.match(await ramped(), { limit: 7, used: 7 })
+  t.equal((await waiting()).length, 3)
+})
+
+t.test("emails that their sender can't send yet don't count", async (t) => {
+  const { cli, team, received, startWith, waiting, ramped } = await begin(t, { most: 2 })
+  await cli.json(['domain', 'ramp', team.id, 'example.com', '15'])
+  await startWith(names(20))
+  await until("all of the day's emails have gone", () => received() === 15)
+  t.match(await ramped(), { limit: 15, used: 15 })
+  t.equal((await waiting()).length, 5)
+})
+
+t.test("attempts that don't reach the relay don't count", async (t) => {
+  let connections = 0
+  const onConnect = () => (++connections <= 4 ? '554 5.3.2 No service' : undefined)
+  const { cli, team, received, start, ramped } = await begin(t, { script: { onConnect } })
+  await cli.json(['domain', 'ramp', team.id, 'example.com', '2'])
+  await start('ann', 'ben')
+  await until('both have gone', () => received() === 2)
+  t.match(await ramped(), { limit: 2, used: 2 })
+})
+
+t.test('cancelling deletes an email that is being deferred to the next day', async (t) => {
+  const { service, cli, team, start, waiting, received } = await begin(t)
+  await cli.json(['domain', 'ramp', team.id, 'example.com', '1'])
+  await cli.json(['queue', 'pause', 'deliver-broadcast'])
+  const id = await start('ann', 'ben', 'cleo')
+  await until('three wait', async () => (await waiting()).length === 3)
+  await service.database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select from broadcasts where id = ${id} for update`)
+    await cli.json(['queue', 'resume', 'deliver-broadcast'])
+    await until('one has gone', () => received() === 1)
+    await until('the others are being put back', () =>
+      tx.exists(sql.type(object())`
+        select from pg_locks where not granted and transactionid = pg_current_xact_id()::xid`),
+    )
+    await tx.query(sql.unsafe`update broadcasts set state = 'cancelled' where id = ${id}`)
+  })
+  await until('no email waits', async () => (await waiting()).length === 0)
+  t.equal(received(), 1)
 })
 
 t.test('DOMAIN_RAMP limits domains without history until turned off', async (t) => {

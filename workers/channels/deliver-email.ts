@@ -81,7 +81,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
   const { email: provider, database } = deps
   if (!provider) throw new Error('this worker has no email provider')
   const { test } = provider
-  const waits = createWaits<FetchedJob<J>>()
+  const waits = createWaits<FetchedJob<J>>(channel.job)
   return {
     channel,
     unknown_wait: UNKNOWN_WAIT_S,
@@ -115,7 +115,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
             sender,
             own_wait_seconds: row.bulk_pause === null ? room(row) : BULK_PAUSED_WAIT_S,
           })
-          if (check === 'go') return [[job, outgoing]]
+          if (check === 'go' || 'counted' in check) return [[job, outgoing]]
           const kept =
             'given_up' in check ? { given_up: check.given_up } : { own_wait_seconds: check.wait_seconds }
           return [[job, { ...outgoing, ...kept }]]

@@ -79,7 +79,10 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   outcomesOf(answer: A): readonly AttemptOutcome[]
   /** Decides how the delivery ends if the channel has its own rules. The default is `nextStep` on its outcomes. */
   verdict?(answer: A, history: AttemptHistory, context: VerdictContext): End
-  /** Runs in the transaction that puts messages back. Returns the jobs that needn't wait. By default, all wait. */
+  /**
+   * Runs in the transaction that puts messages back, unsent or after an attempt without effect. Returns the jobs that
+   * needn't wait. By default, all wait.
+   */
   mayGoAfterAll?(tx: Tx, jobs: readonly FetchedJob<J>[]): Promise<ReadonlySet<FetchedJob<J>>>
   /**
    * Runs in the transaction that records attempts. Returns outdated attempts, whose sender isn't their message's sender

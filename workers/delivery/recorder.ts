@@ -119,7 +119,7 @@ async function endsNow<J extends DeliveryJob, A>(
       outdated.has(each) ? { end: 'snoozed', seconds: 1 } : each.end,
     ]),
   )
-  const putBack = recordings.filter(({ end, sent }) => end.end === 'snoozed' && !sent).map(({ job }) => job)
+  const putBack = recordings.filter(({ end }) => end.end === 'snoozed').map(({ job }) => job)
   if (mayGoAfterAll === undefined || putBack.length === 0) return ends
   for (const job of await mayGoAfterAll(tx, putBack)) ends.set(job, { end: 'snoozed', seconds: 0 })
   return ends

@@ -2,7 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { countRow, row } from '../../postgres/rows.ts'
+import { countRow, row, rowsOf } from '../../postgres/rows.ts'
 import { HISTORY_DAYS, HISTORY_EMAILS } from './ramp.ts'
 
 const today = sql.fragment`(service_time() at time zone 'UTC')::date`
@@ -22,6 +22,7 @@ const rampRow = decisionRow.concat(
     bounced: number(),
     complained: number(),
     is_today: boolean(),
+    today: string(),
     seconds_left: number(),
   }),
 )
@@ -31,7 +32,7 @@ const reports = (kind: string) => sql.fragment`(
   select count(*) from domain_ramp_reports p where p.name = r.name and p.day = r.day and p.kind = ${kind})::integer`
 
 const columns = sql.fragment`
-  name, state, day_limit as limit, factor, used, day = ${today} as is_today, ${reports('bounced')} as bounced,
+  name, state, day_limit as limit, factor, used, day = ${today} as is_today, ${today}::text as today, ${reports('bounced')} as bounced,
   ${reports('complained')} as complained,
   extract(epoch from ((${today} + 1)::timestamp at time zone 'UTC') - service_time())::float8 as seconds_left`
 
@@ -66,16 +67,36 @@ export const lockRamp = (tx: Tx, name: string) =>
 
 const nameRow = row({ name: string() })
 
+/** An email that counts towards the limit of a domain name on a day. */
+export type RampPlace = { name: string; day: string }
+
 /**
- * Returns which of these ramps don't limit emails at the moment. Waits for an uncommitted change of a ramp, so that
- * the change and a deferral of an email at the same time see each other.
+ * Returns places whose emails weren't sent after all. Waits for an uncommitted change of a ramp, so that the change and
+ * a deferral of an email at the same time see each other.
+ * @param waiting the names of ramps that made emails wait. @returns the ramps without a limit at the moment.
  */
-export async function rampsWithRoom(tx: Tx, names: readonly string[]): Promise<ReadonlySet<string>> {
+export async function returnPlaces(
+  tx: Tx,
+  unused: readonly RampPlace[],
+  waiting: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const names = [...waiting, ...unused.map(({ name }) => name)]
   const found = await tx.anyFirst(sql.type(nameRow)`
     with held as materialized (
       select name, state, day, used, day_limit from domain_ramps
-      where name = any(${sql.array([...names], 'text')}) order by name for share)
-    select name from held where state <> 'on' or day <> ${today} or used < day_limit`)
+      where name = any(${sql.array(names, 'text')}) order by name for no key update
+    ), returned as (
+      select name, day, count(*)::integer as count from ${rowsOf('p', { name: 'text', day: 'date' }, unused)}
+      group by name, day
+    ), left_over as (
+      select held.*, greatest(0, used - coalesce(count, 0)) as still_used, count from held
+      left join returned using (name, day)
+    ), saved as (
+      update domain_ramps r set used = still_used from left_over l where r.name = l.name and l.count is not null
+    )
+    select name from left_over
+    where name = any(${sql.array([...waiting], 'text')})
+      and (state <> 'on' or day <> ${today} or still_used < day_limit)`)
   return new Set(found)
 }
 

@@ -6,7 +6,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { deleteEmails } from '../emails/delete.sql.ts'
 import { EMAIL_REF, type EmailRef } from '../emails/emails.sql.ts'
-import { BROADCAST_STATES } from './state.ts'
+import { BROADCAST_STATES, type BroadcastState } from './state.ts'
 
 const stateRow = row({
   team_id: string(),
@@ -47,12 +47,17 @@ export async function unansweredAmong(tx: Tx, refs: readonly EmailRef[]): Promis
   return new Set(found)
 }
 
+const heldRow = stateRow.pick(['id', 'state'])
+
 /**
- * Returns the emails whose broadcast isn't paused. Waits for an uncommitted change of state, so that a resume and a
- * deferral of an email at the same time see each other.
+ * Returns the states of the emails' broadcasts, by the email's ID. Waits for an uncommitted change of state. So the
+ * change and a deferral of an email at the same time see each other.
  */
-export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
-  const found = await tx.anyFirst(sql.type(idRow)`
+export async function statesOfBroadcasts(
+  tx: Tx,
+  refs: readonly EmailRef[],
+): Promise<ReadonlyMap<string, BroadcastState>> {
+  const found = await tx.any(sql.type(heldRow)`
     with these as materialized (
       select e.id, e.team_id, e.broadcast_id from ${rowsOf('ref', EMAIL_REF, refs)}
       cross join lateral (select * from email_states where team_id = ref.team_id and id = ref.email_id offset 0) e
@@ -61,9 +66,8 @@ export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promis
       where (b.team_id, b.id) in (select team_id, broadcast_id from these)
       order by b.id for share
     )
-    select id from these where broadcast_id in (
-      select id from held where state <> 'paused')`)
-  return new Set(found)
+    select these.id, held.state from these join held on held.id = these.broadcast_id`)
+  return new Map(found.map(({ id, state }) => [id, state]))
 }
 
 /** How much of its rate a broadcast can save up, in seconds. This limits its bursts. */

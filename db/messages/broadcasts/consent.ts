@@ -4,6 +4,7 @@
  * and the skip is recorded, in one transaction.
  */
 
+import type { RampPlace } from '../../accounts/domains/ramps.sql.ts'
 import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
@@ -24,12 +25,14 @@ const PAUSED_WAIT = 60
 type Leaving = { team_id: string; id: string; tried_since?: string | null }
 
 /**
- * The result of the check. `ramp` is the domain whose daily limit is reached.
- * An email without a response may have arrived, so it fails and needs manual action.
+ * The result of the check. A `counted` email may be sent, and counts towards the daily limit of its domain. `ramp` is
+ * the domain whose daily limit is reached. An email without a response may have arrived, so it fails and needs manual
+ * action.
  */
 export type SendCheck =
   | 'go'
   | 'gone'
+  | { counted: RampPlace }
   | { wait_seconds: number; until_resumed?: true; ramp?: string }
   | { given_up: string }
 
@@ -50,10 +53,11 @@ export async function checkBeforeSend(
   )
   const among = (check: SendCheck) => emails.filter(({ id }) => checks.get(id) === check)
   await withdraw(database, among('gone'))
+  // An email that waits for the rate of its broadcast doesn't count towards a daily limit yet.
+  for (const [id, check] of await spread(database, among('go'))) checks.set(id, check)
   const tried = new Set(leaving.flatMap(({ id, tried_since }) => (tried_since ? [id] : [])))
   const fresh = among('go').filter(({ id }) => !tried.has(id))
   for (const [id, check] of await rampUp(database, fresh)) checks.set(id, check)
-  for (const [id, check] of await spread(database, among('go'))) checks.set(id, check)
   return checks
 }
 
@@ -82,17 +86,18 @@ async function withdraw(database: Database, emails: readonly EmailState[]): Prom
   }
 }
 
-/** Returns the emails that must wait until the next day because their domain is ramping up. */
+/** Returns the results for emails of domains that are ramping up: they count today, or wait until the next day. */
 async function rampUp(database: Database, emails: readonly EmailState[]): Promise<Map<string, SendCheck>> {
-  const waits = new Map<string, SendCheck>()
+  const checks = new Map<string, SendCheck>()
   for (const [name, own] of Map.groupBy(emails, ({ ramped }) => ramped)) {
     if (name === null) continue
     const places = await reserveRampPlaces(database, name, own.length)
     if (places === null) continue
-    const wait = { wait_seconds: places.wait_seconds, ramp: name }
-    for (const { id } of own.slice(places.granted)) waits.set(id, wait)
+    const { granted, day, wait_seconds } = places
+    for (const { id } of own.slice(0, granted)) checks.set(id, { counted: { name, day } })
+    for (const { id } of own.slice(granted)) checks.set(id, { wait_seconds, ramp: name })
   }
-  return waits
+  return checks
 }
 
 /** Returns the emails that must wait because their broadcast has a rate limit. */

@@ -28,13 +28,13 @@ export async function startRamp(tx: Tx, name: string, start: RampStart | null): 
 
 /**
  * Reserves up to `count` emails. Only the ramp is locked, in its own transaction.
- * @returns how many can be sent today, and the seconds until the next day.
+ * @returns how many can be sent today, the day, and the seconds until the next one.
  */
 export const reserveRampPlaces = (
   database: Database,
   name: string,
   count: number,
-): Promise<{ granted: number; wait_seconds: number } | null> =>
+): Promise<{ granted: number; day: string; wait_seconds: number } | null> =>
   database.transaction(async (tx) => {
     const held = await lockRamp(tx, name)
     if (held === null) return null
@@ -45,7 +45,7 @@ export const reserveRampPlaces = (
     }
     const granted = Math.max(0, Math.min(count, limit - used))
     if (granted > 0 || !held.is_today) await saveRamp(tx, { name, state: 'on', limit, used: used + granted })
-    return { granted, wait_seconds: held.seconds_left + 1 }
+    return { granted, day: held.today, wait_seconds: held.seconds_left + 1 }
   })
 
 /** A domain's ramp today, or null without one. */

@@ -1,3 +1,11 @@
+-- attemptsUnderWay
+select j.id
+from pgboss.job j
+join unnest($1::uuid[], $2::int4[]) as a (id, "retryCount") using (id)
+where j.name = $3
+  and j.retry_count = a."retryCount"
+  and j.state = 'active'
+
 -- bringForward
 update pgboss.job
 set start_after = now()

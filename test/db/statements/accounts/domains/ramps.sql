@@ -22,7 +22,8 @@ on conflict (name) do nothing
 
 -- lockRamp
 select name, state, day_limit as
-limit, factor, used, day = (service_time() at time zone 'UTC')::date as is_today, (
+limit, factor, used, day = (service_time() at time zone 'UTC')::date as is_today,
+  (service_time() at time zone 'UTC')::date::text as today, (
   select count(*)
   from domain_ramp_reports p
   where p.name = r.name
@@ -41,22 +42,10 @@ where name = $3
   and state = 'on'
 for no key update
 
--- rampsWithRoom
-with held as materialized (
-  select name, state, day, used, day_limit
-  from domain_ramps
-  where name = any($1::text[])
-  order by name for share
-)
-select name
-from held
-where state <> 'on'
-  or day <> (service_time() at time zone 'UTC')::date
-  or used < day_limit
-
 -- readRamps
 select name, state, day_limit as
-limit, factor, used, day = (service_time() at time zone 'UTC')::date as is_today, (
+limit, factor, used, day = (service_time() at time zone 'UTC')::date as is_today,
+  (service_time() at time zone 'UTC')::date::text as today, (
   select count(*)
   from domain_ramp_reports p
   where p.name = r.name
@@ -72,6 +61,33 @@ limit, factor, used, day = (service_time() at time zone 'UTC')::date as is_today
   extract(epoch from (((service_time() at time zone 'UTC')::date + 1)::timestamp at time zone 'UTC') - service_time())::float8 as seconds_left
 from domain_ramps r
 where name = any($3::text[])
+
+-- returnPlaces
+with held as materialized (
+  select name, state, day, used, day_limit
+  from domain_ramps
+  where name = any($1::text[])
+  order by name
+  for no key update
+), returned as (
+  select name, day, count(*)::integer as count
+  from unnest($2::text[], $3::date[]) as p (name, day)
+  group by name, day
+), left_over as (
+  select held.*, greatest(0, used - coalesce(count, 0)) as still_used, count
+  from held
+  left join returned using (name, day)
+), saved as (
+  update domain_ramps r
+  set used = still_used
+  from left_over l
+  where r.name = l.name
+    and l.count is not null
+)
+select name
+from left_over
+where name = any($4::text[])
+  and (state <> 'on' or day <> (service_time() at time zone 'UTC')::date or still_used < day_limit)
 
 -- saveRamp
 update domain_ramps

@@ -1,30 +1,3 @@
--- emailsNotPaused
-with these as materialized (
-  select e.id, e.team_id, e.broadcast_id
-  from unnest($1::uuid[], $2::uuid[]) as ref (team_id, email_id)
-  cross join lateral (
-    select *
-    from email_states
-    where team_id = ref.team_id
-      and id = ref.email_id offset 0
-  ) e
-), held as materialized (
-  select b.id, b.state
-  from broadcasts b
-  where (b.team_id, b.id) in (
-    select team_id, broadcast_id
-    from these
-  )
-  order by b.id for share
-)
-select id
-from these
-where broadcast_id in (
-  select id
-  from held
-  where state <> 'paused'
-)
-
 -- reservePlaces
 with held as materialized (
   select service_time() as now, paced_until, interval '1 minute' / rate_per_minute as apart
@@ -89,6 +62,29 @@ left join lateral (
   where d.team_id = e.team_id
     and d.id = e.domain_id offset 0
 ) ramp on true
+
+-- statesOfBroadcasts
+with these as materialized (
+  select e.id, e.team_id, e.broadcast_id
+  from unnest($1::uuid[], $2::uuid[]) as ref (team_id, email_id)
+  cross join lateral (
+    select *
+    from email_states
+    where team_id = ref.team_id
+      and id = ref.email_id offset 0
+  ) e
+), held as materialized (
+  select b.id, b.state
+  from broadcasts b
+  where (b.team_id, b.id) in (
+    select team_id, broadcast_id
+    from these
+  )
+  order by b.id for share
+)
+select these.id, held.state
+from these
+join held on held.id = these.broadcast_id
 
 -- unansweredAmong
 select ref.email_id as id
