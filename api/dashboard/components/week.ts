@@ -30,7 +30,7 @@ function describeChange(now: number, before: number, days: number): string {
   const part = Math.round(((now - before) / before) * 100)
   return part === 0
     ? `the same as in the previous ${days} days`
-    : `${part > 0 ? '+' : '−'}${Math.abs(part)} % on the previous ${days} days`
+    : `${part > 0 ? '+' : '−'}${Math.abs(part)}\u00a0% on the previous ${days} days`
 }
 
 type DayRange = { today: Date; days: number }
@@ -46,8 +46,7 @@ export function periodTiles(figures: readonly StatRow[], { today, days }: DayRan
   const before = sumsFrom(figures, new Date(start.getTime() - days * DAY), days)
   const shareTile = (label: string, kind: Share): Tile => {
     const tile = { label, tone: pickTone(now, kind), href: `${emails}&status=${kind}` }
-    if (kind === 'delivered' && isUnreported(now.sent, now.delivered + before.delivered))
-      return { ...tile, ...UNREPORTED }
+    if (kind === 'delivered' && before.delivered === 0 && isUnreported(now)) return { ...tile, ...UNREPORTED }
     const was = before.sent > 0 ? `${shareWords(before, kind)} before` : ''
     const detail = kind === 'delivered' ? was : `limit ${percent(ALARMING_SHARE[kind])}`
     return { ...tile, value: shareWords(now, kind), detail }
