@@ -6,19 +6,26 @@
 import { type Member, nextMembers } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
-import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
-import { assertEnded, isEnded } from '../../../db/messages/broadcasts/resend.ts'
+import {
+  assertEnded,
+  findUnreached,
+  isEnded,
+  type Unreached,
+} from '../../../db/messages/broadcasts/resend.ts'
 import { plural } from '../../../db/plural.ts'
 import type { Actions, Section } from '../components/section.ts'
-import { buildTable, button, get } from '../server/builders.ts'
+import { buildAlerts, buildTable, button, get, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type Question, redirect, show, type TeamRequest } from '../server/page.ts'
 import { seenFields, seenIn } from './broadcast-ahead.ts'
 import { previewSections } from './broadcast-preview.ts'
 import { contactCell, loadNames } from './broadcast-recipients.ts'
-import { broadcastPath, TO_UNREACHED } from './broadcast-sections.ts'
+import { broadcastPath, DUPLICATE } from './broadcast-sections.ts'
+import { slotWords } from './template-parts.ts'
 
 const MAX_SHOWN = 10
+/** The field with the number of contacts that would be skipped, for the question. */
+const LACKING = 'lacking'
 /** How many contacts are searched for the first ones, so that rare matches don't delay the page. */
 const MAX_LOOKED_AT = 100_000
 
@@ -26,9 +33,10 @@ export async function againQuestion(request: TeamRequest<'id'>, { database }: Pa
   const row = await requireBroadcast(database, request.team.id, request.params.id)
   assertEnded(row)
   const audience = seenIn(request).audience ?? 0
+  const reached = Math.max(0, audience - Number(request.form.get(LACKING) ?? 0)) || audience
   return {
-    question: `Send “${row.name}” to ${plural(audience, 'more contact')}?`,
-    answer: `Send to ${plural(audience, 'contact')}`,
+    question: `Send “${row.name}” to ${plural(reached, 'more contact')}?`,
+    answer: `Send to ${plural(reached, 'contact')}`,
   }
 }
 
@@ -36,6 +44,37 @@ const describeCount = (audience: number): string =>
   audience === 0
     ? 'All contacts that match now have already received it.'
     : `${plural(audience, 'contact')} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice.`
+
+/** Warns about contacts without a value for a variable, which are skipped. */
+function lackingAlert({ audience, lacking, slots }: Unreached): Section[] {
+  const which = `${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`
+  if (lacking === audience)
+    return buildAlerts([
+      {
+        tone: 'bad',
+        title: 'Every contact would be skipped',
+        text: `Each contact lacks a value for ${which}. Add it to the contacts, or duplicate the broadcast to set default values.`,
+      },
+    ])
+  const title = `${plural(lacking, 'contact')} would be skipped: no value for ${which}`
+  return buildAlerts([lacking > 0 && { tone: 'warn', title }])
+}
+
+/** Builds the button that sends it, unless every contact would be skipped. */
+function buildActions(
+  row: BroadcastRow,
+  { audience, lacking }: Unreached,
+  request: TeamRequest<'id'>,
+): Actions {
+  const send = button(broadcastPath(request, 'again'), `Send to ${plural(audience - lacking, 'contact')}`, {
+    fields: [...seenFields({ ...row, audience }), hidden(LACKING, String(lacking), true)],
+  })
+  const duplicate = button(broadcastPath(request, 'duplicate'), DUPLICATE)
+  return {
+    forms: [lacking === audience ? duplicate : send],
+    links: [{ href: broadcastPath(request), label: 'Cancel' }],
+  }
+}
 
 /** Lists the first unreached contacts. */
 async function buildContacts(
@@ -63,7 +102,8 @@ async function buildPreview(
   deps: PageDeps,
 ): Promise<Section[]> {
   const query = new URLSearchParams({ contact: first?.email ?? '' })
-  const [shown] = await previewSections(row, { ...request, query }, deps)
+  // The contact is still ahead, as before the start of a broadcast.
+  const [shown] = await previewSections({ ...row, started_at: null }, { ...request, query }, deps)
   if (!shown) return []
   return [shown.kind === 'inbox' ? { ...shown, links: [] } : shown]
 }
@@ -72,9 +112,10 @@ export const again = get('editor', '/teams/:team/broadcasts/:id/again', async (r
   const { database } = deps
   const row = await requireBroadcast(database, request.team.id, request.params.id)
   if (!isEnded(row)) return redirect(broadcastPath(request))
-  const audience = await unreachedSize(database, row)
+  const unreached = await findUnreached(database, row)
+  const { audience } = unreached
   const page = {
-    title: TO_UNREACHED,
+    title: 'Send to contacts not reached yet',
     lead: describeCount(audience),
     back: { href: broadcastPath(request), label: row.name },
   }
@@ -84,17 +125,10 @@ export const again = get('editor', '/teams/:team/broadcasts/:id/again', async (r
     { ...row, until: request.now.toISOString() },
     { after: null, look: MAX_LOOKED_AT, limit: MAX_SHOWN },
   )
-  const actions: Actions = {
-    forms: [
-      button(broadcastPath(request, 'again'), `Send to ${plural(audience, 'contact')}`, {
-        fields: seenFields({ ...row, audience }),
-      }),
-    ],
-    links: [{ href: broadcastPath(request), label: 'Cancel' }],
-  }
   return show({
     ...page,
-    actions,
+    actions: buildActions(row, unreached, request),
+    above: lackingAlert(unreached),
     sections: [await buildContacts(members, audience, request, deps)],
     aside: await buildPreview(row, members[0], request, deps),
   })

@@ -19,6 +19,8 @@ import { whatHappened } from './message-sections.ts'
 
 export const MAX_TESTS = 5
 
+export const DUPLICATE = 'Duplicate'
+
 /** Returns the path of a broadcast's page, or of one below it. */
 export const broadcastPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id, ...rest)
@@ -45,7 +47,7 @@ const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone 
   unschedule: { title: 'Made a draft again', tone: 'plain' },
   pause: { title: 'Paused', tone: 'warn' },
   resume: { title: 'Resumed', tone: 'busy' },
-  cancel: { title: 'Cancelled', tone: 'bad' },
+  cancel: { title: 'Cancelled', tone: 'plain' },
   again: { title: 'Sent to contacts not reached before', tone: 'busy' },
   end: { title: 'Finished', tone: 'good' },
 }
@@ -63,7 +65,7 @@ export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
     entries.map((entry) => ({
       ...(entry.act === 'pause' && entry.itself ? AUTO_PAUSED : ENTRIES[entry.act]),
       at: time(entry.at, now),
-      detail: `${headed(describeActor(entry))}.`,
+      detail: entry.itself ? undefined : `${headed(describeActor(entry))}.`,
     })),
   )
 
@@ -181,9 +183,10 @@ export const STATE_QUESTIONS: Readonly<
 }
 
 /** Emails to review before resuming an automatically paused broadcast, by the reason. */
-const STOPPED_BY: Readonly<Record<string, EmailStatus>> = { bounces: 'bounced', complaints: 'complained' }
-const LOOK = 'Show the addresses'
-export const TO_UNREACHED = 'Send to contacts not reached yet'
+const STOPPED_BY: Readonly<Record<string, { status: EmailStatus; label: string }>> = {
+  bounces: { status: 'bounced', label: 'Show bounces' },
+  complaints: { status: 'complained', label: 'Show complaints' },
+}
 
 /** True if an ended broadcast missed a part of its audience. Some contacts of a sent one are always skipped. */
 const isMissing = (view: BroadcastView): boolean =>
@@ -202,7 +205,7 @@ export function actions(view: BroadcastView, request: TeamRequest, isBlocked = f
     tone: isBlocked ? undefined : 'quiet',
   })
   const cancel = button(broadcastPath(request, 'cancel'), 'Cancel broadcast', { tone: 'danger' })
-  const duplicate = button(broadcastPath(request, 'duplicate'), 'Duplicate broadcast')
+  const duplicate = button(broadcastPath(request, 'duplicate'), DUPLICATE)
   const copy = { ...duplicate, tone: 'quiet', menu: true } as const
   const forms = {
     sending: [pause, copy, cancel],
@@ -216,13 +219,17 @@ export function actions(view: BroadcastView, request: TeamRequest, isBlocked = f
   const of_it = new URLSearchParams({ broadcast: view.id })
   const stopped = STOPPED_BY[reason ?? '']
   const links = compact<Link>([
-    stopped && { href: `${broadcastPath(request, 'people')}?status=${stopped}`, label: LOOK, main: true },
+    stopped && {
+      href: `${broadcastPath(request, 'people')}?status=${stopped.status}`,
+      label: stopped.label,
+      main: true,
+    },
     audience !== null && {
       href: `${teamPath(request.team, 'emails', 'all')}?${of_it}`,
       label: 'Send failed emails again',
       menu: true,
     },
-    ended && { href: broadcastPath(request, 'again'), label: TO_UNREACHED, main: isMissing(view) },
+    ended && { href: broadcastPath(request, 'again'), label: 'Send to the rest', main: isMissing(view) },
   ])
   return { forms, links }
 }

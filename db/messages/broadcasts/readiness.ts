@@ -51,7 +51,7 @@ const givenSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
   toMailing(row, slots).slots.filter((slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email')
 
 /** Returns the variables that a contact's properties must fill, because they have no default. */
-const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
+export const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
   givenSlots(row, slots).filter((slot) => !Object.hasOwn(row.variables, slot))
 
 /** Returns the slots of a draft, and its slots without a value: no default, and no property of the latest contacts. */

@@ -7,15 +7,17 @@
 import type { Caller } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
+import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { findStats } from '../../stats/daily/broadcasts.sql.ts'
 import { TEXTS } from '../texts.ts'
-import { blocked, findEmailBlockers } from './blockers.ts'
+import { blocked, findEmailBlockers, versionToSend } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, recordBroadcast, requireLocked } from './draft.ts'
 import { assertSameAudience, assertSameDraft, type Seen } from './draft-version.ts'
-import { deleteSkips, emailsOf, rewind, unreachedSize } from './resend.sql.ts'
+import { ownSlots } from './readiness.ts'
+import { countUnreached, deleteSkips, emailsOf, rewind } from './resend.sql.ts'
 import { beginningTime, enqueueExpansion } from './start.ts'
 import { stateWords } from './state.ts'
 
@@ -32,6 +34,15 @@ export function assertEnded(row: BroadcastRow): void {
   if (!isEnded(row)) throw refused(fill(TEXTS.notEnded, { state: stateWords(row.state) }))
 }
 
+/** The contacts that a resend goes to. `lacking` of them have no value for one of the slots, and are skipped. */
+export type Unreached = { audience: number; lacking: number; slots: readonly string[] }
+
+export async function findUnreached(tx: Tx, row: BroadcastRow): Promise<Unreached> {
+  const version = await versionToSend(tx, row, null)
+  const slots = ownSlots(row, version.slots)
+  return { ...(await countUnreached(tx, row, slots)), slots }
+}
+
 /** @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function sendToUnreached(
   deps: Caller & { queue: Pick<Producer, 'reenqueue'> },
@@ -46,7 +57,7 @@ export async function sendToUnreached(
   const stats = await findStats(tx, row.team_id, [row.id])
   const figure = (name: string) => stats.find((each) => each.figure === name)?.count ?? 0
   if ((await emailsOf(tx, row)) !== figure('made')) throw refused(TEXTS.emailsDeleted)
-  const rest = await unreachedSize(tx, row)
+  const { audience: rest } = await countUnreached(tx, row, [])
   assertSameAudience(rest, seen)
   if (rest === 0) throw refused(fill(TEXTS.allReached, { state: row.state }))
   const met = await deleteSkips(tx, row)

@@ -1,3 +1,35 @@
+-- countUnreached
+select count(*)::integer as audience, count(*) filter (where not jsonb_exists_all(properties,
+  $1::text[]))::integer as lacking
+from contacts
+where team_id = $2
+  and status = 'subscribed'
+  and suppression is null
+  and topic_ids && $3::uuid[]
+  and topic_ids <> '{}'
+  and not topic_ids && $4::uuid[]
+  and coalesce(((properties ->> $5) collate "C" < $6), false)
+  and not exists (
+  select
+  from (
+    select broadcast_id
+    from accepted_emails
+    where team_id = $7
+      and person = contacts.identity offset 0
+  ) had
+  where had.broadcast_id = $8
+)
+  and not exists (
+  select
+  from (
+    select broadcast_id
+    from broadcast_skips
+    where team_id = $9
+      and person = contacts.identity offset 0
+  ) skipped
+  where skipped.broadcast_id = $10
+)
+
 -- deleteSkips
 with gone as (
   delete from broadcast_skips
@@ -50,34 +82,3 @@ update broadcasts
 set cursor = null, walked_at = null, ended_at = null
 where team_id = $1
   and id = $2
-
--- unreachedSize
-select count(*)::integer as count
-from contacts
-where team_id = $1
-  and status = 'subscribed'
-  and suppression is null
-  and topic_ids && $2::uuid[]
-  and topic_ids <> '{}'
-  and not topic_ids && $3::uuid[]
-  and coalesce(((properties ->> $4) collate "C" < $5), false)
-  and not exists (
-  select
-  from (
-    select broadcast_id
-    from accepted_emails
-    where team_id = $6
-      and person = contacts.identity offset 0
-  ) had
-  where had.broadcast_id = $7
-)
-  and not exists (
-  select
-  from (
-    select broadcast_id
-    from broadcast_skips
-    where team_id = $8
-      and person = contacts.identity offset 0
-  ) skipped
-  where skipped.broadcast_id = $9
-)
