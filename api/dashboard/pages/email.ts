@@ -271,9 +271,10 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
     actions: actions(looked, way, suppressed),
     sections: compact([
+      // A queued email to a suppressed address is skipped, whatever it waits for.
+      ...buildSuppressed(looked, suppressed, skipped),
       ended !== 'expired' && whyItWaits(waitingAlerts(email, request), email.waiting?.state),
       ...(await linked(looked)),
-      ...buildSuppressed(looked, suppressed, skipped),
       ...takenNote(looked, way),
       edits && moveForm(email, emailPath(request), request.cookies('zone')),
       resending(looked),

@@ -171,7 +171,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
           title: `Meta will change the category to ${found.announced_category}`,
           text: 'Messages with it may then cost more. Ask for a review in WhatsApp Manager if it is wrong.',
         },
-        found.fault !== null && { tone: 'warn', title: 'Meta’s last error', text: found.fault },
+        found.fault !== null && { tone: 'warn', title: 'Meta’s last error:', text: found.fault },
       ]),
       ...bubbleSection(found.definition, 'Message with sample values'),
       ...textFacts(found.definition),

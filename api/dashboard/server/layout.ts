@@ -7,7 +7,7 @@ import type { Render } from '../../http/views.ts'
 import type { Assets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
 import { ICONS } from '../components/icons.ts'
-import type { Form, Section, View } from '../components/section.ts'
+import type { Alert, Form, Section, View } from '../components/section.ts'
 import { cellReady, tableReady, withBreaks } from '../components/table.ts'
 import { type ActionGroup, type FoldedForm, splitActions } from './action-menu.ts'
 import { describeOn, formReady, type Rejected } from './form.ts'
@@ -67,6 +67,13 @@ function assignIds(sections: readonly Section[]): Map<Section, string> {
   )
 }
 
+/** Ends the title of an alert with a period if a text follows. */
+const alertReady = (alert: Alert): object => ({
+  ...alert,
+  isEnded: Boolean(alert.text) && (alert.at !== undefined || !/[.:?!]$/.test(alert.title)),
+  folded: alert.folded?.map(alertReady),
+})
+
 /** Adds the values that a section's partial needs. */
 function prepared(given: Section, id: string, frame: Frame): object {
   const section = { ...given, id }
@@ -86,6 +93,7 @@ function prepared(given: Section, id: string, frame: Frame): object {
     }))
     return { ...section, tiles }
   }
+  if (section.kind === 'alerts') return { ...section, alerts: section.alerts.map(alertReady) }
   if (section.kind === 'table') return tableReady(section)
   if (section.kind === 'chart') return { ...section, table: section.table && tableReady(section.table) }
   if (section.kind === 'facts') {

@@ -65,8 +65,8 @@ t.test('only operators get the advice to check the worker', async (t) => {
   shows(t, await operator.get(`${list}/${id}`), /If this lasts longer than a minute, check that a worker/)
   await ageEmailRows(service, sql.fragment`id = ${id}`, '1 hour')
   for (const [person, words] of [
-    [editor, /Waiting for a worker Tell an operator/],
-    [operator, /Waiting for a worker Check that a worker/],
+    [editor, /Waiting for a worker\. Tell an operator/],
+    [operator, /Waiting for a worker\. Check that a worker/],
   ] as const)
     shows(t, await person.get(`${list}/${id}`), words)
 })
@@ -279,7 +279,7 @@ t.test("a broadcast's email to a suppressed address isn't sent again", async (t)
   const bounce = { recipient: 'dead-news@example.org', detail: '550 5.1.1 no such user' }
   await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
   const page = await editor.get(`${list}/${id}`)
-  shows(t, page, /dead-news@example\.org is suppressed An email to it bounced\. .*Show the suppression/)
+  shows(t, page, /dead-news@example\.org is suppressed\. An email to it bounced\. .*Show the suppression/)
   t.strictSame(formsTo(page, requeue), [], 'no button')
   const refused = await editor.post(requeue, { force: 'refused', seen: 'forced', confirmed: '' })
   t.equal(refused.status, 409)
@@ -300,7 +300,11 @@ t.test('warns about a queued email to a suppressed address', async (t) => {
   )
   const page = async (...to: string[]) => editor.get(`${list}/${await send({ to })}`)
   const one = await page(recipient)
-  shows(t, one, /It will be skipped, because the address is suppressed\. .*is suppressed and will be skipped/)
+  shows(
+    t,
+    one,
+    /It will be skipped, because the address is suppressed\. .*is suppressed and will be skipped\. .* Why it waits/,
+  )
   shows(t, one, /Size \d+ bytes/)
   const two = await page(recipient, 'fine@example.org')
   shows(t, two, /Waiting to be sent\. .*dead-later@example\.org is suppressed and will be skipped/)
@@ -539,7 +543,7 @@ t.test("the page explains why an accepted email can't be requeued", async (t) =>
   await database.transaction((tx) => applyEmailEvents(tx, [{ ...sent, occurred_at: now }], now))
   await recordBounce(service, ref, { recipient: 'full@example.org', detail: '552 5.2.2 full' })
   const page = await editor.get(`${list}/${id}`)
-  shows(t, page, 'A provider has already accepted this email, so it isn’t sent again Fix the cause')
+  shows(t, page, 'A provider has already accepted this email, so it isn’t sent again. Fix the cause')
   t.notMatch(page.html, /Send again/)
   t.equal((await editor.post(`${list}/${id}/requeue`, { force: 'refused' })).status, 400)
 })

@@ -141,9 +141,9 @@ t.test('an import explains “Replace”, its rate and remaining time', async (t
   const path = (await editor.upload(at('contacts/import'), 'pace.csv', file)).location ?? ''
   shows(t, await editor.get(path), /“Replace” deletes properties that aren’t in the file/)
   for (const page of [path, `${path}/check`])
-    shows(t, await editor.get(page), /No contact gets a topic .* Add a topic/)
+    shows(t, await editor.get(page), /No contact gets a topic\. .* Add a topic/)
   const topic = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Pace' }))
-  shows(t, await editor.get(`${path}/check`), /No contact gets a topic .* Choose topics/)
+  shows(t, await editor.get(`${path}/check`), /No contact gets a topic\. .* Choose topics/)
   const columns = await editor.get(path)
   shows(t, columns, /File Columns Check Import .*No contact gets a topic/)
   t.match((await editor.get(`${path}/check`)).html, `<a href="/dashboard${path}">Columns</a>`, 'a step back')

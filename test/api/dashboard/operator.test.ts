@@ -117,7 +117,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(
     t,
     page,
-    /Is everything going out\? yes, but 1 risk .*A crash of the database can lose accepted messages .* are off\./,
+    /Is everything going out\? yes, but 1 risk .*A crash of the database can lose accepted messages\. .* are off\./,
   )
   shows(t, page, /Going out now 12\/s .*Workers 1 .*smtp:mail\.example\.test:587 no problems/)
   t.notMatch(textOf(page.html), /No worker is running/)
@@ -153,7 +153,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(
     t,
     await operator.get('/operator/queues'),
-    /No worker is running .*deliver-email 1 deferred, no worker 0 0\/s 0 0 Pause/,
+    /No worker is running\. .*deliver-email 1 deferred, no worker 0 0\/s 0 0 Pause/,
   )
   for (const path of ['queues', 'queues/deliver-email', 'health'])
     shows(t, await operator.get(`/operator/${path}`), 'No worker is running')
@@ -198,7 +198,7 @@ t.test("the operator's answer counts everything that stops messages, and nothing
     database.query(sql.unsafe`update schema_migrations set digest = ${to} where number = 1`)
   await become('other')
   await answers(
-    /going out\? no: the database can’t be used, 1 risk .*The database can’t be used .*another version's schema/,
+    /going out\? no: the database can’t be used, 1 risk .*The database can’t be used\. The .*another version's schema/,
   )
   await become(digest)
   await answers(/going out\? yes, but 1 risk /)
@@ -218,7 +218,7 @@ t.test('a worker checks the email provider, shown on Health', async (t) => {
   await stop()
   await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
   const again = await operator.post('/operator/health/check')
-  await answer(/smtp:127\.0\.0\.1:9 failed the check .*ECONNREFUSED/, again.location)
+  await answer(/smtp:127\.0\.0\.1:9 failed the check\. .*ECONNREFUSED/, again.location)
   t.equal((await operator.get('/operator/health?check=x')).status, 200)
 })
 
@@ -546,7 +546,7 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   shows(
     t,
     await operator.get('/operator'),
-    /going out\? no: 1 sender paused, 1 risk .*The sender smtp:relay\.test is paused 554 5\.7\.1/,
+    /going out\? no: 1 sender paused, 1 risk .*The sender smtp:relay\.test is paused\. 554 5\.7\.1/,
   )
   shows(
     t,

@@ -175,12 +175,12 @@ t.test('an auto-paused broadcast shows why, and pauses once', async (t) => {
   await broadcast.walk()
   await until('it is braked', async () => (await show()).state === 'paused')
   t.match(await show(), { state_reason: 'bounces', stats: { bounced: 11, delivered: 189 } })
-  const words = 'Too many of its emails bounced: 5.5 % of 200 emails, limit 5.0 %. Check the addresses'
+  const shown = 'Too many of its emails bounced: 5.5 % of 200 emails, limit 5.0 %. Check the addresses'
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
-  shows(t, await viewer.get(`/teams/${team.id}`), `The broadcast “News” was paused automatically ${words}`)
-  shows(t, await viewer.get(`/teams/${team.id}/broadcasts/${broadcast.id}`), words)
+  shows(t, await viewer.get(`/teams/${team.id}`), `The broadcast “News” was paused automatically. ${shown}`)
+  shows(t, await viewer.get(`/teams/${team.id}/broadcasts/${broadcast.id}`), shown)
   const operator = await signedIn(service, { operator: true })
-  shows(t, await operator.get('/operator'), `The broadcast “News” was paused automatically A team: ${words}`)
+  shows(t, await operator.get('/operator'), `The broadcast “News” was paused automatically. A team: ${shown}`)
   const { body: metrics } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
   t.match(metrics, /^heliograph_broadcasts\{state="braked"\} 1$/m)
   t.match(metrics, /^heliograph_broadcasts\{state="paused"\} 0$/m)

@@ -3,6 +3,7 @@
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
 import { databaseFault } from '../../../../db/start.ts'
+import { headed } from '../../components/cell.ts'
 import type { Alert } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 
@@ -33,7 +34,7 @@ export async function databaseState(tx: Tx) {
 }
 
 export const faultAlerts = ({ fault }: DatabaseState): Alert[] =>
-  fault === null ? [] : [{ tone: 'bad', title: 'The database can’t be used', text: fault }]
+  fault === null ? [] : [{ tone: 'bad', title: 'The database can’t be used', text: headed(fault) }]
 
 export const riskAlerts = ({ off, isDrifting, drift_s }: DatabaseState): Alert[] =>
   compact([
