@@ -224,6 +224,9 @@ async function whileLooking(browser: Browser): Promise<void> {
   t.test('pausing stops refreshes on all pages until resumed', async (t) => {
     const { page, store, asked, fresh, pause } = await look(t, 3)
     t.equal(await pause.getAttribute('aria-pressed'), 'false')
+    const boxes = await Promise.all([pause.boundingBox(), page.locator('#list').boundingBox()])
+    const [end, listEnd] = boxes.map((box) => box && box.x + box.width)
+    t.equal(end, listEnd, 'it ends with the list')
     await pause.click()
     t.equal(await pause.innerText(), 'Resume updates')
     t.equal(await pause.getAttribute('aria-pressed'), 'true')
