@@ -15,13 +15,16 @@ type Table = Extract<Section, { kind: 'table' }>
 /** A part of each bar. Layers are in order from the bottom. */
 type Layer = { label: string; tone: BarTone; statuses: readonly string[] }
 
-const GONE: readonly Layer[] = [
-  { label: 'delivered', tone: 'good', statuses: ['delivered', 'opened', 'clicked', 'read'] },
-  { label: 'sent', tone: 'busy', statuses: ['sent'] },
-]
+const DELIVERED: Layer = {
+  label: 'delivered',
+  tone: 'good',
+  statuses: ['delivered', 'opened', 'clicked', 'read'],
+}
 
 const EMAIL_LAYERS: readonly Layer[] = [
-  ...GONE,
+  DELIVERED,
+  // The other layers, except the queued ones, were also sent.
+  { label: 'not reported', tone: 'busy', statuses: ['sent'] },
   { label: 'queued', tone: 'warn', statuses: ['queued'] },
   { label: 'bounced', tone: 'bad', statuses: ['bounced'] },
   // These were delivered, unlike the bounced ones.
@@ -30,7 +33,8 @@ const EMAIL_LAYERS: readonly Layer[] = [
 
 /** A message stays `queued` after the provider has accepted it, until the provider reports a status. */
 const OTHER_LAYERS: readonly Layer[] = [
-  ...GONE,
+  DELIVERED,
+  { label: 'sent', tone: 'busy', statuses: ['sent'] },
   { label: 'not reported yet', tone: 'warn', statuses: ['queued'] },
   { label: 'failed', tone: 'bad', statuses: ['failed'] },
 ]

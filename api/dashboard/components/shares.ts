@@ -34,7 +34,8 @@ export function toRateCounts(counts: readonly { status: string; count: number }[
 export type Share = 'delivered' | 'bounced' | 'complained'
 
 /** True if deliveries aren't reported. Most SMTP servers only report bounces. */
-export const isUnreported = (sent: number, delivered: number): boolean => sent > 0 && delivered === 0
+export const isUnreported = ({ sent, delivered, bounced }: RateCounts): boolean =>
+  sent > bounced && delivered === 0
 /** Shown instead of the rate if deliveries aren't reported. */
 export const UNREPORTED = { value: '–', detail: 'your mail server doesn’t report deliveries' }
 

@@ -17,7 +17,7 @@ import type { Alert, Moment } from './section.ts'
 export type EventText = { title: string; tone: Tone }
 
 export const WORDING: Record<EmailEventKind, EventText> = {
-  sent: { title: 'Accepted by mail server', tone: 'busy' },
+  sent: { title: 'Accepted by the mail server', tone: 'busy' },
   delivered: { title: 'Delivered', tone: 'good' },
   opened: { title: 'Opened', tone: 'good' },
   clicked: { title: 'Link clicked', tone: 'good' },

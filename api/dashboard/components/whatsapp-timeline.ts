@@ -7,8 +7,8 @@ import { buildTimeline, type EventText, eventText, type Viewer, WORDING, wordsFo
 
 const WHATSAPP_WORDING: Record<string, EventText> = {
   ...WORDING,
-  sent: { title: 'Sent by provider', tone: 'busy' },
-  accepted: { title: 'Accepted by provider', tone: 'busy' },
+  sent: { title: 'Sent by the provider', tone: 'busy' },
+  accepted: { title: 'Accepted by the provider', tone: 'busy' },
   delivered: { title: 'Delivered to the phone', tone: 'good' },
   read: { title: 'Read', tone: 'good' },
   failed: { title: 'Failed', tone: 'bad' },

@@ -17,7 +17,7 @@ export const countUnsent = ({ stats, audience }: Pick<BroadcastView, 'stats' | '
   Math.max(0, (audience ?? 0) - stats.made - stats.skipped) + stats.queued
 
 /** Sums the emails of a broadcast. Opened, clicked and complained ones are also delivered. */
-const sumRates = ({ stats }: Pick<BroadcastView, 'stats'>): RateCounts => ({
+export const sumRates = ({ stats }: Pick<BroadcastView, 'stats'>): RateCounts => ({
   sent: stats.made - stats.queued,
   delivered: stats.delivered + stats.opened + stats.clicked + stats.complained,
   bounced: stats.bounced,
@@ -52,7 +52,7 @@ function unsentRow(view: BroadcastView, href: string): OutcomeRow | false {
   const count = countUnsent(view)
   const isEnded = view.state === 'sent' || view.state === 'cancelled'
   if (count === 0) return false
-  return { label: isEnded ? 'Not sent' : 'Not sent yet', count, href, tone: isEnded ? 'plain' : 'warn' }
+  return { label: isEnded ? 'Not sent' : 'Not sent yet', count, href, tone: 'plain' }
 }
 
 /** Builds the cell with a share. One above its limit is red. */
@@ -86,7 +86,7 @@ export function outcomes(view: BroadcastView, { team, params }: TeamRequest<'id'
     note: `limit ${percent(ALARMING_SHARE[kind])}`,
     alarm: pickTone(sums, kind),
   })
-  const unreported = isUnreported(sent, delivered) ? UNREPORTED.detail : ''
+  const unreported = isUnreported(sums) ? UNREPORTED.detail : ''
   const rows: OutcomeRow[] = compact<OutcomeRow>([
     { label: 'Audience', count: audience ?? made, href: people(), tone: 'plain' },
     unsentRow(view, people(counted.queued > 0 ? 'queued' : undefined)),
@@ -95,8 +95,8 @@ export function outcomes(view: BroadcastView, { team, params }: TeamRequest<'id'
       ...(unreported ? { share: '' } : {}),
       note: unreported || (open > 0 ? `${number(open).text} not reported` : ''),
     }),
-    part('Opened', 'opened', opened + clicked),
-    part('Clicked', 'clicked', clicked),
+    part('Opened', 'opened', opened + clicked, unreported ? { share: '' } : {}),
+    part('Clicked', 'clicked', clicked, unreported ? { share: '' } : {}),
     part('Bounced', 'bounced', bounced, limited('bounced')),
     part('Complained', 'complained', complained, limited('complained')),
     skipped > 0 && {

@@ -41,7 +41,7 @@ function listStatuses(reached: EmailStatus | undefined): readonly EmailStatus[] 
 /** The word for skipped contacts among the statuses. They have their own page. */
 const SKIPPED = 'skipped'
 
-const filter = defineFilter({ status: chips(EMAIL_LADDER) })
+const filter = defineFilter({ status: { ...chips(EMAIL_LADDER), any: 'All emails' } })
 /** A filter without parts. */
 const ALL = defineFilter({})
 
@@ -69,10 +69,10 @@ const exported = ({ rows, first }: { rows: readonly unknown[]; first: boolean },
   links: rows.length === 0 && first ? [] : [{ href, label: 'Export as CSV' }],
 })
 
-/** Builds a chip for each outcome with its count, like the stats of the broadcast. */
-function outcomeChips({ stats }: BroadcastView, request: TeamRequest<'id'>, isSkips: boolean): Section[] {
-  const { made, queued, delivered, opened, clicked, bounced, complained, skipped } = stats
-  const counts = new Map(
+/** Returns the number of emails by the chip of their outcome, like the stats of the broadcast. */
+function countOutcomes({ stats }: BroadcastView): Map<string, number> {
+  const { made, queued, delivered, opened, clicked, bounced, complained } = stats
+  return new Map(
     Object.entries({
       ...{ '': made, queued, clicked, bounced, complained },
       sent: made - queued,
@@ -80,9 +80,14 @@ function outcomeChips({ stats }: BroadcastView, request: TeamRequest<'id'>, isSk
       opened: opened + clicked,
     }),
   )
+}
+
+/** Builds a chip for each outcome with its count. */
+function outcomeChips(view: BroadcastView, request: TeamRequest<'id'>, isSkips: boolean): Section[] {
+  const counts = countOutcomes(view)
   const skips = {
     ...{ label: SKIPPED, href: broadcastPath(request, 'skips'), current: isSkips },
-    count: chipCount(skipped),
+    count: chipCount(view.stats.skipped),
   }
   const query = isSkips ? new URLSearchParams({ status: SKIPPED }) : request.query
   const path = broadcastPath(request, 'people')
@@ -112,6 +117,13 @@ export function contactCell(email: string, names: ReadonlyMap<string, string>, {
   })
 }
 
+/** Describes an empty list. Retention deletes old emails and keeps the stats. */
+function describeNone(view: BroadcastView, status: string | undefined): string {
+  const count = countOutcomes(view).get(status ?? '') ?? 0
+  if (count > 0) return 'These emails have been deleted. Their counts are kept.'
+  return status === undefined ? 'No recipients yet.' : 'No recipient matches.'
+}
+
 const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request
   const view = await loadView(request, deps)
@@ -136,7 +148,7 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
           main: 'Contact',
           grow: ['Contact', 'Last response'],
           next: page.next,
-          empty: filter.set(query).size > 0 ? 'No recipient matches.' : 'No recipients yet.',
+          empty: describeNone(view, filter.read(query).status),
         },
       ),
     ],

@@ -6,14 +6,15 @@ import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql
 import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import { BROADCAST_STATES, type BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
-import { percent } from '../../../db/percent.ts'
-import { type Cell, number, status, text, time } from '../components/cell.ts'
+import { type Cell, number, plural, status, text, time } from '../components/cell.ts'
+import { isUnreported, pickTone, shareWords } from '../components/shares.ts'
 import { action, buildAlerts, buildTable, get } from '../server/builders.ts'
 import { chips, defineFilter } from '../server/filter.ts'
 import { idParam, pageById } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
+import { share, sumRates } from './broadcast-outcomes.ts'
 import { progressWords } from './broadcast-sections.ts'
 import { type DraftPage, stepShown, stepWanted } from './broadcast-steps.ts'
 
@@ -35,14 +36,18 @@ export const broadcastStateCell = ({
   }
 }
 
-/** Builds the cell with a count. A broadcast that hasn't started has none. */
-const countCell = ({ audience }: BroadcastView, count: number): Cell =>
-  audience === null ? text(null, { number: true }) : number(count)
+/** Builds the cell with the share of sent emails that bounced or were reported. One above its limit is red. */
+function limitedCell(view: BroadcastView, kind: 'bounced' | 'complained'): Cell {
+  const sums = sumRates(view)
+  const tone = pickTone(sums, kind) === 'bad' ? 'bad' : undefined
+  return text(shareWords(sums, kind), { number: true, tone, tip: plural(sums[kind], 'email') })
+}
 
-/** Builds the cell with the share of sent emails that were opened. */
-export function openedCell({ stats: { made, queued, opened, clicked } }: Pick<BroadcastView, 'stats'>): Cell {
-  const [sent, opens] = [made - queued, opened + clicked]
-  return text(opens === 0 ? null : percent(opens / sent), { number: true })
+/** Builds the cell with the share of sent emails that were opened. Servers that report no deliveries report no opens. */
+export function openedCell(view: Pick<BroadcastView, 'stats'>): Cell {
+  const sums = sumRates(view)
+  const { opened, clicked } = view.stats
+  return text(isUnreported(sums) ? null : share(opened + clicked, sums.sent), { number: true })
 }
 
 /** Builds the cell with the number of emails sent and the audience. Its tooltip has the details. */
@@ -87,8 +92,8 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           }),
           Sent: sentCell(view),
           Opened: openedCell(view),
-          Bounced: countCell(view, view.stats.bounced),
-          Complained: countCell(view, view.stats.complained),
+          Bounced: limitedCell(view, 'bounced'),
+          Complained: limitedCell(view, 'complained'),
           Start: time(startTime(view), now, 'not started'),
         }),
         {

@@ -170,7 +170,7 @@ async function headOf(
   if (broadcast) {
     const back = { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name }
     return {
-      title: `Emails of ${broadcast.name}`,
+      title: `Bulk actions: emails of “${broadcast.name}”`,
       lead: `${compact([many, asked]).join(', ')}.${later}`,
       back,
     }

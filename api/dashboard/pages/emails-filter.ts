@@ -24,7 +24,7 @@ export const ALL_EMAILS = { kind: 'all' } as const
 export const filter = defineFilter(
   {
     q: search('Search', { placeholder: 'Recipient, name, subject or ID' }),
-    kind: defineChoice('Emails', KINDS, {
+    kind: defineChoice('Kind of email', KINDS, {
       options: [
         { value: '', label: 'Single emails' },
         { value: 'broadcasts', label: 'Of broadcasts' },

@@ -33,10 +33,10 @@ export async function templateFigures(
   const share = (label: string, kind: Share): Tile => ({
     label,
     value: shareWords(sums, kind),
-    detail: number(sums[kind]).text,
+    detail: sums[kind] === 0 ? undefined : number(sums[kind]).text,
     tone: pickTone(sums, kind),
     href: `${emails}&status=${kind}`,
-    ...(kind === 'delivered' && isUnreported(sums.sent, sums.delivered) ? UNREPORTED : {}),
+    ...(kind === 'delivered' && isUnreported(sums) ? UNREPORTED : {}),
   })
   const unsent = made - sums.sent
   return {

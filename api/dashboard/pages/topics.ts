@@ -51,7 +51,7 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
             Subscribers: number(subscribers.get(id) ?? 0, {
               href: `${teamPath(team, 'contacts')}?topic=${id}`,
             }),
-            'Last broadcast': time(lastStart(id, broadcasts), now, '–'),
+            'Last broadcast': time(lastStart(id, broadcasts), now),
             Created: time(created_at, now),
           }),
           {

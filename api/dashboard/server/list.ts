@@ -243,7 +243,7 @@ export function wordParam<W extends string>(
   const value = queryParam(query, name)
   const word = words.find((candidate) => candidate === value)
   if (value === undefined || word !== undefined) return word
-  throw invalidField(name, `can’t be ${JSON.stringify(value.slice(0, MAX_SHOWN))}`)
+  throw invalidField(name, `can’t be “${value.slice(0, MAX_SHOWN)}”`)
 }
 
 /** Rejects unknown and repeated parameters. @throws RequestError bad_request. */

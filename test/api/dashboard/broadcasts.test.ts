@@ -5,6 +5,8 @@ import { utc } from '../../../api/dashboard/components/cell.ts'
 import { asTextTiles } from '../../../api/dashboard/pages/broadcast-ahead.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
+import { deleteEmails } from '../../../db/messages/emails/delete.sql.ts'
+import { keepStats } from '../../../db/stats/daily/broadcasts.sql.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import {
@@ -367,7 +369,7 @@ t.test('a question about a broadcast of another state has nothing to confirm', a
   await broadcast.become('cancelled')
 })
 
-t.test('the preview of a sent broadcast mentions no future skip', async (t) => {
+t.test('only contacts that a sent broadcast can still reach would be skipped', async (t) => {
   const html = '<p>{{nickname}}</p><a href="{{unsubscribe_url}}">off</a>'
   const topic = await topicOf('Later')
   await contact('later@example.org', topic)
@@ -380,6 +382,40 @@ t.test('the preview of a sent broadcast mentions no future skip', async (t) => {
   const page = await viewer.get(path)
   shows(t, page, /Preview for later@example\.org Variables without a value show their names\./)
   t.notMatch(textOf(page.html), 'would be skipped')
+  const all = await editor.get(`${path}/again`)
+  shows(
+    t,
+    all,
+    /Every contact would be skipped\. Each contact lacks a value for nickname\. .*Preview for later@example\.org This contact would be skipped/,
+  )
+  t.strictSame([mainActs(all), formsTo(all, `${path}/again`)], [['Duplicate'], []], 'nothing to send')
+  await contact('nick@example.org', topic, { nickname: 'Nick' })
+  const some = await editor.get(`${path}/again`)
+  shows(t, some, '1 contact would be skipped: no value for nickname')
+  t.strictSame(mainActs(some), ['Send to 1 contact'])
+  const [form] = formsTo(some, `${path}/again`)
+  shows(t, await editor.ask(`${path}/again`, form), 'Send “Spring” to 1 more contact?')
+  const fewer = await editor.ask(`${path}/again`, { ...form, lacking: 'x' })
+  shows(t, fewer, 'Send “Spring” to 2 more contacts?')
+})
+
+t.test('an empty list of recipients says that the emails were deleted', async (t) => {
+  const own = await makeTeam(service)
+  const reader = await signedIn(service, { team: own.id, role: 'viewer' })
+  const broadcast = await aBroadcast(service, own)
+  const people = `/teams/${own.id}/broadcasts/${broadcast.id}/people`
+  shows(t, await reader.get(people), 'No recipients yet.')
+  await broadcast.emails('old@example.net')
+  await database.query(sql.unsafe`update email_states set status = 'bounced' where team_id = ${own.id}`)
+  shows(t, await reader.get(people), /bounced old@example\.net/)
+  await database.transaction(async (tx) => {
+    const all = sql.fragment`select id from email_states where team_id = ${own.id}`
+    await keepStats(tx, own.id, await deleteEmails(tx, own.id, all))
+  })
+  const words = 'These emails have been deleted. Their counts are kept.'
+  shows(t, await reader.get(people), words)
+  shows(t, await reader.get(`${people}?status=bounced`), words)
+  shows(t, await reader.get(`${people}?status=clicked`), 'No recipient matches.')
 })
 
 t.test('creates, sends and evaluates a broadcast', async (t) => {
@@ -422,12 +458,12 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   shows(
     t,
     sent,
-    /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Sent 1 Delivered 0 your mail server doesn’t report deliveries Opened 0 0 % .* Skipped 1/,
+    /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Sent 1 Delivered 0 your mail server doesn’t report deliveries Opened 0 Clicked 0 Bounced 0 0 % .* Skipped 1/,
   )
   t.match(sink.last().rcpt_to, ['ana@example.org'])
   shows(t, await viewer.get(`${path}/people?status=sent`), /sent Ana ana@example\.org/)
   shows(t, await viewer.get(`${path}/people?status=bounced`), 'No recipient matches.')
-  shows(t, await viewer.get(`${path}/people`), /All 1 queued 0 sent 1 delivered 0 .* skipped 1 /)
+  shows(t, await viewer.get(`${path}/people`), /All emails 1 queued 0 sent 1 delivered 0 .* skipped 1 /)
   shows(t, await viewer.get(`${path}/skips`), /ben@example\.org No value for name/)
   t.match(
     (await viewer.get(`${path}/people.csv`)).html,
@@ -546,7 +582,7 @@ t.test('rates above their limits are red, and the alert names both', async (t) =
     /auto-paused .*Too many of its emails bounced: 10\.0 % of 100 emails, limit 5\.0 %\. Complaints are also above their limit: 1\.0 % of 100 emails, limit 0\.10 %\. Check the addresses .*Not sent yet 4,590 Sent 100 /,
   )
   const table = /<section[^>]*id="outcomes"[\s\S]*?<\/section>/.exec(page.html)?.[0] ?? ''
-  t.match(table.match(/bad[^>]*>[\d.]+ %/g), { length: 2 })
+  t.match(table.match(/bad[^>]*>[\d.]+\s%/g), { length: 2 })
   await editor.post(`${path}/cancel`)
   shows(t, await viewer.get(path), / Not sent 4,590 Sent 100 /)
 })
@@ -613,13 +649,14 @@ t.test('shows who paused or resumed a broadcast, and when', async (t) => {
   shows(t, await viewer.get(path), /Paused through the API, just now: .* Paused .* Through the API\. Resumed/)
   await database.query(sql.unsafe`
     update broadcasts set state_reason = 'bounces' where id = ${broadcast.id}`)
-  shows(t, await viewer.get(path), /Paused automatically, just now: .*Auto-paused .* Automatically\./)
+  shows(t, await viewer.get(path), /Paused automatically, just now: .*Auto-paused (?!.*Automatically)/)
   await byKey('cancel')
   shows(t, await viewer.get(path), /Cancelled through the API, just now: /)
   const other = await aBroadcast(service, team)
   await editor.post(at(`broadcasts/${other.id}/cancel`))
   const cancelled = await viewer.get(at(`broadcasts/${other.id}`))
   shows(t, cancelled, new RegExp(`Cancelled by ${who}, just now: `))
+  t.match(cancelled.html, '<li class="plain"><strong>Cancelled</strong>', 'nothing went wrong')
   t.equal(textOf(cancelled.html).match(/By editor/g)?.length, 1, 'nothing of another broadcast')
 })
 
@@ -660,14 +697,14 @@ t.test('warns about unfilled variables in every step', async (t) => {
   const fields = { template_id: await templateOf(html), topic_ids: topic, subject: 'For {{lang}}' }
   await contact('unfilled@example.org', topic, { name: 'Una' })
   const path = await draft(fields)
-  const words = /No contact has the properties first_name, nick-name, lang Used in the message/
+  const words = /No contact has the properties first_name, nick-name, lang\. Used in the message/
   for (const place of ['/edit?step=message', '/edit?step=audience', '/edit?step=when'])
     shows(t, await editor.get(`${path}${place}`), words)
   const skipping = await editor.get(path)
   shows(
     t,
     skipping,
-    /Every contact would be skipped .* one of first_name, nick-name, name, lang\. Set default/,
+    /Every contact would be skipped\. .* one of first_name, nick-name, name, lang\. Set default/,
   )
   t.notMatch(textOf(skipping.html), words, 'the same fault is shown once')
   shows(
@@ -680,7 +717,7 @@ t.test('warns about unfilled variables in every step', async (t) => {
   shows(
     t,
     await editor.get(`${path}/edit?step=when`),
-    /No contact has the property nick-name Used in the message/,
+    /No contact has the property nick-name\. Used in the message/,
   )
   await contact('nick@example.org', topic, { 'nick-name': 'Nick' })
   t.notMatch(textOf((await editor.get(path)).html), /No contact has/)
@@ -694,9 +731,9 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
     ['sending', 'Pause broadcast'],
     ['paused', 'Resume broadcast'],
     ['scheduled', 'Send a test'],
-    ['sent', 'Send to contacts not reached yet'],
-    ['cancelled', 'Send to contacts not reached yet'],
-    ['sent to all', 'Duplicate broadcast'],
+    ['sent', 'Send to the rest'],
+    ['cancelled', 'Send to the rest'],
+    ['sent to all', 'Duplicate'],
   ] as const) {
     await broadcast.become(state.replace(' to all', ''))
     if (state === 'sent to all') {
@@ -810,8 +847,14 @@ t.test('requeues the failed emails of one broadcast only', async (t) => {
   ])
   t.match(found, { requeued: 1, dry_run: true })
   const all = await editor.get(at(`emails/all?broadcast=${broadcast.id}`))
-  shows(t, all, /Emails of [^.]+ 2 emails\. Emails that start to match later aren’t affected\./)
+  shows(
+    t,
+    all,
+    /Bulk actions: emails of “[^”]+” 2 emails\. Emails that start to match later aren’t affected\./,
+  )
   t.match(all.html, new RegExp(`class="back"><a href="[^"]*/broadcasts/${broadcast.id}"`))
+  const none = await editor.get(at(`emails/all?broadcast=${broadcast.id}&status=clicked`))
+  shows(t, none, /0 emails, status: clicked\. No emails match/)
   const listed = await editor.get(at(`emails?broadcast=${broadcast.id}`))
   t.notMatch(textOf(listed.html), broadcast.id, 'its name and not its ID')
   const [fields = {}] = formsTo(all, at('emails/all/requeue'))
@@ -855,10 +898,14 @@ t.test('filters by state, and tells manual and automatic pauses apart', async (t
   await sent.emails('a@example.net', 'b@example.net', 'c@example.net', 'd@example.net')
   await sent.moved({ queued: -4, opened: 2, clicked: 1, delivered: 1 })
   await sent.become('sent')
-  shows(t, await reader.get(list), /sent Done 4 of 2 75\.0 % 0 0 .*auto-paused Stopped.*paused By hand/)
+  const opened = '4 of 2 75\\.0 %'
+  const all = await reader.get(list)
+  shows(t, all, new RegExp(`sent Done ${opened} 0 % 0 % .*auto-paused Stopped .* – – .*paused By hand`))
   const paused = await reader.get(`${list}?state=paused`)
   shows(t, paused, /Stopped.*By hand/)
   t.notMatch(textOf(paused.html), 'Done')
+  await sent.moved({ bounced: 46 })
+  t.match((await reader.get(list)).html, /class="tag bad">92\.0\s%</, 'too many bounced')
   shows(t, await reader.get(`${list}?state=draft`), 'No broadcast matches.')
   t.equal((await reader.get(`${list}?state=gone`)).status, 400)
 })

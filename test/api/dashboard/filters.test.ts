@@ -97,9 +97,9 @@ t.test('a rejected filter keeps its values and shows no list', async (t) => {
 
 t.test('an unknown value of a choice is named once, with a link to all rows', async (t) => {
   for (const [path, words] of [
-    ['emails?kind=broadcast', 'Emails can’t be "broadcast"'],
-    ['emails?status=bouncd', 'Status can’t be "bouncd"'],
-    ['whatsapp?status=bouncd', 'Status can’t be "bouncd"'],
+    ['emails?kind=broadcast', 'Kind of email can’t be “broadcast”.'],
+    ['emails?status=bouncd', 'Status can’t be “bouncd”.'],
+    ['whatsapp?status=bouncd', 'Status can’t be “bouncd”.'],
   ] as const) {
     const refused = await owner.get(at(path))
     t.equal(refused.status, 400, path)

@@ -51,7 +51,7 @@ t.test('counts long waits on both channels, with the usual response', async (t) 
     sql.unsafe`update whatsapp_messages set created_at = created_at - interval '10 minutes'`,
   )
   const page = await overviewOf(team)
-  t.match(page, '3 emails waiting for longer than 5 minutes 451 4.7.1 Greylisted Show emails')
+  t.match(page, '3 emails waiting for longer than 5 minutes. 451 4.7.1 Greylisted Show emails')
   t.match(page, '1 WhatsApp message waiting for longer than 5 minutes Show WhatsApp messages')
   t.notMatch(await overviewOf(other), 'waiting for longer')
 })
@@ -71,16 +71,23 @@ t.test("shows the last day by the reader's hours", async (t) => {
     insert into daily_figures (team_id, channel, day, status, count)
     select ${team.id}, c, (now() at time zone 'UTC')::date, 'sent', 1 from unnest(array['email', 'whatsapp']) c`)
   const page = await overviewOf(team, '?range=24h')
-  t.match(page, /Emails of the last 24 hours .* delivered 1,200 sent 30 queued 0 bounced 7 complained 2 /)
+  t.match(
+    page,
+    /Emails of the last 24 hours .* delivered 1,200 not reported 30 queued 0 bounced 7 complained 2 /,
+  )
   t.match(
     await overviewOf(team, '?channel=whatsapp&range=24h'),
     /WhatsApp messages of the last 24 hours .* delivered 0 sent 0 not reported yet 0 failed 3 /,
   )
-  t.match(page, / now .* By hour \(UTC time\) Hour delivered sent queued bounced complained All /)
+  t.match(page, / now .* By hour \(UTC time\) Hour delivered not reported queued bounced complained All /)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   owner.cookies.set('heliograph-zone', 'Asia/Kolkata')
   const { html } = await owner.get(`/teams/${team.id}?range=24h`)
-  t.match(html, /<title>\d{4}-\d\d-\d\d \d\d:30: 1,200 delivered, 30 sent<\/title>/, 'what a column says')
+  t.match(
+    html,
+    /<title>\d{4}-\d\d-\d\d \d\d:30: 1,200 delivered, 30 not reported<\/title>/,
+    'what a column says',
+  )
   const there = textOf(html)
   t.match(there, /By hour \(Asia\/Kolkata time\) .* \d\d:30 /)
   const file = (await owner.get(`/teams/${team.id}/emails.csv`)).headers.get('content-disposition') ?? ''
@@ -182,7 +189,7 @@ t.test('no alert for emails of paused or rate-limited broadcasts', async (t) => 
   await hold(waits.slice(1, 3), '451 4.7.1 Greylisted')
   t.match(
     await overviewOf(team),
-    '1 email waiting for longer than 5 minutes 451 4.7.1 Greylisted',
+    '1 email waiting for longer than 5 minutes. 451 4.7.1 Greylisted',
     'it was refused',
   )
   await hold(await free.emails('five@example.net'), '451 4.7.1 Greylisted')
@@ -394,10 +401,10 @@ t.test('only shows broadcasts that were paused automatically, with the reason', 
   const page = await overviewOf(team)
   t.match(
     page,
-    'The broadcast “overdue” was paused automatically It would have started more than an hour late',
+    'The broadcast “overdue” was paused automatically. It would have started more than an hour late',
   )
-  t.match(page, 'The broadcast “quota_exceeded” was paused automatically The quota is used up')
-  t.match(page, 'The broadcast “restored” was paused automatically The database was restored from a backup')
+  t.match(page, 'The broadcast “quota_exceeded” was paused automatically. The quota is used up')
+  t.match(page, 'The broadcast “restored” was paused automatically. The database was restored from a backup')
   t.notMatch(page, 'The broadcast “by hand”')
   await become('complaints')
   t.match(

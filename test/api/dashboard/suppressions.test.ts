@@ -98,7 +98,7 @@ t.test('warns about resubscribing a contact', async (t) => {
   shows(
     t,
     await viewer.get(page),
-    /unsubscribed Broadcasts don’t go to this contact Resubscribe them only at their request/,
+    /unsubscribed Broadcasts don’t go to this contact\. Resubscribe them only at their request/,
   )
   await editor.post(`${page}/resubscribe`)
   t.notMatch((await viewer.get(page)).html, 'only at their request')
@@ -188,7 +188,7 @@ t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
   const wish = { email: 'Never@example.net', as: 'complained', reason: 'asked by post' }
   shows(t, await add({ ...wish, email: 'nobody' }), /Email address must be an email address/)
   shows(t, await add({ ...wish, reason: ' ' }), /Reason must have/)
-  shows(t, await add({ ...wish, as: 'rich' }), /Suppress as can’t be "rich"\./)
+  shows(t, await add({ ...wish, as: 'rich' }), /Suppress as can’t be “rich”\./)
   shows(t, await after(editor, await add(wish)), /was suppressed\..* Never@example\.net complaint/)
   t.match(await lastDeed(), {
     actor: editor.email,

@@ -37,7 +37,7 @@ t.test("many opens don't hide other events of the timeline", (t) => {
     moments.flatMap(({ title }) => (title === 'Opened' ? [] : [title])),
     [
       'Opened: 700 earlier entries not shown here',
-      ...['Bounced', 'Delivered', 'Accepted by mail server', 'Accepted by the API'],
+      ...['Bounced', 'Delivered', 'Accepted by the mail server', 'Accepted by the API'],
     ],
   )
   t.equal(moments.length, 505)
