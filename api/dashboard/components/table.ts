@@ -13,9 +13,9 @@ const LONG_CELL_CHARACTERS = 20
 const LONG_AMONG_MANY = 8
 const MANY_COLUMNS = 6
 
-/** Splits a text where a line can break, such as after the dots of an address or the dashes of an ID. */
+/** Splits a text where a line can break: after the dots of an address or the dashes of an ID, but not in a decimal. */
 export function withBreaks(words: string): string[] {
-  return words.split(/(?<=[@._/-])(?=[^@._/\s-])/)
+  return words.split(/(?<=[@._/-])(?<!\d\.(?=\d))(?=[^@._/\s-])/)
 }
 
 /** Prepares a cell outside a table. @param of the object of its button. */

@@ -19,7 +19,7 @@ import { whatHappened } from './message-sections.ts'
 
 export const MAX_TESTS = 5
 
-export const DUPLICATE = 'Duplicate'
+export const DUPLICATE = 'Duplicate broadcast'
 
 /** Returns the path of a broadcast's page, or of one below it. */
 export const broadcastPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>

@@ -44,7 +44,7 @@ function limitedCell(view: BroadcastView, kind: 'bounced' | 'complained'): Cell 
   return text(shareWords(sums, kind), { number: true, tone, tip: plural(sums[kind], 'email') })
 }
 
-/** Builds the cell with the share of sent emails that were opened. Servers that report no deliveries report no opens. */
+/** Builds the cell with the share of sent emails that were opened. Without reports of deliveries, it is unknown. */
 export function openedCell(view: Pick<BroadcastView, 'stats'>): Cell {
   const sums = sumRates(view)
   const { opened, clicked } = view.stats

@@ -388,7 +388,11 @@ t.test('only contacts that a sent broadcast can still reach would be skipped', a
     all,
     /Every contact would be skipped\. Each contact lacks a value for nickname\. .*Preview for later@example\.org This contact would be skipped/,
   )
-  t.strictSame([mainActs(all), formsTo(all, `${path}/again`)], [['Duplicate'], []], 'nothing to send')
+  t.strictSame(
+    [mainActs(all), formsTo(all, `${path}/again`)],
+    [['Duplicate broadcast'], []],
+    'nothing to send',
+  )
   await contact('nick@example.org', topic, { nickname: 'Nick' })
   const some = await editor.get(`${path}/again`)
   shows(t, some, '1 contact would be skipped: no value for nickname')
@@ -733,7 +737,7 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
     ['scheduled', 'Send a test'],
     ['sent', 'Send to the rest'],
     ['cancelled', 'Send to the rest'],
-    ['sent to all', 'Duplicate'],
+    ['sent to all', 'Duplicate broadcast'],
   ] as const) {
     await broadcast.become(state.replace(' to all', ''))
     if (state === 'sent to all') {

@@ -5,7 +5,7 @@ import { type Cell, number, text, time } from '../../../api/dashboard/components
 import { figureSections } from '../../../api/dashboard/components/chart.ts'
 import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
 import { emailSentence, meaningIn, webhookSentence } from '../../../api/dashboard/components/sentence.ts'
-import { tableReady } from '../../../api/dashboard/components/table.ts'
+import { tableReady, withBreaks } from '../../../api/dashboard/components/table.ts'
 import { messageSentence } from '../../../api/dashboard/components/whatsapp-timeline.ts'
 import { recordSection } from '../../../api/dashboard/pages/domain-records.ts'
 import { buildTable, buttonCell, type Roles } from '../../../api/dashboard/server/builders.ts'
@@ -25,6 +25,11 @@ t.test('the y-axis has round values', (t) => {
   t.strictSame(labels(55), ['0', '20', '40', '60'])
   t.strictSame(labels(7), ['0', '2', '4', '6', '8'])
   t.strictSame(labels(1), ['0', '1'], 'no parts of an email')
+  t.end()
+})
+
+t.test('a line can break in an address, not in a decimal', (t) => {
+  t.strictSame(withBreaks('38.2 % opened by ana@example.com'), ['38.2 % opened by ana@', 'example.', 'com'])
   t.end()
 })
 
