@@ -24,7 +24,7 @@ import { broadcastPath, DUPLICATE } from './broadcast-sections.ts'
 import { slotWords } from './template-parts.ts'
 
 const MAX_SHOWN = 10
-/** The field with the number of contacts that would be skipped, for the question. */
+/** The field with the number of contacts to skip, for the question. */
 const LACKING = 'lacking'
 /** How many contacts are searched for the first ones, so that rare matches don't delay the page. */
 const MAX_LOOKED_AT = 100_000

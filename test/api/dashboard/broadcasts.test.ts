@@ -369,7 +369,7 @@ t.test('a question about a broadcast of another state has nothing to confirm', a
   await broadcast.become('cancelled')
 })
 
-t.test('only contacts that a sent broadcast can still reach would be skipped', async (t) => {
+t.test('the preview of a sent broadcast mentions no skip, unlike a resend', async (t) => {
   const html = '<p>{{nickname}}</p><a href="{{unsubscribe_url}}">off</a>'
   const topic = await topicOf('Later')
   await contact('later@example.org', topic)
@@ -403,7 +403,7 @@ t.test('only contacts that a sent broadcast can still reach would be skipped', a
   shows(t, fewer, 'Send “Spring” to 2 more contacts?')
 })
 
-t.test('an empty list of recipients says that the emails were deleted', async (t) => {
+t.test('an empty list of recipients names deleted emails', async (t) => {
   const own = await makeTeam(service)
   const reader = await signedIn(service, { team: own.id, role: 'viewer' })
   const broadcast = await aBroadcast(service, own)
