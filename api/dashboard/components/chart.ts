@@ -23,7 +23,7 @@ const DELIVERED: Layer = {
 
 const EMAIL_LAYERS: readonly Layer[] = [
   DELIVERED,
-  // The other layers, except the queued ones, were also sent.
+  // “Sent” would also include bounces and complaints.
   { label: 'not reported', tone: 'busy', statuses: ['sent'] },
   { label: 'queued', tone: 'warn', statuses: ['queued'] },
   { label: 'bounced', tone: 'bad', statuses: ['bounced'] },

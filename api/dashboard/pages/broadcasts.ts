@@ -37,7 +37,7 @@ export const broadcastStateCell = ({
   }
 }
 
-/** Builds the cell with the share of bounces or complaints. One above its limit is red. */
+/** Builds the cell with the share of bounces or complaints. It is red above its limit. */
 function limitedCell(view: BroadcastView, kind: 'bounced' | 'complained'): Cell {
   const sums = sumRates(view)
   const tone = pickTone(sums, kind) === 'bad' ? 'bad' : undefined

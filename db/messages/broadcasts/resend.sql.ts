@@ -8,7 +8,7 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 
 const unreachedRow = row({ audience: number(), lacking: number() })
 
-/** Counts the contacts that match now and have no email of it. `lacking` of them have no value for one of the slots. */
+/** Counts the contacts that match now and have no email of it. `lacking` of them have no value for a slot. */
 export const countUnreached = (tx: Tx, broadcast: BroadcastRow, slots: readonly string[]) =>
   tx.one(sql.type(unreachedRow)`
     select count(*)::integer as audience,

@@ -34,7 +34,7 @@ export function assertEnded(row: BroadcastRow): void {
   if (!isEnded(row)) throw refused(fill(TEXTS.notEnded, { state: stateWords(row.state) }))
 }
 
-/** The size of the audience of a resend. `lacking` of them have no value for one of the slots, and are skipped. */
+/** The size of the audience of a resend. `lacking` of them have no value for a slot, and are skipped. */
 export type Unreached = { audience: number; lacking: number; slots: readonly string[] }
 
 export async function findUnreached(tx: Tx, row: BroadcastRow): Promise<Unreached> {
