@@ -714,7 +714,7 @@ t.test('warns about unfilled variables in every step', async (t) => {
   shows(
     t,
     await viewer.get(path),
-    /Every contact would be skipped Each contact lacks .* name, lang\. (?!Set)/,
+    /Every contact would be skipped\. Each contact lacks .* name, lang\. (?!Set)/,
   )
   t.strictSame(mainActs(skipping), ['Edit message'])
   await write(path, { ...fields, variables: 'first_name: friend\nlang: en' })

@@ -95,7 +95,7 @@ t.test("the list shows a template's name, or its deletion", async (t) => {
     status: 'bounced',
     template: `${template_id}`,
   })
-  const labels = 'Search: nobody, Emails: All emails, Status: bounced, Template: Short-lived.'
+  const labels = 'Search: nobody, Kind of email: All emails, Status: bounced, Template: Short-lived.'
   shows(t, await editor.get(`${list}/all?${asked}`), labels)
   await editor.post(`${location}/delete`)
   shows(t, await viewer.get(`${list}?subject=template`), /Of a template deleted template/)
