@@ -167,6 +167,13 @@ async function looks(browser: Browser): Promise<void> {
     const webhook = `webhooks/${lived.webhook}`
     const unreached = `broadcasts/${broadcasts.sent}/again`
     for (const [width, path, place, expected] of [
+      [900, 'contacts', 'a filter in one row', "box('.filter button').top === box('.filter input').top"],
+      [
+        1_920,
+        '',
+        'buttons of alerts at the right',
+        "box('.alerts li').right - box('.alerts li > a').right < 40",
+      ],
       [
         390,
         contact,
