@@ -858,7 +858,7 @@ t.test('requeues the failed emails of one broadcast only', async (t) => {
   )
   t.match(all.html, new RegExp(`class="back"><a href="[^"]*/broadcasts/${broadcast.id}"`))
   const none = await editor.get(at(`emails/all?broadcast=${broadcast.id}&status=clicked`))
-  shows(t, none, /0 emails, status: clicked\. No emails match/)
+  shows(t, none, /0 emails, Status: clicked\. No emails match/)
   const listed = await editor.get(at(`emails?broadcast=${broadcast.id}`))
   t.notMatch(textOf(listed.html), broadcast.id, 'its name and not its ID')
   const [fields = {}] = formsTo(all, at('emails/all/requeue'))
