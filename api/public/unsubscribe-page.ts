@@ -10,7 +10,7 @@
 
 import { type ContactRow, contactByIdentity } from '../../db/audience/contacts/contacts.sql.ts'
 import { type TopicRow, topicsOfTeam } from '../../db/audience/contacts/topics.sql.ts'
-import { choose, topicsOffered } from '../../db/audience/subscription/preferences.ts'
+import { type Choice, choose, topicsOffered } from '../../db/audience/subscription/preferences.ts'
 import { leaveByLink } from '../../db/audience/subscription/subscription.ts'
 import { RequestError } from '../../db/errors.ts'
 import { type BroadcastRow, broadcastById } from '../../db/messages/broadcasts/broadcasts.sql.ts'
@@ -89,11 +89,17 @@ function preferencePage(
 ): Promise<Answer> {
   const isChecked = (id: string) => status === 'subscribed' && topic_ids.includes(id)
   const boxes = topics.map(({ id, name }) => ({ id, name, checked: isChecked(id) }))
-  return page('preferences', { email, saved, topics: boxes })
+  return page('preferences', { email, saved, topics: boxes, shown: topics.map(({ id }) => id).join(' ') })
 }
 
-/** The largest form, enough for the IDs of 350 topics. */
-const MAX_FORM_BYTES = 16 * 1024
+/** The largest form, enough for 350 topics, shown and chosen. */
+const MAX_FORM_BYTES = 32 * 1024
+
+/** Returns the choice of a form of the preferences page, or null for any other. */
+function readChoice(form: URLSearchParams): Choice | null {
+  if (form.get('scope') !== 'topics') return null
+  return { chosen: form.getAll('topic'), shown: form.get('shown')?.split(' ') ?? null }
+}
 
 /** Reads the form. A one-click request can have any other encoding. Its body isn't needed. */
 async function readForm({ headers, bytes, form }: Request): Promise<URLSearchParams> {
@@ -129,15 +135,13 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
       if (!identity) return page('gone')
       const { database, secrets } = deps
       const { now } = request
-      const ticked = isBulk && form.get('scope') === 'topics' ? form.getAll('topic') : null
-      if (contact && ticked) {
-        const chosen = await database.transaction((tx) =>
-          choose({ tx, now, secrets }, team_id, identity, ticked),
-        )
-        return preferencePage(chosen, await topicsOffered(database, team_id, identity), true)
-      }
-      const ofThese = broadcast !== null && form.get('scope') !== 'everything' && ticked?.length !== 0
-      const left = ofThese ? broadcast.topic_ids.filter((id) => !ticked?.includes(id)) : null
+      const choice = isBulk ? readChoice(form) : null
+      const chosen =
+        choice &&
+        (await database.transaction((tx) => choose({ tx, now, secrets }, team_id, identity, choice)))
+      if (chosen) return preferencePage(chosen, await topicsOffered(database, team_id, identity), true)
+      const ofThese = broadcast !== null && form.get('scope') !== 'everything' && choice?.chosen.length !== 0
+      const left = ofThese ? broadcast.topic_ids.filter((id) => !choice?.chosen.includes(id)) : null
       await database.transaction((tx) => leaveByLink({ tx, now, secrets }, team_id, identity, left))
       if (!contact) return page('gone')
       const topics = broadcast && left && topicNames(broadcast, await topicsOfTeam(database, team_id))

@@ -21,20 +21,27 @@ export async function topicsOffered(tx: Tx, teamId: string, identity: string): P
   return (await topicsOfTeam(tx, teamId)).filter(({ id }) => offered.has(id))
 }
 
-/** Sets the topics of a contact. Ignores topics that weren't offered. @throws RequestError contact_not_found. */
+/** The chosen topics of a page, and all topics that it showed. A null means every offered topic. */
+export type Choice = { chosen: readonly string[]; shown: readonly string[] | null }
+
+/**
+ * Sets the topics of a contact, except those added since its page was shown. Ignores topics that weren't
+ * offered. @returns null if the contact doesn't exist.
+ */
 export async function choose(
   { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,
   identity: string,
-  topicIds: readonly string[],
-): Promise<ContactRow> {
+  { chosen, shown }: Choice,
+): Promise<ContactRow | null> {
   const { tx } = at
-  const known = await holdTopics(tx, teamId, distinctTopics(topicIds.filter(isUuid)))
+  const known = await holdTopics(tx, teamId, distinctTopics(chosen.filter(isUuid)))
   const held = await topicsOfContact(tx, teamId, identity, 'hold')
-  if (!held) throw noContact()
+  if (!held) return null
   const offered = offeredIds(held)
   const topic_ids = [...known].filter((id) => offered.has(id))
-  await keepTopics(at, teamId, held, { topic_ids, by: 'recipient' })
+  const unseen = shown === null ? [] : held.topic_ids.filter((id) => !shown.includes(id))
+  await keepTopics(at, teamId, held, { topic_ids: [...new Set([...topic_ids, ...unseen])], by: 'recipient' })
   const own = { ...at, actor: null }
   if (topic_ids.length === 0) return unsubscribe(own, teamId, identity)
   const contact = await contactByIdentity(tx, teamId, identity)

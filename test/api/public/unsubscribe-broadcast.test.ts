@@ -169,9 +169,9 @@ t.test("the page only shows the contact's current and left topics", async (t) =>
   const { link, team, topic_id, press, contact, key } = await mailed()
   const others = await broadcastingOf(service, team)
   const boxes = async () =>
-    [...(await call('GET', `${link}?preferences=1`)).body.matchAll(/value="([\w-]{36})"( checked)?/g)].map(
-      ([, id, on]) => [id, on !== undefined],
-    )
+    [
+      ...(await call('GET', `${link}?preferences=1`)).body.matchAll(/topic" value="([\w-]{36})"( checked)?/g),
+    ].map(([, id, on]) => [id, on !== undefined])
   t.strictSame(await boxes(), [[topic_id, true]])
   await press(ONE_CLICK)
   t.strictSame(await boxes(), [[topic_id, false]])
@@ -184,6 +184,21 @@ t.test("the page only shows the contact's current and left topics", async (t) =>
     [topic_id, true],
     [others.topic_id, true],
   ])
+})
+
+t.test('saving the page keeps topics added since it was shown', async (t) => {
+  const { link, team, topic_id, press, contact, key } = await mailed()
+  const others = await broadcastingOf(service, team)
+  const page: string = (await call('GET', `${link}?preferences=1`)).body
+  const [, shown = ''] = /name="shown" value="([^"]+)"/.exec(page) ?? []
+  t.equal(shown, topic_id)
+  await call('PATCH', `/v1/contacts/${ANA}`, { key, body: { topic_ids: [topic_id, others.topic_id] } })
+  await press(`scope=topics&shown=${shown}&topic=${topic_id}`)
+  t.match(await contact(), { status: 'subscribed', subscribed_topic_ids: [topic_id, others.topic_id] })
+  await press(`scope=topics&shown=${shown}`)
+  t.match(await contact(), { status: 'unsubscribed', subscribed_topic_ids: [others.topic_id] })
+  await press(`scope=topics&shown=${shown}+${others.topic_id}&topic=${topic_id}`)
+  t.match(await contact(), { status: 'subscribed', subscribed_topic_ids: [topic_id] })
 })
 
 t.test('a broadcast never reaches an address twice', async (t) => {

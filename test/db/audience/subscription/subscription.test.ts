@@ -72,22 +72,24 @@ t.test('publishes and records each change once', async (t) => {
   })
 })
 
+const those = (...chosen: string[]) => ({ chosen, shown: null })
+
 t.test('only contacts can leave or choose topics', async (t) => {
   const nobody = 'nobody@example.org'
   const acts: Parameters<typeof act>[0][] = [
     (by) => unsubscribe(by, team, nobody),
     (by) => resubscribe(by, team, nobody),
     (by) => leaveTopics(by, team, nobody, { topic_ids: [a], by: 'api' }),
-    (by) => choose(by, team, nobody, [a]),
   ]
   for (const doing of acts) await t.rejects(() => act(doing), { code: 'contact_not_found' })
+  t.equal(await act((by) => choose(by, team, nobody, those(a))), null)
   t.strictSame(await topicsOffered(database, team, nobody), [])
   const ana = await makeContact(undefined, [a, b])
   await report({ database }, { id: team }, ana.email, 'bounced')
-  await act((by) => choose(by, team, ana.email, [a]))
+  await act((by) => choose(by, team, ana.email, those(a)))
   t.match(await look(ana), { status: 'bounced', topics: [a], left: [b] })
   await act((by) => unsubscribe(by, team, ana.email))
-  await act((by) => choose(by, team, ana.email, [b]))
+  await act((by) => choose(by, team, ana.email, those(b)))
   t.match(await look(ana), { status: 'unsubscribed', topics: [b], left: [a] })
   await t.rejects(
     act((by) => resubscribe(by, team, ana.email)),
@@ -100,7 +102,7 @@ t.test('records topics that were left, chosen and offered', async (t) => {
   const leave = (...topic_ids: string[]) =>
     act((by) => leaveTopics(by, team, ana.email, { topic_ids, by: 'api' }))
   const link = (topics: string[] | null) => act((by) => leaveByLink(by, team, ana.email, topics))
-  const chosen = (...ids: string[]) => act((by) => choose(by, team, ana.email, ids))
+  const chosen = (...ids: string[]) => act((by) => choose(by, team, ana.email, those(...ids)))
   const gone = (by: string, ...ids: string[]) => ({
     news: [`contact.topics_left ${ids.join(' ')}`],
     trail: [`${by} contact.leave_topics ${ids.join(', ')}`],
@@ -163,7 +165,7 @@ t.test('concurrent unsubscribes both apply, each topic once', async (t) => {
     leaveTopics(by, team, email, { topic_ids: [topic], by: 'api' })
   for (const second of [
     (by: By, email: string): Promise<unknown> => leave(by, email, b),
-    (by: By, email: string): Promise<unknown> => choose({ ...by, secrets }, team, email, []),
+    (by: By, email: string): Promise<unknown> => choose({ ...by, secrets }, team, email, those()),
   ]) {
     const ana = await makeContact(undefined, [a, b])
     const by = { now: new Date(), actor: 'cli' }
