@@ -89,7 +89,7 @@ function prepared(given: Section, id: string, frame: Frame): object {
   if (section.kind === 'tiles') {
     const tiles = section.tiles.map(({ filled: percent, ...tile }) => ({
       ...tile,
-      meter: percent === undefined ? null : { filled: percent },
+      bar: percent === undefined ? null : { filled: percent },
     }))
     return { ...section, tiles }
   }

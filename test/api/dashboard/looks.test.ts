@@ -218,6 +218,33 @@ async function looks(browser: Browser): Promise<void> {
     }
   })
 
+  t.test('choices are level with their labels, and tables with each other', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: team.id })
+    await page.goto(`${home}${inTeam}/settings`)
+    const gaps = await page.evaluate<Record<string, number>>(`(() => {
+      const box = (element) => element.getBoundingClientRect()
+      const middle = ({ top, bottom }) => (top + bottom) / 2
+      const field = document.querySelector('.radios')
+      const [radio, hint, legend] = ['input', '.hint', 'legend'].map((each) => field.querySelector(each))
+      const words = document.createRange()
+      words.selectNodeContents(radio.parentNode)
+      const start = document.createRange()
+      start.selectNodeContents(legend)
+      return {
+        level: Math.round(Math.abs(middle(box(radio)) - middle(words.getBoundingClientRect()))),
+        legend: Math.round(box(start).left - box(field).left),
+        hint: box(radio).top - box(hint).bottom > 6 ? 0 : 1,
+      }
+    })()`)
+    t.strictSame(gaps, { level: 0, legend: 0, hint: 0 })
+    await page.goto(`${home}/operator/senders`)
+    const lefts = await page.evaluate<string[]>(
+      "[...document.querySelectorAll('th:first-child')].map((cell) => getComputedStyle(cell).paddingLeft)",
+    )
+    t.equal(lefts.length, 2)
+    t.equal(new Set(lefts).size, 1, `${lefts}`)
+  })
+
   t.test('nothing covers a notice on a live page', async (t) => {
     const stopped = await makeTeam(service)
     await service.database.transaction((tx) => suspendTeam({ tx, now: new Date(), actor: 'cli' }, stopped.id))
