@@ -24,7 +24,7 @@ import {
 import { type Cell, text, time } from '../../components/cell.ts'
 import type { Link, View } from '../../components/section.ts'
 import { parseZone } from '../../components/zone.ts'
-import { fromReplica, get } from '../../server/builders.ts'
+import { compact, fromReplica, get } from '../../server/builders.ts'
 import { defineCsv } from '../../server/csv.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { DAY_RANGE, defineFilter, search } from '../../server/filter.ts'
@@ -32,7 +32,6 @@ import { buildList, pageById, type RowReader, readBy } from '../../server/list.t
 import { type PageRequest, show, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
-import { pageOfTeam } from './team-paths.ts'
 
 /** Returns the broadcast in an entry about a start. */
 const toStart = ({ id, team_id, action, detail }: AuditRow) =>
@@ -41,11 +40,8 @@ const toStart = ({ id, team_id, action, detail }: AuditRow) =>
     : []
 
 const OF_TEAM = {
-  actor: search('User', { placeholder: 'User, like max' }),
-  action: search('Action', {
-    placeholder: 'Action, like email',
-    offers: ACTION_LABELS.map((value) => ({ value })),
-  }),
+  actor: search('User'),
+  action: search('Action', { offers: ACTION_LABELS.map((value) => ({ value })) }),
   ...DAY_RANGE,
 }
 const teamFilter = defineFilter(OF_TEAM)
@@ -103,8 +99,11 @@ function momentCell(at: string, now: Date): Cell {
   return { text: words, iso }
 }
 
-/** Builds the cell with the object of an entry: its name, details, and a link if it has a page. */
-function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
+/**
+ * Builds the cell with the object of an entry: its name, details, and a link if it has a page.
+ * @param team the name of its team for operators, otherwise ''.
+ */
+function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>, team: string): Cell {
   const { team_id, subject, detail } = entry
   const bySubject = names.get(thingKey(team_id ?? '', toLookupKey(subject)))
   const byDetail = names.get(thingKey(team_id ?? '', detail))
@@ -113,15 +112,11 @@ function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): C
   const words = bySubject?.name ?? subject
   // Leaves out the ID of an object whose name is shown.
   const rest = byDetail ? (isUuid(subject) ? byDetail.name : '') : detail
-  return text(words, { href, detail: rest === words ? undefined : rest || undefined })
+  return text(words, { href, detail: compact([rest !== words && rest, team]).join(' · ') || undefined })
 }
 
-/** Builds the cell with the team of an entry. */
-function teamCell({ team_id: id }: AuditRow, names: ReadonlyMap<string, string>): Cell {
-  if (id === null) return text(null)
-  const name = names.get(id)
-  return name === undefined ? text('deleted team', { tip: id }) : text(name, { href: pageOfTeam(id) })
-}
+const describeTeam = ({ team_id: id }: AuditRow, names: ReadonlyMap<string, string>): string =>
+  id === null ? '' : (names.get(id) ?? `deleted team ${id}`)
 
 /**
  * Creates the reader of matching entries.
@@ -182,12 +177,11 @@ async function auditView(
           When: momentCell(entry.created_at, now),
           Who: text(actorName(entry.actor)),
           Action: actionCell(entry, starts),
-          About: subjectCell(entry, names),
-          Team: only === null && teamCell(entry, teamNames),
+          About: subjectCell(entry, names, only === null ? describeTeam(entry, teamNames) : ''),
         }),
         {
           main: 'About',
-          wrap: ['Who', 'Action', 'About', 'Team'],
+          wrap: ['Who', 'About'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',

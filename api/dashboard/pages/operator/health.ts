@@ -142,7 +142,6 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
   const found = await relayFound(database, query.get('check'))
   return show({
     title: 'Health',
-    back: { href: '/operator', label: 'Operator' },
     actions: {
       forms: [
         { action: PATH, method: 'get', fields: [], submit: 'Refresh', tone: 'quiet' },

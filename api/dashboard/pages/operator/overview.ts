@@ -18,8 +18,9 @@ import { show } from '../../server/page.ts'
 import { foldAlerts, groupAlerts, isPaused, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { summaryChecks } from './health-checks.ts'
-import { counted, isShown, queueCells, rate } from './queue-cells.ts'
-import { isLive, isWorking, workerAlerts } from './workers.ts'
+import { counted, isShown, isUnattended, queueCells, rate, workAlerts } from './queue-cells.ts'
+import { queueName } from './queue-names.ts'
+import { isLive, isWorking } from './workers.ts'
 
 const PATH = '/operator'
 /** Maximum number of broadcasts in alerts. */
@@ -27,18 +28,28 @@ const MAX_STOPPED = 100
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
 
+const list = new Intl.ListFormat('en')
+const listNames = (queues: readonly string[]): string => list.format(queues.map(queueName))
+
 /** Describes the queues of a worker: all, all except a few, or only some. */
 function queuesShown(queues: readonly string[]): string | false {
   const others = QUEUES.filter((queue) => !queues.includes(queue))
   if (others.length === 0) return 'all queues'
-  return queues.length > 0 && (others.length < queues.length ? `not ${others.join(', ')}` : queues.join(', '))
+  if (queues.length === 0) return false
+  return others.length < queues.length
+    ? `all queues except ${listNames(others)}`
+    : `only ${listNames(queues)}`
 }
 
 const processShown =
   (now: Date) =>
   ({ kind, host, pid, queues, gauges, seen_at, silent_seconds }: ProcessRow): Record<string, Cell> => ({
     Process: text(kind, {
-      detail: compact<string>([host, String(pid), kind === 'worker' && queuesShown(queues)]).join(', '),
+      detail: compact<string>([
+        `host ${host}`,
+        `process ${pid}`,
+        kind === 'worker' && queuesShown(queues),
+      ]).join(', '),
     }),
     Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
     Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
@@ -51,7 +62,7 @@ const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
   pausedSenderAlerts(senders, ({ key }) => ({
     tone: 'bad',
     title: `The sender ${key} is paused`,
-    link: { href: '/operator/senders', label: 'View sender' },
+    link: { href: '/operator/senders', label: 'Open Senders' },
   }))
 
 type Pauses = ReadonlyMap<string, QueuePause>
@@ -66,10 +77,13 @@ const isCopy = (paused: Pauses): boolean => [...paused.values()].some(({ reason 
 
 /** Returns alerts for paused queues. Those paused because the database is a copy share one alert. */
 function queueAlerts(paused: Pauses): Alert[] {
-  const link = { href: '/operator/queues', label: 'Show queues' }
+  const link = { href: '/operator/queues', label: 'Open Queues' }
   return compact([
     isCopy(paused) && { ...RESTORED_COPY, link },
-    ...pausedByHand(paused).map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
+    ...pausedByHand(paused).map(({ queue, reason }) => ({
+      ...pausedQueue(`The queue ${queueName(queue)}`, reason),
+      link,
+    })),
   ])
 }
 
@@ -125,7 +139,7 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
       value: counted(dead).text,
       href: '/operator/queues',
       tone: dead > 0 ? 'warn' : undefined,
-      detail: dead > 0 ? 'see why, and retry' : 'nothing failed',
+      detail: dead > 0 ? 'see why, and retry' : undefined,
     },
     { label: 'Workers', value: number(workers).text, tone: workers === 0 ? 'bad' : 'plain' },
   ]
@@ -155,18 +169,20 @@ const countPaused = (count: number, noun: string): string | false =>
   count > 0 && `${plural(count, noun)} paused`
 
 /** True for a queue without which some messages never go out. */
-const stopsMessages = (pause: QueuePause): boolean => isDelivery(pause) || pause.queue === 'expand-broadcast'
+const stopsMessages = (each: { queue: string }): boolean =>
+  isDelivery(each) || each.queue === 'expand-broadcast'
 
 /** Returns the causes of a no. @param fault why the database can't be used, or null. */
 const stopsOf = (
   fault: string | null,
   isWorked: boolean,
   paused: Pauses,
-  counts: { senders: number; broadcasts: number },
+  counts: { unattended: number; senders: number; broadcasts: number },
 ): string[] =>
   compact<string>([
     fault !== null && 'the database can’t be used',
     !isWorked && 'no worker',
+    isWorked && counts.unattended > 0 && `${plural(counts.unattended, 'queue')} without a worker`,
     isCopy(paused) && 'a restored copy',
     countPaused(pausedByHand(paused).filter(stopsMessages).length, 'queue'),
     countPaused(counts.senders, 'sender'),
@@ -192,7 +208,6 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
   const database_state = await databaseState(database)
   const paused = await pausedQueues(database)
-  const isWorked = processes.some(isWorking)
   const link = { href: '/operator/health', label: 'Open Health' }
   const linked = (alert: Alert): Alert => ({ ...alert, link })
   const risks = riskAlerts(database_state)
@@ -200,13 +215,15 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
     .map(linked)
   const alerts = compact<Alert>([
     ...faultAlerts(database_state).map(linked),
-    ...workerAlerts(processes),
+    ...workAlerts(processes, queues, now),
     ...queueAlerts(paused),
     ...senderAlerts(senders),
     ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
     ...risks,
   ])
-  const stops = stopsOf(database_state.fault, isWorked, paused, {
+  const stops = stopsOf(database_state.fault, processes.some(isWorking), paused, {
+    unattended: queues.filter((each) => stopsMessages(each) && !each.paused && isUnattended(each, now))
+      .length,
     senders: senders.filter(isPaused).length,
     broadcasts: stopped.length,
   })
@@ -232,6 +249,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
         title: 'Processes',
         id: 'processes',
         live: true,
+        wrap: ['Process'],
         empty: 'No process has been seen in the last hour.',
       }),
     ],

@@ -3,10 +3,11 @@
 import { loadCatalog, parseCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { planFigures } from '../../../../db/accounts/plans/defaults.ts'
 import { allPlans, type PlanRow, type PlanUse, planUse } from '../../../../db/accounts/plans/plans.sql.ts'
-import { QUOTAS, type QuotaName } from '../../../../db/accounts/plans/quotas.ts'
+import { isPeriodic, QUOTAS, type QuotaName } from '../../../../db/accounts/plans/quotas.ts'
 import { plural } from '../../../../db/plural.ts'
 import { markOf } from '../../../../db/validation/mark.ts'
 import { type Cell, number, text } from '../../components/cell.ts'
+import type { Section } from '../../components/section.ts'
 import { jsonTyped } from '../../components/typed.ts'
 import { assertUnreplaced } from '../../server/already.ts'
 import { action, buildForm, buildTable, compact, field, get, hidden } from '../../server/builders.ts'
@@ -44,7 +45,7 @@ function limitCells(plan: PlanRow, catalog: readonly PlanRow[]): Record<string, 
       QUOTAS.map(({ title, name, limit }) => [title, cell(plan[limit], limits[name], firsts[name])]),
     ),
     Domains: cell(plan.domains_limit, plan.domains_limit),
-    'Per second': cell(plan.send_rate_per_second, limits.rate),
+    'Emails per second': cell(plan.send_rate_per_second, limits.rate),
   }
 }
 
@@ -57,7 +58,7 @@ function teamsCell({ key }: PlanRow, uses: ReadonlyMap<string, PlanUse>): Cell {
   if (!use) return number(0)
   return number(use.teams, {
     href: `/operator/teams?${new URLSearchParams({ plan: key })}`,
-    detail: use.own > 0 ? `${number(use.own).text} with own limits` : undefined,
+    detail: use.own > 0 ? `(${number(use.own).text} with own limits)` : undefined,
   })
 }
 
@@ -67,16 +68,20 @@ const aboutName = ({ key, kind, name }: PlanRow): string | undefined =>
 
 const list = new Intl.ListFormat('en')
 
-/** Names the plans without limits. */
-const pricesOnly = (plans: readonly PlanRow[]): string | undefined =>
-  plans.length === 0
-    ? undefined
-    : `Teams can’t have ${list.format(plans.map(({ name }) => name.en))}, because ${plans.length === 1 ? 'it only has prices' : 'they only have prices'}.`
+/** Names the plans without limits, below the table. */
+const pricesOnly = (plans: readonly PlanRow[]): Section | false =>
+  plans.length > 0 && {
+    kind: 'text',
+    id: 'unlisted',
+    note: `Not listed: ${list.format(plans.map(({ name }) => name.en))}, which only ${plans.length === 1 ? 'has' : 'have'} prices.`,
+    paragraphs: [],
+  }
 
 /** Returns a note if some teams weren't counted. */
-const countNote = (uses: ReadonlyMap<string, PlanUse>): string | false =>
-  [...uses.values()].reduce((sum, { teams }) => sum + teams, 0) >= MAX_COUNTED &&
-  `Only ${number(MAX_COUNTED).text} teams were counted.`
+const countNote = (uses: ReadonlyMap<string, PlanUse>): string | undefined =>
+  [...uses.values()].reduce((sum, { teams }) => sum + teams, 0) >= MAX_COUNTED
+    ? `Only ${number(MAX_COUNTED).text} teams were counted.`
+    : undefined
 
 const plans = get('operator', PATH, async (_request, { database }) => {
   const rows = await allPlans(database)
@@ -85,8 +90,8 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   const [limited, priced] = [rows.filter(hasLimits), rows.filter((plan) => !hasLimits(plan))]
   return show({
     title: 'Plans',
-    lead: 'A team has the limits of its plan, or its own. Changes apply within a minute.',
-    sections: [
+    lead: `A team has the limits of its plan, or its own. Limits of ${list.format(QUOTAS.filter(isPeriodic).map(({ noun }) => noun))} are monthly.`,
+    sections: compact([
       buildTable(
         limited,
         (plan) => ({
@@ -94,10 +99,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
           Teams: teamsCell(plan, uses),
           ...limitCells(plan, rows),
         }),
-        {
-          note: compact([pricesOnly(priced), countNote(uses)]).join(' ') || undefined,
-          empty: 'The catalog is empty. Paste one, or run “plan load FILE”.',
-        },
+        { note: countNote(uses), empty: 'The catalog is empty. Paste one, or run “plan load FILE”.' },
       ),
       buildForm(
         PATH,
@@ -117,7 +119,8 @@ const plans = get('operator', PATH, async (_request, { database }) => {
           folded: 'quiet',
         },
       ),
-    ],
+      pricesOnly(priced),
+    ]),
   })
 })
 

@@ -4,12 +4,14 @@ import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
 import type { ShownQueue } from '../../../../db/delivery/queues.ts'
 import type { ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { MAX_COUNTED } from '../../../../db/queue/jobs.sql.ts'
+import type { ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, countdown, duration, number, status, text, time } from '../../components/cell.ts'
 import type { Alert } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 import { isPaused, pausedSenderAlerts } from '../stopped.ts'
 import { queueName, WATCHED } from './queue-names.ts'
+import { workerAlerts } from './workers.ts'
 
 export const QUEUES_PATH = '/operator/queues'
 
@@ -31,9 +33,8 @@ function describePause({ paused_at, paused_by, pause_reason }: ShownQueue, now: 
 export function nameCell(shown: ShownQueue, now: Date): Cell {
   const { queue, paused } = shown
   const [name, href] = [queueName(queue), `${QUEUES_PATH}/${queue}`]
-  if (!paused) return text(name, { href, detail: queue })
-  const detail = compact<string>([queue, describePause(shown, now)]).join(', ')
-  return status(`${name}, paused`, { tone: 'warn', href, detail })
+  if (!paused) return text(name, { href, tip: queue })
+  return status(`${name}, paused`, { tone: 'warn', href, detail: describePause(shown, now) })
 }
 
 const queueOfSender = ({ key, name }: Pick<ShownSender, 'key' | 'name'>): string =>
@@ -43,10 +44,33 @@ const queueOfSender = ({ key, name }: Pick<ShownSender, 'key' | 'name'>): string
 export const runningWorkers = ({ workers }: ShownQueue, now: Date) =>
   workers.filter(({ seen_at }) => now.getTime() - Date.parse(seen_at) <= SILENT_AFTER_S * 1_000)
 
+/** True for a queue with waiting jobs and without a running worker. */
+export const isUnattended = (shown: ShownQueue, now: Date): boolean =>
+  runningWorkers(shown, now).length === 0 && shown.ready + shown.deferred > 0
+
 /** Builds the cell with the number of running workers, which is bad without any if jobs wait. */
-export function workersCell(shown: ShownQueue, now: Date): Cell {
-  const { length } = runningWorkers(shown, now)
-  return number(length, { tone: length === 0 && shown.ready + shown.deferred > 0 ? 'bad' : undefined })
+export const workersCell = (shown: ShownQueue, now: Date): Cell =>
+  number(runningWorkers(shown, now).length, { tone: isUnattended(shown, now) ? 'bad' : undefined })
+
+/** Returns alerts for queues without a running worker. A pause is more important. */
+const unattendedAlerts = (queues: readonly ShownQueue[], now: Date): Alert[] =>
+  queues
+    .filter((shown) => isUnattended(shown, now) && !shown.paused)
+    .map(({ queue, ready, deferred }) => ({
+      tone: 'bad',
+      title: `No worker processes the queue ${queueName(queue)}`,
+      text: `Waiting: ${counted(ready + deferred).text}. Start a worker with ${queue} in WORKER_QUEUES, or without WORKER_QUEUES.`,
+      link: { href: `${QUEUES_PATH}/${queue}`, label: 'Open the queue' },
+    }))
+
+/** Returns the alert for an installation without a running worker, otherwise those for single queues. */
+export function workAlerts(
+  processes: readonly ProcessRow[],
+  queues: readonly ShownQueue[],
+  now: Date,
+): Alert[] {
+  const without = workerAlerts(processes)
+  return without.length > 0 ? without : unattendedAlerts(queues, now)
 }
 
 /** Returns why the jobs of a queue wait, or '' if nothing stops them. */
@@ -54,7 +78,7 @@ export function waitCause(shown: ShownQueue, senders: readonly ShownSender[], no
   const { queue, paused, ready, deferred } = shown
   if (ready + deferred === 0) return ''
   if (paused) return 'queue paused'
-  if (runningWorkers(shown, now).length === 0) return 'no worker'
+  if (isUnattended(shown, now)) return 'no worker'
   const own = senders.filter((sender) => queueOfSender(sender) === queue)
   const stopped = own.filter(isPaused).length
   if (stopped === 0) return ''
@@ -95,9 +119,9 @@ export function senderAlerts(senders: readonly ShownSender[], now: Date, only?: 
       paused_until === null ? 'A test attempt is in progress' : `Next attempt ${countdown(paused_until, now)}`
     return {
       tone: 'warn',
-      title: `The queue ${queueName(queue)} is waiting, because ${key} is paused. ${next}${troubled_at === null ? '' : '. Paused since'}`,
+      title: `${only === undefined ? `The queue ${queueName(queue)} is waiting` : 'Waiting'}, because ${key} is paused. ${next}${troubled_at === null ? '' : '. Paused since'}`,
       at: troubled_at === null ? undefined : time(troubled_at, now),
-      link: { href: '/operator/senders', label: 'Senders' },
+      link: { href: '/operator/senders', label: 'Open Senders' },
     }
   })
 }

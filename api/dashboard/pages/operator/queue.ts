@@ -42,10 +42,10 @@ import {
   runningWorkers,
   senderAlerts,
   waitCause,
+  workAlerts,
   workersCell,
 } from './queue-cells.ts'
 import { queueAbout, queueName } from './queue-names.ts'
-import { workerAlerts } from './workers.ts'
 
 /** Maximum number of reasons on a page. */
 const MAX_REASONS = 50
@@ -84,7 +84,7 @@ function tilesSection(queue: ShownQueue, cause: string, now: Date): Section {
     {
       label: 'Workers',
       value: workersCell(queue, now).text,
-      detail: workers.map(({ host, pid }) => `${host} (${pid})`).join(', '),
+      detail: workers.map(({ host, pid }) => `${host} (${pid})`).join(', ') || 'No worker processes it.',
       tone: workersCell(queue, now).tone,
     },
   ]
@@ -137,7 +137,7 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
   const here = `${QUEUES_PATH}/${queue}`
   const shown = (await listQueues(database)).find((one) => one.queue === queue)
   const senders = await listSenders(database)
-  const without = workerAlerts(await liveProcesses(database, LISTED_FOR_S))
+  const without = workAlerts(await liveProcesses(database, LISTED_FOR_S), compact([shown]), now)
   const seen = await seenNow(database)
   const reasons = await deadReasons(database, queue, MAX_REASONS)
   const all = await countDeadLetters(database, queue)
@@ -157,10 +157,10 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
         reasons.length >= 2 && button(redrive, 'Retry all', retryAll),
       ]),
     },
-    above: buildAlerts([...without, pause, ...senderAlerts(senders, now, queue)], {
-      id: 'needs',
-      live: true,
-    }),
+    above: buildAlerts(
+      [...without.map(({ link: _, ...alert }) => alert), pause, ...senderAlerts(senders, now, queue)],
+      { id: 'needs', live: true },
+    ),
     sections: compact([
       shown && tilesSection(shown, waitCause(shown, senders, now), now),
       reasonsTable(reasons, redrive, seen, now),

@@ -13,8 +13,16 @@ import { RESTORED_COPY } from '../../components/timeline.ts'
 import { already } from '../../server/already.ts'
 import { action, buildAlerts, buildTable, button, buttonCell, compact, get } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
-import { isShown, nameCell, QUEUES_PATH, queueCells, rate, senderAlerts, workersCell } from './queue-cells.ts'
-import { workerAlerts } from './workers.ts'
+import {
+  isShown,
+  nameCell,
+  QUEUES_PATH,
+  queueCells,
+  rate,
+  senderAlerts,
+  workAlerts,
+  workersCell,
+} from './queue-cells.ts'
 
 const RESUME_ALL: Form = button(`${QUEUES_PATH}/restored`, 'Resume all')
 
@@ -28,7 +36,7 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
   const isCopy = rows.some(({ pause_reason }) => pause_reason === RESTORED)
   const senders = await listSenders(database)
   const processes = await liveProcesses(database, LISTED_FOR_S)
-  const alerts = [...workerAlerts(processes), isCopy && RESTORED_COPY, ...senderAlerts(senders, now)]
+  const alerts = [...workAlerts(processes, rows, now), isCopy && RESTORED_COPY, ...senderAlerts(senders, now)]
   const [shown, idle] = [rows.filter(isShown), rows.filter((queue) => !isShown(queue))]
   const cells = queueCells(now, senders)
   return show({

@@ -14,8 +14,6 @@ type Cause = {
   /** A part of the stored reason. */
   part: string
   sentence: string
-  /** The next step, and the advice in sentences. */
-  next: string
   advice: string
   /** True if a replay can help without other changes. */
   isReplayable: boolean
@@ -25,24 +23,21 @@ const CAUSES: readonly Cause[] = [
   {
     part: 'no such message',
     sentence: 'No message matches this report',
-    next: 'Drop them',
     advice:
-      'The message was deleted or erased, or another service sends through the same account. A replay only helps after you restore the message from a backup.',
+      'The message was deleted or erased, or another service sends through the same account. You can drop such reports. A replay only helps after you restore the message from a backup.',
     isReplayable: false,
   },
   {
     part: 'no signed reference',
     sentence: 'It isn’t about an email of this service',
-    next: 'Drop them',
     advice:
-      'Another service uses the same return path, or SECRET_KEY was replaced. A replay only helps after you restore the old key.',
+      'Another service uses the same return path, or SECRET_KEY was replaced. You can drop such reports. A replay only helps after you restore the old key.',
     isReplayable: false,
   },
 ]
 
 /** Any other reason is an error while reading it. */
-const UNREADABLE: Pick<Cause, 'next' | 'advice' | 'isReplayable'> = {
-  next: 'Replay after an update',
+const UNREADABLE: Pick<Cause, 'advice' | 'isReplayable'> = {
   advice:
     'This version can’t read the report. Replay it after an update. If it is still parked then, file a bug with the raw report.',
   isReplayable: true,

@@ -36,15 +36,12 @@ function readFilter(query: URLSearchParams) {
 const countWords = ({ most }: Pick<Counted, 'most'>): string =>
   most === 1 ? '1 report' : `all ${plural(most, 'report')}`
 
-/**
- * Builds a button for all parked reports that match the filter now.
- * @param isNext true for the next step, which is a button outside the menu.
- */
+/** Builds a button for all parked reports that match the filter now. */
 function onAll(
   verb: 'replay' | 'drop',
   { query }: Pick<PersonRequest, 'query'>,
   counted: Counted,
-  isNext = false,
+  more: Partial<Form>,
 ): Form {
   const many = countWords(counted)
   const action = addressWith({ path: `${PATH}/${verb}`, query: filter.set(query) }, {})
@@ -53,21 +50,20 @@ function onAll(
       ...filter.names.map((name) => hidden(name, queryParam(query, name) ?? '')),
       ...countedFields(counted),
     ],
-    tone: verb === 'drop' ? 'danger' : undefined,
-    menu: !isNext,
+    ...more,
   })
 }
 
 type Reason = { reason: string; reports: number }
 
-/** Returns the buttons for all reports. The next step for each of them is outside the menu. */
+/** Returns the buttons for all reports. A replay is outside the menu if it is the next step for each of them. */
 function actionsOnAll(request: PersonRequest, reasons: readonly Reason[], seen: string): Form[] {
   const most = reasons.reduce((sum, { reports: count }) => sum + count, 0)
   if (most === 0) return []
-  const helped = reasons.filter(({ reason }) => remedyFor(reason).isReplayable).length
+  const isHelped = reasons.every(({ reason }) => remedyFor(reason).isReplayable)
   return [
-    onAll('replay', request, { most, seen }, helped === reasons.length),
-    onAll('drop', request, { most, seen }, helped === 0),
+    onAll('replay', request, { most, seen }, { menu: !isHelped }),
+    onAll('drop', request, { most, seen }, { tone: 'danger' }),
   ]
 }
 
@@ -90,7 +86,7 @@ const reasonsTable = (request: PersonRequest, reasons: readonly Reason[], isFilt
         detail: remedyFor(reason).advice,
       }),
       Reports: number(count),
-      'Next step': text(remedyFor(reason).next, { href: reasonPath(request, reason) }),
+      '': text('Show them', { href: reasonPath(request, reason) }),
     }),
     {
       id: 'reasons',
@@ -118,7 +114,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
     sections: compact([
       !hasReports && isFiltered && filter.shown(request),
       (!isFiltered || reasons.length !== 1) && reasonsTable(request, reasons, isFiltered),
-      hasReports && filter.shown(request),
+      hasReports && filter.shown(request).map((section) => ({ ...section, title: 'Reports' })),
       hasReports &&
         buildTable(
           page.rows,
@@ -128,7 +124,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
             Reason: text(reasonWords(reason)),
             Size: text(byteWords(bytes), { number: true }),
           }),
-          { title: 'Reports', main: 'Reason', empty: '', next: page.next },
+          { main: 'Reason', empty: '', next: page.next },
         ),
     ]),
   })
@@ -139,18 +135,17 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const found = await asActor(request, deps, (by) => readReport(by, params.report_id))
   const { id, provider, received_at, state, reason, body, bytes } = found
   const { isReplayable, advice } = remedyFor(reason)
-  const one = (verb: 'replay' | 'drop'): Form =>
-    button(`${PATH}/${verb}`, verb === 'replay' ? 'Replay report' : 'Drop report', {
-      fields: [hidden('id', id)],
-      tone: verb === 'drop' ? 'danger' : undefined,
-      menu: (verb === 'replay') !== isReplayable,
-    })
+  const fields = [hidden('id', id)]
+  const forms = [
+    button(`${PATH}/replay`, 'Replay report', { fields, menu: !isReplayable }),
+    button(`${PATH}/drop`, 'Drop report', { fields, tone: isReplayable ? 'danger' : 'quiet' }),
+  ]
   return show({
     title: `Report from ${providerName(provider)}`,
     state: status(state, state === 'parked' ? { tone: 'warn' } : {}),
     lead: state === 'parked' ? `${reasonWords(reason) ?? 'No reason'}. ${advice}` : undefined,
     back: { href: PATH, label: 'Parked reports' },
-    actions: { forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
+    actions: { forms: state === 'parked' ? forms : [] },
     sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, RAW_CHARACTERS_SHOWN) }],
     aside: [
       buildFacts({

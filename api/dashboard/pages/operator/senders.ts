@@ -94,7 +94,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
   const endpoints = await pausedEndpoints(database, WEBHOOKS_SHOWN)
   return show({
     title: 'Senders',
-    lead: 'Relays, accounts and numbers that were ever rate-limited, slowed or paused. Messages of a paused sender wait, and nothing is lost.',
+    lead: 'Senders that were ever slowed or paused. Their messages wait, and nothing is lost.',
     sections: compact([
       buildTable(
         rows,
@@ -109,7 +109,8 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
         {
           id: 'senders',
           live: true,
-          wrap: ['Sender', 'Provider response'],
+          grow: [],
+          wrap: ['Provider response'],
           empty: 'No sender was ever paused or slowed.',
         },
       ),

@@ -24,7 +24,7 @@ export const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
   const plans = (await allPlans(tx)).filter(isForTeams)
   const options = plans.map(({ key, name }) => ({
     value: key,
-    label: `${name.en} (${key})`,
+    label: key === name.en.toLowerCase() ? name.en : `${name.en} (${key})`,
     selected: key === chosen,
   }))
   return field('plan', 'Plan', { type: 'select', options, required: true })

@@ -12,16 +12,7 @@ import { changeTeamNumber } from '../../../../db/messages/whatsapp/team-number.t
 import { plural } from '../../../../db/plural.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { sendingOfWeek } from '../../../../db/stats/daily/sending.sql.ts'
-import {
-  byteWords,
-  dayWords,
-  formatAge,
-  headed,
-  lastActive,
-  number,
-  status,
-  text,
-} from '../../components/cell.ts'
+import { byteWords, dayWords, formatAge, headed, lastActive, status, text } from '../../components/cell.ts'
 import type { Form, Section } from '../../components/section.ts'
 import { usageTile } from '../../components/usage.ts'
 import { already } from '../../server/already.ts'
@@ -101,7 +92,7 @@ const page = get('operator', `${TEAMS_PATH}/:id`, async ({ params, now }, deps) 
   const week = (await sendingOfWeek(database, [team.id])).get(team.id)
   return show({
     title: team.name,
-    state: suspended_at === null ? status('active') : status('suspended', { tone: 'bad' }),
+    state: suspended_at === null ? undefined : status('suspended', { tone: 'bad' }),
     back: { href: TEAMS_PATH, label: 'Teams' },
     actions: {
       links: [{ href: teamPath(team), label: 'Open its dashboard' }],
@@ -132,7 +123,7 @@ const page = get('operator', `${TEAMS_PATH}/:id`, async ({ params, now }, deps) 
         ],
       },
       buildFacts(weekCells(week), { title: 'The last 7 days' }),
-      buildFacts({ 'Emails per second': number(limits.rate), ID: text(team.id, { code: true, copy: true }) }),
+      buildFacts({ ID: text(team.id, { code: true, copy: true }) }),
     ],
   })
 })

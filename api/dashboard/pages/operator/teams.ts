@@ -1,7 +1,7 @@
 /** Lists all teams with their usage, and creates teams. */
 
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
-import { USED } from '../../../../db/accounts/plans/quotas.ts'
+import { isPeriodic, USED } from '../../../../db/accounts/plans/quotas.ts'
 import { createTeam } from '../../../../db/accounts/teams/create.ts'
 import { readAccountRows, teamsOfIds } from '../../../../db/accounts/teams/directory.sql.ts'
 import { toAccount } from '../../../../db/accounts/teams/limits.ts'
@@ -29,6 +29,9 @@ const usage = (used: number, limit: number | null): Cell =>
     detail: limit === null ? 'no limit' : `of ${number(limit).text}`,
     tone: limit === null || used === 0 ? undefined : usageTone(used / limit),
   })
+
+/** Quotas of the current period. */
+const PERIODIC = new Intl.ListFormat('en').format(USED.filter(isPeriodic).map(({ noun }) => noun))
 
 const TEST_FIELD: Field = field('test', 'Kind', {
   type: 'checks',
@@ -83,7 +86,7 @@ const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPla
           return { Team: nameCell(team), ...weekCells(weeks.get(team.id)), ...Object.fromEntries(used) }
         },
         {
-          note: 'Rates and suppressed emails are of the last 7 days.',
+          note: `Rates and suppressed emails are of the last 7 days, ${PERIODIC} of the current month. “Worst” lists the highest rates first.`,
           empty: 'No team matches.',
           next: page.next,
         },

@@ -112,15 +112,22 @@ export const numbersTable = (numbers: readonly NonNullable<Listed>[], now: Date,
             Missing: number(each.missing.length),
             'Last check': time(each.checked_at, now),
           },
-    { title, empty: 'No numbers yet. The workers’ settings have no default number.' },
+    {
+      title,
+      empty: 'No numbers yet. The workers’ settings have no default number, so WhatsApp messages wait.',
+    },
   )
 
-const list = get('operator', PATH, async ({ now }, { database }) =>
-  show({
+const list = get('operator', PATH, async ({ now }, { database }) => {
+  const numbers = compact([await defaultNumber(database), ...(await allNumbers(database))])
+  return show({
     title: 'WhatsApp numbers',
-    lead: 'Teams without their own number use the default number in the workers’ settings.',
+    lead:
+      numbers.length > 0
+        ? 'Teams without their own number use the default number in the workers’ settings.'
+        : undefined,
     sections: [
-      numbersTable(compact([await defaultNumber(database), ...(await allNumbers(database))]), now),
+      numbersTable(numbers, now),
       buildForm(
         PATH,
         'Add number',
@@ -142,8 +149,8 @@ const list = get('operator', PATH, async ({ now }, { database }) =>
         },
       ),
     ],
-  }),
-)
+  })
+})
 
 const add = post('operator', PATH, async (request, deps) => {
   const { form } = request
@@ -235,7 +242,7 @@ const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, {
   const use = await useOfNumber(database, shown)
   return show({
     title: name,
-    state: toStateCell(shown),
+    state: shown.paused ? toStateCell(shown) : undefined,
     lead: compact([shown.display_phone_number, shown.verified_name]).join(', ') || undefined,
     back: { href: PATH, label: 'WhatsApp numbers' },
     actions: { forms: numberButtons(shown) },
