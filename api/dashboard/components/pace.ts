@@ -30,5 +30,6 @@ export function paceWords(
 ): string {
   const rate = rateOf(pace, now, least)
   if (rate === null) return ''
-  return `about ${plural(Math.max(1, Math.round(rate)), noun)} a minute, done in about ${duration((pace.left / rate) * 60)}`
+  const shown = Math.max(1, Math.round(Number(rate.toPrecision(2))))
+  return `about ${plural(shown, noun)} a minute, done in about ${duration((pace.left / rate) * 60)}`
 }

@@ -29,6 +29,7 @@ const teamsTable = ({ memberships, operator }: Person): Section =>
     ({ team_id: id, name, role }) => ({ Team: text(name, { href: teamPath({ id }) }), Role: text(role) }),
     {
       title: 'Teams',
+      wrap: ['Team'],
       note: operator ? 'You are also an operator, with access to every team.' : undefined,
       empty: operator ? 'You aren’t a member of a team.' : 'No teams.',
     },

@@ -62,14 +62,7 @@ export function rejectedTable(
       }),
       When: time(created_at, now),
     }),
-    {
-      id: 'rejected',
-      live: true,
-      ...more,
-      main: 'Problem',
-      wrap: ['Problem'],
-      empty: 'No rejected calls. Calls that succeed aren’t listed.',
-    },
+    { id: 'rejected', live: true, ...more, main: 'Problem', wrap: ['Problem'], empty: 'No rejected calls.' },
   )
 }
 

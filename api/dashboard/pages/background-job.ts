@@ -15,6 +15,8 @@ type Job = Pick<BackgroundJobRow, 'id' | 'team_id' | 'kind' | 'result'>
 
 type JobTexts = {
   title: string
+  /** One item, if it has a name. */
+  noun?: string
   /** Its effect on each item. */
   verb: string
   outcome: (result: Record<string, unknown>) => string
@@ -26,6 +28,7 @@ type JobTexts = {
 
 const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>, list: string): JobTexts => ({
   title: `Send ${noun}s again`,
+  noun,
   verb: 'Checked',
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), noun)} queued to be sent again.`,
   shown: () => [`Show ${noun}s`, list],
@@ -38,6 +41,7 @@ const showSuppressions = () => ['Show suppressions', 'suppressions'] as const
 
 const DELETE_WORDS: JobTexts = {
   title: 'Delete emails',
+  noun: 'email',
   verb: 'Checked',
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
   shown: () => ['Show emails', EMAIL.path],
@@ -64,6 +68,7 @@ function describeRejected(refused: unknown, others: string): string {
 const WORDS: Readonly<Record<string, JobTexts>> = {
   'contact.import': {
     title: 'Import contacts',
+    noun: 'record',
     verb: 'Imported',
     outcome: ({ refused }) => describeRejected(refused, 'were imported'),
     shown: showImport,
@@ -71,6 +76,7 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
   },
   'suppression.import': {
     title: 'Import suppressions',
+    noun: 'record',
     verb: 'Imported',
     outcome: ({ refused }) => describeRejected(refused, 'are suppressed'),
     shown: showImport,
@@ -108,11 +114,13 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
   'email.delete_apart': DELETE_WORDS,
   'queue.redrive': {
     title: 'Retry failed jobs',
+    noun: 'job',
     verb: 'Requeued',
     outcome: ({ redriven }) => `${plural(Number(redriven ?? 0), 'job')} will be retried.`,
   },
   'webhook.replay': {
     title: 'Send webhook messages again',
+    noun: 'message',
     verb: 'Queued again',
     outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook message')} queued to be sent again.`,
     shown: () => ['Show webhooks', WEBHOOKS],

@@ -39,11 +39,11 @@ function stateOf(job: BackgroundJobRow): JobState {
 const PACE_SHOWN_AFTER_MS = 10_000
 
 /** Describes the rate and remaining time of a job, or returns '' if it has finished. */
-const describePace = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
+const describePace = ({ kind, done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
   finished_at !== null || total === null
     ? ''
     : paceWords({ done, left: total - done, since: begun_at }, now, {
-        noun: 'item',
+        noun: findJobTexts({ kind }).noun ?? 'item',
         least: PACE_SHOWN_AFTER_MS,
       })
 
@@ -97,7 +97,7 @@ async function listView(
   teams: TeamNames | null,
 ): Promise<View> {
   const files = await filesOf(tx, jobs)
-
+  const isAnyFinished = jobs.some(({ finished_at }) => finished_at !== null)
   return {
     title: 'Background jobs',
     lead: 'Imports and large bulk actions of the last 30 days. If a worker stops, another one continues its jobs.',
@@ -114,13 +114,13 @@ async function listView(
           }),
           Team: teams !== null && teamCell(job, teams),
           Progress: progressCell(job, now),
-          Result: text(job.finished_at === null ? null : describeResult(job)),
+          Result: isAnyFinished && text(job.finished_at === null ? null : describeResult(job)),
           Started: time(job.begun_at, now),
         }),
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
-          wrap: ['Job', 'Team', 'Result'],
+          wrap: ['Job', 'Result'],
           empty: 'No background jobs in the last 30 days.',
         },
       ),

@@ -9,7 +9,7 @@ import { checkDomain, lookUpKeys, verifyDomain } from '../../../db/accounts/doma
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { changeRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
-import { status, text, time } from '../components/cell.ts'
+import { type Cell, status, text, time } from '../components/cell.ts'
 import { assertUnreplaced } from '../server/already.ts'
 import { action, buildFacts, buildForm, buildTable, compact, field, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -23,6 +23,13 @@ import { type DnsLine, domainState, recordSection, writeLead } from './domain-re
 const MAX_LOOKUPS = 50
 /** How long the list waits for DNS, so that it stays within the 200 ms of a list. */
 const LOOKUP_WAIT_MS = 150
+
+/** Adds if a domain with a wrong or missing key can send. */
+function stateWithUse(domain: DomainRow, key: DnsLine['state']): Cell {
+  const state = domainState(domain, key)
+  const use = domain.status === 'verified' ? 'can send' : 'can’t send'
+  return state.tone === 'bad' ? { ...state, detail: use } : state
+}
 
 const list = get('viewer', '/teams/:team/domains', async (request, { database, recent }) => {
   const { team, now } = request
@@ -42,7 +49,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database, r
           domains,
           (domain) => ({
             Name: text(domain.name, { href: teamPath(team, 'domains', domain.name) }),
-            Status: domainState(domain, keys.get(domain.id)),
+            Status: stateWithUse(domain, keys.get(domain.id)),
             Verified: time(domain.verified_at, now, 'not yet'),
             Added: time(domain.created_at, now),
           }),

@@ -9,7 +9,7 @@ import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates
 import { UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import { LANGUAGES, writePost } from '../../docs/samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
-import { headed, status, text } from '../components/cell.ts'
+import { type Cell, headed, status, text } from '../components/cell.ts'
 import type { Link, Section } from '../components/section.ts'
 import { buildTable, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -95,20 +95,13 @@ const testRecipients = (
     called,
     title,
     note,
-    test,
     complete,
-  }: {
-    called: string
-    title?: string
-    note?: string | undefined
-    test: boolean
-    complete(to: string): string
-  },
+  }: { called: string; title: string; note?: string | undefined; complete(to: string): Cell },
 ): Section =>
   buildTable(
     all,
     ({ to, becomes, ends, others }) => [
-      [called, text(complete(to), { code: true, copy: test })],
+      [called, complete(to)],
       ['Ends as', status(ends)],
       [
         'What happens',
@@ -169,12 +162,18 @@ const recipients = get('viewer', '/teams/:team/integration/recipients', async (r
       ...(test ? await testEmailForm(request, database, { to: 'delivered@example.com' }) : []),
       integrationTabs(team, 'recipients'),
       testRecipients(TEST_ADDRESSES, {
-        ...{ called: 'Email address', test, note: test ? ANY_DOMAIN : undefined },
-        complete: (to) => (test ? `${to}@example.com` : `${to}@ any domain`),
+        ...{ called: 'Email address', title: 'Email addresses', note: test ? ANY_DOMAIN : undefined },
+        complete: (to) =>
+          test
+            ? text(`${to}@example.com`, { code: true, copy: true })
+            : text(`${to}@`, { code: true, detail: 'any domain' }),
       }),
       testRecipients(TEST_NUMBERS, {
-        ...{ called: 'WhatsApp number', title: 'WhatsApp numbers', test },
-        complete: (to) => (test ? `+1555555${to}` : `any number ending in ${to}`),
+        ...{ called: 'WhatsApp number', title: 'WhatsApp numbers' },
+        complete: (to) =>
+          test
+            ? text(`+1555555${to}`, { code: true, copy: true })
+            : text(to, { code: true, detail: 'at the end of any number' }),
       }),
     ],
   })

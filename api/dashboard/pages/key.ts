@@ -32,7 +32,7 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
   const at = (verb: string): string => teamPath(team, 'keys', key.id, verb)
   return show({
     title: key.name,
-    state: stateCell(key, team, now),
+    state: isActive && !team.suspended ? undefined : stateCell(key, team, now),
     back: { href: teamPath(team, 'keys'), label: 'API keys' },
     actions: {
       links: compact([

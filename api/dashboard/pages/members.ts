@@ -73,7 +73,7 @@ const activityCell = ({ last_seen_at: seen }: MemberRow, link: string | undefine
     : lastActive(seen, now)
 
 const list = get('viewer', '/teams/:team/people', async (request, { database }) => {
-  const { team, now } = request
+  const { team, person, now } = request
   const members = await membersOfTeam(database, team.id)
   const links = await openLinks(database, team.id, now)
   return show({
@@ -87,6 +87,7 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
           (member) => ({
             Address: text(member.email, {
               href: team.role === 'owner' ? here(team, member.user_id) : undefined,
+              detail: member.user_id === person.user_id ? 'you' : undefined,
             }),
             Role: text(member.role),
             'Last active': activityCell(member, links.get(member.user_id), now),
@@ -127,30 +128,43 @@ const add = action('owner', '/teams/:team/people', async (by, request) => {
   return redirect(here(team), linkNotice(request, invited, { what: 'invitation', lasts: '7 days' }))
 })
 
-/** @throws RequestError not_found. */
+/** @returns the member and if it is the only owner. @throws RequestError not_found. */
 async function findMember({ team, params }: TeamRequest, tx: Parameters<typeof membersOfTeam>[0]) {
-  const member = (await membersOfTeam(tx, team.id)).find(({ user_id }) => user_id === params.id)
-  if (member) return member
-  throw new RequestError('not_found', TEXTS.noMember)
+  const members = await membersOfTeam(tx, team.id)
+  const member = members.find(({ user_id }) => user_id === params.id)
+  if (!member) throw new RequestError('not_found', TEXTS.noMember)
+  const isOnlyOwner = members.every(({ user_id, role }) => (role === 'owner') === (user_id === params.id))
+  return { ...member, isOnlyOwner }
+}
+
+/** Tells the last activity, and why the role of the only owner can't be changed. */
+function memberLead(
+  { user_id, last_seen_at: seen, isOnlyOwner }: Awaited<ReturnType<typeof findMember>>,
+  { person, now }: TeamRequest,
+): string {
+  if (isOnlyOwner)
+    return `This is ${user_id === person.user_id ? 'you, ' : ''}the only owner. To change the role, make someone else an owner first.`
+  return seen === null ? NO_ACTIVITY : `Last active ${formatAge(seen, now)}.`
 }
 
 const page = get('owner', '/teams/:team/people/:id', async (request, { database }) => {
   const { team, now } = request
-  const { email, role, user_id: id, last_seen_at: seen } = await findMember(request, database)
+  const member = await findMember(request, database)
+  const { email, role, user_id: id, isOnlyOwner } = member
   const link = (await openLinks(database, team.id, now)).get(id)
   const tokens = await tokensFor({ tx: database, now }, team.id, { user_id: id, role: 'viewer' })
   const active = tokens.filter(({ revoked_at }) => revoked_at === null).length
   return show({
     title: email,
     state: status(role),
-    lead: seen === null ? NO_ACTIVITY : `Last active ${formatAge(seen, now)}.`,
+    lead: memberLead(member, request),
     back: { href: here(team), label: 'People' },
     actions: {
-      forms: [
+      forms: compact([
         button(here(team, id, 'link'), 'Create a sign-in link', { tone: 'quiet' }),
         button(here(team, id, 'end-sessions'), 'Sign out of this team', { tone: 'quiet', menu: true }),
-        button(here(team, id, 'remove'), 'Remove from the team', { tone: 'danger' }),
-      ],
+        !isOnlyOwner && button(here(team, id, 'remove'), 'Remove from the team', { tone: 'danger' }),
+      ]),
       links: [
         {
           href: `${teamPath(team, 'audit')}?${new URLSearchParams({ actor: email })}`,
@@ -158,15 +172,21 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
         },
       ],
     },
-    sections: [buildForm(here(team, id, 'role'), 'Change the role', [roleField(role)])],
-    aside: [
-      buildFacts({
-        'Unused sign-in link': link !== undefined && text(`expires ${formatAge(link, now)}`),
-        'Session tokens': number(active, {
-          href: active > 0 ? teamPath(team, 'integration', 'tokens') : undefined,
-        }),
-      }),
+    sections: [
+      isOnlyOwner
+        ? buildFacts({ Role: text(headed(role), { detail: SAYS[role] }) })
+        : buildForm(here(team, id, 'role'), 'Change the role', [roleField(role)]),
     ],
+    aside:
+      link === undefined && active === 0
+        ? []
+        : [
+            buildFacts({
+              'Unused sign-in link': link !== undefined && text(`expires ${formatAge(link, now)}`),
+              'Session tokens':
+                active > 0 && number(active, { href: teamPath(team, 'integration', 'tokens') }),
+            }),
+          ],
   })
 })
 

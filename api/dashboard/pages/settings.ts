@@ -49,7 +49,7 @@ async function settingsForm({ team }: TeamRequest, chosen: SuppressTransactional
     'Broadcasts never go to a suppressed address. Choose which suppressions also stop transactional email.',
     await describeBounced(tx, team.id, chosen),
   ]
-  return buildForm(teamPath(team, 'settings'), 'Save the settings', [
+  const fields = [
     field('name', 'Team name', { value: team.name, required: true }),
     hidden(SEEN.name, team.name, true),
     field('suppress_transactional', 'Stop transactional email for', {
@@ -62,7 +62,8 @@ async function settingsForm({ team }: TeamRequest, chosen: SuppressTransactional
       })),
     }),
     hidden(SEEN.which, chosen, true),
-  ])
+  ]
+  return buildForm(teamPath(team, 'settings'), 'Save the settings', fields, { title: 'Team' })
 }
 
 /** Lists the recipients and topics of notices by email. */

@@ -125,4 +125,7 @@ t.test('a new webhook gets the checked types, or all', async (t) => {
   t.equal(none.status, 400)
   const made = await owner.post(home, { url, types: ['email.bounced', 'email.failed'] })
   shows(t, await owner.get(made.location ?? ''), 'Events email.bounced, email.failed')
+  const list = await owner.get(home)
+  shows(t, list, ' enabled 2 types ')
+  t.match(list.html, 'title="email.bounced, email.failed"')
 })

@@ -8,9 +8,19 @@ import { emailSentence, meaningIn, webhookSentence } from '../../../api/dashboar
 import { tableReady, withBreaks } from '../../../api/dashboard/components/table.ts'
 import { messageSentence } from '../../../api/dashboard/components/whatsapp-timeline.ts'
 import { recordSection } from '../../../api/dashboard/pages/domain-records.ts'
+import { shortAnswer } from '../../../api/dashboard/pages/webhooks/parts.ts'
 import { buildTable, buttonCell, type Roles } from '../../../api/dashboard/server/builders.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
 import t from '../../support/tap.ts'
+
+t.test("a webhook's answer is shown without its tags and its status", (t) => {
+  const answer = (status: number | null, response: string) => shortAnswer({ status, response })
+  t.equal(answer(503, '<html><h1>503 Service Unavailable</h1>\n No server'), 'Service Unavailable No server')
+  t.equal(answer(500, '{"error": "<b>"}'), '{"error": "<b>"}')
+  t.equal(answer(200, ''), '')
+  t.match(answer(null, 'connect ECONNREFUSED 127.0.0.1:1'), 'ECONNREFUSED')
+  t.end()
+})
 
 /** Returns the labels of the y-axis for a day with this many emails. */
 function labels(total: number): string[] {

@@ -222,8 +222,10 @@ t.test('describes each role, and the effect of a removal', async (t) => {
   for (const role of roles) shows(t, await owner.get(at('people')), role)
   const { html } = await owner.get(at('people'))
   const person = /teams\/[^"]+\/people\/[0-9a-f-]{36}/.exec(html)?.[0] ?? ''
+  await owner.post(at('people'), { email: 'second@example.com', role: 'owner' })
   const page = await owner.get(`/${person}`)
   t.match(page.html, /<button class="danger">Remove from the team</)
+  shows(t, page, 'Change the role')
 })
 
 t.test('finds contacts by part of an address or property', async (t) => {
@@ -350,7 +352,7 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   dns.set('_dmarc.mail.example.net', [dmarc])
   const compared = await viewer.get(at('domains/mail.example.net?again=yes'))
   shows(t, compared, /mail\.example\.net DKIM differs Not verified/)
-  shows(t, await viewer.get(at('domains')), /mail\.example\.net DKIM differs not yet/)
+  shows(t, await viewer.get(at('domains')), /mail\.example\.net DKIM differs can’t send not yet/)
   shows(
     t,
     compared,
@@ -560,7 +562,7 @@ t.test('a rotated key still works for 24 hours', async (t) => {
   t.not(key, old)
   shows(t, page, /Scopes everything .* Expires never/)
   for (const each of [key, old]) t.equal((await call('GET', '/v1/contacts', { key: each })).status, 200)
-  shows(t, await owner.get(path), /rotated active .* Expires .* in 23 hours/)
+  shows(t, await owner.get(path), /← API keys rotated Example requests .* Expires .* in 23 hours/)
   t.match(await lastDeed(), { action: 'key.rotate', subject: 'rotated' })
   t.equal((await owner.post(`${path}/rotate`, { expires: '2020-01-01' })).status, 400)
 })
@@ -606,6 +608,12 @@ t.test("the last owner can't be removed or demoted", async (t) => {
   const boss = await signedIn(service, { team: alone.id, role: 'owner' })
   const html = (await boss.get(`/teams/${alone.id}/people`)).html
   const self = /teams\/[^"]+\/people\/[0-9a-f-]{36}/.exec(html)?.[0] ?? ''
+  shows(t, { html }, `${boss.email} you owner`)
+  const page = await boss.get(`/${self}`)
+  shows(t, page, /This is you, the only owner\. .* Role Owner Also manages/)
+  t.notMatch(page.html, /Change the role|Remove from the team|Session tokens/)
+  const operator = await signedIn(service, { operator: true })
+  shows(t, await operator.get(`/${self}`), 'This is the only owner.')
   t.equal((await boss.post(`/${self}/remove`)).status, 400)
   t.equal((await boss.post(`/${self}/role`, { role: 'viewer' })).status, 400)
 })

@@ -1,7 +1,7 @@
 /** Management of endpoints: the CLI, the dashboard, the sandbox. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { answerWords } from '../../../api/dashboard/pages/webhooks/parts.ts'
+import { shortAnswer } from '../../../api/dashboard/pages/webhooks/parts.ts'
 import { purgeMessages } from '../../../db/maintenance/retention/purge.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
 import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -73,10 +73,10 @@ t.test('the event log lists a team’s matching events, newest first', async (t)
 })
 
 t.test('a missing response is described in text', (t) => {
-  const none = (response: string) => answerWords({ status: null, response })
+  const none = (response: string) => shortAnswer({ status: null, response })
   t.equal(none('getaddrinfo ENOTFOUND hooks.example.test'), 'the name could not be found (ENOTFOUND)')
   t.equal(none('no response within 15 s'), 'no response within 15 s')
-  t.equal(answerWords({ status: 500, response: 'ENOTFOUND' }), 'ENOTFOUND', 'a server’s own words stay')
+  t.equal(shortAnswer({ status: 500, response: 'ENOTFOUND' }), 'ENOTFOUND', 'a server’s own words stay')
   t.end()
 })
 
@@ -124,7 +124,7 @@ t.test('an owner creates and repairs a webhook on the dashboard', async (t) => {
   t.equal((await owner.post(at(id, 'set'), fields)).status, 303, 'and the rest can be saved')
   t.equal((await owner.post(at(id, 'set'), { ...fields, domain: 'other.test' })).status, 404)
   await owner.post(at(id, 'disable'), { confirmed: 'yes' })
-  shows(t, await owner.get(at()), /disabled Billing/)
+  shows(t, await owner.get(at()), /Billing \S+ disabled/)
   await owner.post(at(id, 'enable'))
   await owner.post(at(id, 'remove'), { confirmed: 'yes' })
   shows(t, await owner.get(at()), /No webhooks yet/)

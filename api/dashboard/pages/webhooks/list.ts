@@ -6,7 +6,7 @@ import { number, text, time } from '../../components/cell.ts'
 import { action, buildForm, buildTable, compact, get } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 import { sortable } from '../../server/sort.ts'
-import { endpointFields, endpointStateCell, fieldsFor, PATH, typeWords } from './parts.ts'
+import { endpointFields, endpointStateCell, fieldsFor, PATH, typesCell } from './parts.ts'
 
 const list = get('viewer', PATH, async (request, { database }) => {
   const { team, now } = request
@@ -27,19 +27,17 @@ const list = get('viewer', PATH, async (request, { database }) => {
         buildTable(
           endpoints,
           (endpoint) => ({
-            State: endpointStateCell(endpoint),
             Name: text(endpoint.name, {
               href: teamPath(team, 'webhooks', endpoint.id),
               detail: endpoint.url,
             }),
-            Events: text(typeWords(endpoint.types)),
+            State: endpointStateCell(endpoint),
+            Events: typesCell(endpoint.types),
             'Last success': time(endpoint.last_success_at, now),
             Waiting: number(endpoint.backlog),
           }),
           {
             id: 'webhooks',
-            main: 'Name',
-            grow: ['Name', 'Events'],
             live: true,
             empty:
               team.role === 'owner'

@@ -32,7 +32,7 @@ import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../..
 import { TEXTS } from '../../texts.ts'
 import { whatHappened, whyItWaits } from '../message-sections.ts'
 import { pauseWords, requeuedWords, requeueForms } from '../requeue.ts'
-import { answerCell, answerWords, EVERY_TYPE, PATH, typeOptions } from './parts.ts'
+import { answerCell, EVERY_TYPE, PATH, shortAnswer, typeOptions } from './parts.ts'
 
 const filter = defineFilter({
   recipient: search('Recipient', { placeholder: 'Recipient’s address or number' }),
@@ -165,7 +165,7 @@ function buildMoments({ attempts, events, created_at }: ShownWebhook, now: Date)
     const { at, status: code, ms } = each
     const { text: answer, tone } = answerCell(code)
     const title = code === null ? 'No response' : `Response ${answer} after ${ms.toLocaleString('en-US')} ms`
-    return { at, moment: { tone: tone ?? 'plain', title, detail: answerWords(each) } }
+    return { at, moment: { tone: tone ?? 'plain', title, detail: shortAnswer(each) } }
   })
   const notes = events.map(({ kind, occurred_at, detail }) => {
     const title = kind === 'gave_up' ? 'Failed' : 'Queued again'

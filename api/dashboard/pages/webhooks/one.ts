@@ -26,23 +26,14 @@ import { dayLabel } from '../../server/filter.ts'
 import { show, type TeamRequest, teamPath } from '../../server/page.ts'
 import {
   answerCell,
-  answerWords,
   endpointStateCell,
   fieldsFor,
   PATH,
   REPLAY_LABELS,
+  shortAnswer,
   typeOptions,
   typeWords,
 } from './parts.ts'
-
-/** Removes the tags of an HTML error page. The page of the message has all of it. */
-const withoutTags = (response: string): string =>
-  /^\s*</.test(response)
-    ? response
-        .replaceAll(/<[^<>]*>?/g, ' ')
-        .replaceAll(/\s+/g, ' ')
-        .trim()
-    : response
 
 /** Maximum number of attempts listed. The pages of the messages have all. */
 const TRIES_SHOWN = 15
@@ -99,13 +90,15 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
     },
   )
 
-const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section =>
-  buildTable(
-    attempts.slice(0, TRIES_SHOWN),
+function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section {
+  const shown = attempts.slice(0, TRIES_SHOWN)
+  const isAnyAnswered = shown.some((each) => shortAnswer(each) !== '')
+  return buildTable(
+    shown,
     (each) => ({
       Response: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
-      Details: text(withoutTags(answerWords(each))),
+      Details: isAnyAnswered && text(shortAnswer(each)),
       When: time(each.at, now),
     }),
     {
@@ -118,6 +111,7 @@ const attemptsTable = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
       next: [{ href: teamPath(team, 'webhooks', id, 'messages'), label: 'All its messages' }],
     },
   )
+}
 
 /** Builds the alert for an endpoint that is disabled, paused or failing. */
 function troubles({ state, state_reason, failing_since, paused_until }: EndpointRow, now: Date): Section[] {

@@ -5,6 +5,7 @@ import { array, object, string } from 'yup'
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../../../db/channels/events/webhook-types.ts'
 import type { EndpointFields, EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
+import { plural } from '../../../../db/plural.ts'
 import { parseJson } from '../../../../db/validation/strings.ts'
 import type { Cell } from '../../components/cell.ts'
 import { keptOr, tickedOr } from '../../components/lines.ts'
@@ -36,6 +37,12 @@ export const endpointStateCell = ({ state, failing_since, paused_until }: Endpoi
 export const typeWords = (types: readonly string[]): string =>
   types.includes(ALL_TYPES) ? 'everything' : types.join(', ')
 
+/** Counts several types. Their names are in the tooltip. */
+export const typesCell = (types: readonly string[]): Cell =>
+  types.includes(ALL_TYPES) || types.length === 1
+    ? { text: typeWords(types) }
+    : { text: plural(types.length, 'type'), tip: typeWords(types) }
+
 export const answerCell = (code: number | null): Cell =>
   code === null
     ? { text: 'no response', tone: 'bad' }
@@ -60,10 +67,19 @@ const FAULTS: Readonly<Record<string, string>> = {
 }
 
 /** Returns the server's response to an attempt, or an explanation of the connection error. */
-export function answerWords({ status, response }: { status: number | null; response: string }): string {
+function answerWords({ status, response }: { status: number | null; response: string }): string {
   const code = status === null ? response.match(/\b[A-Z][A-Z_]{4,}\b/)?.[0] : undefined
   const words = code === undefined ? undefined : FAULTS[code]
   return words === undefined ? response : `${words} (${code})`
+}
+
+/** Returns the response without the tags of an HTML error page and without its status, which is shown next to it. */
+export function shortAnswer(attempt: Parameters<typeof answerWords>[0]): string {
+  const response = answerWords(attempt)
+  const words = /^\s*</.test(response) ? response.replaceAll(/<[^<>]*>?/g, ' ') : response
+  const line = words.replaceAll(/\s+/g, ' ').trim()
+  const status = `${attempt.status} `
+  return line.startsWith(status) ? line.slice(status.length) : line
 }
 
 export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Field[] {
