@@ -45,7 +45,7 @@ function further(
   const pageFrom = (before: string | null) =>
     `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...more, ...(before === null ? {} : { before }) })}`
   return compact([
-    { href: pageFrom(null), label: `Show all ${title}` },
+    { href: pageFrom(null), label: `All matching ${title}` },
     reached !== null && {
       href: pageFrom(reached),
       label: `Look further back: ${title}`,

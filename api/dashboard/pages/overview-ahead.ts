@@ -17,11 +17,11 @@ const MAX_BROADCASTS = 5
 const formatSent = ({ audience, stats }: BroadcastView): string =>
   audience === null ? '' : `${number(stats.made - stats.queued).text} of ${number(audience).text}`
 
-/** Shows the progress of a broadcast that is being sent. */
+/** Shows the progress of a broadcast that has started. */
 const progressCell = ({ state, audience, stats }: BroadcastView): Cell =>
-  state === 'sending' && audience !== null
-    ? bar(stats.made - stats.queued + stats.skipped, audience, 'busy')
-    : text('')
+  audience === null
+    ? text('')
+    : bar(stats.made - stats.queued + stats.skipped, audience, state === 'sending' ? 'busy' : 'plain')
 
 /** Builds the section. Empty if nothing is planned. */
 export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): Promise<Section[]> {
@@ -49,7 +49,7 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
     })),
   ]
   if (rows.length === 0) return []
-  const isSending = open.some(({ state }) => state === 'sending')
+  const hasStarted = open.some(({ audience }) => audience !== null)
   return [
     {
       ...buildTable(
@@ -57,7 +57,7 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
         ({ what, state, progress, sent, when }) => ({
           Name: what,
           Status: state,
-          Progress: isSending && progress,
+          Progress: hasStarted && progress,
           Sent: sent,
           Start: when,
         }),

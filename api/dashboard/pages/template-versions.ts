@@ -50,7 +50,10 @@ export async function history(
       Difference: older
         ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
         : text('The first one'),
-      Restore: edits && (id === template.version_id ? text('') : restoreCell(version, request)),
+      Restore:
+        edits &&
+        versions.length > 1 &&
+        (id === template.version_id ? text('') : restoreCell(version, request)),
     }
   }
   return buildTable(versions.slice(0, MAX_VERSIONS), shown, {

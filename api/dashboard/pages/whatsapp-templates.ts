@@ -13,7 +13,7 @@ import {
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { formatAge, status, text, time } from '../components/cell.ts'
+import { formatAge, headed, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { jsonTyped } from '../components/typed.ts'
 import { bubbleSection, sampleBody, textFacts } from '../components/whatsapp-bubble.ts'
@@ -34,6 +34,9 @@ import { sortable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
+
+/** Formats a category of Meta, such as `UTILITY`. */
+const describeCategory = (category: string | null): string => headed((category ?? '').toLowerCase())
 
 type SyncState = SyncOutput | 'waiting' | { fault: string }
 
@@ -61,7 +64,7 @@ function availableSection(
     sync === 'waiting' ? [] : withoutOwn(sync.available ?? [], own),
     ({ name, language, category, status: state }) => ({
       Template: text(name, { detail: language }),
-      Category: text(category),
+      Category: text(describeCategory(category)),
       State: status(state),
       Add: canAdd && buttonCell(`${here}/available?${new URLSearchParams({ name, language })}`, 'Add'),
     }),
@@ -110,7 +113,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
               detail: template.language,
             }),
             Text: text(sampleBody(template.definition)),
-            Category: text(template.category),
+            Category: text(describeCategory(template.category)),
             State: status(template.status, { detail: template.unsupported ?? undefined }),
           }),
           {
@@ -168,7 +171,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
       ...buildAlerts([
         found.announced_category !== null && {
           tone: 'warn',
-          title: `Meta will change the category to ${found.announced_category}`,
+          title: `Meta will change the category to ${describeCategory(found.announced_category)}`,
           text: 'Messages with it may then cost more. Ask for a review in WhatsApp Manager if it is wrong.',
         },
         found.fault !== null && { tone: 'warn', title: 'Meta’s last error:', text: found.fault },
@@ -185,7 +188,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
     aside: [
       buildFacts({
         Language: text(found.language),
-        Category: text(found.category),
+        Category: text(describeCategory(found.category)),
         Quality: found.quality !== null && text(found.quality),
         Variables: text(found.slots.join(', ')),
         'Last sync': time(found.synced_at, now),

@@ -54,6 +54,6 @@ export const faultView = ({ title, words }: Fault, help: string, links: readonly
   title,
   sections: [
     { kind: 'text', paragraphs: help === '' ? [words] : [words, help] },
-    { kind: 'actions', links: [...links, { href: '', label: 'To the dashboard' }] },
+    { kind: 'actions', links: [...links, { href: '', label: 'To the dashboard', main: links.length === 0 }] },
   ],
 })

@@ -46,7 +46,9 @@ t.test('a page without access names the owners, and links back', async (t) => {
   t.notMatch(missing.html, owner.email, 'nobody can give access to nothing')
   const closed = await editor.get(`${above}/people/${randomUUID()}/nothing`)
   t.match(closed.html, `href="/dashboard${above}/people">Go back</a>`, 'a person’s page is for owners')
-  shows(t, await editor.get('/nothing'), 'Check the address, or search.')
+  const nothing = await editor.get('/nothing')
+  shows(t, nothing, 'Check the address, or search.')
+  t.match(nothing.html, /class="button" href="\/dashboard">To the dashboard</, 'the only next step')
   const other = await makeTeam(service, { domain: 'other.test' })
   for (const id of [other.id, randomUUID()]) {
     const foreign = await editor.get(`/teams/${id}/emails`)

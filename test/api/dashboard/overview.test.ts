@@ -396,7 +396,13 @@ t.test('only shows broadcasts that were paused automatically, with the reason', 
       update broadcasts set name = ${reason ?? 'by hand'}, state = 'paused', state_reason = ${reason} where id = ${id}`)
   }
   await become(null)
-  t.match(await overviewOf(team), 'Nothing needs attention')
+  const calm = await overviewOf(team)
+  t.match(calm, 'Nothing needs attention')
+  t.match(
+    calm,
+    /Running and next Name Status Progress Sent Start by hand paused 0 of 2 /,
+    'with its progress',
+  )
   for (const reason of ['overdue', 'quota_exceeded', 'restored']) await become(reason)
   const page = await overviewOf(team)
   t.match(

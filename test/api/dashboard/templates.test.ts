@@ -363,6 +363,7 @@ t.test('a viewer sees a draft without its buttons', async (t) => {
 
 t.test('restores an earlier version as a new one', async (t) => {
   const path = await makeTemplate('Back', '<p>first</p>')
+  t.notMatch(textOf((await editor.get(path)).html), 'Restore', 'only one version')
   await draft(editor, path, '<p>second</p>')
   await editor.post(`${path}/publish`, await tokens(path))
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>second</p>')

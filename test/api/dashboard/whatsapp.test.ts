@@ -90,7 +90,7 @@ t.test('shows templates with state, slots and JSON', async (t) => {
   shows(
     t,
     await viewer.get(list),
-    /order_ready en_US Hello Ana, your order is ready tomorrow\. UTILITY approved/,
+    /order_ready en_US Hello Ana, your order is ready tomorrow\. Utility approved/,
   )
   const shown = await viewer.get(`${list}/${template.id}`)
   shows(t, shown, /url:1/)
