@@ -208,6 +208,18 @@ async function looks(browser: Browser): Promise<void> {
         "box('td.wide.main').width > 1.8 * box('td.wide:not(.main)').width",
       ],
       [1_024, webhook, 'facts beside their labels', "box('dd').top <= box('dt').top"],
+      [
+        1_280,
+        'domains/example.com',
+        'a key in full lines',
+        "style('ul.records code').wordBreak === 'break-all'",
+      ],
+      [
+        1_280,
+        `emails/${lived.bounced}`,
+        'a timeline that ends at its last dot',
+        "/, 0\\)$/.test(style('.timeline li:last-child').borderLeftColor)",
+      ],
       [1_280, webhook, 'facts below their labels in a narrow column', "box('dd').top >= box('dt').bottom"],
       [1_920, '', 'chart labels smaller than the text', "box('svg text').height < 16"],
       [1_920, '', 'alerts that can be read', "box('.alerts div').width <= 960"],
