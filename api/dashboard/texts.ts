@@ -36,6 +36,7 @@ export const TEXTS = {
   noKey: "This key doesn't exist.",
   noMember: "This member doesn't exist.",
   noFile: 'Choose a CSV file first.',
+  emptyFile: 'The file is empty.',
   notAddresses: "must be email addresses. {given} isn't one",
   noJob: "This job doesn't exist. Finished jobs are deleted after 30 days.",
   jobNotStopped: "The job couldn't be stopped, because it has finished or has to finish.",

@@ -119,8 +119,10 @@ const example = (purpose: Purpose): TeamPage =>
 const upload = (purpose: Purpose): TeamPage =>
   action(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
     const source = sent.get('file') ?? ''
-    if (source.trim() === '') throw new RequestError('bad_request', TEXTS.noFile)
-    const name = sent.get('file_name') || 'contacts.csv'
+    const given = sent.get('file_name') ?? ''
+    if (source.trim() === '')
+      throw new RequestError('bad_request', given === '' ? TEXTS.noFile : TEXTS.emptyFile)
+    const name = given || 'contacts.csv'
     const file = { name, source, encoding: sent.get('file_encoding') ?? 'UTF-8', purpose }
     const id = await storeDraft(by, team.id, file, by.actor)
     return redirect(teamPath(team, 'contacts', 'imports', id))

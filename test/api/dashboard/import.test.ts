@@ -66,12 +66,13 @@ t.test('lists imports of one purpose despite many newer others', async (t) => {
 })
 
 t.test('rejects an invalid file without storing it', async (t) => {
-  for (const [text, words] of [
-    ['', /choose a CSV file/i],
+  for (const [text, words, name = 'bad.csv'] of [
+    ['', /choose a CSV file/i, ''],
+    ['', /file is empty/],
     ['email\n', /no records/],
     ['email\na\u0000@example.com', /NUL/],
   ] as const) {
-    const answer = await editor.upload(path, 'bad.csv', text)
+    const answer = await editor.upload(path, name, text)
     t.equal(answer.status, 400, text)
     shows(t, answer, words)
   }
