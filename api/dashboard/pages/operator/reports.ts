@@ -90,6 +90,7 @@ const reasonsTable = (request: PersonRequest, reasons: readonly Reason[], isFilt
     }),
     {
       id: 'reasons',
+      title: 'Reasons',
       wrap: ['Reason'],
       empty: isFiltered
         ? 'No report matches.'
@@ -138,7 +139,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const fields = [hidden('id', id)]
   const forms = [
     button(`${PATH}/replay`, 'Replay report', { fields, menu: !isReplayable }),
-    button(`${PATH}/drop`, 'Drop report', { fields, tone: isReplayable ? 'danger' : 'quiet' }),
+    button(`${PATH}/drop`, 'Drop report', { fields, tone: 'danger' }),
   ]
   return show({
     title: `Report from ${providerName(provider)}`,
