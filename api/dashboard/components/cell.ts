@@ -56,10 +56,10 @@ const UNITS = [
 ] as const
 
 /** Formats a duration in its largest unit, such as `3 hours`. */
-export function duration(seconds: number): string {
+export function duration(seconds: number, round = Math.floor): string {
   const unit = UNITS.find((candidate) => seconds >= candidate.seconds)
-  if (!unit) return seconds < 1 ? 'under 1 s' : plural(Math.floor(seconds), 'second')
-  return plural(Math.floor(seconds / unit.seconds), unit.one)
+  if (!unit) return seconds < 1 ? 'under 1 s' : plural(round(seconds), 'second')
+  return plural(round(seconds / unit.seconds), unit.one)
 }
 
 /** Capitalizes the first letter. */

@@ -15,7 +15,7 @@ function rateOf({ done, left, since }: Pace, now: Date, least: number): number |
 /** Returns a short text such as `4 minutes left`, or ''. */
 export function leftWords(pace: Pace, now: Date, { least = MINUTE }: { least?: number }): string {
   const rate = rateOf(pace, now, least)
-  return rate === null ? '' : `${duration((pace.left / rate) * 60)} left`
+  return rate === null ? '' : `${duration((pace.left / rate) * 60, Math.round)} left`
 }
 
 /**
@@ -31,5 +31,5 @@ export function paceWords(
   const rate = rateOf(pace, now, least)
   if (rate === null) return ''
   const shown = Math.max(1, Math.round(Number(rate.toPrecision(2))))
-  return `about ${plural(shown, noun)} a minute, done in about ${duration((pace.left / rate) * 60)}`
+  return `about ${plural(shown, noun)} a minute, done in about ${duration((pace.left / rate) * 60, Math.round)}`
 }

@@ -21,7 +21,7 @@ import { seenFields, seenIn } from './broadcast-ahead.ts'
 import { previewSections } from './broadcast-preview.ts'
 import { contactCell, loadNames } from './broadcast-recipients.ts'
 import { broadcastPath, DUPLICATE } from './broadcast-sections.ts'
-import { slotWords } from './template-parts.ts'
+import { lackingWords, slotWords } from './template-parts.ts'
 
 const MAX_SHOWN = 10
 /** The field with the number of contacts to skip, for the question. */
@@ -46,16 +46,16 @@ const describeCount = (audience: number): string =>
     : `${plural(audience, 'contact')} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice.`
 
 /** Warns about contacts without a value for a variable, which are skipped. */
-function lackingAlert({ audience, lacking, slots }: Unreached): Section[] {
-  const which = `${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`
+function lackingAlert({ audience, lacking, slots, unfilled }: Unreached): Section[] {
   if (lacking === audience)
     return buildAlerts([
       {
         tone: 'bad',
         title: 'Every contact would be skipped',
-        text: `Each contact lacks a value for ${which}. Add it to the contacts, or duplicate the broadcast to set default values.`,
+        text: `${lackingWords(slots, unfilled)} Add it to the contacts, or duplicate the broadcast to set default values.`,
       },
     ])
+  const which = `${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`
   const title = `${plural(lacking, 'contact')} would be skipped: no value for ${which}`
   return buildAlerts([lacking > 0 && { tone: 'warn', title }])
 }

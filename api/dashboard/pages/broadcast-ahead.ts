@@ -20,7 +20,7 @@ import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { type BroadcastStep, buildStepper, stepPath } from './broadcast-fields.ts'
 import { broadcastPath, listNames } from './broadcast-sections.ts'
-import { slotWords } from './template-parts.ts'
+import { lackingWords, slotWords } from './template-parts.ts'
 
 /** Returns hidden fields that bind a form to the state shown. */
 export const seenFields = ({ updated_at, template_version_id, audience }: Seen): Field[] => [
@@ -68,7 +68,7 @@ type Plan = Pick<BroadcastRow, 'send_at' | 'rate_per_minute'> & { audience: numb
 function lengthTiles({ rate_per_minute: rate, audience }: Plan): Tile[] {
   if (rate === null || audience === null || audience === 0) return []
   const detail = `at ${plural(rate, 'email')} a minute`
-  return [{ label: 'Takes about', value: duration(Math.max(60, (audience / rate) * 60)), detail }]
+  return [{ label: 'Takes about', value: duration(Math.max(60, (audience / rate) * 60), Math.round), detail }]
 }
 
 /** The sentence below a count of 0 in the steps. */
@@ -114,8 +114,8 @@ function findRemedy(
 }
 
 /** Explains why all contacts would be skipped, with the next step for editors. */
-function describeSkips({ slots }: Readiness, { state }: BroadcastRow, { team }: TeamRequest): string {
-  const cause = `Each contact lacks a value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}.`
+function describeSkips(ready: Readiness, { state }: BroadcastRow, { team }: TeamRequest): string {
+  const cause = lackingWords(ready.slots, ready.unfilled)
   if (team.role === 'viewer') return cause
   return `${cause} ${state === 'draft' ? 'Set' : 'Make it a draft again to set'} default values.`
 }
@@ -214,8 +214,8 @@ function describeStart(row: BroadcastRow, { ready }: Ahead, { cookies, now }: Te
   return `Starts ${formatAge(at, now)} (${words}).`
 }
 
-/** The sections of a broadcast that hasn't started, and the sentence about it. */
-type AheadParts = { sections: Section[]; lead: string }
+/** The sections of a broadcast that hasn't started, the sentence about it, and its audience (null: very many). */
+type AheadParts = { sections: Section[]; lead: string; audience: number | null }
 
 /** Builds the sections of a scheduled broadcast. `isBlocked` is true if a problem prevents it. */
 export async function scheduledParts(
@@ -227,6 +227,7 @@ export async function scheduledParts(
   return {
     sections: aheadSections(row, ahead, request),
     lead: describeStart(row, ahead, request),
+    audience: ahead.ready.audience,
     isBlocked: isBlocked(ahead.ready),
   }
 }
@@ -294,6 +295,7 @@ export async function draftParts(
   return {
     sections: aheadSections(row, ahead, request),
     lead: `Draft: nothing is sent until you start it.${ready}`,
+    audience: ahead.ready.audience,
     ...(request.team.role === 'viewer'
       ? { buttons: {} }
       : { buttons: buildButtons(row, ahead.ready, request), stepper: draftStepper(ahead, request) }),

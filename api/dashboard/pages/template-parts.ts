@@ -33,6 +33,12 @@ export const slotWords = (slots: readonly string[]): string =>
   slots.slice(0, MAX_SLOTS_NAMED).join(', ') +
   (slots.length > MAX_SLOTS_NAMED ? ` and ${slots.length - MAX_SLOTS_NAMED} more` : '')
 
+/** Explains why every contact would be skipped. @param unfilled the variables without a value in any contact. */
+export const lackingWords = (slots: readonly string[], unfilled: readonly string[]): string =>
+  unfilled.length > 0
+    ? `No contact has a value for ${slotWords(unfilled)}.`
+    : `Each contact lacks a value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}.`
+
 /** Compares the variables of two versions. */
 export const compareSlots = (before: readonly string[], after: readonly string[]) => ({
   added: [...new Set(after).difference(new Set(before))],

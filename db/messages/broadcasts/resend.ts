@@ -5,6 +5,7 @@
  */
 
 import type { Caller } from '../../accounts/audit/record.ts'
+import { missingProperties } from '../../audience/contacts/search.sql.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -34,13 +35,22 @@ export function assertEnded(row: BroadcastRow): void {
   if (!isEnded(row)) throw refused(fill(TEXTS.notEnded, { state: stateWords(row.state) }))
 }
 
-/** The size of the audience of a resend. `lacking` of them have no value for a slot, and are skipped. */
-export type Unreached = { audience: number; lacking: number; slots: readonly string[] }
+/**
+ * The size of the audience of a resend. `lacking` of them have no value for a slot, and are skipped. `unfilled` are the
+ * slots without a value in any of the latest contacts.
+ */
+export type Unreached = {
+  audience: number
+  lacking: number
+  slots: readonly string[]
+  unfilled: readonly string[]
+}
 
 export async function findUnreached(tx: Tx, row: BroadcastRow): Promise<Unreached> {
   const version = await versionToSend(tx, row, null)
   const slots = ownSlots(row, version.slots)
-  return { ...(await countUnreached(tx, row, slots)), slots }
+  const unfilled = await missingProperties(tx, row.team_id, slots)
+  return { ...(await countUnreached(tx, row, slots)), slots, unfilled }
 }
 
 /** @throws RequestError not_found, domain_not_allowed, invalid_state. */
