@@ -1,4 +1,4 @@
-/** Formats shares, the same way everywhere. A no-break space keeps the sign on the number's line. */
+/** Formats shares, the same way everywhere. */
 
 /**
  * Formats a share with one decimal, or with two below 1 %. Exact 0 and 100 % have none, and no other share is rounded
@@ -6,11 +6,11 @@
  */
 export function percent(share: number): string {
   const exact = share * 100
-  if (exact === 0 || exact === 100) return `${exact}\u00a0%`
-  if (exact < 1) return `${Math.max(exact, 0.01).toFixed(2)}\u00a0%`
-  return `${(exact < 100 ? Math.min(exact, 99.9) : exact).toFixed(1)}\u00a0%`
+  if (exact === 0 || exact === 100) return `${exact} %`
+  if (exact < 1) return `${Math.max(exact, 0.01).toFixed(2)} %`
+  return `${(exact < 100 ? Math.min(exact, 99.9) : exact).toFixed(1)} %`
 }
 
 /** Formats the progress of a task in percent, rounded down. */
 export const progressPercent = (done: number, of: number): string =>
-  `${of === 0 ? 100 : Math.floor((done * 100) / of)}\u00a0%`
+  `${of === 0 ? 100 : Math.floor((done * 100) / of)} %`

@@ -2,8 +2,9 @@
  * Calculates delivery, bounce and complaint rates, and compares them with the limits of mailbox providers.
  * Pure.
  */
-import { percent } from '../../../db/percent.ts'
+
 import type { Tone } from './cell.ts'
+import { percent } from './percent.ts'
 
 /**
  * Rates above which mailbox providers start to block a sender. They aren't meaningful below

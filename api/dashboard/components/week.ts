@@ -2,8 +2,9 @@
  * Builds four tiles that compare the last days with the days before and with the limits of mailbox providers.
  * Pure.
  */
-import { percent } from '../../../db/percent.ts'
+
 import type { StatRow } from '../../../db/stats/daily/stats.sql.ts'
+import { percent } from './percent.ts'
 import type { Tile } from './section.ts'
 import {
   ALARMING_SHARE,

@@ -214,7 +214,7 @@ function describeStart(row: BroadcastRow, { ready }: Ahead, { cookies, now }: Te
   return `Starts ${formatAge(at, now)} (${words}).`
 }
 
-/** The sections of a broadcast that hasn't started, the sentence about it, and its audience (null: very many). */
+/** The sections and the lead of a broadcast before its start, and its audience, or null if the count timed out. */
 type AheadParts = { sections: Section[]; lead: string; audience: number | null }
 
 /** Builds the sections of a scheduled broadcast. `isBlocked` is true if a problem prevents it. */

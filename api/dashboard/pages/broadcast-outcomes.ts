@@ -2,9 +2,9 @@
 
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
-import { percent } from '../../../db/percent.ts'
 import { plural } from '../../../db/plural.ts'
 import { bar, type Cell, number, type Tone, text } from '../components/cell.ts'
+import { percent } from '../components/percent.ts'
 import type { Section } from '../components/section.ts'
 import { ALARMING_SHARE, isUnreported, pickTone, type RateCounts, UNREPORTED } from '../components/shares.ts'
 import { buildTable, compact } from '../server/builders.ts'

@@ -36,7 +36,7 @@ const hasHistory = async ({ database }: PageDeps, name: string): Promise<boolean
     },
   )
 
-/** Offers a ramp-up to owners, unless the whole audience fits into its first day. */
+/** Offers a ramp-up to owners, unless its first day is enough for the audience. */
 async function offer(
   name: string,
   audience: number | null,

@@ -6,10 +6,10 @@ import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
-import { percent, progressPercent } from '../../../db/percent.ts'
 import { plural } from '../../../db/plural.ts'
 import { formatAge, headed, type Tone, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
+import { keepPercents, percent, progressPercent } from '../components/percent.ts'
 import type { Actions, Link, Section } from '../components/section.ts'
 import { buildAlerts, buildFacts, buildForm, button, compact, field } from '../server/builders.ts'
 import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
@@ -108,7 +108,7 @@ const STATE_WORDS: Partial<Record<BroadcastState, string>> = {
 /** Explains why a broadcast was paused automatically. */
 export function pausedAlert({ state_reason: reason, brake }: BroadcastRow, view: BroadcastView): Section[] {
   if (reason === null) return buildAlerts([], { id: 'paused', live: true })
-  const [title = '', ...next] = pausedBecause(reason, brake).split('. ')
+  const [title = '', ...next] = keepPercents(pausedBecause(reason, brake)).split('. ')
   const others = brake === null ? '' : describeOtherRate(reason, view)
   const text = [others, ...next].filter(Boolean).join('. ')
   return buildAlerts([{ tone: 'bad', title: next.length === 0 ? title : `${title}.`, text }], {

@@ -61,7 +61,7 @@ import { broadcastStateCell } from './broadcasts.ts'
 
 const toActing = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
-/** `lead` and `audience` are those of a broadcast that hasn't started. */
+/** `lead` and `audience` are set until the broadcast starts. */
 type StateParts = {
   sections: Section[]
   buttons: Actions

@@ -1,4 +1,5 @@
 /** Alerts for things that stopped automatically, on pages of teams and operators. */
+
 import { type BulkPause, pauseFigures } from '../../../db/accounts/teams/reputation.ts'
 import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
@@ -6,6 +7,7 @@ import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pau
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { time } from '../components/cell.ts'
+import { keepPercents } from '../components/percent.ts'
 import type { Alert } from '../components/section.ts'
 import { BULK_NEXT } from '../components/timeline.ts'
 import { teamPath } from '../server/page.ts'
@@ -59,7 +61,7 @@ export const bulkPausedAlert = ({ since, pause }: { since: string; pause: BulkPa
   tone: 'bad',
   title: 'Broadcasts and batches of the team have been paused since',
   at: time(since, now),
-  text: `${pauseFigures(pause)}. ${BULK_NEXT}`,
+  text: `${keepPercents(pauseFigures(pause))}. ${BULK_NEXT}`,
 })
 
 /**
@@ -73,6 +75,6 @@ export const stoppedBroadcastAlerts = (
   stopped.map(({ team_id, team, id, name, state_reason, brake }) => ({
     tone: 'bad',
     title: `The broadcast “${name}” was paused automatically`,
-    text: `${ofTeams ? `${team}: ` : ''}${pausedBecause(state_reason, brake)}`,
+    text: `${ofTeams ? `${team}: ` : ''}${keepPercents(pausedBecause(state_reason, brake))}`,
     link: { href: teamPath({ id: team_id }, 'broadcasts', id), label: 'Open the broadcast' },
   }))

@@ -4,6 +4,7 @@ import { browserName } from '../../../api/dashboard/components/browser-name.ts'
 import { type Cell, number, text, time } from '../../../api/dashboard/components/cell.ts'
 import { figureSections } from '../../../api/dashboard/components/chart.ts'
 import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
+import { keepPercents } from '../../../api/dashboard/components/percent.ts'
 import { emailSentence, meaningIn, webhookSentence } from '../../../api/dashboard/components/sentence.ts'
 import { tableReady, withBreaks } from '../../../api/dashboard/components/table.ts'
 import { messageSentence } from '../../../api/dashboard/components/whatsapp-timeline.ts'
@@ -39,6 +40,7 @@ t.test('the y-axis has round values', (t) => {
 })
 
 t.test('a line can break in an address, not in a decimal', (t) => {
+  t.equal(keepPercents('0.31 % of 7 emails, limit 10 %'), '0.31\u00a0% of 7 emails, limit 10\u00a0%')
   t.strictSame(withBreaks('38.2 % opened by ana@example.com'), ['38.2 % opened by ana@', 'example.', 'com'])
   t.end()
 })

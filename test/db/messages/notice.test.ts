@@ -131,7 +131,7 @@ t.test('sends owners one email about an automatically paused broadcast', async (
   t.equal(stored.length, 1)
   t.match(
     stored[0]?.body_text,
-    `The broadcast “News” of A team was paused automatically. Too many recipients reported it as spam: 0.17\u00a0% of 1,761 emails, limit 0.10\u00a0%.`,
+    `The broadcast “News” of A team was paused automatically. Too many recipients reported it as spam: 0.17 % of 1,761 emails, limit 0.10 %.`,
   )
   t.match(stored[0]?.html, `${SITE}/dashboard/teams/${team.id}/broadcasts/${broadcast.id}`)
 })

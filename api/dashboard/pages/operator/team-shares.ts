@@ -1,7 +1,8 @@
 /** Cells with a team's bounce and complaint rates of the last seven days. Pure. */
-import { percent } from '../../../../db/percent.ts'
+
 import type { SendingOfWeek } from '../../../../db/stats/daily/sending.sql.ts'
 import { type Cell, number, text } from '../../components/cell.ts'
+import { percent } from '../../components/percent.ts'
 import { ALARMING_SHARE } from '../../components/shares.ts'
 
 /** Builds the cell with a rate and its counts. */
