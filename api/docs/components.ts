@@ -205,7 +205,7 @@ const BROADCAST = record({
   idempotency_key: said(orNull(text), 'The key it was stored under, if any.', null),
   audience: said(
     { type: ['integer', 'null'], minimum: 0 },
-    'The number of matching contacts when it started.',
+    'The number of matching contacts when it started. Once it is sent, contacts that left the audience in the meantime don’t count.',
     null,
   ),
   stats: STATS_SCHEMA,

@@ -146,7 +146,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     idempotency_key: KEY,
     audience: said(
       { type: ['integer', 'null'], minimum: 0 },
-      'The number of matching contacts when it started.',
+      'The number of matching contacts when it started. Once it is sent, contacts that left the audience in the meantime don’t count.',
       1_200,
     ),
     stats: STATS_SCHEMA,

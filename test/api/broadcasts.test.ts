@@ -84,6 +84,23 @@ t.test('each matching contact gets one email with correct headers', async (t) =>
 
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
+t.test('contacts that left the audience after the start no longer count at the end', async (t) => {
+  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  const { call } = service
+  const { key } = team
+  await contacts(['ana', 'off', 'left', 'gone'])
+  await contacts(['blank'], { country: 'FR' })
+  const id = await create()
+  t.match(await post(id, 'send'), { status: 202, body: { audience: 5 } })
+  await call('POST', '/v1/contacts/off@example.org/unsubscribe', { key })
+  await call('PATCH', '/v1/contacts/left@example.org', { key, body: { topic_ids: [] } })
+  await call('DELETE', '/v1/contacts/gone@example.org', { key })
+  const sink = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('it is sent', async () => (await get(id)).body.state === 'sent')
+  t.match((await get(id)).body, { audience: 2, stats: { made: 1, skipped: 1, sent: 1 } })
+})
+
 t.test('an exhausted quota pauses, and a resume continues', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t, { email_limit: 3 })
   const { database } = service

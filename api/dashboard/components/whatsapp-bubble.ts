@@ -11,8 +11,11 @@ const words = (value: unknown): string => (typeof value === 'string' ? value : '
 function readParts({ components }: Readonly<Record<string, unknown>>) {
   const all = listed(components).map((each): Component => Object(each))
   const of = (type: string) => all.find((each) => each.type === type)
-  const labels = listed(of('BUTTONS')?.buttons).map((button) => words(Object(button).text))
-  return { header: of('HEADER'), body: of('BODY'), footer: of('FOOTER'), buttons: labels }
+  const buttons = listed(of('BUTTONS')?.buttons).map((button) => {
+    const { text: label, url } = Object(button)
+    return { label: words(label), url: words(url) }
+  })
+  return { header: of('HEADER'), body: of('BODY'), footer: of('FOOTER'), buttons }
 }
 
 /** Returns the sample values of a component by its variables. Named variables have their own list. */
@@ -47,7 +50,7 @@ export function bubbleSection(
     header: shown(header, 'header'),
     body: shown(body, 'body'),
     footer: words(footer?.text),
-    buttons,
+    buttons: buttons.map(({ label }) => label),
   }
   return bubble.body === '' && bubble.header === '' ? [] : [{ kind: 'bubble', title, ...bubble }]
 }
@@ -59,10 +62,11 @@ export function sampleBody(definition: Readonly<Record<string, unknown>>): strin
   return filledWith(body, (name) => samples.get(name))
 }
 
-/** Builds facts with the texts of a template that have variables. */
+/** Builds facts with the texts and URLs of a template that have variables. */
 export function textFacts(definition: Readonly<Record<string, unknown>>): Section[] {
-  const { header, body } = readParts(definition)
-  const facts = Object.entries({ Header: words(header?.text), Body: words(body?.text) })
+  const { header, body, buttons } = readParts(definition)
+  const urls = buttons.map(({ label, url }) => [`Button “${label}”`, url] as const)
+  const facts = [['Header', words(header?.text)] as const, ['Body', words(body?.text)] as const, ...urls]
     .filter(([, value]) => value.includes('{{'))
     .map(([label, value]) => ({ label, cell: text(value) }))
   return facts.length === 0 ? [] : [{ kind: 'facts', title: 'Text with variables', facts }]

@@ -22,6 +22,8 @@ type JobTexts = {
   outcome: (result: Record<string, unknown>) => string
   /** The label of the link to the result, and its path in the team. */
   shown?: (job: Job) => readonly [label: string, ...path: string[]]
+  /** What happens to an item before the job ends. */
+  meanwhile?: string
   /** Why it can't be stopped. */
   unstoppable?: string
 }
@@ -30,6 +32,7 @@ const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>, list: string): JobTex
   title: `Send ${noun}s again`,
   noun,
   verb: 'Checked',
+  meanwhile: `Each ${noun} that can be sent again is queued when it is checked.`,
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), noun)} queued to be sent again.`,
   shown: () => [`Show ${noun}s`, list],
 })

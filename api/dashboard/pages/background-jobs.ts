@@ -131,11 +131,14 @@ async function listView(
 const TONES = { running: 'busy', done: 'good', failed: 'bad', stopped: 'plain' } as const
 
 /** Describes a running job, and why it can't be stopped. */
-const describeRun = (job: BackgroundJobRow): string =>
-  compact<string>([
+function describeRun(job: BackgroundJobRow): string {
+  const { meanwhile, unstoppable } = findJobTexts(job)
+  return compact<string>([
+    meanwhile,
     'Workers do this in batches, so you can leave the page.',
-    findJobTexts(job).unstoppable,
+    unstoppable,
   ]).join(' ')
+}
 
 function progressTile(job: BackgroundJobRow, now: Date): Section {
   const { done, total, finished_at } = job

@@ -117,7 +117,7 @@ function findRemedy(
 function describeSkips(ready: Readiness, { state }: BroadcastRow, { team }: TeamRequest): string {
   const cause = lackingWords(ready.slots, ready.unfilled)
   if (team.role === 'viewer') return cause
-  return `${cause} ${state === 'draft' ? 'Set' : 'Make it a draft again to set'} default values.`
+  return `${cause} ${state === 'draft' ? 'Set' : 'Go back to the draft to set'} default values.`
 }
 
 /** Builds the alerts of all problems that keep a broadcast from being sent, each with its remedy. */
@@ -145,7 +145,12 @@ function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
   return compact<Tile>([
     // The sentence about a scheduled one has its time.
     !isScheduled && row.send_at !== null && startTile(row.send_at, parseZone(cookies('zone')), now),
-    contactsTile(audience, isScheduled ? 'match now. The audience is chosen when it starts' : undefined),
+    isAllSkipped(ready)
+      ? contactsTile(
+          0,
+          `of ${plural(audience ?? 0, 'contact')} that ${audience === 1 ? 'matches' : 'match'} now would receive it`,
+        )
+      : contactsTile(audience, isScheduled ? 'match now. The audience is chosen when it starts' : undefined),
     // If all contacts are skipped, the alert has the variables.
     lacking > 0 &&
       !isAllSkipped(ready) && {
@@ -214,8 +219,8 @@ function describeStart(row: BroadcastRow, { ready }: Ahead, { cookies, now }: Te
   return `Starts ${formatAge(at, now)} (${words}).`
 }
 
-/** The sections and the lead of a broadcast before its start, and its audience, or null if the count timed out. */
-type AheadParts = { sections: Section[]; lead: string; audience: number | null }
+/** The sections of a broadcast that hasn't started, and the sentence about it. */
+type AheadParts = { sections: Section[]; lead: string }
 
 /** Builds the sections of a scheduled broadcast. `isBlocked` is true if a problem prevents it. */
 export async function scheduledParts(
@@ -227,7 +232,6 @@ export async function scheduledParts(
   return {
     sections: aheadSections(row, ahead, request),
     lead: describeStart(row, ahead, request),
-    audience: ahead.ready.audience,
     isBlocked: isBlocked(ahead.ready),
   }
 }
@@ -295,7 +299,6 @@ export async function draftParts(
   return {
     sections: aheadSections(row, ahead, request),
     lead: `Draft: nothing is sent until you start it.${ready}`,
-    audience: ahead.ready.audience,
     ...(request.team.role === 'viewer'
       ? { buttons: {} }
       : { buttons: buildButtons(row, ahead.ready, request), stepper: draftStepper(ahead, request) }),

@@ -36,18 +36,12 @@ const hasHistory = async ({ database }: PageDeps, name: string): Promise<boolean
     },
   )
 
-/** Offers a ramp-up to owners, unless its first day is enough for the audience. */
-async function offer(
-  name: string,
-  audience: number | null,
-  { team }: TeamRequest,
-  deps: PageDeps,
-): Promise<Section[]> {
-  if (team.role !== 'owner' || (audience !== null && audience <= USUAL_RAMP.limit)) return []
+async function offer(name: string, { team }: TeamRequest, deps: PageDeps): Promise<Section[]> {
   const domain = await domainByName(deps.database, team.id, name)
   if (domain?.status !== 'verified' || team.test || (await readRamp(deps.database, name))) return []
   if ((await hasHistory(deps, name)) !== false) return []
   const note = `The mail server accepted fewer than ${number(HISTORY_EMAILS).text} emails from ${name} in ${HISTORY_DAYS} days. Mailbox providers distrust a domain that suddenly sends a lot. The limit doubles after each day that used half of it with few bounces and complaints.`
+  if (team.role !== 'owner') return []
   const label = `Start slowly: ${number(USUAL_RAMP.limit).text} emails on the first day`
   const fields = [hidden('limit', String(USUAL_RAMP.limit))]
   return [
@@ -67,7 +61,7 @@ export async function rampSections(
   deps: PageDeps,
 ): Promise<Section[]> {
   const name = domainOf(row.from_address)
-  if (row.state === 'draft' || row.state === 'scheduled') return offer(name, view.audience, request, deps)
+  if (row.state === 'draft' || row.state === 'scheduled') return offer(name, request, deps)
   if (row.state !== 'sending' && row.state !== 'paused') return []
   const ramp = request.team.test ? null : await shownRamp(deps.database, name)
   if (ramp === null) return []

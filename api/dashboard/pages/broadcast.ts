@@ -61,14 +61,8 @@ import { broadcastStateCell } from './broadcasts.ts'
 
 const toActing = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
-/** `lead` and `audience` are set until the broadcast starts. */
-type StateParts = {
-  sections: Section[]
-  buttons: Actions
-  lead?: string
-  audience?: number | null
-  stepper?: Section
-}
+/** `lead` is the sentence about a broadcast that hasn't started. */
+type StateParts = { sections: Section[]; buttons: Actions; lead?: string; stepper?: Section }
 
 /** Builds the sections and buttons that depend on the state. */
 async function stateParts(
@@ -83,8 +77,8 @@ async function stateParts(
       sections: [...progress(view, request.now), outcomes(view, request)],
       buttons: actions(view, request),
     }
-  const { isBlocked, ...parts } = await scheduledParts(row, request, deps)
-  return { ...parts, buttons: actions(view, request, isBlocked) }
+  const { sections, lead, isBlocked } = await scheduledParts(row, request, deps)
+  return { sections, lead, buttons: actions(view, request, isBlocked) }
 }
 
 const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) => {
@@ -95,8 +89,8 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
   const entries = await broadcastHistory(deps.database, row)
   const edits = team.role !== 'viewer'
-  const { sections, buttons, lead, audience, stepper } = await stateParts(row, view, request, deps)
-  const ramp = await rampSections(row, { ...view, audience: audience ?? view.audience }, request, deps)
+  const { sections, buttons, lead, stepper } = await stateParts(row, view, request, deps)
+  const ramp = await rampSections(row, view, request, deps)
   const previewed = await previewSections(row, request, deps)
   const isPreviewed = previewed.some(({ kind }) => kind === 'inbox')
   // Before the start it is an offer, and afterwards the reason for the pace.

@@ -62,10 +62,12 @@ function recordShown(
   }
 }
 
-/** Returns an example for a domain of two labels, which is its own zone. */
-function exampleHost([first]: readonly DnsLine[]): string {
+/** Explains hosts without a known zone. A domain of two labels is its own zone. */
+function hostsNote([first]: readonly DnsLine[]): string {
   const [selector, , ...domain] = first?.name.split('.') ?? []
-  return domain.length === 2 ? `, such as ${selector}._domainkey` : ''
+  return domain.length === 2
+    ? `Many DNS providers add your domain to each host. There, enter only the part before it, such as ${selector}._domainkey.`
+    : 'Many DNS providers add your registered domain to each host. There, leave it out, but keep the subdomain.'
 }
 
 /** True for a required record without a matching value in DNS. */
@@ -84,7 +86,7 @@ export const recordSection = (
   ),
   note:
     zone === null
-      ? `Many DNS providers add your domain to each host. There, enter only the part before it${exampleHost(records)}.`
+      ? hostsNote(records)
       : `Hosts are shown without ${zone}, as most DNS providers expect them. @ means ${zone} itself.`,
 })
 

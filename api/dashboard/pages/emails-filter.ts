@@ -32,8 +32,11 @@ export const filter = defineFilter(
       ],
     }),
     status: chips([...EMAIL_LADDER, SCHEDULED_STATUS], {
-      queued: 'Queued includes accepted, expired and failed emails.',
-      bounced: 'Bounced includes skipped emails.',
+      named: { queued: 'queued or failed' },
+      includes: {
+        queued: 'Includes accepted and expired emails.',
+        bounced: 'Bounced includes skipped emails.',
+      },
     }),
   },
   {

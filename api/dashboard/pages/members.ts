@@ -174,7 +174,7 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
     },
     sections: [
       isOnlyOwner
-        ? buildFacts({ Role: text(headed(role), { detail: SAYS[role] }) })
+        ? buildFacts({ Role: text(headed(role), { detail: `Can do all that editors can. ${SAYS.owner}` }) })
         : buildForm(here(team, id, 'role'), 'Change the role', [roleField(role)]),
     ],
     aside:

@@ -131,7 +131,7 @@ async function webhookAlerts(
     failing: endpoints.flatMap((endpoint): Alert[] => {
       const { name, state, failing_since: since } = endpoint
       if (state === 'disabled' || since === null) return []
-      const title = `The webhook ${name} has received nothing since`
+      const title = `All attempts of the webhook ${name} have failed since`
       return [{ tone: 'warn', title, at: time(since, now), link: link(endpoint) }]
     }),
   }

@@ -80,8 +80,10 @@ function buildLinks(path: string, home: string, pages: readonly NavItem[], sees:
   })
 }
 
-/** @param path the path of the current page after /dashboard. */
-export function navigation(path: string, person: Person | null, team: PageTeam | null) {
+/** @param at the path of the current page after /dashboard. */
+export function navigation(at: string, person: Person | null, team: PageTeam | null) {
+  // Opt-outs are a part of WhatsApp.
+  const path = at.replace(/\/whatsapp-opt-outs$/, '/whatsapp')
   const ofTeam = team
     ? TEAM_PAGES.map(({ label, places: pages }) => {
         return { label, links: buildLinks(path, teamPath(team), pages, team.sees) }

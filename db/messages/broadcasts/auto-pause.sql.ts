@@ -4,7 +4,7 @@ import { type InferType, mixed, number, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { type BroadcastStat, findStats } from '../../stats/daily/broadcasts.sql.ts'
+import { countOf, findStats } from '../../stats/daily/broadcasts.sql.ts'
 import type { Brake, BroadcastKey } from './broadcasts.sql.ts'
 
 const tally = row({
@@ -24,12 +24,11 @@ export async function readTallies(
 ): Promise<{ now: Tally; braked: Tally }> {
   const { braked } = await tx.one(sql.type(brakedRow)`
     select braked_at_figures as braked from broadcasts where team_id = ${team_id} and id = ${id}`)
-  const rows = await findStats(tx, team_id, [id])
-  const count = (figure: BroadcastStat) => rows.find((row) => row.figure === figure)?.count ?? 0
+  const stats = await findStats(tx, team_id, [id])
   const now = {
-    left: count('made') - count('queued'),
-    bounced: count('bounced'),
-    complained: count('complained'),
+    left: countOf(stats, 'made') - countOf(stats, 'queued'),
+    bounced: countOf(stats, 'bounced'),
+    complained: countOf(stats, 'complained'),
   }
   return { now, braked: braked ?? { left: 0, bounced: 0, complained: 0 } }
 }

@@ -192,13 +192,15 @@ export type StateChange = {
   fixed?: { template_version_id: string | null; link_base: string | null; send_at: string | null }
   /** Set at the start: the size of the audience at that time. */
   audience?: number
+  /** Set at the end: the contacts that got an email or were skipped. Others have left the audience since the start. */
+  handled?: number
 }
 
 /** Changes a state. The second of two concurrent changes fails. @returns the row, or null if not in a `from` state. */
 export async function updateState(
   tx: Tx,
   { team_id, id }: BroadcastKey,
-  { from, to, reason, fixed, audience }: StateChange,
+  { from, to, reason, fixed, audience, handled }: StateChange,
   now: Date,
 ) {
   const at = sql.timestamp(now)
@@ -213,6 +215,7 @@ export async function updateState(
     ...(audience === undefined
       ? []
       : [sql.fragment`audience = ${audience}, audience_until = ${at}, started_at = ${at}`]),
+    ...(handled === undefined || audience !== undefined ? [] : [sql.fragment`audience = ${handled}`]),
     ...(to === 'sent' || to === 'cancelled' ? [sql.fragment`ended_at = ${at}`] : []),
   ]
   return tx.maybeOne(sql.type(changedRow)`

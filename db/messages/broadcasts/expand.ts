@@ -14,6 +14,7 @@ import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { countOf, findStats } from '../../stats/daily/broadcasts.sql.ts'
 import { acceptEmails } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import type { EmailItem } from '../emails/call.ts'
@@ -131,7 +132,9 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Expa
 /** Ends the broadcast if no email waits. Failed emails need manual action and don't delay the end. */
 async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<ExpansionStep> {
   if (await isUnderWay(tx, row)) return { kind: 'walked' }
-  await changeState(tx, row, { from: ['sending'], to: 'sent' }, now)
+  const stats = await findStats(tx, row.team_id, [row.id])
+  const handled = countOf(stats, 'made') + countOf(stats, 'skipped')
+  await changeState(tx, row, { from: ['sending'], to: 'sent', handled }, now)
   return OVER
 }
 

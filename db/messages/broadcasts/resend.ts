@@ -10,7 +10,7 @@ import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { findStats } from '../../stats/daily/broadcasts.sql.ts'
+import { countOf, findStats } from '../../stats/daily/broadcasts.sql.ts'
 import { TEXTS } from '../texts.ts'
 import { blocked, findEmailBlockers, versionToSend } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
@@ -65,13 +65,12 @@ export async function sendToUnreached(
   assertEnded(row)
   assertSameDraft(row, seen)
   const stats = await findStats(tx, row.team_id, [row.id])
-  const figure = (name: string) => stats.find((each) => each.figure === name)?.count ?? 0
-  if ((await emailsOf(tx, row)) !== figure('made')) throw refused(TEXTS.emailsDeleted)
+  if ((await emailsOf(tx, row)) !== countOf(stats, 'made')) throw refused(TEXTS.emailsDeleted)
   const { audience: rest } = await countUnreached(tx, row, [])
   assertSameAudience(rest, seen)
   if (rest === 0) throw refused(fill(TEXTS.allReached, { state: row.state }))
   const met = await deleteSkips(tx, row)
-  const audience = figure('made') + figure('skipped') - met + rest
+  const audience = countOf(stats, 'made') + countOf(stats, 'skipped') - met + rest
   await rewind(tx, row)
   const at = await beginningTime(tx, row.team_id)
   // Checked with the account locked: a concurrent deletion of a topic locks it too, and then finds this

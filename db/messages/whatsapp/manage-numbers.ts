@@ -129,7 +129,11 @@ function listMissing(
 ): string[] {
   const elsewhere = isOurHook(webhook, name, site) === false
   return [
-    ...(subscribed ? [] : [`The app isn't subscribed to the account ${account_id}. Subscribe it.`]),
+    ...(subscribed
+      ? []
+      : [
+          `The app isn't subscribed to the account ${account_id}. Subscribe it in the dashboard, or with \`number check ${name} --subscribe\`.`,
+        ]),
     ...(elsewhere
       ? [
           "Meta sends the statuses of its messages to another server. Set the number's callback URL to this service, or have that server forward them.",

@@ -38,6 +38,10 @@ export async function findStats(tx: Tx, teamId: string, ids: readonly string[]):
   ]
 }
 
+/** Returns one of a broadcast's stats. */
+export const countOf = (stats: readonly StatOf[], figure: BroadcastStat): number =>
+  stats.find((each) => each.figure === figure)?.count ?? 0
+
 /** The part of the fold that adds the deltas of broadcasts. @param deltas rows of figure_deltas. */
 export const addToBroadcasts = (deltas: FragmentSqlToken) => sql.fragment`
   insert into broadcast_figures as f (team_id, broadcast_id, figure, count)

@@ -192,7 +192,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.getByRole('link', { name: 'Queues', exact: true }).click()
     const why = page.locator('.alerts', { hasText: 'The queue Emails is waiting' })
     t.match(await why.innerText(), `The queue Emails is waiting, because smtp:127.0.0.1:${sink.port}`)
-    const queue = page.locator('tr', { hasText: 'Emails' })
+    const queue = page.locator('tr', { hasText: /Emails/ })
     await queue.getByRole('button', { name: 'Pause queue' }).click()
     await submit(page, 'Pause queue')
     t.match(await queue.innerText(), 'Emails, paused')

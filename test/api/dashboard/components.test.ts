@@ -7,6 +7,7 @@ import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/compon
 import { keepPercents } from '../../../api/dashboard/components/percent.ts'
 import { emailSentence, meaningIn, webhookSentence } from '../../../api/dashboard/components/sentence.ts'
 import { tableReady, withBreaks } from '../../../api/dashboard/components/table.ts'
+import { textFacts } from '../../../api/dashboard/components/whatsapp-bubble.ts'
 import { messageSentence } from '../../../api/dashboard/components/whatsapp-timeline.ts'
 import { recordSection } from '../../../api/dashboard/pages/domain-records.ts'
 import { shortAnswer } from '../../../api/dashboard/pages/webhooks/parts.ts'
@@ -71,6 +72,28 @@ t.test('a browser is named with its system, and an unknown one by its header', (
   t.end()
 })
 
+t.test('texts and URLs of a WhatsApp template are shown with their variables', (t) => {
+  const components = [
+    { type: 'HEADER', text: 'Order' },
+    { type: 'BODY', text: 'Hello {{1}}' },
+    {
+      type: 'BUTTONS',
+      buttons: [
+        { type: 'URL', text: 'See it', url: 'https://example.com/{{1}}' },
+        { type: 'QUICK_REPLY', text: 'Stop' },
+      ],
+    },
+  ]
+  const [section] = textFacts({ components })
+  t.match(section, {
+    facts: [
+      { label: 'Body', cell: { text: 'Hello {{1}}' } },
+      { label: 'Button “See it”', cell: { text: 'https://example.com/{{1}}' } },
+    ],
+  })
+  t.end()
+})
+
 t.test("the host is the name's part before its zone", async (t) => {
   t.equal(hostIn('example.com', 'hg1._domainkey.mail.example.com'), 'hg1._domainkey.mail')
   t.equal(hostIn('example.com', 'example.com'), '@')
@@ -86,7 +109,7 @@ t.test('explains complete hosts if the zone is unknown', async (t) => {
     return recordSection([record], zone, { next_dkim_selector: null }).note
   }
   t.match(note('example.com', null), /only the part before it, such as hg1\._domainkey\.$/)
-  t.match(note('mail.example.com', null), /only the part before it\.$/, 'its zone may be either')
+  t.match(note('mail.example.com', null), /but keep the subdomain\.$/, 'its zone may be either')
   t.match(note('mail.example.com', 'example.com'), /^Hosts are shown without example\.com/)
 })
 

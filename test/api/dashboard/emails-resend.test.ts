@@ -57,19 +57,19 @@ t.test("a resend keeps the recipient's name, and links both emails", async (t) =
   t.match(form.html, /type="email" value="bounced@erika-x\.example" required/, 'what the field itself takes')
   shows(t, form, 'still to “Erika Mustermann”')
   const { location: again } = await editor.post(`${list}/${first}/resend`, { to: 'right@erika-x.example' })
-  const by = `By ${editor.email}, just now.`
+  const by = `. By ${editor.email}, just now.`
   const fresh = await viewer.get(again ?? '')
   shows(t, fresh, 'To Erika Mustermann <right@erika-x.example>')
-  shows(t, fresh, `Resent from an email to Erika Mustermann <bounced@erika-x.example> ${by} The first email`)
+  shows(t, fresh, `Resent from an email to Erika Mustermann <bounced@erika-x.example>${by} The first email`)
   t.match(fresh.html, `href="/dashboard${list}/${first}">The first email`)
   const former = await viewer.get(`${list}/${first}`)
-  shows(t, former, `Resent to Erika Mustermann <right@erika-x.example> ${by} The new email`)
+  shows(t, former, `Resent to Erika Mustermann <right@erika-x.example>${by} The new email`)
   t.match(former.html, `href="/dashboard${again}">The new email`)
   const happened = new RegExp(`What happened Resent to a corrected address .* By ${editor.email}\\.`)
   shows(t, former, happened)
   await editor.post(`${list}/${first}/copy`)
   const original = await viewer.get(`${list}/${first}`)
-  shows(t, original, `Copied to ${editor.email} ${by} The copy`)
+  shows(t, original, `Copied to ${editor.email}${by} The copy`)
   const copy = /href="\/dashboard([^"]+)">The copy/.exec(original.html)?.[1] ?? ''
   shows(t, await viewer.get(copy), 'A copy of an email to Erika Mustermann <bounced@erika-x.example>')
   await owner.post(`${again}/delete`)

@@ -219,7 +219,7 @@ t.test("warns about properties that templates can't use", async (t) => {
     'at their fields',
   )
   const check = await editor.get(`${draft}/check`)
-  shows(t, check, /No template can use “Kunde seit”, “Umsatz €” Use only letters, .* Change columns/)
+  shows(t, check, /No template can use “Kunde seit”, “Umsatz €”\. Use only letters, .* Change columns/)
   t.ok(check.html.includes(`href="/dashboard${draft}">Change columns`))
   const columns = { email: 'email', a: 'property=since', b: 'property=Straße', c: 'ignore' }
   t.equal((await editor.post(draft, mapping(columns))).status, 303)

@@ -9,7 +9,9 @@ import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { addEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
 import { networksIn } from '../../../db/process/public-address.ts'
+import { JOBS } from '../../../db/queue/jobs.ts'
 import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
+import { keysOf } from '../../../db/validation/keys.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { fits, launchBrowser, signInWith } from '../../support/browser.ts'
 import { idleGauges } from '../../support/gauges.ts'
@@ -203,7 +205,7 @@ async function journeys(browser: Browser): Promise<void> {
       person: { role: 'owner', email: 'operator@example.com', operator: true },
     },
     async ({ page, follow }, t) => {
-      const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
+      const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: keysOf(JOBS) } as const
       const own = { gauges: idleGauges(), senders: { 'deliver-email': 'smtp:mail.example.test:587' } }
       const sign = { ...life, ...own, completed: { 'deliver-email': 12 }, started_at: new Date() }
       await storeSignOfLife(database, sign, [])

@@ -196,7 +196,9 @@ t.test('an editor opts a number out of marketing, then in', async (t) => {
   t.notMatch((await editor.get(page)).html, 'End an opt-out', 'no one has opted out')
   t.equal((await editor.post(page, { to: '+1 555 555 0109' })).location, page)
   shows(t, await viewer.get(page), new RegExp(`\\+15555550109 ${editor.email}`))
-  t.match((await editor.get(page)).html, 'End an opt-out')
+  const shown = (await editor.get(page)).html
+  t.match(shown, 'End an opt-out')
+  t.match(shown, new RegExp(`/teams/${team.id}/whatsapp" aria-current="page"`))
   t.equal((await editor.post(page, { to: 'nobody' })).status, 400)
   t.equal((await editor.post(`${page}/opt-in`, { to: '+15555550109' })).location, page)
   shows(t, await viewer.get(page), /No one has opted out/)

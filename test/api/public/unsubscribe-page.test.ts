@@ -115,6 +115,20 @@ t.test('unknown tokens are 404', async (t) => {
   t.equal((await call('PUT', `/u/${token}`)).status, 405)
 })
 
+t.test('every character of a token counts', async (t) => {
+  // The length of the address decides if the last character has unused bits.
+  for (const email of ['a@example.org', 'bo@example.org', 'cyd@example.org']) {
+    const token = (await mailed(email)).link.slice('/u/'.length)
+    const valid: string[] = []
+    for (const last of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_') {
+      const { status } = await call('GET', `/u/${token.slice(0, -1)}${last}`)
+      if (status !== 404) valid.push(last)
+    }
+    t.strictSame(valid, [token.at(-1)])
+    t.equal((await call('GET', `/u/${token}.`)).status, 200, 'appended punctuation is ignored')
+  }
+})
+
 t.test('the link works without its contact, or created again', async (t) => {
   const { email, link } = await mailed()
   await call('DELETE', `/v1/contacts/${email}`, { key })

@@ -4,6 +4,7 @@ import { object, string } from 'yup'
 import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
 import { runBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
+import { plural } from '../../../db/plural.ts'
 import { world } from '../../support/service.ts'
 import { anItem } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
@@ -48,7 +49,7 @@ t.test('email requeue stores its filter instead of the IDs', async (t) => {
     between: { oldest: wanted[0], newest: wanted.at(-1) },
   })
   const [entry] = await cli.json(['audit', 'list', '--team', team.id, '--limit', '1'])
-  t.match(entry, { action: 'email.requeue', subject: `${MANY} emails`, detail: 'subject: wanted' })
+  t.match(entry, { action: 'email.requeue', subject: plural(MANY, 'email'), detail: 'subject: wanted' })
 })
 
 t.test('email requeue with --force also stores its filter', async (t) => {
@@ -76,7 +77,7 @@ t.test('webhook requeue stores its filter instead of the IDs', async (t) => {
   const [entry] = await cli.json(['audit', 'list', '--team', team.id, '--limit', '1'])
   t.match(entry, {
     action: 'webhook.requeue',
-    subject: `${MANY} ${WEBHOOK.noun}s`,
+    subject: plural(MANY, WEBHOOK.noun),
     detail: 'type: email.sent',
   })
 })

@@ -1,6 +1,7 @@
 /** The verbs of senders, paused queues, and requeues by filter. DECISIONS: Requeue. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
+import { plural } from '../../../db/plural.ts'
 import { adminCli } from '../../support/admin.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
@@ -120,7 +121,7 @@ t.test('requeue by filter runs in batches, audited once', async (t) => {
   t.match(job, { kind: 'email.requeue', done: many, total: many, result: { changed: many }, fault: null })
   const entries = await cli.json(['audit', 'list', '--team', id])
   const [entry, ...others] = entries.filter(({ action }: { action: string }) => action.endsWith('requeue'))
-  t.match(entry, { action: 'email.requeue', subject: `${many} emails`, detail: 'status: queued' })
+  t.match(entry, { action: 'email.requeue', subject: plural(many, 'email'), detail: 'status: queued' })
   t.strictSame(others, [])
 })
 

@@ -79,10 +79,10 @@ t.test('notifies owners of failing webhooks, not of manually disabled ones', asy
   receiver.answer = (_one, response) => void response.writeHead(500).end()
   await cli.json(['webhook', 'test', team.id, endpoint.id])
   await until('it fails', async () => (await show()).failing_since !== null)
-  shows(t, await owner.get(`/teams/${team.id}`), 'The webhook 127.0.0.1 has received nothing since')
+  shows(t, await owner.get(`/teams/${team.id}`), 'All attempts of the webhook 127.0.0.1 have failed since')
   t.match(
     (await owner.get(`/teams/${team.id}`)).html,
-    / received nothing since <time datetime="20/,
+    / have failed since <time datetime="20/,
     'a reader’s own time',
   )
   await owner.post(`/teams/${team.id}/webhooks/${endpoint.id}/disable`, { confirmed: 'yes' })

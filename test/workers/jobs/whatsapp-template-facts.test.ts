@@ -43,7 +43,7 @@ t.test('owners see an announced category and the quality, and get an email about
     const { announced_category, quality } = await show()
     return announced_category === 'MARKETING' && quality === 'RED'
   })
-  shows(t, await page(), /Meta will change the category to MARKETING .* Quality RED/)
+  shows(t, await page(), /Meta will change the category to Marketing\. .* Quality RED/)
   t.match(await show(), { category: 'UTILITY' })
   t.equal(sink.messages().length, 0)
   await post('template_category_update', { previous_category: 'UTILITY', new_category: 'MARKETING' })

@@ -240,6 +240,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
       buildTable(shown, queueCells(now, senders), {
         id: 'queues',
         live: true,
+        wrap: ['Queue'],
         empty: '',
         next: [
           { href: '/operator/queues', label: idle > 0 ? `All queues (${idle} more are idle)` : 'All queues' },

@@ -129,7 +129,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
   if (failing_since === null) return []
   return trouble({
     tone: 'warn',
-    title: 'Nothing has been delivered to it since',
+    title: 'All attempts have failed since',
     at: time(failing_since, now),
     text: 'Messages are retried.',
   })

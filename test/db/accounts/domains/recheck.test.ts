@@ -122,7 +122,7 @@ t.test('notifies owners after two missing nights, and keeps sending', async (t) 
   t.strictSame(await missing('other.example.com'), ['verified', null, null])
   t.match(
     await overview(),
-    /The DKIM record of mail\.example\.com has been missing or different since 3 Mar 2027, \d\d:\d\d:\d\d UTC Email from it is still sent/,
+    /The DKIM record of mail\.example\.com has been missing or different since 3 Mar 2027, \d\d:\d\d:\d\d UTC \. Email from it is still sent/,
   )
   const heard = await webhooks()
   t.match(heard, [

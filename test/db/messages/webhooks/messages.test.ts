@@ -49,7 +49,7 @@ t.test('shows why a webhook waits, and retries it on request', async (t) => {
   shows(
     t,
     suspended,
-    /Why it waits Nothing goes out, because the team is suspended .* Last response: HTTP 503/,
+    /Why it waits Nothing goes out, because the team is suspended\. .* Last response: HTTP 503/,
   )
   await cli.json(['team', 'resume', team.id])
   receiver.answer = null
