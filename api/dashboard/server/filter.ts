@@ -19,8 +19,8 @@ import {
 import type { PageRequest } from './page.ts'
 
 /**
- * `short` is the label of its chip. `words` are the values that are chosen by chips. `named` are their labels, if they
- * differ. `includes` explains values that also select other states.
+ * `short` is the label of its chip. `words` are the values chosen by chips, and `named` their other labels. `includes`
+ * explains values that also select other states.
  */
 type FilterPart<V> = {
   read: (query: URLSearchParams, name: string, zone: string) => V | undefined

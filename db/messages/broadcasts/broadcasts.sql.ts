@@ -192,7 +192,7 @@ export type StateChange = {
   fixed?: { template_version_id: string | null; link_base: string | null; send_at: string | null }
   /** Set at the start: the size of the audience at that time. */
   audience?: number
-  /** Set at the end: the contacts that got an email or were skipped. Others have left the audience since the start. */
+  /** Set at the end: the number of made emails and skipped contacts, without contacts no longer in the audience. */
   handled?: number
 }
 

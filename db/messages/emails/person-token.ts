@@ -30,7 +30,7 @@ export function readPersonToken(secrets: Secrets, purpose: LinkPurpose, token: s
   const bytes = Buffer.from(token, 'base64url')
   const ids = bytes.subarray(0, IDS_BYTES)
   if (bytes.length <= IDS_BYTES) return null
-  // The last character has unused bits. Characters that a mail client appended are ignored.
+  // The last character has unused bits. Characters appended by a mail client are ignored.
   if (!token.startsWith(bytes.toString('base64url'))) return null
   try {
     const person = secrets.decrypt(purpose, bytes.subarray(IDS_BYTES), ids.toString('hex')).toString()

@@ -38,7 +38,7 @@ export async function findStats(tx: Tx, teamId: string, ids: readonly string[]):
   ]
 }
 
-/** Returns one of a broadcast's stats. */
+/** Returns the count of one stat. */
 export const countOf = (stats: readonly StatOf[], figure: BroadcastStat): number =>
   stats.find((each) => each.figure === figure)?.count ?? 0
 

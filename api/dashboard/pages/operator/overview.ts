@@ -200,6 +200,10 @@ function answerCell(stops: readonly string[], risks: number): Cell {
     : status('yes', { tone: 'good' })
 }
 
+/** True if messages wait in a queue without a running worker. */
+const isStuck = (queue: ShownQueue, now: Date): boolean =>
+  stopsMessages(queue) && !queue.paused && isUnattended(queue, now)
+
 const overview = get('operator', PATH, async ({ now }, deps) => {
   const { database } = deps
   const processes = await liveProcesses(database, LISTED_FOR_S)
@@ -222,8 +226,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
     ...risks,
   ])
   const stops = stopsOf(database_state.fault, processes.some(isWorking), paused, {
-    unattended: queues.filter((each) => stopsMessages(each) && !each.paused && isUnattended(each, now))
-      .length,
+    unattended: queues.filter((each) => isStuck(each, now)).length,
     senders: senders.filter(isPaused).length,
     broadcasts: stopped.length,
   })
