@@ -52,7 +52,7 @@ function lackingAlert({ audience, lacking, slots, unfilled }: Unreached): Sectio
       {
         tone: 'bad',
         title: 'Every contact would be skipped',
-        text: `${lackingWords(slots, unfilled)} Duplicate it to set default values.`,
+        text: `${lackingWords(slots, unfilled)} Duplicate the broadcast to set default values.`,
       },
     ])
   const which = `${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`
