@@ -79,13 +79,13 @@ function buildActions(
 /** Lists the first unreached contacts. */
 async function buildContacts(
   members: readonly Member[],
-  audience: number,
+  { audience, lacking }: Unreached,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section> {
   const names = await loadNames(members, request, deps)
   return buildTable(members, ({ email }) => ({ Contact: contactCell(email, names, request) }), {
-    title: 'Recipients',
+    title: lacking === audience ? 'Contacts to be skipped' : 'Recipients',
     note:
       audience > members.length
         ? `The first ${members.length} of ${plural(audience, 'contact')}.`
@@ -129,7 +129,7 @@ export const again = get('editor', '/teams/:team/broadcasts/:id/again', async (r
     ...page,
     actions: buildActions(row, unreached, request),
     above: lackingAlert(unreached),
-    sections: [await buildContacts(members, audience, request, deps)],
+    sections: [await buildContacts(members, unreached, request, deps)],
     aside: await buildPreview(row, members[0], request, deps),
   })
 })

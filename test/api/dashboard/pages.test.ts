@@ -610,7 +610,11 @@ t.test("the last owner can't be removed or demoted", async (t) => {
   const self = /teams\/[^"]+\/people\/[0-9a-f-]{36}/.exec(html)?.[0] ?? ''
   shows(t, { html }, `${boss.email} you owner`)
   const page = await boss.get(`/${self}`)
-  shows(t, page, /This is you, the only owner\. .* Role Owner Can do all that editors can\. Also manages/)
+  shows(
+    t,
+    page,
+    /This is you, the only owner\. .* Role Owner Can do all that editors can\. Also manages .* audit log\. Last active /,
+  )
   t.notMatch(page.html, /Change the role|Remove from the team|Session tokens/)
   const operator = await signedIn(service, { operator: true })
   shows(t, await operator.get(`/${self}`), 'This is the only owner.')
