@@ -190,17 +190,15 @@ export type StateChange = {
   reason?: string
   /** Fixed at the start and open again in a draft: the template version, and the prefix of the links. */
   fixed?: { template_version_id: string | null; link_base: string | null; send_at: string | null }
-  /** Set at the start: the size of the audience at that time. */
+  /** Set at the start, and again at the end, without contacts that left the audience in between. */
   audience?: number
-  /** Set at the end: the number of made emails and skipped contacts, without contacts no longer in the audience. */
-  handled?: number
 }
 
 /** Changes a state. The second of two concurrent changes fails. @returns the row, or null if not in a `from` state. */
 export async function updateState(
   tx: Tx,
   { team_id, id }: BroadcastKey,
-  { from, to, reason, fixed, audience, handled }: StateChange,
+  { from, to, reason, fixed, audience }: StateChange,
   now: Date,
 ) {
   const at = sql.timestamp(now)
@@ -212,10 +210,10 @@ export async function updateState(
           sql.fragment`template_version_id = ${fixed.template_version_id}, link_base = ${fixed.link_base},
             send_at = ${toUtc(fixed.send_at)}`,
         ]),
-    ...(audience === undefined
+    ...(audience === undefined ? [] : [sql.fragment`audience = ${audience}`]),
+    ...(audience === undefined || to === 'sent'
       ? []
-      : [sql.fragment`audience = ${audience}, audience_until = ${at}, started_at = ${at}`]),
-    ...(handled === undefined || audience !== undefined ? [] : [sql.fragment`audience = ${handled}`]),
+      : [sql.fragment`audience_until = ${at}, started_at = ${at}`]),
     ...(to === 'sent' || to === 'cancelled' ? [sql.fragment`ended_at = ${at}`] : []),
   ]
   return tx.maybeOne(sql.type(changedRow)`

@@ -133,8 +133,8 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Expa
 async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<ExpansionStep> {
   if (await isUnderWay(tx, row)) return { kind: 'walked' }
   const stats = await findStats(tx, row.team_id, [row.id])
-  const handled = countOf(stats, 'made') + countOf(stats, 'skipped')
-  await changeState(tx, row, { from: ['sending'], to: 'sent', handled }, now)
+  const audience = countOf(stats, 'made') + countOf(stats, 'skipped')
+  await changeState(tx, row, { from: ['sending'], to: 'sent', audience }, now)
   return OVER
 }
 
