@@ -113,7 +113,7 @@ const workerSettings = object({
    * The memory for attachments of emails that are being sent, in MiB. The default depends on the process's memory.
    */
   SEND_MEMORY_MB: wholeNumber(16, 65_536),
-  /** How many days reports, a message's events, body and row, and senders' events are kept. Unset means forever. */
+  /** How many days each kind of data is kept. Unset means forever. */
   RETENTION_DAYS_REPORTS: wholeNumber(1, 3_650).default(30),
   RETENTION_DAYS_EVENTS: wholeNumber(1, 3_650).default(365),
   RETENTION_DAYS_BODIES: wholeNumber(1, 3_650),

@@ -22,7 +22,7 @@ type Suppression = { as: ByHand['as']; reason: string }
 /** A contact is identified by an email address, or by a phone number for WhatsApp. */
 const addressOrNumber = {
   EMAIL: [
-    'its address, or a number such as +15551234567',
+    'the email address, or a number such as +15551234567',
     (text: string) => normalisePhone(text)?.e164 ?? emailIdentity(text),
   ],
 } as const
@@ -92,7 +92,7 @@ export const verbs: Verbs = (noun) => {
       }, 'secrets'),
     )
 
-  const asGiven = { EMAIL: ['its address'] } as const
+  const asGiven = { EMAIL: ['the email address'] } as const
   verb('suppress TEAM EMAIL', 'Suppress an address, whether or not it is a contact', asGiven)
     .requiredOption('--as <status>', `the status to set: ${SUPPRESSIONS.join(', ')}`, oneOf(SUPPRESSIONS))
     .requiredOption('--reason <text>', 'the reason, for the audit log')

@@ -5,7 +5,7 @@ import { ROLES, type Role } from '../accounts/members/roles.ts'
 import { oneOf } from './input.ts'
 import type { Verbs } from './noun.ts'
 
-const WHO = { EMAIL: ['who'] } as const
+const WHO = { EMAIL: ['the member’s address'] } as const
 
 export const verbs: Verbs = ({ verb, list, change }) => {
   verb('add TEAM EMAIL', 'Add a member, or change a member’s role', WHO)

@@ -19,7 +19,7 @@ type Argument = readonly [about: string, read?: (text: string) => unknown]
 /** Arguments with the same meaning in every synopsis. ID belongs to the noun. */
 const ARGUMENTS: Readonly<Record<string, Argument>> = {
   TEAM: ['ID of the team', uuidArgument],
-  EMAIL: ['its address', emailIdentity],
+  EMAIL: ['the email address', emailIdentity],
   NAME: ['the domain, such as example.com'],
 }
 

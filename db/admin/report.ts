@@ -81,7 +81,7 @@ export const verbs: Verbs = ({ verb, look, admin }) => {
 
   verb('show ID', 'Show a report and its content as text').action(look(showReport))
 
-  forMany(verb('replay', 'Ingest reports again, after the cause of the failure is fixed')).action(
+  forMany(verb('replay', 'Process reports again, after the cause of the failure is fixed')).action(
     answer(async (ids: string[] | undefined, options: ManyOptions): Promise<object> => {
       const which = toSelection(ids, options)
       const queue = await admin.queue()

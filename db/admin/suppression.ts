@@ -84,7 +84,9 @@ export const verbs: Verbs = (noun) => {
     }),
   )
 
-  verb('add TEAM EMAIL', 'Suppress an address, whether or not it is a contact', { EMAIL: ['its address'] })
+  verb('add TEAM EMAIL', 'Suppress an address, whether or not it is a contact', {
+    EMAIL: ['the email address'],
+  })
     .requiredOption('--cause <cause>', `why: ${ADDED_CAUSES.join(', ')}`, oneOf(ADDED_CAUSES))
     .option('--reason <text>', 'the reason, shown instead of a server response')
     .action(

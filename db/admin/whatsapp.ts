@@ -23,7 +23,7 @@ export const verbs: Verbs = (noun) => {
     look(async (tx, team: string, id: string) => showMessage({ tx, now: await admin.now() }, team, id)),
   )
 
-  const number = { NUMBER: ['its number, such as +15551234567'] } as const
+  const number = { NUMBER: ['the recipient’s number, such as +15551234567'] } as const
   noun
     .verb('opt-outs TEAM', 'List the recipients who opted out of a team’s marketing, newest first')
     .action(noun.ofTeam((database, team: string) => optOutsOfTeam(database, team)))

@@ -275,7 +275,7 @@ export const sharedSettings = {
   LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
   /** The memory limit of the process in MiB. Default: its container's limit. */
   MEMORY_LIMIT_MB: wholeNumber(1, 1_048_576),
-  /** The emails in 24 hours from which a team's bounces and complaints are judged, and shown as metrics. */
+  /** Teams with fewer emails in 24 hours are left out of the checks and metrics of bounces and complaints. */
   TEAM_PAUSE_MIN_EMAILS: wholeNumber(1, 1_000_000).default(500),
   SECRET_KEY: secretKey,
   /** The key that SECRET_KEY replaces, or that will replace it. It only decrypts and verifies. */
