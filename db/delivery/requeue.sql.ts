@@ -7,16 +7,23 @@ import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channe
 import { allOf } from '../postgres/conditions.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { refRow, row, rowsOf } from '../postgres/rows.ts'
+import { wasSeen } from '../postgres/snapshot.sql.ts'
 import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { firstIdAt } from '../validation/ids.ts'
 
-/** True if the timeline of a row `m` has a failure since its attempts started to count. */
-export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
+/**
+ * True if the timeline of a row has a failure since its attempts started to count.
+ * @param m its alias. @param seen a snapshot that has the failure.
+ */
+export const gaveUp = ({ events, message }: Deliverable, m = sql.fragment`m`, seen?: string) => sql.fragment`
   exists (
     select from ${events} v
-    where v.team_id = m.team_id and v.${message} = m.id and v.kind = 'gave_up'
-      and v.occurred_at >= coalesce(m.tries_from, m.created_at))`
+    where v.team_id = ${m}.team_id and v.${message} = ${m}.id and v.kind = 'gave_up'
+      and ${allOf(
+        sql.fragment`v.occurred_at >= coalesce(${m}.tries_from, ${m}.created_at)`,
+        seen !== undefined && wasSeen(sql.fragment`v`, seen),
+      )})`
 
 const givenUpRow = refRow.concat(row({ since: string(), reason: string().nullable() }))
 

@@ -44,7 +44,7 @@ const measured = await service.database.one(sql.type(
 const PATHS = [
   '',
   '/emails',
-  ...['queued', 'sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained'].map(
+  ...['queued', 'sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained', 'failed'].map(
     (status) => `/emails?status=${status}`,
   ),
   '/emails?q=person4711@example.com',

@@ -36,6 +36,7 @@ import { comparedAsText } from '../../db/messages/broadcasts/audience.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { changeEmails, lockEmails } from '../../db/messages/emails/apply-events.sql.ts'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import { idsAsSeen } from '../../db/messages/emails/bulk.sql.ts'
 import { findEnds } from '../../db/messages/emails/ended.sql.ts'
 import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import { removeEmails } from '../../db/messages/emails/remove.ts'
@@ -72,6 +73,8 @@ async function runOperations(store: Store): Promise<void> {
   )
   await database.transaction((tx) => removeEmails({ tx }, team_id, [id]))
   await emailsFound(database, { team_id, words: ['hello'], from: now }, { before: id, limit: 30 })
+  await emailsFound(database, { team_id, failed: true, in_broadcast: false }, { before: id, limit: 30 })
+  await emailsFound(database, { team_id, status: 'queued', failed: false }, { limit: 30 })
   await releaseDue(database, EMAIL, 500)
   await lostMessages(database, EMAIL, { after: '-infinity', size: 2_000 }, { before: now, limit: 500 })
   const address = { team_id, identity: 'a@example.org', email: 'a@example.org' }
@@ -103,6 +106,8 @@ async function callWithValues(): Promise<void> {
   await oftenLost(tx, 'deliver-email', ['x'], 1)
   for (const status of ['bounced', undefined] as const)
     await emailFurther(tx, { team_id: 'x', status }, 'x', 1)
+  await emailFurther(tx, { team_id: 'x', failed: true }, 'x', 1)
+  await idsAsSeen(tx, 'x', ['x'], { seen: '1:1:', part: 'failure' })
   await readQueuePosition(tx, 'deliver-email', 1)
   await addSlice(tx, 'x', 'x', { first: 1, place: null, created: ['x'], known: ['x'], taken: 1, refused: [] })
   const select = sql.fragment`select`

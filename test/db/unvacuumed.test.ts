@@ -6,6 +6,7 @@ import { sql } from 'slonik'
 import { contactsOfTeam } from '../../db/audience/contacts/contacts.sql.ts'
 import { countMatching, idsMatching, waitingEmails } from '../../db/messages/emails/bulk.sql.ts'
 import { emailsToRequeue } from '../../db/messages/emails/bulk.ts'
+import { countFailed } from '../../db/messages/emails/failed.sql.ts'
 import { type EmailCriteria, emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
@@ -105,6 +106,41 @@ t.test("counts a team's queued emails by their states", async (t) => {
     t.equal(newest, first?.id)
   })
   t.ok(buffers < 1_000, `${buffers} buffers for 501 of 1,800`)
+})
+
+t.test('finds failed emails by their failures, however many wait or were requeued', async (t) => {
+  const events = (kind: string, which: ReturnType<typeof sql.fragment>) =>
+    database.query(sql.unsafe`
+      insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+      select team_id, id, uuid_send(gen_random_uuid()), ${kind}, now(), '' from email_states where ${which}`)
+  await events('delivered', sql.fragment`status = 'delivered'`)
+  const oldest = sql.fragment`
+    select id from email_states where team_id = ${TEAM} and status = 'queued' order by id limit 80`
+  await events('gave_up', sql.fragment`id in (${oldest}) or team_id = ${OTHER}`)
+  await database.query(sql.unsafe`
+    update email_states set tries_from = now() + interval '1 hour' where id in (${oldest} offset 60)`)
+  await database.query(sql.unsafe`analyze email_events`)
+  const looks: [string, number, (tx: Tx) => Promise<{ length: number }>][] = [
+    ['failed emails', 51, (tx) => emailsFound(tx, { team_id: TEAM, failed: true }, PAGE)],
+    [
+      'failed emails with a word',
+      51,
+      (tx) => emailsFound(tx, { team_id: TEAM, failed: true, words: ['Invoice'] }, PAGE),
+    ],
+    ['ids of failed emails', 51, (tx) => idsMatching(tx, TEAM, { failed: true }, PAGE)],
+    ['waiting emails', 51, (tx) => emailsFound(tx, { team_id: TEAM, status: 'queued', failed: false }, PAGE)],
+  ]
+  for (const [what, found, look] of looks) {
+    const { buffers, nodes } = await touched(database, async (tx) => {
+      t.equal((await look(tx)).length, found, what)
+    })
+    t.ok(buffers < 1_500, `${buffers} buffers for ${what}`)
+    t.ok(Math.max(...nodes.map((node) => node['Actual Rows'])) <= 80, `no other is read for ${what}`)
+  }
+  const { buffers } = await touched(database, async (tx) => {
+    t.equal(await countFailed(tx, TEAM, { from: new Date(0), most: 100 }), 60)
+  })
+  t.ok(buffers < 1_000, `${buffers} buffers for the count`)
 })
 
 t.test('finds requeueable emails in batches of waiting ones', async (t) => {

@@ -32,9 +32,15 @@ import { addressWith, idParam } from '../server/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { backgroundJobAnswer, findJobTexts } from './background-job.ts'
-import { filter, namesOfTemplates, parseEmailFilter, readSearch } from './emails-filter.ts'
+import { FAILED_STATUS, filter, namesOfTemplates, parseEmailFilter, readSearch } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
-import { describeRequeued, type Requeueable, requeueableFields, requeueableWords } from './requeueable.ts'
+import {
+  describeRequeued,
+  type Requeueable,
+  requeueableFields,
+  requeueableWords,
+  unsentNoun,
+} from './requeueable.ts'
 
 /** Maximum number of emails per action. */
 const MAX_CHANGED = 10_000
@@ -95,7 +101,7 @@ function requeueing(request: TeamRequest, bulk: BulkForm, counts: Requeueable): 
       fields: [...form.fields, ...requeueableFields(counts), hidden('force', FORCE)],
     }
   }
-  const waits = requeueableWords(waiting, counts, ['queued email'])
+  const waits = requeueableWords(waiting, counts, [unsentNoun(request.query)])
   const isOne = rejected === 0 && isAll
   const form = bulkForm(request, bulk, 'requeue', { submit: isOne ? `Send ${waits} again` : 'Send again' })
   const others = `and ${requeueableWords(rejected, counts, ['email'])} rejected by a server`
@@ -125,7 +131,11 @@ const deletion = (request: TeamRequest, bulk: BulkForm): Form =>
   })
 
 /** Shows which of the emails can be sent again. */
-function sendableTiles({ most }: BulkForm, { waiting, rejected, suppressed, isAll }: Requeueable): Section {
+function sendableTiles(
+  { query }: TeamRequest,
+  { most }: BulkForm,
+  { waiting, rejected, suppressed, isAll }: Requeueable,
+): Section {
   const tile = (label: string, count: number, detail: string): Tile => ({
     label,
     value: `${isAll ? '' : 'at least '}${count.toLocaleString('en-US')}`,
@@ -135,7 +145,7 @@ function sendableTiles({ most }: BulkForm, { waiting, rejected, suppressed, isAl
   return {
     kind: 'tiles',
     tiles: compact([
-      tile('Waiting', waiting, 'can be sent again'),
+      tile(query.get('status') === FAILED_STATUS ? 'Failed' : 'Waiting', waiting, 'can be sent again'),
       tile('Rejected by a server', rejected, 'can be sent again'),
       tile('To suppressed addresses', suppressed, 'left out'),
       isAll && tile('Others', others, 'left out: accepted, scheduled or expired'),
@@ -210,7 +220,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     sections: compact([
       limits.length > 0 && { kind: 'text', paragraphs: limits },
       !bulk && buildTable([], () => ({}), { empty: 'No emails match, so there is nothing to do.' }),
-      bulk && counts && [sendableTiles(bulk, counts), requeueing(request, bulk, counts)],
+      bulk && counts && [sendableTiles(request, bulk, counts), requeueing(request, bulk, counts)],
     ]),
   })
 })
@@ -262,7 +272,9 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const matching = { ...read, filter: storedTimes(read.filter) }
       const given = { ...matching, force, words }
       const wanted = { given, total: matching.most, team_id: team.id, actor: person.email }
-      const kind = matching.filter.in_broadcast === undefined ? verb : (`${verb}_apart` as const)
+      const { in_broadcast, failed } = matching.filter
+      const isKnown = in_broadcast === undefined && failed === undefined
+      const kind = isKnown ? verb : (`${verb}_apart` as const)
       const job = await beginBackgroundJob(deps, { kind: `email.${kind}`, ...wanted })
       const said = findJobTexts(job).outcome(job.result)
       const paused =

@@ -21,6 +21,17 @@ const KINDS = ['single', 'broadcasts', 'all'] as const
 /** Query of links that include emails of broadcasts. */
 export const ALL_EMAILS = { kind: 'all' } as const
 
+/** The value for emails that failed or expired. Their status is `queued`. */
+export const FAILED_STATUS = 'failed' as const
+
+const STATUSES_SHOWN = [...EMAIL_LADDER, FAILED_STATUS, SCHEDULED_STATUS] as const
+
+/** Converts the value of a status chip to a filter. Queued emails exclude failed ones. */
+function emailStatusFilter(word: (typeof STATUSES_SHOWN)[number] | undefined) {
+  if (word === FAILED_STATUS) return { failed: true }
+  return { ...statusFilter(word), ...(word === 'queued' ? { failed: false } : {}) }
+}
+
 export const filter = defineFilter(
   {
     q: search('Search', { placeholder: 'Recipient, name, subject or ID' }),
@@ -31,12 +42,9 @@ export const filter = defineFilter(
         { value: 'all', label: 'All emails' },
       ],
     }),
-    status: chips([...EMAIL_LADDER, SCHEDULED_STATUS], {
-      named: { queued: 'queued or failed' },
-      includes: {
-        queued: 'Includes accepted and expired emails.',
-        bounced: 'Bounced includes skipped emails.',
-      },
+    status: chips(STATUSES_SHOWN, {
+      bounced: 'Bounced includes skipped emails.',
+      failed: 'Failed includes expired emails.',
     }),
   },
   {
@@ -67,7 +75,7 @@ export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<Ema
     ...asked,
     ...parsed,
     ...which,
-    ...statusFilter(status),
+    ...emailStatusFilter(status),
     template_id: template,
     broadcast_id: broadcast,
   }

@@ -3,6 +3,7 @@
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
+import { countFailed } from '../../../db/messages/emails/failed.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
@@ -13,12 +14,13 @@ import type { Link, Section } from '../components/section.ts'
 import { compact, fromReplica, get } from '../server/builders.ts'
 import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { buildList, fromList, pageById, type RowReader } from '../server/list.ts'
+import { buildList, fromList, pageById, type RowReader, readBy } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { recipientsCell } from './email-place.ts'
 import { bulkActions } from './emails-bulk.ts'
 import {
   ALL_EMAILS,
+  FAILED_STATUS,
   filter,
   nameOfBroadcast,
   namesOfTemplates,
@@ -74,17 +76,30 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Template
   }
 }
 
-/** Counts emails by status. Undefined if the counts would include broadcasts that the list leaves out. */
+/** The most failures that are checked for the count of failed emails. */
+const MAX_FAILURES = 5_000
+
+/**
+ * Counts emails by status. Undefined if the counts would include broadcasts that the list leaves out, or if there are
+ * too many failures to check.
+ */
 async function countByStatus(request: TeamRequest, deps: PageDeps) {
   const { team, query, now } = request
   const isAll = query.get('kind') === ALL_EMAILS.kind
   if (!isAll && (await broadcastsOfTeam(deps.database, team.id, { limit: 1 })).length > 0) return undefined
-  const figures = await figuresSince(deps.database, team.id, EMAIL, dayBefore(now, 29))
+  const from = dayBefore(now, 29)
+  const failed = await countFailed(deps.database, team.id, { from, most: MAX_FAILURES })
+  if (failed === null) return undefined
+  const figures = await figuresSince(deps.database, team.id, EMAIL, from)
   // The list of bounced emails includes skipped ones, which count as suppressed.
   const counted = figures.map((each) =>
     each.status === 'suppressed' ? { ...each, status: 'bounced' } : each,
   )
-  return scheduledApart(request, deps, EMAIL, counted)
+  const failedApart = [
+    { status: 'queued', count: -failed },
+    { status: FAILED_STATUS, count: failed },
+  ]
+  return scheduledApart(request, deps, EMAIL, [...counted, ...failedApart])
 }
 
 const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, deps) => {
@@ -117,20 +132,32 @@ const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, d
 
 const HEADER = [
   ...['id', 'accepted', 'status', 'from', 'to', 'subject', 'tags', 'template', 'key', 'provider_id'],
-  ...['cc', 'bcc'],
+  ...['cc', 'bcc', 'ended'],
 ]
 
 /** A mailbox list (RFC 5322). */
 const mailboxes = (each: readonly string[]): string => each.join(', ')
 
-const csv = defineCsv<ListedEmail>(
+type Ended = ListedEmail & { ended: string | undefined }
+
+/** Reads rows with how they ended, if they were never sent. */
+function endedReader(request: TeamRequest, deps: PageDeps): RowReader<Ended> {
+  const read = createReader(request, deps)
+  return async (place) => {
+    const { rows, reached } = await readBy(read, place)
+    const ends = await findEnds(deps.database, request.team.id, rows, request.now)
+    return { rows: rows.map((email) => ({ ...email, ended: ends.get(email.id) })), reached }
+  }
+}
+
+const csv = defineCsv<Ended>(
   '/teams/:team/emails.csv',
   { name: 'emails', action: 'email.export', header: HEADER, filter },
   async (request, deps) => {
     const names = await namesOfTemplates(request, deps)
     const findTemplateName = (id: string | null) => id && (names.get(id) ?? id)
     return {
-      read: createReader(request, deps),
+      read: endedReader(request, deps),
       keyOf: ({ id }) => id,
       line: ({ tags, to_emails, cc_emails = [], bcc_emails = [], ...email }) => [
         ...[
@@ -147,7 +174,7 @@ const csv = defineCsv<ListedEmail>(
           email.idempotency_key,
           email.provider_message_id,
         ],
-        ...[mailboxes(cc_emails), mailboxes(bcc_emails)],
+        ...[mailboxes(cc_emails), mailboxes(bcc_emails), email.ended],
       ],
     }
   },

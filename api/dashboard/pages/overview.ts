@@ -85,6 +85,10 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
     .map(({ title }) => pausedDelivery(title))
 }
 
+type WaitWords = { tone: Tone; status: 'failed' | 'queued'; words: string }
+const FAILED: WaitWords = { tone: 'bad', status: 'failed', words: 'failed, with no attempts left' }
+const LATE: WaitWords = { tone: 'warn', status: 'queued', words: 'waiting for longer than 5 minutes' }
+
 /** Returns alerts for failed messages and long waits of each channel, with the most common response. */
 async function waitAlerts({ team, person, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
   const alerts: Alert[] = []
@@ -94,16 +98,15 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
     const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
     const atLeast = waiting > MAX_COUNTED ? 'at least ' : ''
     const list = channel === EMAIL ? allEmails(team) : `${teamPath(team, channel.path)}?`
-    const link = { href: `${list}&status=queued`.replace('?&', '?'), label: `Show ${channel.noun}s` }
-    const alert = (tone: Tone, count: number, words: string): Alert => ({
+    const alert = (count: number, { tone, status, words }: WaitWords): Alert => ({
       tone,
       title: headed(`${atLeast}${plural(Math.min(count, MAX_COUNTED), channel.noun)} ${words}`),
       text: reason ?? undefined,
-      link,
+      link: { href: `${list}&status=${status}`.replace('?&', '?'), label: `Show ${channel.noun}s` },
     })
     const late = waiting - given_up
-    if (given_up > 0) alerts.push(alert('bad', given_up, 'failed, with no attempts left'))
-    if (late > 0) alerts.push(alert('warn', late, 'waiting for longer than 5 minutes'))
+    if (given_up > 0) alerts.push(alert(given_up, FAILED))
+    if (late > 0) alerts.push(alert(late, LATE))
   }
   return alerts
 }

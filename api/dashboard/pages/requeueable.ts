@@ -6,6 +6,7 @@ import { plural } from '../../../db/plural.ts'
 import type { Field } from '../components/section.ts'
 import { compact, hidden } from '../server/builders.ts'
 import { TEXTS } from '../texts.ts'
+import { FAILED_STATUS } from './emails-filter.ts'
 import { FORCE } from './requeue.ts'
 
 /** The emails that can be sent again, counted. */
@@ -20,6 +21,10 @@ export function requeueableWords(
   if (isAll) return plural(count, one, many)
   return count === 0 ? `the ${many}` : `at least ${plural(count, one, many)}`
 }
+
+/** Names the emails that no provider has accepted, as the filter does. */
+export const unsentNoun = (filter: URLSearchParams): 'failed email' | 'queued email' =>
+  filter.get('status') === FAILED_STATUS ? 'failed email' : 'queued email'
 
 /** Returns hidden fields with the counts, for the question. */
 export const requeueableFields = ({ waiting, rejected, isAll }: Requeueable): Field[] =>
@@ -42,7 +47,7 @@ function readRequeueable(form: URLSearchParams): Omit<Requeueable, 'suppressed'>
 export function describeRequeued(form: URLSearchParams): string {
   const counts = readRequeueable(form)
   const { waiting, rejected, isAll } = counts
-  const waits = requeueableWords(waiting, counts, ['queued email'])
+  const waits = requeueableWords(waiting, counts, [unsentNoun(form)])
   if (form.get('force') !== FORCE) return waits
   if (isAll && waiting === 0) return requeueableWords(rejected, counts, ['rejected email'])
   return isAll && rejected === 0

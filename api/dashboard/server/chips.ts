@@ -13,16 +13,11 @@ const filteredBy = (request: PageRequest, name: string, value: string | undefine
     [name]: value,
   })
 
-type Labels = Readonly<Record<string, string>>
-
 const shortCount = new Intl.NumberFormat('en-US', { notation: 'compact' })
 /** Formats a count such as `132K`, so that all chips fit on a line. */
 export const chipCount = (count: number): string => shortCount.format(count)
 
-/**
- * Builds a chip for all values, called `any`, then one for each value. The count of '' is that of all.
- * @param named the labels of values, if they differ.
- */
+/** Builds a chip for all values, called `any`, then one for each value. The count of '' is that of all. */
 export function wordChips(
   request: PageRequest,
   name: string,
@@ -30,12 +25,7 @@ export function wordChips(
   {
     counts = null,
     any = 'All',
-    named = {},
-  }: {
-    counts?: ReadonlyMap<string, number> | null
-    any?: string | undefined
-    named?: Labels | undefined
-  } = {},
+  }: { counts?: ReadonlyMap<string, number> | null; any?: string | undefined } = {},
 ): Chip[] {
   const current = request.query.get(name) ?? ''
   const chip = (word: string, label: string, count: number): Chip => ({
@@ -47,7 +37,7 @@ export function wordChips(
   const sum = [...(counts?.values() ?? [])].reduce((total, count) => total + count, 0)
   return [
     chip('', any, counts?.get('') ?? sum),
-    ...words.map((word) => chip(word, named[word] ?? word.replaceAll('_', ' '), counts?.get(word) ?? 0)),
+    ...words.map((word) => chip(word, word.replaceAll('_', ' '), counts?.get(word) ?? 0)),
   ]
 }
 
@@ -59,16 +49,12 @@ export function statusChips(
   request: PageRequest,
   words: readonly string[],
   figures: readonly { status: string; count: number }[],
-  {
-    others,
-    named,
-    included,
-  }: { others: URLSearchParams; named: Labels | undefined; included: string | undefined },
+  { others, included }: { others: URLSearchParams; included: string | undefined },
 ): Chips {
   const isBare = [...others.keys()].every((name) => name === 'status' || name === 'kind')
   const counts = new Map<string, number>()
   for (const { status, count } of figures) counts.set(status, (counts.get(status) ?? 0) + count)
-  const chips = wordChips(request, 'status', words, { counts: isBare ? counts : null, named })
+  const chips = wordChips(request, 'status', words, { counts: isBare ? counts : null })
   const counted = isBare ? 'in the last 30 days' : ''
   return { chips, after: [counted, included].filter(Boolean).join('. ') }
 }

@@ -19,8 +19,8 @@ import {
 import type { PageRequest } from './page.ts'
 
 /**
- * `short` is the label of its chip. `words` are the values chosen by chips, and `named` their other labels. `includes`
- * explains values that also select other states.
+ * `short` is the label of its chip. `words` are the values chosen by chips. `includes` explains values that also select
+ * other states.
  */
 type FilterPart<V> = {
   read: (query: URLSearchParams, name: string, zone: string) => V | undefined
@@ -28,7 +28,6 @@ type FilterPart<V> = {
   field: Partial<Field>
   short?: string | undefined
   words?: readonly string[]
-  named?: Readonly<Record<string, string>>
   includes?: Readonly<Record<string, string>>
   /** The label of the chip without a value, and a text before the chips. */
   any?: string | undefined
@@ -59,10 +58,10 @@ export const defineChoice = <W extends string>(label: string, words: readonly W[
 /** A part with a fixed set of values, chosen by chips. */
 export const chips = <W extends string>(
   words: readonly W[],
-  { named = {}, includes = {} }: Pick<FilterPart<unknown>, 'named' | 'includes'> = {},
+  includes: NonNullable<FilterPart<unknown>['includes']> = {},
 ) => ({
   ...part((query, name) => wordParam(query, name, words), '', { type: 'hidden' }),
-  ...{ words, named, includes },
+  ...{ words, includes },
 })
 
 /** A part with the order of a list, as chips. The first word is the default. */
@@ -144,15 +143,11 @@ function activeChips(
 ) {
   const [found] = Object.entries(parts).filter(([, { words }]) => words)
   if (found === undefined) return undefined
-  const [name, { words = [], named, any, before, includes }] = found
+  const [name, { words = [], any, before, includes }] = found
   const included = includes?.[request.query.get(name) ?? '']
   return figures
-    ? statusChips(request, words, figures, { others: set, named, included })
-    : {
-        chips: [...wordChips(request, name, words, { any, named, counts }), ...others],
-        before,
-        after: included,
-      }
+    ? statusChips(request, words, figures, { others: set, included })
+    : { chips: [...wordChips(request, name, words, { any, counts }), ...others], before, after: included }
 }
 
 /** @param further parts in the collapsed area of the form. A chip shows each that is set. */

@@ -52,6 +52,7 @@ const emailFilter = object({
   template_id: string(),
   broadcast_id: string(),
   scheduled: boolean(),
+  failed: boolean(),
   in_broadcast: boolean(),
   from: string(),
   to: string(),

@@ -6,35 +6,54 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/snapshot.sql.ts'
 import { firstIdAt } from '../../validation/ids.ts'
-import { type EmailCriteria, type EmailPage, fitsCriteria, isBefore, keysOfPage } from './search.sql.ts'
+import { hasFailed } from './failed.sql.ts'
+import {
+  type EmailCriteria,
+  type EmailPage,
+  fitsCriteria,
+  isBefore,
+  keysOfPage,
+  sourceOf,
+} from './search.sql.ts'
 
 const fits = (teamId: string, criteria: EmailCriteria) => fitsCriteria(criteria, sql.fragment`${teamId}`)
 
-/** Selects a page of the IDs of a team's matching emails, newest first. Waiting emails are found by their states. */
+/**
+ * Selects a page of the IDs of a team's matching emails, newest first. Waiting emails are found by their states, failed
+ * ones through their failures.
+ */
 function idsOfPage(teamId: string, criteria: EmailCriteria, page: EmailPage) {
-  const keys = keysOfPage({ ...criteria, team_id: teamId }, page)
+  const wanted = { ...criteria, team_id: teamId }
+  const keys = keysOfPage(wanted, page)
   if (keys) return sql.fragment`select of_id as id from (${keys}) w`
+  const all = { rows: sql.fragment`emails e`, order: sql.fragment`e.id` }
+  const { rows, order } = criteria.failed ? sourceOf(wanted, page) : all
   return sql.fragment`
-    select e.id from emails e
+    select e.id from ${rows}
     where e.team_id = ${teamId} and ${fits(teamId, criteria)} and ${isBefore(page.before)}
-    order by e.id desc limit ${page.limit}`
+    order by ${order} desc limit ${page.limit}`
 }
 
 export const idsMatching = (tx: Tx, teamId: string, criteria: EmailCriteria, page: EmailPage) =>
   tx.anyFirst(sql.type(idRow)`
     select id from (${idsOfPage(teamId, criteria, page)}) found order by id desc`)
 
-/** Returns the IDs of emails whose `part` hasn't changed since `seen`: their state, or their accepted content. */
+/**
+ * Returns the IDs of emails whose `part` hasn't changed since `seen`, which is their state or their accepted content.
+ * `failure` is the state of emails that had already failed, because a failure only changes the timeline.
+ */
 export async function idsAsSeen(
   tx: Tx,
   teamId: string,
   ids: readonly string[],
-  { seen, part }: { seen: string; part: 'accepted' | 'state' },
+  { seen, part }: { seen: string; part: 'accepted' | 'state' | 'failure' },
 ): Promise<readonly string[]> {
-  const table = part === 'state' ? sql.fragment`email_states` : sql.fragment`accepted_emails`
+  const table = part === 'accepted' ? sql.fragment`accepted_emails` : sql.fragment`email_states`
+  const e = sql.fragment`e`
   return tx.anyFirst(sql.type(idRow)`
     select e.id from ${table} e
-    where e.team_id = ${teamId} and e.id = any(${sql.array(ids, 'uuid')}) and ${wasSeen(sql.fragment`e`, seen)}
+    where e.team_id = ${teamId} and e.id = any(${sql.array(ids, 'uuid')})
+      and ${allOf(wasSeen(e, seen), part === 'failure' && hasFailed(e, seen))}
     order by e.id desc`)
 }
 

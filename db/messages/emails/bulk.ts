@@ -195,11 +195,12 @@ async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { 
   return { ids, before: reached ?? null }
 }
 
-/** Returns the IDs that were counted. Only an email's status and provider IDs can start to match later. */
+/** Returns the IDs that were counted. Only an email's status, failure and provider IDs can start to match later. */
 const counted = async (tx: Tx, teamId: string, { filter, seen }: Matching, ids: readonly string[]) => {
   if (ids.length === 0) return []
-  const part = filter.status === undefined && filter.id === undefined ? 'accepted' : 'state'
-  return idsAsSeen(tx, teamId, ids, { seen, part })
+  const { status, id, failed } = filter
+  const part = status === undefined && id === undefined ? 'accepted' : 'state'
+  return idsAsSeen(tx, teamId, ids, { seen, part: failed ? 'failure' : part })
 }
 
 /** Returns the next waiting emails that match, and where to continue. Null at the end. */

@@ -10,10 +10,11 @@ import { idRow } from '../../postgres/rows.ts'
 import { firstIdAt, spellingsOfId } from '../../validation/ids.ts'
 import { likePattern } from '../../validation/strings.ts'
 import { emailRow } from './emails.sql.ts'
+import { failedInOrder, failures, hasFailed, type ListRange, rangeConditions } from './failed.sql.ts'
 import { type EmailStatus, isRare } from './status.ts'
 
 /** All set filters must match. Without `team_id`, all teams are searched. */
-export type EmailCriteria = {
+export type EmailCriteria = Omit<ListRange, 'before'> & {
   team_id?: string | undefined
   /** The spellings of one address's identity. */
   recipients?: readonly string[] | undefined
@@ -25,19 +26,16 @@ export type EmailCriteria = {
   text?: readonly string[] | undefined
   status?: EmailStatus | undefined
   scheduled?: boolean | undefined
+  /** True for emails that have failed or expired, false for all others. Their status is `queued`. */
+  failed?: boolean | undefined
   domains?: readonly string[] | undefined
   template_id?: string | undefined
   broadcast_id?: string | undefined
   /** True for the emails of broadcasts, false for all others. */
   in_broadcast?: boolean | undefined
   tag?: string | undefined
-  from?: Date | undefined
-  /** Accepted before this time. */
-  to?: Date | undefined
   /** `all`: include internal email, which teams don't see. For operators. */
   whose?: 'all' | undefined
-  /** Between these two IDs, including both. */
-  between?: { newest: string; oldest: string } | undefined
 }
 
 /** At most `limit` emails. With `before`, only those after this ID in the list. */
@@ -48,6 +46,9 @@ const texts = (values: readonly string[]) => sql.array(values, 'text')
 // Each part uses its own index if the team is known.
 const anyIdIs = (id: string, team: FragmentSqlToken): FragmentSqlToken =>
   sql.fragment`e.id in (${EMAIL.findInTeam({ team, ...spellingsOfId(id) })})`
+
+const failedIs = (failed: boolean, email: FragmentSqlToken): FragmentSqlToken =>
+  failed ? hasFailed(email) : sql.fragment`not ${hasFailed(email)}`
 
 // An email that is queued but was accepted by the provider isn't waiting.
 const statusIs = (status: EmailStatus): FragmentSqlToken =>
@@ -80,7 +81,7 @@ export const isBefore = (id: string | undefined): FragmentSqlToken =>
 /** True if an email `e` matches the criteria, apart from its team. @param team its team, if known. */
 export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): FragmentSqlToken {
   const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
-  const { broadcast_id: broadcast, in_broadcast, scheduled, text } = criteria
+  const { broadcast_id: broadcast, in_broadcast, scheduled, failed, text } = criteria
   return allOf(
     scheduled && sql.fragment`e.due_at is not null`,
     criteria.whose !== 'all' && isCustomers,
@@ -89,6 +90,7 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
     words && words.length > 0 && subjectHas(words),
     text && text.length > 0 && hasText(text),
     status !== undefined && !criteria.scheduled && statusIs(status),
+    failed !== undefined && failedIs(failed, sql.fragment`e`),
     domains && fromDomainIs(domains),
     template !== undefined && sql.fragment`e.template_id = ${template}`,
     broadcast !== undefined && sql.fragment`e.broadcast_id = ${broadcast}`,
@@ -108,21 +110,23 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   (${keys} offset 0) w cross join lateral (
     select * from emails where team_id = w.of_team and id = w.of_id offset 0) e`
 
-/** Selects emails in list order by their states, for one team, all teams, waiting emails or a rare status. */
+/**
+ * Selects emails in list order by their states, for one team, all teams, waiting emails or a rare status. Failed emails
+ * of a team are selected through their failures.
+ */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
-  const { team_id: team, status, scheduled, in_broadcast, whose, from, to, between } = criteria
+  const { team_id: team, status, scheduled, failed, in_broadcast, whose, from, to } = criteria
+  if (failed && team !== undefined) return failedInOrder({ ...criteria, team_id: team, before })
   const bounds = allOf(
     team === undefined
       ? sql.fragment`created_at >= ${from ? sql.timestamp(from) : '-infinity'}
           and created_at < ${to ? sql.timestamp(to) : 'infinity'}`
       : sql.fragment`team_id = ${team}`,
     whose !== 'all' && EMAIL.customers,
-    before !== undefined && sql.fragment`id < ${before}`,
-    from !== undefined && sql.fragment`id >= ${firstIdAt(from)}`,
-    to !== undefined && sql.fragment`id < ${firstIdAt(to)}`,
-    between && sql.fragment`id between ${between.oldest} and ${between.newest}`,
+    ...rangeConditions(sql.fragment`id`, { ...criteria, before }),
     scheduled && sql.fragment`due_at is not null`,
     status === 'queued' && !scheduled && sql.fragment`status = 'queued' and unfinished`,
+    status === 'queued' && failed === false && failedIs(false, sql.fragment`m`),
     isRare(status) && sql.fragment`rare_status = ${status ?? null}`,
     in_broadcast === true && sql.fragment`broadcast_id is not null`,
     in_broadcast === false && sql.fragment`broadcast_id is null`,
@@ -130,18 +134,23 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
   // A team's single emails have their own index, on the table that reports don't change.
   const isSingle = in_broadcast === false && whose !== 'all' && !isSetApart(criteria)
   return sql.fragment`
-    select team_id as of_team, id as of_id from ${isSingle ? sql.fragment`accepted_emails` : sql.fragment`email_states`}
+    select team_id as of_team, id as of_id from ${isSingle ? sql.fragment`accepted_emails` : sql.fragment`email_states`} m
     where ${bounds} order by id desc`
 }
 
 /**
- * Returns the ID of the email that is `count` places after `before` among a team's emails, or its emails of a rare
- * status, or null if fewer follow. Only the status and the time range of the filter count.
+ * Returns the ID of the email that is `count` places after `before` among a team's emails, its emails of a rare status
+ * or its emails with a failure, or null if fewer follow. Only the status and the time range of the filter count.
  */
-export const emailFurther = (tx: Tx, criteria: EmailCriteria, before: string | undefined, count: number) =>
-  tx.maybeOneFirst(sql.type(idRow)`
-    select of_id as id from (
-      ${statesInOrder({ ...criteria, in_broadcast: undefined }, before)} offset ${count - 1} limit 1) state`)
+export function emailFurther(tx: Tx, criteria: EmailCriteria, before: string | undefined, count: number) {
+  const { team_id, failed } = criteria
+  const places =
+    failed && team_id !== undefined
+      ? failures({ ...criteria, team_id, before })
+      : statesInOrder({ ...criteria, in_broadcast: undefined }, before)
+  return tx.maybeOneFirst(sql.type(idRow)`
+    select of_id as id from (${places} offset ${count - 1} limit 1) state`)
+}
 
 /** True if a filter needs more than the states of a team's emails. */
 const hasOtherParts = ({ words, text, ...rest }: EmailCriteria): boolean =>
@@ -149,9 +158,9 @@ const hasOtherParts = ({ words, text, ...rest }: EmailCriteria): boolean =>
     .concat(words?.[0], text?.[0])
     .some((part) => part !== undefined)
 
-/** True if an index contains only the states with this status. */
-const isSetApart = ({ team_id: team, status, scheduled = false }: EmailCriteria): boolean =>
-  scheduled || status === 'queued' || (team !== undefined && isRare(status))
+/** True if an index contains only the emails with this status. */
+const isSetApart = ({ team_id: team, status, scheduled = false, failed = false }: EmailCriteria): boolean =>
+  scheduled || status === 'queued' || (team !== undefined && (failed || isRare(status)))
 
 /**
  * Returns the keys of a page, `of_team` and `of_id`, if the states determine the page, or null. The limit is inside:
@@ -165,7 +174,7 @@ export function keysOfPage(criteria: EmailCriteria, { before, limit }: EmailPage
 }
 
 /** Returns the source of the emails and their sort column. */
-function sourceOf(criteria: EmailCriteria, page: EmailPage) {
+export function sourceOf(criteria: EmailCriteria, page: EmailPage) {
   const keys = keysOfPage(criteria, page)
   const order = sql.fragment`w.of_id`
   if (keys) return { rows: byKeys(keys), order }

@@ -122,8 +122,11 @@ const isNamed = ({ recipient, id }: Filter): boolean => recipient !== undefined 
 /** True if each row of a team must be checked, because no index finds matches in list order. */
 export const needsScan = (filter: Filter): boolean => {
   const { status, scheduled = false, tag, subject, text, domain, template_id, broadcast_id } = filter
-  const { in_broadcast } = filter
-  if (isNamed(filter) || scheduled || status === 'queued') return false
+  const { in_broadcast, failed } = filter
+  if (isNamed(filter)) return false
+  // An index has failures, but some are of emails that were requeued since.
+  if (failed) return true
+  if (scheduled || status === 'queued') return false
   const others = [tag, subject, text, domain, template_id, broadcast_id].some((part) => part !== undefined)
   // An index has single emails in order, but not those of a rare status.
   const isApart = in_broadcast === true || (in_broadcast === false && isRare(status))
@@ -142,7 +145,7 @@ export const searchRange = (
 /** The number of emails in the first part of a team's search, and in the largest one. */
 const FIRST_PART = 2_000
 const LONGEST_PART = 50_000
-/** The first part among emails of a rare status. Their rows are looked up one by one. */
+/** The first part among emails of a rare status or with a failure. Their rows are looked up one by one. */
 const FIRST_RARE = 500
 
 /** Searches a team's emails in parts of equal numbers, because a small team has few in any time range. */
@@ -167,7 +170,7 @@ export async function searchEmails(
   deps: Deps,
   filter: EmailFilter & { since: Date; now: Date },
   { before, limit }: EmailPage,
-  { patience = SEARCH_MS, first = isRare(filter.status) ? FIRST_RARE : FIRST_PART } = {},
+  { patience = SEARCH_MS, first = filter.failed || isRare(filter.status) ? FIRST_RARE : FIRST_PART } = {},
 ): Promise<Searched<ListedEmail>> {
   const { since, now, ...wanted } = filter
   // No index has the emails of all teams in the order of a list.

@@ -1,5 +1,6 @@
 /** Bulk actions on emails and webhooks only change items that matched when they were counted. */
 import { sql } from 'slonik'
+import { object, string } from 'yup'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import { idNow } from '../../../db/process/ids.ts'
 import { formsTo, shows, signedIn } from '../../support/dashboard.ts'
@@ -45,6 +46,33 @@ t.test("emails that match after the count don't change", async (t) => {
     update email_states set status = 'queued', provider_message_id = null where id = ${waiting[1] ?? ''}`)
   await owner.post(`${list}/all/requeue`, asked)
   shows(t, await owner.get(list), '1 email queued to be sent again.')
+})
+
+t.test('failed emails are sent again or deleted without waiting ones', async (t) => {
+  const [first = '', later = '', last = '', waiting = ''] = await emails(
+    'failing',
+    ...(['queued', 'queued', 'queued', 'queued'] as const),
+  )
+  const fail = (id: string) =>
+    database.query(sql.unsafe`
+      insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+      values (${team.id}, ${id}, uuid_send(gen_random_uuid()), 'gave_up', now(), '')`)
+  for (const id of [first, last]) await fail(id)
+  const all = `${list}/all?kind=all&tag=failing&status=failed`
+  const page = await owner.get(all)
+  shows(t, page, /Tag: failing, Status: failed\. .*Failed 2 can be sent again .*Send 2 failed emails again/)
+  const [form = {}] = formsTo(page, `${list}/all/requeue`)
+  shows(t, await owner.ask(`${list}/all/requeue`, form), 'Send 2 failed emails again?')
+  await fail(later)
+  await owner.post(`${list}/all/requeue`, form)
+  shows(t, await owner.get(list), '2 emails queued to be sent again.')
+  const [remove = {}] = formsTo(await owner.get(all), `${list}/all/delete`)
+  await owner.post(`${list}/all/delete`, remove)
+  shows(t, await owner.get(list), '1 email deleted.')
+  t.strictSame(await left([first, later, last, waiting]), [200, 404, 200, 200])
+  const jobs = await database.anyFirst(sql.type(object({ kind: string().defined() }))`
+    select kind from background_jobs where team_id = ${team.id} order by id desc limit 2`)
+  t.strictSame(jobs, ['email.delete_apart', 'email.requeue_apart'], 'left alone by version 0.1.0')
 })
 
 t.test("an email being accepted during the count isn't included", async (t) => {

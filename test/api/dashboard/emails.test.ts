@@ -323,7 +323,8 @@ t.test('an email that was never sent shows how it ended', async (t) => {
       where id in (${expired ?? ''}, ${failed ?? ''})`)
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
-    values (${team.id}, ${failed ?? ''}, uuid_send(gen_random_uuid()), 'gave_up', now(), '451 later')`)
+    select ${team.id}, id, uuid_send(gen_random_uuid()), 'gave_up', now(), '451 later'
+    from email_states where id in (${expired ?? ''}, ${failed ?? ''})`)
   await database.query(sql.unsafe`
     delete from pgboss.job where name = 'deliver-email' and id in (${skipped ?? ''}, ${expired ?? ''}, ${failed ?? ''})`)
   await database.query(sql.unsafe`
@@ -334,7 +335,15 @@ t.test('an email that was never sent shows how it ended', async (t) => {
   for (const word of ['skipped', 'expired', 'failed']) t.match(listed, ` ${word} `)
   const chosen = (status: string) => editor.get(`${list}?tag=ended&status=${status}`)
   shows(t, await chosen('bounced'), /Bounced includes skipped emails\. .* skipped /)
-  shows(t, await chosen('queued'), /Includes accepted and expired emails\. .* (expired|failed) /)
+  const ended = textOf((await chosen('failed')).html)
+  for (const words of [/Failed includes expired emails\./, / expired \S+@/, / failed \S+@/])
+    t.match(ended, words)
+  t.notMatch(ended, / (queued|sent|skipped) \S+@/)
+  const queued = textOf((await chosen('queued')).html)
+  t.match(queued, / queued \S+@/)
+  t.notMatch(queued, / (expired|failed) \S+@/)
+  const file = (await editor.get(`${list}.csv?tag=ended&status=failed`)).html.trim().split('\r\n')
+  t.strictSame(file.map((line) => line.split(',').at(-1)).toSorted(), ['ended', 'expired', 'failed'])
   t.notMatch(textOf((await chosen('sent')).html), 'includes')
   const page = async (id = '') => editor.get(`${list}/${id}`)
   shows(t, await page(skipped), /Hello skipped Not sent, because its recipient is suppressed\./)

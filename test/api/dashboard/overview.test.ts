@@ -56,6 +56,25 @@ t.test('counts long waits on both channels, with the usual response', async (t) 
   t.notMatch(await overviewOf(other), 'waiting for longer')
 })
 
+t.test('the alerts about failed and waiting emails lead to just these', async (t) => {
+  const team = await makeTeam(service)
+  const [failed = '', late = ''] = [await send(team), await send(team)]
+  await hold([failed, late], '451 4.7.1 Greylisted')
+  await database.query(sql.unsafe`
+    update email_events set kind = 'gave_up', detail = '550 5.7.1 Blocked' where email_id = ${failed}`)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const { html } = await owner.get(`/teams/${team.id}`)
+  t.match(textOf(html), '1 email failed, with no attempts left')
+  t.match(textOf(html), '1 email waiting for longer than 5 minutes')
+  const listed = async (status: string) => {
+    const path = `/teams/${team.id}/emails?kind=all&status=${status}`
+    t.match(html.replaceAll('&#x3D;', '='), path.replace('&', '&amp;'))
+    return [...(await owner.get(path)).html.matchAll(/\/emails\/([0-9a-f-]{36})\?/g)].map(([, id]) => id)
+  }
+  t.strictSame([...new Set(await listed('failed'))], [failed])
+  t.strictSame([...new Set(await listed('queued'))], [late])
+})
+
 t.test("shows the last day by the reader's hours", async (t) => {
   const team = await makeTeam(service)
   t.notMatch(await overviewOf(team), 'of the last 24 hours')

@@ -4,7 +4,7 @@ from (
   select of_id as id
   from (
     select team_id as of_team, id as of_id
-    from email_states
+    from email_states m
     where team_id = $1
       and not internal
     order by id desc
@@ -14,7 +14,44 @@ from (
 
 -- idsAsSeen
 select e.id
-from accepted_emails e
+from email_states e
+where e.team_id = $1
+  and e.id = any($2::uuid[])
+  and (
+  select id < $3::bigint
+    and id <> all($4::int8[])
+  from (
+    select newest - ((newest - e.xmin::text::bigint) & 4294967295) as id
+    from (
+      select greatest(pg_snapshot_xmax(pg_current_snapshot()),
+        pg_current_xact_id_if_assigned())::text::bigint as newest
+    ) now
+  ) version
+)
+  and ((e.status = 'queued' and e.provider_message_id is null and exists (
+  select
+  from email_events v
+  where v.team_id = e.team_id
+    and v.email_id = e.id
+    and v.kind = 'gave_up'
+    and v.occurred_at >= coalesce(e.tries_from, e.created_at)
+    and (
+    select id < $5::bigint
+      and id <> all($6::int8[])
+    from (
+      select newest - ((newest - v.xmin::text::bigint) & 4294967295) as id
+      from (
+        select greatest(pg_snapshot_xmax(pg_current_snapshot()),
+          pg_current_xact_id_if_assigned())::text::bigint as newest
+      ) now
+    ) version
+  )
+)) is true)
+order by e.id desc
+
+-- idsAsSeen
+select e.id
+from email_states e
 where e.team_id = $1
   and e.id = any($2::uuid[])
   and (
@@ -36,7 +73,7 @@ from (
   select of_id as id
   from (
     select team_id as of_team, id as of_id
-    from email_states
+    from email_states m
     where team_id = $1
       and not internal
       and id < $2
@@ -66,6 +103,14 @@ where e.team_id = $1
 )
   and e.subject ilike all ($9::text[])
   and concat_ws(E' ', e.subject, array_to_string(e.to_emails, E' ')) ilike all ($10::text[])
+  and ((e.status = 'queued' and e.provider_message_id is null and exists (
+  select
+  from email_events v
+  where v.team_id = e.team_id
+    and v.email_id = e.id
+    and v.kind = 'gave_up'
+    and v.occurred_at >= coalesce(e.tries_from, e.created_at)
+)) is true)
   and substring(lower(e.from_address) from '@([^@>]+)>?$') = any($11::text[])
   and e.template_id = $12
   and e.broadcast_id = $13
