@@ -28,7 +28,7 @@ function describeMismatch(wanted: string, found: string): string {
   if (/(^|;)p=(;|$)/.test(has)) return 'a revoked key: p= is empty'
   if (needed.startsWith(has)) return `cut short: ${found.length} of ${wanted.length} characters`
   if (has.startsWith(needed)) return `too long: ${found.length} instead of ${wanted.length} characters`
-  return /(^|;)p=/.test(has) ? 'a different key' : 'a different text'
+  return /(^|;)p=/.test(has) ? 'a different key' : ''
 }
 
 /** Returns the published value with the longest common prefix. */
@@ -48,7 +48,7 @@ export function cutValue(value: string, published: readonly string[]): { present
   return { present: value.slice(0, end), missing: value.slice(end) }
 }
 
-/** Describes how a published record differs from the required one. Uses the nearest of several. */
+/** Describes how a published record differs from the required one, or ''. Uses the nearest of several. */
 export function differenceWords(
   { name, value }: { name: string; value: string },
   published: readonly string[],
@@ -61,7 +61,7 @@ export function differenceWords(
   }
   const nearest = nearestTo(value, published)
   const words = describeMismatch(value, nearest)
-  return published.length > 1
-    ? `none of the ${published.length} records at ${name} match. The closest one: ${words}`
-    : words
+  if (published.length === 1) return words
+  const closest = words === '' ? '' : `. The closest one: ${words}`
+  return `none of the ${published.length} records at ${name} match${closest}`
 }

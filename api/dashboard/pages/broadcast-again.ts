@@ -13,6 +13,7 @@ import {
   type Unreached,
 } from '../../../db/messages/broadcasts/resend.ts'
 import { plural } from '../../../db/plural.ts'
+import { type Cell, text } from '../components/cell.ts'
 import type { Actions, Section } from '../components/section.ts'
 import { buildAlerts, buildTable, button, get, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -76,16 +77,28 @@ function buildActions(
   }
 }
 
-/** Lists the first unreached contacts. */
+/** Tells if a contact would be skipped. */
+function resultCell({ properties }: Member, slots: readonly string[]): Cell {
+  const lacks = slots.filter((slot) => !Object.hasOwn(properties, slot))
+  return text(lacks.length === 0 ? 'would receive it' : `skipped: no value for ${slotWords(lacks)}`)
+}
+
+/** Lists the first unreached contacts, with the result of each if only some would be skipped. */
 async function buildContacts(
   members: readonly Member[],
-  { audience, lacking }: Unreached,
+  { audience, lacking, slots }: Unreached,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section> {
   const names = await loadNames(members, request, deps)
-  return buildTable(members, ({ email }) => ({ Contact: contactCell(email, names, request) }), {
-    title: lacking === audience ? 'Contacts to be skipped' : 'Recipients',
+  const isMixed = lacking > 0 && lacking < audience
+  const cells = (member: Member) => ({
+    Contact: contactCell(member.email, names, request),
+    Result: isMixed && resultCell(member, slots),
+  })
+  return buildTable(members, cells, {
+    title:
+      lacking === audience ? 'Contacts to be skipped' : isMixed ? 'Contacts that match now' : 'Recipients',
     note:
       audience > members.length
         ? `The first ${members.length} of ${plural(audience, 'contact')}.`

@@ -213,9 +213,8 @@ const isBlocked = (ready: Readiness): boolean => ready.missing.length > 0 || isA
 function describeStart(row: BroadcastRow, { ready }: Ahead, { cookies, now }: TeamRequest): string {
   const at = row.send_at ?? now.toISOString()
   const words = plannedWords(at, parseZone(cookies('zone')))
-  if (isAllSkipped(ready))
-    return `Planned for ${words}. It would be sent to 0 of ${plural(ready.audience ?? 0, 'contact')}.`
-  if (ready.missing.length > 0) return `Planned for ${words}. It can’t start as it is.`
+  if (isAllSkipped(ready)) return `Planned for ${words}. If nothing changes, it skips every contact and ends.`
+  if (ready.missing.length > 0) return `Planned for ${words}. If nothing changes, it is paused then.`
   return `Starts ${formatAge(at, now)} (${words}).`
 }
 

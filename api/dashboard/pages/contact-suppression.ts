@@ -9,9 +9,9 @@ import {
   liftSuppression,
   suppressionMark,
 } from '../../../db/audience/suppressions/lift.ts'
-import { headed, text, time } from '../components/cell.ts'
+import { responseCell } from '../components/bounces.ts'
+import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { meaningIn } from '../components/sentence.ts'
 import { action, buildAlerts, buildFacts, buildForm, field, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
@@ -35,9 +35,7 @@ async function effectWords({ team }: TeamRequest, { database }: PageDeps, identi
 export function causeFacts({ suppression_cause: cause }: ShownAddress): Section[] {
   if (!cause) return []
   const facts = {
-    [cause.email_id === null ? 'Reason' : 'Server response']: text(cause.detail, {
-      detail: headed(meaningIn(cause.detail)) || undefined,
-    }),
+    [cause.email_id === null ? 'Reason' : 'Server response']: responseCell(cause.detail),
     Report: cause.report_id !== null && text(cause.report_id, { code: true }),
   }
   return [buildFacts(facts, { title: 'Cause' })]

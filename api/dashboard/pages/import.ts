@@ -198,7 +198,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
         refused !== 0 && {
           tone: 'bad',
           title: `${plural(refused, 'record')} rejected`,
-          text: 'Fix them, and import the file again.',
+          text: 'Fix them in the CSV file, and import that file.',
           link: { href: `${here}/refused.csv`, label: 'Rejected records as CSV' },
         },
       ]),

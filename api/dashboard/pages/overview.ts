@@ -20,8 +20,9 @@ import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
 import { byteWords, dayWords, duration, headed, type Tone, time } from '../components/cell.ts'
+import { percent } from '../components/percent.ts'
 import type { Actions, Alert, Link, Section } from '../components/section.ts'
-import { pickTone, type Share, shareWords, toRateCounts } from '../components/shares.ts'
+import { ALARMING_SHARE, pickTone, shareWords, toRateCounts } from '../components/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY, SUSPENDED_TEAM } from '../components/timeline.ts'
 import { usageTile } from '../components/usage.ts'
 import { periodTiles } from '../components/week.ts'
@@ -52,10 +53,11 @@ const MAX_COUNTED = 1_000
 /** Returns alerts if too many emails bounced or were reported as spam. */
 function shareAlerts(figures: readonly StatRow[], emails: string): Alert[] {
   const sums = toRateCounts(figures)
-  const alert = (status: Share, words: string): Alert | false =>
+  const alert = (status: 'bounced' | 'complained', words: string): Alert | false =>
     pickTone(sums, status) === 'bad' && {
       tone: 'bad',
       title: `${shareWords(sums, status)} of the last 30 days’ emails ${words}`,
+      text: `Mailbox providers may reject or filter your email above ${percent(ALARMING_SHARE[status])}.`,
       link: { href: `${emails}&status=${status}`, label: 'Show emails' },
     }
   return compact([alert('bounced', 'bounced'), alert('complained', 'were reported as spam')])

@@ -1,5 +1,6 @@
 /** Delivery stats of a template, like those of all emails on the overview. */
 import { countsOfTemplate } from '../../../db/messages/emails/of-template.sql.ts'
+import { plural } from '../../../db/plural.ts'
 import { number } from '../components/cell.ts'
 import type { Section, Tile } from '../components/section.ts'
 import {
@@ -33,7 +34,7 @@ export async function templateFigures(
   const share = (label: string, kind: Share): Tile => ({
     label,
     value: shareWords(sums, kind),
-    detail: sums[kind] === 0 ? undefined : number(sums[kind]).text,
+    detail: sums[kind] === 0 ? undefined : plural(sums[kind], 'email'),
     tone: pickTone(sums, kind),
     href: `${emails}&status=${kind}`,
     ...(kind === 'delivered' && isUnreported(sums) ? UNREPORTED : {}),

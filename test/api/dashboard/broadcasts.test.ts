@@ -396,6 +396,9 @@ t.test('the preview of a sent broadcast mentions no skip, unlike a resend', asyn
   await contact('nick@example.org', topic, { nickname: 'Nick' })
   const some = await editor.get(`${path}/again`)
   shows(t, some, '1 contact would be skipped: no value for nickname')
+  for (const words of [/Contacts that match now Contact Result/, /later@\S+ skipped: no value for nickname/])
+    shows(t, some, words)
+  shows(t, some, /nick@\S+ would receive it/)
   t.strictSame(mainActs(some), ['Send to 1 contact'])
   const [form] = formsTo(some, `${path}/again`)
   shows(t, await editor.ask(`${path}/again`, form), 'Send “Spring” to 1 more contact?')
@@ -776,7 +779,7 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   shows(
     t,
     skipping,
-    /Planned for .*UTC\. It would be sent to 0 of 1 contact\. .*Before it can start Every contact would be skipped.*Contacts 0 of 1 contact that matches now would receive it/,
+    /Planned for .*UTC\. If nothing changes, it skips every contact and ends\. .*Before it can start Every contact would be skipped.*Contacts 0 of 1 contact that matches now would receive it/,
   )
   t.notMatch(textOf(skipping.html), /No contact has the property|Missing a variable/, 'shown once')
   t.strictSame(mainActs(skipping), ['Back to draft'])
@@ -793,7 +796,7 @@ t.test('a broadcast cancelled before its start shows no start time', async (t) =
       send_at = now() + interval '2 hours' where id = ${broadcast.id}`)
   const path = at(`broadcasts/${broadcast.id}`)
   shows(t, await editor.get(at('broadcasts')), /scheduled Advent [^%]* in 1 hour/)
-  shows(t, await editor.get(path), /Planned for \w{3}, .* UTC\. It can’t start as it is\./)
+  shows(t, await editor.get(path), /Planned for \w{3}, .* UTC\. If nothing changes, it is paused then\./)
   await after(await editor.post(`${path}/cancel`))
   shows(t, await editor.get(at('broadcasts')), /cancelled Advent – – – – not started/)
   t.notMatch(textOf((await editor.get(path)).html), /begin|Planned for/i)

@@ -486,7 +486,7 @@ t.test("shows the stats of a template's last 30 days", async (t) => {
       update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and id = ${id}`)
   }
   await insert('bounced')
-  shows(t, await viewer.get(path), /Sent 1 Delivered 0 % Bounced 100 % 1 /)
+  shows(t, await viewer.get(path), /Sent 1 Delivered 0 % Bounced 100 % 1 email /)
   for (const status of ['queued', 'sent']) await insert(status)
   await insert('complained', 31)
   shows(
@@ -496,7 +496,11 @@ t.test("shows the stats of a template's last 30 days", async (t) => {
   )
   for (const status of ['delivered', 'opened', 'delivered']) await insert(status)
   const page = await viewer.get(path)
-  shows(t, page, /Sent 5 1 not sent Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0 % Versions /)
+  shows(
+    t,
+    page,
+    /Sent 5 1 not sent Delivered 60\.0 % 3 emails Bounced 20\.0 % 1 email Complaints 0 % Versions /,
+  )
   t.match(page.html, `emails?kind&#x3D;all&amp;template&#x3D;${idOf(path)}&amp;status&#x3D;bounced"`)
   t.notMatch(page.html, 'are counted.</p>', 'all of them are counted')
 })

@@ -85,6 +85,21 @@ export function waitCause(shown: ShownQueue, senders: readonly ShownSender[], no
   return own.length === 1 ? 'sender paused' : `${stopped} of ${own.length} senders paused`
 }
 
+/** Builds the cell with the number of waiting jobs and why they wait. It is coloured if something stops them. */
+function waitingCell(shown: ShownQueue, senders: readonly ShownSender[], now: Date): Cell {
+  const { ready, deferred, oldest_ready_seconds: oldest } = shown
+  const cause = waitCause(shown, senders, now)
+  return {
+    ...counted(ready + deferred),
+    tone: cause === '' ? undefined : 'warn',
+    detail: compact<string>([
+      oldest !== null && `the oldest for ${duration(oldest)}`,
+      deferred > 0 && `${ready > 0 ? `${counted(deferred).text} ` : ''}deferred`,
+      cause,
+    ]).join(', '),
+  }
+}
+
 /** Builds the cell with the number of failed jobs and a link to their reasons. */
 const failedCell = ({ queue, dead }: ShownQueue): Cell =>
   dead === 0 ? number(0) : { ...counted(dead), href: `${QUEUES_PATH}/${queue}`, detail: 'see why' }
@@ -98,14 +113,7 @@ export const queueCells =
   (now: Date, senders: readonly ShownSender[]) =>
   (queue: ShownQueue): Record<string, Cell> => ({
     Queue: nameCell(queue, now),
-    Waiting: {
-      ...counted(queue.ready + queue.deferred),
-      detail: compact<string>([
-        queue.oldest_ready_seconds !== null && `the oldest for ${duration(queue.oldest_ready_seconds)}`,
-        queue.deferred > 0 && `${queue.ready > 0 ? `${counted(queue.deferred).text} ` : ''}deferred`,
-        waitCause(queue, senders, now),
-      ]).join(', '),
-    },
+    Waiting: waitingCell(queue, senders, now),
     Failed: failedCell(queue),
     Done: text(rate(queue.completed_per_second), { number: true }),
   })

@@ -36,15 +36,21 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
   const isCopy = rows.some(({ pause_reason }) => pause_reason === RESTORED)
   const senders = await listSenders(database)
   const processes = await liveProcesses(database, LISTED_FOR_S)
-  const alerts = [...workAlerts(processes, rows, now), isCopy && RESTORED_COPY, ...senderAlerts(senders, now)]
+  const alerts = buildAlerts(
+    [...workAlerts(processes, rows, now), isCopy && RESTORED_COPY, ...senderAlerts(senders, now)],
+    { id: 'needs' },
+  )
   const [shown, idle] = [rows.filter(isShown), rows.filter((queue) => !isShown(queue))]
   const cells = queueCells(now, senders)
   return show({
     title: 'Queues',
     actions: isCopy ? { forms: [RESUME_ALL] } : undefined,
-    lead: 'Deferred jobs wait for their next attempt. Failed jobs need manual action.',
+    lead:
+      alerts.length === 0
+        ? 'Deferred jobs wait for their next attempt. Failed jobs need manual action.'
+        : undefined,
     sections: compact([
-      buildAlerts(alerts, { id: 'needs' }),
+      alerts,
       buildTable(
         shown,
         (queue) => ({
