@@ -30,6 +30,7 @@ const rampVerb: Verbs = ({ verb, change, admin }) => {
   verb(
     'ramp TEAM NAME LIMIT',
     'Limit how many broadcast emails can be sent from a new domain today (“off” for no limit)',
+    { LIMIT: ['the number of emails, or off'] },
   )
     .addHelpText(
       'after',
@@ -132,7 +133,7 @@ const switches: Verbs = ({ verb, change, admin }) => {
 
   verb(
     'ed25519 TEAM NAME on|off',
-    'Also sign its emails with an Ed25519 key. Prints the DNS records to publish',
+    'Also sign the domain’s emails with an Ed25519 key. Prints the DNS records to publish',
     SWITCH,
   ).action(
     change(

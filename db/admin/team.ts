@@ -166,6 +166,6 @@ export const verbs: Verbs = (noun) => {
 
   verb(
     'show TEAM',
-    'Show limits, overrides, usage, rate limit and period of a team (null: unlimited)',
+    'Show limits, overrides, usage, rate limit and period of a team. In `limits`, null means unlimited',
   ).action(look(showTeam))
 }

@@ -88,7 +88,7 @@ export const verbs: Verbs = (noun) => {
       ),
     )
 
-  verb('rotate TEAM ID', 'Create a new secret. The old secret also signs for 24 hours')
+  verb('rotate TEAM ID', 'Create a new secret. Webhooks are also signed with the old one for 24 hours')
     .option('--now', 'stop signing with the old secret immediately')
     .action(
       change(
