@@ -238,6 +238,9 @@ export async function measureBytes(rig: Rig): Promise<Figure[]> {
     })),
   })
   const { post } = client(api.base, 4)
+  // A checkpoint in between would log every page once more.
+  await place.database.query(sql.unsafe`alter system set checkpoint_timeout = '1h'`)
+  await place.database.query(sql.unsafe`select pg_reload_conf()`)
   await place.database.query(sql.unsafe`checkpoint`)
   const [before, started] = [await bytesOf(place), await walOf(place)]
   for (let sent = 0; sent < MAILS; sent += 100) await post('/v1/emails/batch', body, asTeam(team))
@@ -247,6 +250,8 @@ export async function measureBytes(rig: Rig): Promise<Figure[]> {
   await sleep(2_000)
   await worker.stop()
   const [after, delivered] = [await bytesOf(place), await walOf(place)]
+  await place.database.query(sql.unsafe`alter system reset checkpoint_timeout`)
+  await place.database.query(sql.unsafe`select pg_reload_conf()`)
   await place.close()
   await sink.stop()
   const each = (key: keyof typeof after) => Math.round((after[key] - before[key]) / MAILS)

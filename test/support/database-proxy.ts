@@ -89,7 +89,7 @@ type DatabaseProxy = {
   silence(): void
 }
 
-export async function startDatabaseProxy(t: Test, url: string): Promise<DatabaseProxy> {
+export async function startDatabaseProxy(t: Pick<Test, 'teardown'>, url: string): Promise<DatabaseProxy> {
   const target = new URL(url)
   let count = 0
   const texts: string[] = []
