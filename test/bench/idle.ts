@@ -1,4 +1,4 @@
-/** Row 26: what one web process and one worker use while nothing happens. */
+/** Row 26: the memory and the statements of one web process and one worker that are idle. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { atMost, type Figure, upTo } from './figures.ts'
