@@ -40,16 +40,10 @@ const endUnread: Middleware = async (ctx, next) => {
   if (isRefused && !ctx.req.complete) ctx.set('Connection', 'close')
 }
 
-/**
- * The scheme and host before the path, in requests for proxies. Like Host it is ignored, because it may be
- * invalid.
- */
+/** The scheme and host before the path, in requests for proxies. Like Host it is ignored, because it may be invalid. */
 const ORIGIN = /^[a-z]+:\/\/[^/?]*\/?/i
 
-/**
- * Reduces the URL to its path. The parser of complete URLs throws for some of them, and finds no path in
- * `http://`.
- */
+/** Reduces the URL to its path. The parser of complete URLs throws for some of them, and finds no path in `http://`. */
 const leaveOutOrigin: Middleware = (ctx, next) => {
   ctx.url = ctx.url.replace(ORIGIN, '/')
   return next()
@@ -69,9 +63,7 @@ const identify: Middleware = async (ctx, next) => {
   await next()
 }
 
-/**
- * Returns the level: info for requests of clients and providers, warn for errors of ours, debug for the rest.
- */
+/** Returns the level: info for requests of clients and providers, warn for errors of ours, debug for the rest. */
 const pickLevel = ({ status, path }: Pick<Context, 'status' | 'path'>): 'warn' | 'info' | 'debug' => {
   if (status >= 500) return 'warn'
   return path.startsWith('/v1') || path.startsWith('/hooks') ? 'info' : 'debug'
@@ -107,16 +99,11 @@ const renderErrors =
     }
   }
 
-/**
- * Returns the parameters of a path. Null if the path isn't percent-encoded UTF-8 or contains NUL. The router
- * leaves parameters that it can't decode unchanged.
- */
+/** Returns the parameters of a path. Null if the path contains NUL or isn't percent-encoded UTF-8. */
 const readParams = ({ path, params }: { path: string; params: Record<string, string> }): Params | null =>
   percentDecoded(path)?.includes('\0') === false ? params : null
 
-/**
- * Runs the route of a path. Rejects other methods of a known path. Unknown paths go to the next middleware.
- */
+/** Runs the route of a path. Rejects other methods of a known path. Unknown paths go to the next middleware. */
 function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: number | undefined) {
   const router = new Router({ sensitive: true, strict: true })
   // The first match wins, so literal paths come first: /v1/contacts/bulk isn't a contact (DECISIONS: Order of

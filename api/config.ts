@@ -1,7 +1,4 @@
-/**
- * The settings of the API process. Only this module, db/process/config.ts and workers/config.ts read
- * process.env.
- */
+/** The settings of the API process. Only this module, db/process/config.ts and workers/config.ts read process.env. */
 import { type InferType, object, string } from 'yup'
 import {
   bearerToken,
@@ -50,9 +47,7 @@ const apiSettings = object({
   HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be at least 16 letters, digits, - and _'),
   ...settingsOf(HOOKS),
   ...graphApiSettings,
-  /**
-   * Prefixes of custom headers to reject, in addition to the reserved ones: those that the relay interprets.
-   */
+  /** Prefixes of custom headers to reject, in addition to the reserved ones: those that the relay interprets. */
   RESERVED_HEADER_PREFIXES: string().test(
     'prefixes',
     '${path} must be header prefixes, separated by commas, such as X-SMTPAPI,X-MC-',
@@ -68,10 +63,7 @@ const apiSettings = object({
       (value) => value === undefined || domainToAscii(value) !== null,
     )
     .default('example.com'),
-  /**
-   * File extensions that attachments can't have, separated by commas. Replaces the default list. `none`
-   * allows all.
-   */
+  /** File extensions that attachments can't have, separated by commas. Replaces the default list. `none` allows all. */
   BLOCKED_EXTENSIONS: string()
     .test(
       'extensions',
@@ -168,9 +160,7 @@ export const attachmentLimits = ({ MAX_MESSAGE_MB, BLOCKED_EXTENSIONS }: ApiSett
   ),
 })
 
-/**
- * Returns the prefixes in RESERVED_HEADER_PREFIXES, and the header in which the relay returns our references.
- */
+/** Returns the prefixes in RESERVED_HEADER_PREFIXES, and the header in which the relay returns our references. */
 export const reservedHeaders = ({ RESERVED_HEADER_PREFIXES, SMTP_RELAY }: ApiSettings): Reserved => ({
   prefixes: commaList(RESERVED_HEADER_PREFIXES),
   names: SMTP_RELAY ? [RELAY_HEADERS[SMTP_RELAY]] : [],

@@ -99,10 +99,7 @@ const semaphoresFor = (size: number) => ({
   searches: createKeyedSemaphore(1),
 })
 
-/**
- * Finishes the requests in flight. Those that still wait for a worker get their response shortly before the
- * deadline.
- */
+/** Finishes the requests in flight. Those that wait for a worker get their response shortly before the deadline. */
 async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies): Promise<void> {
   const deadline = setTimeout(() => void replies.close(), DRAIN_MS - FLUSH_MS)
   await server.drain()

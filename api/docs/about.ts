@@ -1,6 +1,4 @@
-/**
- * Describes a route in addition to its shapes: texts, responses, errors, examples. A test sends each example.
- */
+/** Describes a route in addition to its shapes: texts, responses, errors, examples. A test sends each example. */
 
 import type { Code } from '../../db/errors.ts'
 import { fromKeys, keysOf } from '../../db/validation/keys.ts'

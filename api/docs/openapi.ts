@@ -138,10 +138,7 @@ function parameters({ path, query, about }: Described) {
   return [...inPath, ...inQuery, ...(takesIdempotencyKey ? [IDEMPOTENCY_KEY] : [])]
 }
 
-/**
- * Returns the schemas of a route's body by name: one for an object, and one for a batch if it accepts
- * batches.
- */
+/** Returns the schemas of a route's body by name: one for an object, and one for a batch if it accepts batches. */
 function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
   if (!body) return {}
   const { takes, notes = {}, id } = about

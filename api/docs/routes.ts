@@ -32,9 +32,7 @@ function daily(clock: () => Date, render: (now: Date) => Promise<RenderedDoc>): 
 /** `publicUrl` and `port` are the address of the service. `domain` is the sender's domain in examples. */
 type ServiceAddress = { publicUrl: string | null; port: number; domain: string; clock?: () => Date }
 
-/**
- * Creates the descriptions. Most modules load with the first request, which saves memory in most processes.
- */
+/** Creates the descriptions. Most modules load with the first request, which saves memory in most processes. */
 export function createDocs(
   routes: readonly Described[],
   { publicUrl, port, domain, clock = () => new Date() }: ServiceAddress,

@@ -25,10 +25,7 @@ type VerifiedPost = { events: readonly string[]; token: OneTimeToken | null }
 /** Verifies a post. @throws RequestError unauthorized, or bad_request for an unreadable body */
 export type RelayProof = (post: RelayPost) => Promise<VerifiedPost>
 
-/**
- * Mailgun posts one event at a time, with the signature in the body. So this much is parsed before it is
- * verified.
- */
+/** Mailgun posts one event at a time, with the signature in the body. So this much is parsed before it is verified. */
 const MAX_UNPROVED_BYTES = 1024 * 1024
 /** Other relays post at most a few hundred kilobytes of events at once. */
 const MAX_POST_BYTES = 3 * 1024 * 1024
@@ -40,10 +37,7 @@ export const notGenuine = () => new RequestError('unauthorized', TEXTS.relayOnly
 /** Parses JSON. Undefined for invalid JSON, which contains no events. */
 const parsed = (body: Buffer): unknown => parseJson(utf8Text(body) ?? '')
 
-/**
- * No relay nests as deeply. The limit is explicit, because the limit of Node's parser changes with its
- * version.
- */
+/** No relay nests as deeply. The limit is explicit, because the limit of Node's parser changes with its version. */
 const MAX_NESTING = 32
 
 /** True if a value has nested objects or arrays on more than this many levels. */
@@ -55,10 +49,7 @@ const isDeeperThan = (levels: number, value: unknown): boolean =>
 /** The error for an unreadable body after a header has verified the caller. */
 const unreadable = () => new RequestError('bad_request', fill(TEXTS.relayBody, { most: MAX_NESTING }))
 
-/**
- * Returns the events of a post, each as JSON. @throws `fault` if it is neither an event nor a list, or too
- * deeply nested
- */
+/** Returns the events of a post as JSON. @throws `fault` unless it is an event or a list, not nested too deeply */
 function eventsIn(value: unknown, fault = unreadable): string[] {
   if (!Array.isArray(value) && !isObject(value)) throw fault()
   const events = Array.isArray(value) ? value : [value]

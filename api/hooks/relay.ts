@@ -34,9 +34,7 @@ const isRelay = (name: unknown): name is Relay => isOneOf(RELAYS, name)
 
 const settings = {
   SMTP_RELAY: relayName,
-  /**
-   * Verifies the relay's posts. It is a signing key, a public key, or the password that the relay was given.
-   */
+  /** Verifies the relay's posts. It is a signing key, a public key, or the password that the relay was given. */
   SMTP_RELAY_SECRET: string().when('SMTP_RELAY', ([relay], schema) => {
     if (!isRelay(relay)) return schema
     const missing = `\${path} is not set, but SMTP_RELAY is ${relay}. Set \${path}, because it verifies the reports of the relay`

@@ -31,10 +31,7 @@ function assertReadable(headers: IncomingHttpHeaders): void {
 }
 
 const settings = {
-  /**
-   * The SNS topics that SES publishes to, separated by commas. Without them POST /hooks/ses rejects all
-   * posts.
-   */
+  /** The SNS topics that SES publishes to, separated by commas. Without them POST /hooks/ses rejects all posts. */
   SNS_TOPIC_ARNS: string().test(
     'topics',
     '${path} must be the ARNs of SNS topics, separated by commas',

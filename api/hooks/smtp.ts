@@ -21,10 +21,7 @@ import type { HookDeps } from './deps.ts'
 import { takeReport } from './receive.ts'
 
 const settings = {
-  /**
-   * The bearer token with which a mail server posts its reports. Without it POST /hooks/smtp rejects all
-   * posts.
-   */
+  /** The bearer token with which a mail server posts its reports. Without it POST /hooks/smtp rejects all posts. */
   SMTP_REPORT_TOKEN: bearerToken,
 }
 

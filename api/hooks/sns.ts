@@ -59,9 +59,7 @@ export function createSns({ topics, agent }: { topics: readonly string[]; agent?
   }
 }
 
-/**
- * Caches signers by the URL of their certificate while they are valid. Evicts the one that was stored first.
- */
+/** Caches signers by the URL of their certificate while they are valid. Evicts the one that was stored first. */
 function createSigners(agent: Agent | undefined) {
   const kept = new Map<string, Signer>()
   const fetching = new Map<string, Promise<Signer>>()

@@ -20,10 +20,7 @@ import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 import { takeReport } from './receive.ts'
 
-/**
- * The largest post, which is read before it is verified. Meta's posts have up to 3 MB, with thousands of
- * statuses.
- */
+/** The largest post, which is read before it is verified. Meta's posts have up to 3 MB, with thousands of statuses. */
 const MAX_POST_BYTES = 3 * 1024 * 1024
 
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
@@ -58,9 +55,7 @@ const settings = {
         )
       : schema,
   ),
-  /**
-   * The token that the provider sends in its handshake. Without it GET /hooks/whatsapp rejects all of them.
-   */
+  /** The token that the provider sends in its handshake. Without it GET /hooks/whatsapp rejects all of them. */
   WHATSAPP_VERIFY_TOKEN: givenSecret,
   /** Words with which recipients opt out, in addition to ours. */
   WHATSAPP_STOP_WORDS: stopWordsSetting,

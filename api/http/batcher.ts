@@ -14,10 +14,7 @@ export type CallEnd<O> = O | RequestError | null
 export type Batcher<C, O> = (call: C) => Promise<O>
 
 type BatchOptions<C, O> = {
-  /**
-   * Processes a batch, all or nothing. If `alone`, all calls have the same key, and `work` waits for its lock instead
-   * of returning null.
-   */
+  /** Processes a batch, all or nothing. If `alone`, its calls share a key, whose lock it waits for. */
   work(calls: readonly C[], alone: boolean): Promise<CallEnd<O>[]>
   keyOf(call: C): string
   /** The size of a call in bytes. A batch has at most MAX_BATCH_BYTES, unless it is a single call. */

@@ -1,7 +1,4 @@
-/**
- * The HTTP server. Even bytes that aren't HTTP get a response in the envelope. A request continues when its client
- * disconnects.
- */
+/** The HTTP server. Even bytes that aren't HTTP get a response. Requests continue when their client disconnects. */
 
 import { randomUUID } from 'node:crypto'
 import {

@@ -1,7 +1,4 @@
-/**
- * Cuts off requests whose bodies stall or trickle, soon after their window. Bytes that wait for our own reader count as
- * progress.
- */
+/** Cuts off requests whose bodies stall or trickle. Bytes that wait for our own reader count as progress. */
 import type { IncomingMessage } from 'node:http'
 import { hasBody } from './read-body.ts'
 

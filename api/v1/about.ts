@@ -1,7 +1,4 @@
-/**
- * Descriptions of the endpoints for the OpenAPI document and /docs. The schemas of the routes describe most
- * fields.
- */
+/** Descriptions of the endpoints for the OpenAPI document and /docs. The schemas of the routes describe most fields. */
 import type { Code } from '../../db/errors.ts'
 import { type About, describedAs, type Group } from '../docs/about.ts'
 import { DOMAIN, LATER } from '../docs/shown.ts'

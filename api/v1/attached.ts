@@ -52,10 +52,7 @@ function toFile(attached: Attached, uploads: Uploads): ItemFile {
   return { ...own, loaded: null }
 }
 
-/**
- * Rejects a filename with a blocked extension. @param at the path of the field @throws RequestError
- * bad_request
- */
+/** Rejects a filename with a blocked extension. @param at the path of the field @throws RequestError bad_request */
 export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename: string, at: string): void {
   const extension = extensionsIn(filename).find((ending) => blocked_extensions.has(ending))
   if (extension === undefined) return
@@ -82,10 +79,7 @@ function withoutFiles({ path, send }: Omit<Draft, 'attached'>, limits: Attachmen
   return []
 }
 
-/**
- * Checks the attachments of a send. @returns its files, not loaded. @throws RequestError bad_request,
- * payload_too_large
- */
+/** Checks attachments. @returns the files, not loaded. @throws RequestError bad_request, payload_too_large */
 function judged({ path, attached, send }: Draft, uploads: Uploads, limits: AttachmentLimits): ItemFile[] {
   if (attached.length === 0) return withoutFiles({ path, send }, limits)
   const files = attached.map((each) => toFile(each, uploads))
@@ -111,10 +105,7 @@ async function loadUploads({ tx, teamId }: FileOptions, drafts: readonly Draft[]
   return new Map((await uploadsByIds(tx, teamId, [...new Set(ids)])).map((upload) => [upload.id, upload]))
 }
 
-/**
- * Returns the keys that emails are already stored with. Items with these keys are replays, and store no
- * attachments.
- */
+/** Returns the keys that emails are stored with. Items with these are replays, and store no attachments. */
 async function storedKeys({ tx, teamId }: FileOptions, items: readonly EmailItem[]): Promise<Set<string>> {
   const keys = items.flatMap(({ attachments, idempotency_key: key }) =>
     attachments && key !== null ? [{ team_id: teamId, key }] : [],

@@ -29,10 +29,7 @@ function buildTrace(items: readonly BatchItem[]): Trace {
   return { ...tracing(ids), ...counts, ...(code === undefined ? {} : { code }) }
 }
 
-/**
- * Returns the result of each item, in the order of the request. @param accept gets the valid items, all at
- * once
- */
+/** Returns the result of each item, in the order of the request. @param accept gets the valid items, all at once */
 export async function acceptEach<T, O, R>(
   items: readonly (T | RequestError)[],
   accept: (items: readonly T[]) => Promise<readonly O[]>,

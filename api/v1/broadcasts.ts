@@ -1,7 +1,4 @@
-/**
- * The routes of broadcasts: drafts, tests, and changes of their state. The CLI shares the shapes and rules in
- * db/messages/broadcasts/.
- */
+/** The routes of broadcasts: drafts, tests, changes of state. The rules are in db/messages/broadcasts/. */
 import { object } from 'yup'
 import type { Caller } from '../../db/accounts/audit/record.ts'
 import { type BroadcastRow, broadcastsOfTeam } from '../../db/messages/broadcasts/broadcasts.sql.ts'

@@ -1,7 +1,4 @@
-/**
- * Contacts: create, read, list, change, delete. The bulk upsert is in bulk.ts, and the rules for changes are
- * in db/audience/contacts/edit.ts.
- */
+/** Contacts: create, read, list, change, delete. The rules for changes are in db/audience/contacts/edit.ts. */
 
 import { object } from 'yup'
 import {

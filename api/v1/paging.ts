@@ -1,13 +1,9 @@
-/**
- * Paging of lists by `limit` and `cursor`, which is the offset of a page's first row. `next_cursor` is
- * present if more rows follow.
- */
+/** Paging by `limit` and `cursor`, the offset of a page's first row. `next_cursor` is set if more rows follow. */
 import { wholeNumber } from '../http/input.ts'
 
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
-/** The query parameters of a list. */
 export const paging = () => ({
   limit: wholeNumber(1, MAX_LIMIT),
   cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER),

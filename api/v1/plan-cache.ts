@@ -6,7 +6,6 @@
 import { allPlans, type PlanRow } from '../../db/accounts/plans/plans.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 
-/** How long the catalog is cached. */
 const CATALOG_TTL_MS = 60_000
 
 /** The cached catalog. `left` is how many milliseconds it remains valid. */

@@ -8,10 +8,7 @@ import { ABOUT } from './about.ts'
 import { publicRoute, type V1Route } from './deps.ts'
 import { presentCatalog } from './present.ts'
 
-/**
- * Caches may keep a response as long as our own copy is valid, so that changes are visible within a minute in
- * total.
- */
+/** Caches may keep it as long as our own copy is valid, so that changes are visible within about a minute. */
 const cacheControl = (left: number): string => `public, max-age=${Math.floor(left / 1_000)}`
 
 const findLocale = (asked: string | undefined): Locale => LOCALES.find((locale) => locale === asked) ?? 'en'

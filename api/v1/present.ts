@@ -1,7 +1,4 @@
-/**
- * Converts rows to the JSON of the API. The result has the documented fields and no others, whatever columns
- * a row has.
- */
+/** Converts rows to the JSON of the API, with the documented fields and no others. */
 
 import { planFigures } from '../../db/accounts/plans/defaults.ts'
 import type { Locale, PlanRow } from '../../db/accounts/plans/plans.sql.ts'

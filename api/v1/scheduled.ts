@@ -1,7 +1,4 @@
-/**
- * Cancels and reschedules scheduled messages: POST …/:id/cancel and PATCH …/:id, the same for each channel. A
- * response never contains the status of a message.
- */
+/** POST …/:id/cancel and PATCH …/:id of scheduled messages. A response never contains the status of a message. */
 import type { ChannelName } from '../../db/channels/list.ts'
 import { cancelScheduled, moveScheduledAtRate } from '../../db/messages/scheduled.ts'
 import type { About } from '../docs/about.ts'
@@ -13,7 +10,6 @@ import { teamRoute, type V1Route } from './deps.ts'
 
 type ScheduledOptions = {
   channel: ChannelName
-  /** The path of its messages. */
   path: string
   access: PrivateAccess
   about: { cancel: About; move: About }

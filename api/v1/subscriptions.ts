@@ -1,7 +1,4 @@
-/**
- * The subscription of a contact: unsubscribe, resubscribe, and unsubscribe by email address. The rules are in
- * db/audience/subscription/subscription.ts.
- */
+/** Unsubscribes and resubscribes contacts. The rules are in db/audience/subscription/subscription.ts. */
 import { contactIdentity } from '../../db/audience/contacts/edit.ts'
 import { leaveTopics, resubscribe, unsubscribe } from '../../db/audience/subscription/subscription.ts'
 import type { About } from '../docs/about.ts'

@@ -33,10 +33,7 @@ const sendSchema = object({
 
 type SendBody = InferType<typeof sendSchema>
 
-/**
- * Returns the numbers in E.164 format without duplicates, in order. @throws RequestError invalid_phone for
- * the first invalid one
- */
+/** Returns the numbers in E.164 format, without duplicates. @throws RequestError invalid_phone for the first bad one */
 function parsePhones(numbers: readonly string[], path: string): Phone[] {
   const phones = numbers.map((number, index) => {
     const phone = normalisePhone(number)
@@ -68,9 +65,7 @@ export function buildItem(send: SendBody, path = ''): WhatsappItem {
   }
 }
 
-/**
- * In a batch, writes an error about a recipient in the form that clients parse: `to[<n>]: <code>: <detail>`.
- */
+/** In a batch, writes an error about a recipient in the form that clients parse: `to[<n>]: <code>: <detail>`. */
 function recipientError(error: RequestError, path: string): RequestError {
   const [{ field, problem } = { field: '', problem: '' }] = error.fields
   if (!field.startsWith(`${path}to[`)) return error

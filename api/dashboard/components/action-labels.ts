@@ -1,7 +1,4 @@
-/**
- * Labels of audit log actions on pages. The CLI and exports use the codes. An unknown action, such as one of
- * a later version, is shown as its code. Pure.
- */
+/** Labels of audit log actions on pages. An unknown action, as of a later version, is shown as its code. Pure. */
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 
@@ -163,7 +160,6 @@ export function entryLabel(
   return VARIANTS[action]?.find(([sign]) => sign.test(detail))?.[1] ?? actionLabel(action)
 }
 
-/** Returns all labels of an action. */
 const labelsFor = (action: string): string[] => [
   actionLabel(action),
   ...(VARIANTS[action] ?? []).map(([, label]) => label),
@@ -179,10 +175,7 @@ export const ACTION_LABELS: readonly string[] = Object.keys(LABELS)
   .flatMap((action) => labelsFor(action).slice(ALWAYS_VARIED.has(action) ? 1 : 0))
   .sort()
 
-/**
- * Finds the action with this label, ignoring case, or returns the text itself if no action has it.
- * @returns also the label, if the action has several.
- */
+/** Finds the action with this label, ignoring case, or returns the text itself. `label` is set if it has several. */
 export function findAction(words: string): { action: string; label?: string | undefined } {
   for (const action of Object.keys(LABELS)) {
     const labels = labelsFor(action)

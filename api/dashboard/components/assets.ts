@@ -1,7 +1,4 @@
-/**
- * Loads the stylesheet and the script. Their paths contain a hash of the content, so they can be cached
- * forever.
- */
+/** Loads the stylesheet and the script. Their paths contain a hash of the content, so they can be cached forever. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

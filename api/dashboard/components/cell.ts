@@ -119,7 +119,6 @@ export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
  */
 export const NO_ACTIVITY = 'No known activity in this team.'
 
-/** Builds a cell with the last activity of a member in the team. */
 export const lastActive = (at: string | null, now: Date): Cell =>
   at === null ? { text: '–', tip: NO_ACTIVITY } : time(at, now)
 

@@ -39,12 +39,10 @@ const OTHER_LAYERS: readonly Layer[] = [
   { label: 'failed', tone: 'bad', statuses: ['failed'] },
 ]
 
-/** Returns the layers of a channel. Only emails have bounces and complaints. */
 const pickLayers = (channel: Channel): readonly Layer[] => (channel === EMAIL ? EMAIL_LAYERS : OTHER_LAYERS)
 
 /** The counts of a bar. `at` is its day or hour, and `mark` the label on the axis, if it has one. */
 type Span = { at: string; mark: string | null; counts: number[]; total: number }
-/** The bars of a period and their labels. */
 type ChartData = {
   spans: readonly Span[]
   layers: readonly Layer[]
@@ -83,11 +81,7 @@ export function countByDay(
   return { spans, layers, column: 'Day', title: 'By day (UTC)', note }
 }
 
-/**
- * Returns the counts of each hour of a period.
- * @param since the start of the first hour.
- * @param zone the reader's time zone.
- */
+/** Counts each hour of a period. @param since the start of the first one. @param zone the reader's time zone. */
 export function countByHour(
   channel: Channel,
   figures: readonly HourRow[],

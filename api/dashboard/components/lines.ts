@@ -21,11 +21,7 @@ export function parseLine(line: string): string {
   return typeof text === 'string' ? text : typed
 }
 
-/**
- * Returns the lines that aren't empty.
- * @param most the maximum number of lines, including empty ones.
- * @throws RequestError bad_request.
- */
+/** Returns the lines that aren't empty. @param most also counts empty ones. @throws RequestError bad_request. */
 export function splitLines(typed: string, field: string, most: number): string[] {
   const lines = typed.split(/\r\n?|\n/, most + 1)
   if (lines.length > most) throw invalidField(field, `must have at most ${most} lines`)
@@ -48,7 +44,6 @@ export const splitListed = (typed: string, field: string, most: number): string[
       .map(parseLine),
   )
 
-/** Formats a name and its text as `name: text`. */
 export const pairLine = ([name, text]: readonly [string, string]): string =>
   `${isPlain(name) && !name.includes(':') ? name : JSON.stringify(name)}: ${text === '' ? '' : formatLine(text)}`
 

@@ -3,7 +3,6 @@
 /** Properties with names. Lists and forms show them first, in this order. */
 const NAMES = ['name', 'first_name', 'firstname', 'given_name', 'last_name', 'lastname', 'family_name']
 
-/** Normalizes the case and the separators of a property's name. */
 const plain = (property: string): string => property.toLowerCase().replace(/[\s-]+/g, '_')
 
 /** Compares properties for sorting: names first, the others alphabetically. */
@@ -15,7 +14,6 @@ export function compareProperties(one: string, other: string): number {
   return rank(one) - rank(other) || one.localeCompare(other, 'en')
 }
 
-/** Returns the name of a contact, or null if it has none. */
 export function findName(properties: Readonly<Record<string, string>>): string | null {
   const given = new Map(
     Object.entries(properties).map(([property, value]) => [plain(property), value.trim()]),

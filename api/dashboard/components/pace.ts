@@ -6,7 +6,7 @@ const MINUTE = 60_000
 
 type Pace = { done: number; left: number; since: string | null }
 
-/** Returns the rate per minute, or null if it is too early to tell. @param least as below. */
+/** Returns the rate per minute, or null if it is too early to tell or nothing is left. @param least as below. */
 function rateOf({ done, left, since }: Pace, now: Date, least: number): number | null {
   const gone = since === null ? 0 : now.getTime() - Date.parse(since)
   return done === 0 || left <= 0 || gone < least ? null : done / (gone / MINUTE)

@@ -1,7 +1,6 @@
 /** Formats shares on pages. A no-break space keeps the sign on the line of its number. */
 import * as plain from '../../../db/percent.ts'
 
-/** Keeps each percent sign of a sentence on the line of its number. */
 export const keepPercents = (words: string): string => words.replaceAll(/(?<=\d) %/g, '\u00a0%')
 
 /** Formats a share with one decimal, or with two below 1 %. */

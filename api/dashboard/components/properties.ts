@@ -38,7 +38,6 @@ export const readContact = (form: URLSearchParams) => ({
   properties: parseProperties(form.get('properties') ?? ''),
 })
 
-/** Reads the checked topics of a form. @throws RequestError bad_request. */
 export const readTopics = (form: URLSearchParams): string[] =>
   parse(object({ topic_ids: uuids() }), { topic_ids: form.getAll('topic_ids') }).topic_ids ?? []
 
@@ -92,9 +91,7 @@ type KnownFields = { topics: ReadonlySet<string>; marks: ReadonlyMap<string, str
 /** Returns a hash that shows if a value has been changed. */
 const valueMark = (value: string): string => shortMark(asSent(value))
 
-/**
- * Builds a hidden field with the shown topics and hashes of the values, because others can edit the contact.
- */
+/** Builds a hidden field with the shown topics and hashes of the values, because others can edit the contact. */
 export const shownField = (properties: Properties, topicIds: readonly string[]): Field => {
   const marks = Object.entries(properties).map(([name, value]) => [name, valueMark(value)])
   return { name: 'shown', label: '', type: 'hidden', value: JSON.stringify([topicIds, marks]) }
@@ -111,11 +108,7 @@ function shownIn(form: URLSearchParams): KnownFields | null {
   return { topics: new Set(topics.filter((id) => isUuid(id))), marks: new Map(marks.filter(isPair)) }
 }
 
-/**
- * Applies the changes of a form to the stored topics. Keeps topics that were added or removed since the
- * page was rendered.
- * @throws RequestError bad_request.
- */
+/** Applies a form's changes to the stored topics, which others may have changed. @throws RequestError bad_request. */
 export function changedTopics(form: URLSearchParams, stored: readonly string[]): string[] {
   const ticked = readTopics(form)
   const shown = shownIn(form)?.topics

@@ -63,28 +63,20 @@ export type Form = Loose<{
   submit: string
   /** The value of `next` if it is sent with its button. */
   next?: string
-  /**
-   * Other buttons that send it, with another value of `next` and without checking required fields. The script
-   * clicks the one that `counts` when the form changes.
-   */
+  /** Other buttons, which send it with their `next` even if incomplete. Each change clicks the one that `counts`. */
   others?: readonly { next: string; label: string; counts?: boolean }[]
   tone?: 'danger' | 'quiet'
   /** Always puts it into the menu next to the title. False keeps a destructive one, which is the next step, out. */
   menu?: boolean
   /** The ID of its element, for `joins`. */
   name?: string
-  /** Puts the buttons above the fields. */
   buttonsFirst?: boolean
   /** Shows the result of the form above its buttons. It has an ID. */
   result?: Section
-  /**
-   * Adds the fields to another form of the page. The button sends it to `action` and shows the response in a
-   * frame.
-   */
+  /** Adds the fields to another form of the page. The button sends it to `action` and shows the response in a frame. */
   joins?: { form: string; frame: string }
   /** True if the response is a download. */
   file?: boolean
-  /** True if it uploads a file. */
   multipart?: boolean
   /** Shows a choice and its text in one row, with the hint of the choice. These are the headings. */
   pairs?: readonly string[]
@@ -102,10 +94,7 @@ export type Tile = Loose<{
   tone?: Tone
   href?: string
 }>
-/**
- * `at` is a time at the end of the title. `folded` contains several similar alerts, collapsed under one
- * title.
- */
+/** `at` is a time at the end of the title. `folded` contains several similar alerts, collapsed under one title. */
 export type Alert = Loose<{
   tone: Tone
   title: string
@@ -114,7 +103,6 @@ export type Alert = Loose<{
   link?: Link
   folded?: readonly Alert[]
 }>
-/** Links to other views of the same data. */
 export type Switch = { label: string; links: readonly (Link & { current: boolean })[] }
 /** A value of a list's filter. With `off`, a click removes it. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
@@ -148,7 +136,6 @@ export type DnsRecord = Loose<{
   detail: string
   lines: readonly Loose<{ label: string; value: string; missing?: string; copied?: string; tip?: string }>[]
 }>
-/** The colours of a chart. */
 export type BarTone = Tone | 'worse'
 type Bar = { x: number; y: number; width: number; height: number; tone: BarTone }
 
@@ -191,10 +178,7 @@ export type Section = Heading &
         picks?: readonly Form[]
       }
     | ({ kind: 'form'; reset?: Link; more?: readonly Link[] } & Form & {
-          /**
-           * Opens it with a button next to the title of the page, which is never the main one if `quiet`, or from the
-           * menu there.
-           */
+          /** Opens it with a button next to the title of the page, never the main one if `quiet`, or from its menu. */
           folded?: boolean | 'menu' | 'quiet'
         })
     /** `pressed` are choices that a click makes. */
@@ -206,7 +190,6 @@ export type Section = Heading &
         pressed?: Chips
       } & Form)
     | ({ kind: 'chips' } & Chips)
-    /** The steps of a wizard. */
     | { kind: 'stepper'; steps: readonly Step[] }
     | { kind: 'steps'; steps: readonly ChecklistItem[] }
     | ({ kind: 'actions' } & Actions)
@@ -253,9 +236,7 @@ export type View = Loose<{
   lead?: string
   /** The status of the object that the page is about. */
   state?: Cell
-  /** The actions next to the title. */
   actions?: Actions
-  /** The link to the parent page. */
   back?: Link
   /** Sections above both columns. */
   above?: readonly Section[]

@@ -43,7 +43,6 @@ const SENTENCES: Readonly<Record<string, string>> = {
   complained: 'The recipient reported it as spam.',
 }
 
-/** Describes the status of a message that hasn't been sent. */
 export function queuedSentence(
   last: { kind: string; detail: string } | undefined,
   waiting: { state: string; last_response?: string | null } | undefined,

@@ -1,15 +1,9 @@
-/**
- * Calculates delivery, bounce and complaint rates, and compares them with the limits of mailbox providers.
- * Pure.
- */
+/** Calculates delivery, bounce and complaint rates, and compares them with the limits of mailbox providers. Pure. */
 
 import type { Tone } from './cell.ts'
 import { percent } from './percent.ts'
 
-/**
- * Rates above which mailbox providers start to block a sender. They aren't meaningful below
- * MIN_SENT_FOR_SHARES emails.
- */
+/** Rates above which mailbox providers block a sender. They need MIN_SENT_FOR_SHARES emails to be meaningful. */
 export const ALARMING_SHARE = { bounced: 0.05, complained: 0.001 }
 const MIN_SENT_FOR_SHARES = 50
 
@@ -17,10 +11,7 @@ const DELIVERED = ['delivered', 'opened', 'clicked', 'complained']
 
 export type RateCounts = { sent: number; delivered: number; bounced: number; complained: number }
 
-/**
- * Sums counts by status. Emails are sent unless they are queued or suppressed. Opened, clicked and complained
- * ones are also delivered.
- */
+/** Sums counts. Queued and suppressed emails aren't sent. Opened, clicked and complained ones were delivered. */
 export function toRateCounts(counts: readonly { status: string; count: number }[]): RateCounts {
   const sum = (fits: (status: string) => boolean): number =>
     counts.filter(({ status }) => fits(status)).reduce((all, { count }) => all + count, 0)

@@ -1,7 +1,4 @@
-/**
- * Prepares tables and cells for their views: CSS classes, tooltips of cut values, accessible names of buttons,
- * and line breaks in long values. Pure.
- */
+/** Prepares tables and cells for views: CSS classes, tooltips, accessible names of buttons, and line breaks. Pure. */
 import type { Cell } from './cell.ts'
 import type { Column, Section } from './section.ts'
 
@@ -43,10 +40,7 @@ function findClearTimes({ columns, rows }: Table): number | undefined {
   return others.length === 0 && (first === 0 || first === last) ? first : undefined
 }
 
-/**
- * Returns the CSS classes of a cell. A `self` cell needs no label in a card.
- * @param isClearTime true if a time needs no label.
- */
+/** Returns the CSS classes of a cell. A `self` cell needs no label in a card, such as one with a clear time. */
 function listClasses(cell: Cell, { main, grow, wrap }: Column, isClearTime: boolean): string {
   const isClear = (!cell.number && (isShort(cell) || cell.href !== undefined)) || main || grow
   const looks = [

@@ -47,7 +47,6 @@ const WORDING_BY_KIND: ReadonlyMap<string, EventText> = new Map(Object.entries(W
 export const eventText = (kind: string): EventText =>
   WORDING_BY_KIND.get(kind) ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
 
-/** The reader and the current time. */
 export type Viewer = { person: { operator: boolean }; now: Date }
 
 /** Returns the provider's response in an event, or '' if this viewer must not see it. */
@@ -79,7 +78,6 @@ export function buildTimeline<E extends { kind: string; time: string }>(
   return [...moments.reverse(), { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }]
 }
 
-/** Builds an email's timeline. */
 export const buildMoments = (email: Pick<ShownEmail, 'events' | 'created_at'>, viewer: Viewer): Moment[] =>
   buildTimeline(email, viewer.now, (event) => {
     const link = linkIn(event)
@@ -121,20 +119,14 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   text: reason ?? 'No reason given.',
 })
 
-/**
- * Builds the alert for delivery that waits for a paused sender, as teams see it.
- * @param what the subject of its text.
- */
+/** Builds the alert for delivery that waits for a paused sender, as teams see it. @param what is delivered. */
 export const pausedDelivery = (what: string): Alert => ({
   tone: 'warn',
   title: 'Delivery is paused. We retry automatically',
   text: `${what} is sent when delivery resumes. Nothing is lost, and you don’t have to do anything.`,
 })
 
-/**
- * Builds the alert for a queue that was paused by an operator, or because the database is a copy.
- * @param subject the subject of a sentence.
- */
+/** Builds the alert for a queue that was paused by an operator or in a copied database. @param subject of its title. */
 export const pausedQueue = (subject: string, reason: string | null): Alert => ({
   tone: 'warn',
   title:
@@ -220,10 +212,7 @@ export function mainReason(
   )
 }
 
-/**
- * Returns what stops a message. Only the widest reason counts: the team, then the queue, then the senders.
- * @param pauses the pauses of its senders.
- */
+/** Returns the widest reason that stops a message: the team, its queue, or its senders. @param pauses of those. */
 export function findStops(waiting: Waiting, pauses: readonly Alert[]): readonly Alert[] {
   if (waiting.team_suspended) return [SUSPENDED_TEAM]
   return waiting.queue_paused ? [pausedQueue('Its queue', waiting.queue_pause_reason)] : pauses

@@ -1,12 +1,9 @@
-/**
- * Parses fields with several values. A text with too many parts is rejected before it is fully split. Pure.
- */
+/** Parses fields with several values. A text with too many parts is rejected before it is fully split. Pure. */
 
 import { errorWords, invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { TEXTS } from '../texts.ts'
 
-/** Maximum length of a line quoted in an error, in characters. */
 const MAX_QUOTED = 100
 
 /**
@@ -33,10 +30,7 @@ export function jsonTyped(source: string | null, what: string): unknown {
   }
 }
 
-/**
- * Parses lines of the form `name: value`.
- * @throws RequestError bad_request that names the field and quotes the line.
- */
+/** Parses lines of the form `name: value`. @throws RequestError bad_request with the field and the line. */
 export const namedLines = (typed: string, field: string, most: number): [name: string, value: string][] =>
   partsTyped(typed, { field, between: /\r?\n/, most }).map((line) => {
     const at = line.indexOf(':')

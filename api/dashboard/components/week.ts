@@ -1,7 +1,4 @@
-/**
- * Builds four tiles that compare the last days with the days before and with the limits of mailbox providers.
- * Pure.
- */
+/** Builds four tiles that compare the last days with the days before and with the limits of mailbox providers. Pure. */
 
 import type { StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { percent } from './percent.ts'
@@ -36,11 +33,7 @@ function describeChange(now: number, before: number, days: number): string {
 
 type DayRange = { today: Date; days: number }
 
-/**
- * Builds the tiles.
- * @param today the last day of the period.
- * @param emails the URL of the list of emails, with a query.
- */
+/** @param today the last day of the period. @param emails the URL of the list of emails, with a query. */
 export function periodTiles(figures: readonly StatRow[], { today, days }: DayRange, emails: string): Tile[] {
   const start = new Date(today.getTime() - (days - 1) * DAY)
   const now = sumsFrom(figures, start, days)

@@ -15,7 +15,6 @@ const WHATSAPP_WORDING: Record<string, EventText> = {
   unknown: { title: 'The provider’s response was lost', tone: 'warn' },
 }
 
-/** Returns the last failure of a message. */
 export const lastFailure = ({ events }: Pick<ShownMessage, 'events'>) =>
   events.findLast(({ kind }) => kind === 'failed' || kind === 'gave_up')
 

@@ -1,7 +1,4 @@
-/**
- * Converts times to and from the reader's time zone, which dashboard.js stores in a cookie. A missing or
- * unknown zone means UTC. Pure.
- */
+/** Converts times to and from the reader's time zone, a cookie of dashboard.js. Unknown zones mean UTC. Pure. */
 import { isMoment } from '../../../db/validation/moments.ts'
 import { utc } from './cell.ts'
 

@@ -22,7 +22,6 @@ const start = get('person', '', async ({ around }) => {
   return redirect(around ? teamPath(around) : '/operator')
 })
 
-/** Lists the teams of this session, with the user's roles. */
 const teamsTable = ({ memberships, operator }: Person): Section =>
   buildTable(
     memberships,

@@ -1,7 +1,4 @@
-/**
- * Describes background jobs. Redirects after starting one: with the result if it has already finished,
- * otherwise to the page with its progress.
- */
+/** Describes background jobs. Redirects after starting one: to its progress, or with the result if it has finished. */
 import type { Deliverable } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
@@ -24,7 +21,6 @@ type JobTexts = {
   shown?: (job: Job) => readonly [label: string, ...path: string[]]
   /** What happens to an item before the job ends. */
   meanwhile?: string
-  /** Why it can't be stopped. */
   unstoppable?: string
 }
 
@@ -50,7 +46,6 @@ const DELETE_WORDS: JobTexts = {
   shown: () => ['Show emails', EMAIL.path],
 }
 
-/** Describes the result of re-evaluating stored suppressions, by cause. */
 export const describeReview = ({
   bounce,
   soft_bounces,
@@ -67,7 +62,6 @@ function describeRejected(refused: unknown, others: string): string {
     : `${plural(rejected, 'record')} rejected. All others ${others}.`
 }
 
-/** Titles and results of each kind of job. */
 const WORDS: Readonly<Record<string, JobTexts>> = {
   'contact.import': {
     title: 'Import contacts',
@@ -140,7 +134,6 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
 export const findJobTexts = ({ kind }: Pick<BackgroundJobRow, 'kind'>): JobTexts =>
   WORDS[kind] ?? { title: kind, verb: 'Done', outcome: () => '' }
 
-/** Returns the link to the result of a job. */
 export function resultLink(job: Job): Link | undefined {
   const shown = findJobTexts(job).shown?.(job)
   if (shown === undefined)

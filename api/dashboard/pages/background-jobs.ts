@@ -1,7 +1,4 @@
-/**
- * Lists recent background jobs of a team, or of all teams for operators. Shows their progress and result, and stops
- * them.
- */
+/** Lists recent background jobs of a team, or of all for operators, with progress and result. Stops them. */
 
 import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
 import { importFileNames } from '../../../db/audience/import/imports.sql.ts'
@@ -24,7 +21,6 @@ import { TEXTS } from '../texts.ts'
 import { backgroundJobPath, findJobTexts, resultLink } from './background-job.ts'
 
 const OPERATOR_PATH = '/operator/background-jobs'
-/** Maximum number of listed jobs. */
 const JOBS_SHOWN = 50
 
 type JobState = 'running' | 'done' | 'failed' | 'stopped'
@@ -53,7 +49,6 @@ const describeLeft = ({ done, total, begun_at, finished_at }: BackgroundJobRow, 
     ? ''
     : leftWords({ done, left: total - done, since: begun_at }, now, { least: PACE_SHOWN_AFTER_MS })
 
-/** Formats the progress of a job, with the total if it is known. */
 const doneWords = ({ done, total }: BackgroundJobRow): string =>
   total === null ? number(done).text : `${number(done).text} of ${number(total).text}`
 
@@ -64,7 +59,6 @@ function progressCell(job: BackgroundJobRow, now: Date): Cell {
   return { ...shown, detail: compact<string>([doneWords(job), describeLeft(job, now)]).join(', ') }
 }
 
-/** Describes the result of a job, or why it failed. */
 function describeResult(job: BackgroundJobRow): string {
   const result = findJobTexts(job).outcome(job.result)
   const stopper = stoppedBy(job)
@@ -83,7 +77,6 @@ async function filesOf(tx: Tx, jobs: readonly BackgroundJobRow[]): Promise<Map<s
   )
 }
 
-/** The team's name, for operators. */
 type TeamNames = ReadonlyMap<string, string>
 
 const teamCell = ({ team_id: id }: BackgroundJobRow, teams: TeamNames): Cell =>
@@ -202,7 +195,6 @@ async function requireJob(tx: Tx, team: string | null, id: string): Promise<Back
   throw new RequestError('not_found', TEXTS.noJob)
 }
 
-/** @throws RequestError if the job can't be stopped. */
 function askToStop(job: BackgroundJobRow): Question {
   if (job.finished_at !== null) throw already('This job', 'finished')
   return {

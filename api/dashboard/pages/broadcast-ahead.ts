@@ -29,10 +29,7 @@ export const seenFields = ({ updated_at, template_version_id, audience }: Seen):
   hidden('audience', audience?.toString() ?? '', true),
 ]
 
-/**
- * Reads the state that the form was shown with.
- * @throws RequestError bad_request for a form that isn't ours.
- */
+/** Reads the state that the form was shown with. @throws RequestError bad_request for a form that isn't ours. */
 export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
   const audience = form.get('audience') ?? (form.has('seen') ? 'unknown' : '')
   if (!/^\d*$/.test(audience)) throw new RequestError('bad_request', TEXTS.formOutOfDate)
@@ -94,7 +91,6 @@ export const startTiles = (plan: Plan, zone: string, now: Date): Tile[] => [
   ...lengthTiles(plan),
 ]
 
-/** True if every contact of the audience would be skipped. */
 const isAllSkipped = ({ audience, lacking }: Readiness): boolean =>
   audience !== null && audience > 0 && lacking >= audience
 
@@ -197,7 +193,6 @@ function aheadSections(row: BroadcastRow, { ready, warnings }: Ahead, request: T
   ]
 }
 
-/** Reads the readiness of a broadcast and its warnings. */
 async function readAhead(row: BroadcastRow, deps: PageDeps) {
   const [ready, warnings] = await Promise.all([
     checkReadiness(deps.database, row, deps.publicUrl),
@@ -256,7 +251,6 @@ export async function sendQuestion(request: TeamRequest<'id'>, { database }: Pag
   }
 }
 
-/** Returns the steps whose edit removes a problem. */
 const stepsToEdit = (ready: Readiness) =>
   new Set(compact([...ready.missing.map(({ edit }) => edit), isAllSkipped(ready) && 'message']))
 
@@ -287,7 +281,6 @@ function buildButtons(row: BroadcastRow, ready: Readiness, request: TeamRequest)
 const draftStepper = ({ ready }: Ahead, request: TeamRequest<'id'>): Section =>
   buildStepper('review', broadcastPath(request), stepsToEdit(ready))
 
-/** Builds the sections and buttons of a draft. */
 export async function draftParts(
   row: BroadcastRow,
   request: TeamRequest,

@@ -1,7 +1,4 @@
-/**
- * Builds the form fields of a draft, for each step. Submitting them unchanged changes nothing.
- * broadcast-form.ts reads the submitted form.
- */
+/** Builds the form fields of a draft, for each step. broadcast-form.ts reads them. Unchanged, they change nothing. */
 
 import type { PropertyValue } from '../../../db/audience/contacts/search.sql.ts'
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
@@ -16,10 +13,7 @@ import { compact, field, hidden } from '../server/builders.ts'
 export type Choice = { id: string; name: string }
 type TemplateChoice = Choice & { slots: readonly string[] }
 
-/**
- * The options of a form. `subscribers` are counts by topic. `properties` are names of contact properties, and
- * `values` their common values.
- */
+/** `subscribers` are counts by topic. `properties` are names of contact properties, `values` their common values. */
 export type Choices = {
   templates: readonly TemplateChoice[]
   topics: readonly Choice[]
@@ -58,7 +52,6 @@ const CONDITIONS = {
   hint: 'A contact must match all conditions. Separate the values of “is one of” with commas.',
 }
 
-/** Numbers the labels of each row except the first. */
 const numbered = (label: string, at: number): string => (at === 0 ? label : `${label} ${at + 1}`)
 
 /** Builds the field of a value. A stored list has one value per line. */
@@ -119,7 +112,6 @@ const topicField = (
   ],
 })
 
-/** Returns the chosen IDs that aren't among the choices. */
 const missingIds = (choices: readonly Choice[], chosen: readonly string[]): string[] =>
   chosen.filter((each) => choices.every(({ id }) => id !== each))
 
@@ -276,10 +268,7 @@ const whenFields = (draft: BroadcastDraft | null, zone: string): Field[] => [
   hidden('send_at_zone', zone, true),
 ]
 
-/**
- * Builds the fields of each step. Without a draft they are empty.
- * @param zone the time zone of its start time.
- */
+/** Builds the fields of each step. Without a draft they are empty. @param zone the time zone of its start time. */
 export const draftFields = (
   choices: Choices,
   draft: BroadcastDraft | null,

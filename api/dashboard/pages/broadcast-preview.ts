@@ -24,9 +24,7 @@ import { broadcastPath } from './broadcast-sections.ts'
 /** The unsubscribe link of a preview, which does nothing. */
 const LINK = '#unsubscribe'
 
-/**
- * How many contacts are searched for the next one of the audience, so that rare matches don't delay the page.
- */
+/** How many contacts are searched for the next one of the audience, so that rare matches don't delay the page. */
 const MAX_LOOKED_AT = 10_000
 
 /** Returns the version that is sent: the one fixed at the start, or the template's newest before that. */

@@ -14,7 +14,6 @@ import { buildAlerts, buildForm, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 
-/** Describes today's limit of a domain and its use. */
 export const rampWords = ({ limit, used }: ShownRamp): string =>
   `${number(used).text} of ${plural(limit, 'broadcast email')} sent today`
 
@@ -53,7 +52,6 @@ async function offer(name: string, { team }: TeamRequest, deps: PageDeps): Promi
   ]
 }
 
-/** Builds the sections about the ramp-up. */
 export async function rampSections(
   row: BroadcastRow,
   view: BroadcastView,

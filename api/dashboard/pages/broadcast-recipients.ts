@@ -1,7 +1,4 @@
-/**
- * Lists the recipients of a broadcast with their outcome, and the skipped contacts with the reason, also as
- * CSV.
- */
+/** Lists the recipients of a broadcast with their outcome, and the skipped contacts with the reason, also as CSV. */
 
 import { propertiesOf } from '../../../db/audience/contacts/contacts.sql.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
@@ -42,7 +39,6 @@ function listStatuses(reached: EmailStatus | undefined): readonly EmailStatus[] 
 const SKIPPED = 'skipped'
 
 const filter = defineFilter({ status: { ...chips(EMAIL_LADDER), any: 'All emails' } })
-/** A filter without parts. */
 const ALL = defineFilter({})
 
 const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
@@ -82,7 +78,6 @@ function countOutcomes({ stats }: BroadcastView): Map<string, number> {
   )
 }
 
-/** Builds a chip for each outcome with its count. */
 function outcomeChips(view: BroadcastView, request: TeamRequest<'id'>, isSkips: boolean): Section[] {
   const counts = countOutcomes(view)
   const skips = {
@@ -97,7 +92,6 @@ function outcomeChips(view: BroadcastView, request: TeamRequest<'id'>, isSkips: 
 /** Returns the identity of an address, or '' after an erasure. */
 const readIdentity = (email: string): string => parseAddress(email)?.identity ?? ''
 
-/** Returns the names of contacts by identity. */
 export async function loadNames(
   rows: readonly { email: string }[],
   { team }: TeamRequest,

@@ -21,7 +21,6 @@ export const MAX_TESTS = 5
 
 export const DUPLICATE = 'Duplicate broadcast'
 
-/** Returns the path of a broadcast's page, or of one below it. */
 export const broadcastPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id, ...rest)
 
@@ -162,7 +161,6 @@ export function progress(view: BroadcastView, now: Date): Section[] {
 const describeRest = (view: BroadcastView): string =>
   view.audience === null ? 'its audience' : `the ${plural(countUnsent(view), 'remaining contact')}`
 
-/** Questions before a broadcast is paused, resumed or cancelled. */
 export const STATE_QUESTIONS: Readonly<
   Record<'pause' | 'resume' | 'cancel', (view: BroadcastView) => Question>
 > = {
@@ -192,10 +190,7 @@ const STOPPED_BY: Readonly<Record<string, { status: EmailStatus; label: string }
 const isMissing = (view: BroadcastView): boolean =>
   countUnsent(view) > 0 || (view.state === 'cancelled' && view.stats.skipped > 0)
 
-/**
- * Returns the actions for a broadcast that isn't a draft.
- * @param isBlocked true if it is scheduled, but a problem prevents it.
- */
+/** Builds the actions unless it is a draft. @param isBlocked true if it is scheduled, but a problem prevents it. */
 export function actions(view: BroadcastView, request: TeamRequest, isBlocked = false): Actions {
   if (request.team.role === 'viewer') return {}
   const { state, state_reason: reason, audience } = view

@@ -33,9 +33,7 @@ import {
 import { readAudience, readWhen } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
 
-/**
- * The draft being edited, with the path of its form and the titles of its pages. Null if it isn't stored yet.
- */
+/** The draft being edited, with the path of its form and the titles of its pages. Null if it isn't stored yet. */
 export type DraftPage = Pick<View, 'title' | 'back'> & { action: string; draft: BroadcastRow | null }
 
 const isStep = (word: string | null): word is BroadcastStep => STEPS.some((step) => step === word)
@@ -143,7 +141,6 @@ const EMPTY_PREVIEW: Section = {
   paragraphs: ['Once you have chosen a template and continued, the email is shown here.'],
 }
 
-/** Builds the preview of a new draft's template. */
 const templatePreview = ({ id, name }: Choice, { team }: TeamRequest): Section => ({
   kind: 'frame',
   title: `Preview of ${name}`,

@@ -64,7 +64,6 @@ const toActing = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 /** `lead` is the sentence about a broadcast that hasn't started. */
 type StateParts = { sections: Section[]; buttons: Actions; lead?: string; stepper?: Section }
 
-/** Builds the sections and buttons that depend on the state. */
 async function stateParts(
   row: BroadcastRow,
   view: BroadcastView,
@@ -188,10 +187,7 @@ const stateQuestion =
     return STATE_QUESTIONS[verb](await broadcastView(database, row))
   }
 
-/**
- * Parses a list of addresses.
- * @throws RequestError bad_request.
- */
+/** Parses a list of addresses. @throws RequestError bad_request. */
 function parseAddresses(typed: string): string[] {
   const to = partsTyped(typed, { field: 'to', between: /[,;\s]/, most: 1_000 })
   const odd = to.find((each) => parseMailbox(each) === null)

@@ -41,11 +41,9 @@ export function causeFacts({ suppression_cause: cause }: ShownAddress): Section[
   return [buildFacts(facts, { title: 'Cause' })]
 }
 
-/** True if a user added the suppression. */
 const isManual = (cause: ShownAddress['suppression_cause']): boolean =>
   cause !== null && cause.email_id === null && cause.report_id === null
 
-/** Explains the risk of lifting a suppression, by its cause. */
 function describeLift({ suppression, suppression_cause: cause }: ShownAddress): string {
   if (suppression === 'complained')
     return 'The recipient reported an email as spam, or doesn’t want to be contacted. Lift it only at their request. Another complaint harms your reputation as a sender.'
@@ -105,7 +103,6 @@ export async function suppressionAlert(
   ])
 }
 
-/** Builds the form that lifts a suppression. */
 export const liftForms = (contact: ShownAddress, request: TeamRequest<'email'>): Section[] =>
   contact.suppression !== null && request.team.role !== 'viewer' ? [liftForm(contact, request)] : []
 

@@ -52,7 +52,6 @@ import { ALL_EMAILS } from './emails-filter.ts'
 
 const MESSAGES_SHOWN = 20
 
-/** Builds the alert about a contact that unsubscribed from everything. */
 const unsubscribedAlert = ({ status, suppression }: ContactDetail): Section[] =>
   buildAlerts([
     status === 'unsubscribed' &&
@@ -255,7 +254,6 @@ const remove = action(
   },
 )
 
-/** Downloads all data that an erasure would find. */
 const exported = post('owner', '/teams/:team/contacts/:email/export', async (request, deps) => {
   const { team, params, person } = request
   const by = { now: await serviceTime(deps.database), actor: person.email }
@@ -267,7 +265,6 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
   return raw(headers, Readable.from(pieces))
 })
 
-/** Erases all data about the contact in a background job. */
 const erase = post(
   'owner',
   '/teams/:team/contacts/:email/erase',

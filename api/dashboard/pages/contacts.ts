@@ -39,10 +39,7 @@ const filter = defineFilter({
   status: chips(CONTACT_STATUSES),
 })
 
-/**
- * Parses a search. It matches part of an address if any contact has it, otherwise terms in addresses and
- * properties.
- */
+/** Parses a search. It matches part of an address if any contact has it, otherwise addresses and properties. */
 async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Promise<ContactSearch> {
   if (typed === undefined) return {}
   const part = { email: typed }
@@ -51,7 +48,6 @@ async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Prom
   return { words: wordsIn(typed) }
 }
 
-/** Maximum number of property columns by default. */
 const MAX_PROPERTY_COLUMNS = 2
 /** With more property columns, topics have no column, because the address needs the space. */
 const MAX_COLUMNS_BESIDE_TOPICS = 2
@@ -68,10 +64,7 @@ function commonProperties(contacts: readonly ContactRow[]): string[] {
     .map(([name]) => name)
 }
 
-/**
- * Maximum length of the values in columns that are never cut, in one of them and in all. Others share the rest of
- * the width with the address.
- */
+/** The most characters in columns that are never cut, in one and in all. Others share the width with the address. */
 const SHORT_COLUMN = { one: 16, all: 30 }
 
 const readProperty = ({ properties }: ContactRow, name: string): string | null =>
@@ -98,7 +91,6 @@ function shortColumns(contacts: readonly ContactRow[], names: readonly string[])
 
 const toColumnName = (name: string): string => (OWN_COLUMNS.includes(name) ? `${name} (property)` : name)
 
-/** Builds checkboxes for topics, with the chosen ones checked. */
 export const topicChoices = (topics: TopicRows, chosen: readonly string[]): Field[] =>
   topics.length === 0
     ? []
@@ -128,7 +120,6 @@ const createForm = ({ team }: TeamRequest, topics: TopicRows): Section =>
 /** Maximum number of lines, including empty ones. */
 const MAX_COLUMN_LINES = 100
 
-/** Hints for default columns and for chosen ones. */
 const BY_ITSELF = 'By default, the most frequent properties of the listed contacts are shown.'
 const CHOSEN = 'Leave this empty to show the most frequent properties.'
 

@@ -9,7 +9,6 @@ import type { DnsLine } from './domain-records.ts'
 /** The parameter for new lookups. */
 export const AGAIN = 'again'
 
-/** Returns the selector of a domain's newest key. */
 export const newestSelector = ({ next_dkim_selector, dkim_selector }: DomainRow): string =>
   next_dkim_selector ?? dkim_selector
 
@@ -58,7 +57,6 @@ const ed25519Button = (path: string, { ed25519_selector: selector }: DomainRow):
     menu: true,
   })
 
-/** Returns the buttons for changes, which only owners have. */
 function changes({ team }: TeamRequest, { domain, records, returnDomain, ramps }: Shown): Form[] {
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
   return compact([

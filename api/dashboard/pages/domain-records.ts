@@ -22,7 +22,6 @@ function describePurpose(
   return name.startsWith('_dmarc.') ? 'DMARC: policy for forged email' : 'SPF: servers that can send'
 }
 
-/** A required record with the published values. */
 export type DnsLine = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> & Partial<RecordCheck>
 
 const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')

@@ -93,7 +93,6 @@ async function checkRecords(
   }
 }
 
-/** Shows where bounces of the domain's emails go. */
 function returnPathFacts(
   { name, return_path, return_path_rejected_at, return_path_response }: DomainRow,
   now: Date,

@@ -1,7 +1,4 @@
-/**
- * Actions of an email: requeue, cancel or reschedule it, send a copy, resend it to another address, delete
- * it.
- */
+/** Actions of an email: requeue, cancel or reschedule it, send a copy, resend it to another address, delete it. */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { invalidField, RequestError } from '../../../db/errors.ts'

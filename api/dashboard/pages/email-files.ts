@@ -19,7 +19,6 @@ import type { PageDeps } from '../server/deps.ts'
 import { type PageAnswer, raw, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 
-/** Lists the attachments, if there are any. */
 export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamRequest): Section | undefined =>
   attachments &&
   buildTable(

@@ -16,10 +16,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 
-/**
- * Returns an email with its state. Only operators can see internal emails.
- * @throws RequestError not_found.
- */
+/** Returns an email with its state. Only operators can see internal emails. @throws RequestError not_found. */
 export async function emailAndState({ team, params, person, now }: TeamRequest<'id'>, deps: PageDeps) {
   const publicUrl = deps.publicUrl ?? undefined
   const found = await emailWithState({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id)
@@ -31,7 +28,6 @@ export async function emailAndState({ team, params, person, now }: TeamRequest<'
 export const loadEmail = async (request: TeamRequest<'id'>, deps: PageDeps): Promise<ShownEmail> =>
   (await emailAndState(request, deps)).email
 
-/** Returns the suppressed addresses among the recipients of an email. */
 export const suppressedRecipients = (
   email: ShownEmail,
   { team }: TeamRequest,

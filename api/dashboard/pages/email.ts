@@ -51,7 +51,6 @@ import { cancelForm, moveForm, shownState } from './scheduled.ts'
 /** An email to show, and the request. `emptied` is true if its content was deleted. */
 type EmailView = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'>; deps: PageDeps }
 
-/** Builds the sections with the content of an email. */
 const buildContent = ({ email, state, sent }: EmailState, request: TeamRequest<'id'>, deps: PageDeps) =>
   content({
     ...{ email, emptied: state?.emptied === true, request },
@@ -94,7 +93,6 @@ async function loadContacts({ email, request, deps }: EmailView): Promise<Contac
   return new Map(contacts.map((contact) => [contact.identity, contact]))
 }
 
-/** Builds the cell with the email's template. Null if it has none. */
 async function buildTemplateCell({ email, request: { team }, deps }: EmailView): Promise<Cell | null> {
   const { template_id: id } = email
   if (id === null) return null
@@ -166,10 +164,8 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
   )
 }
 
-/** How it can be requeued. Null if it can't. */
 type RequeueWay = Awaited<ReturnType<typeof requeueWay>>
 
-/** Explains why a bounced email can't be requeued. */
 function takenNote({ email, emptied, request }: EmailView, way: RequeueWay): Section[] {
   if (emptied || email.status !== 'bounced' || request.team.role === 'viewer' || way !== null) return []
   const title = 'A provider has already accepted this email, so it isn’t sent again'

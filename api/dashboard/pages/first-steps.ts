@@ -52,7 +52,6 @@ export async function setUpSteps(
 
 const OWNERS = 'Owners of the team add its domain, keys and members.'
 
-/** Returns the link to an owner's next step. */
 export function nextStep({ team }: TeamRequest, [section]: readonly Section[]): Link | undefined {
   if (team.role !== 'owner' || section?.kind !== 'steps') return undefined
   const next = section.steps.find(({ done }) => !done)

@@ -27,7 +27,6 @@ const cut = (value: string, most: number): string =>
 
 const IGNORED: Becomes = { to: 'ignore' }
 
-/** The rule for names that templates can use. */
 export const VARIABLE_NAMES = 'Use only letters, digits, _, - and periods.'
 
 const toChoice = (column: Becomes): string => (column.to === 'topic' ? `topic:${column.id}` : column.to)
@@ -159,7 +158,6 @@ export function samples({ table: { header, records } }: Draft): Section {
   }
 }
 
-/** Reads the mapping of one column. @throws RequestError bad_request. */
 function readColumn(form: URLSearchParams, at: number): Becomes {
   const choice = form.get(`column.${at}`) ?? 'ignore'
   if (choice.startsWith('topic:')) return { to: 'topic', id: choice.slice('topic:'.length) }

@@ -24,7 +24,6 @@ import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { columnFields, mappingSent, samples, settingFields, VARIABLE_NAMES } from './import-columns.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
-/** Maximum number of rejected records shown. */
 const REFUSALS_SHOWN = 10
 
 const SEPARATORS: Readonly<Record<string, string>> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' }
@@ -34,7 +33,6 @@ const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
 
 export const purposeOf = ({ suppress }: Mapping): Purpose => (suppress ? 'suppressions' : 'contacts')
 
-/** Returns the link to the upload page. */
 export const uploads = (team: { id: string }, purpose: Purpose): Link => ({
   href: teamPath(team, purpose, 'import'),
   label: `Import ${purpose}`,
@@ -71,7 +69,6 @@ const importSteps = (current: 'Columns' | 'Check', request: TeamRequest<'id'>): 
   }
 }
 
-/** The headings above the columns of the file. */
 const HEADINGS = ['Column and samples', 'Import as', 'Property name']
 
 /** Builds the page that maps the columns. @throws RequestError not_found. */
@@ -108,7 +105,6 @@ const save = post('editor', '/teams/:team/contacts/imports/:id', async (request,
   return redirect(here(request, 'check'))
 })
 
-/** Describes the effect on existing contacts. */
 function describeEffect({ suppress, columns, merge }: Mapping): string {
   if (suppress) return 'are suppressed'
   if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'status and properties kept'

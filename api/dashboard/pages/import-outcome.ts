@@ -6,7 +6,6 @@ import { headed, number, text } from '../components/cell.ts'
 import type { Section, Tile } from '../components/section.ts'
 import { buildTable, type TableOptions } from '../server/builders.ts'
 
-/** Builds the table of rejected records, with their row and the reason. */
 export const refusedTable = (
   refused: readonly (RecordRefusal & { row: number })[],
   { names }: Mapping,
@@ -23,10 +22,7 @@ export const refusedTable = (
     { main: 'Column', grow: ['Value'], wrap: ['Why'], ...more },
   )
 
-/**
- * Builds tiles with the numbers of new, updated and repeated records.
- * @param said the detail of each tile.
- */
+/** Builds tiles with the numbers of new, updated and repeated records. @param said the detail of each tile. */
 export const madeTiles = (
   { created, updated, repeated }: Made,
   { suppress }: Mapping,

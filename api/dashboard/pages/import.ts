@@ -22,12 +22,10 @@ import { TEXTS } from '../texts.ts'
 import { draftView, importDraftPages, purposeOf, uploads } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
-/** Maximum number of rejected records shown. */
 const REFUSALS_SHOWN = 50
 /** How long an import runs before its rate is shown, in milliseconds. */
 const PACE_SHOWN_AFTER_MS = 5_000
 
-/** Maximum number of imports in the list. */
 const MAX_IMPORTS = 20
 
 const NOTES: Readonly<Record<Purpose, string>> = {
@@ -37,14 +35,12 @@ const NOTES: Readonly<Record<Purpose, string>> = {
     'A list of addresses to suppress, such as one from another service. The first row must contain the column names. You choose what to do with each column in the next step.',
 }
 
-/** Shows the state of an import. */
 function importState({ draft, fault, reading, done, records }: ImportRow): Cell {
   if (draft) return status('not started')
   if (fault !== null) return status('failed')
   return reading || done < records ? status('running', { tone: 'busy' }) : status('done', { tone: 'good' })
 }
 
-/** Formats the progress of an import. */
 const doneWords = ({ done, records }: ImportRow): string => `${number(done).text} of ${number(records).text}`
 
 const form = (purpose: Purpose): TeamPage =>
@@ -115,7 +111,6 @@ const example = (purpose: Purpose): TeamPage =>
     return csvFile(request, `example-${purpose}`, header, lines())
   })
 
-/** Stores the uploaded file and redirects to its columns. */
 const upload = (purpose: Purpose): TeamPage =>
   action(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
     const source = sent.get('file') ?? ''
@@ -128,7 +123,6 @@ const upload = (purpose: Purpose): TeamPage =>
     return redirect(teamPath(team, 'contacts', 'imports', id))
   })
 
-/** Returns the link to the imported contacts, or to the suppressions. */
 const storedLink = (team: PageTeam, id: string, isSuppressing: boolean): Link => ({
   href: isSuppressing
     ? teamPath(team, 'suppressions')
@@ -147,7 +141,6 @@ async function describePace(
   return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: PACE_SHOWN_AFTER_MS })
 }
 
-/** Shows how far an import is, and the results so far. */
 function progressTiles(shown: ImportRow, { finished, pace }: { finished: boolean; pace: string }): Section {
   const { records, done, refused, reading, fault, mapping } = shown
   return {

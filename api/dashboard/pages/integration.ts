@@ -1,7 +1,4 @@
-/**
- * Shows how to call the API: example requests with the team's domain and templates, and the missing set-up
- * steps.
- */
+/** Shows how to call the API: example requests with the team's domain and templates, and the missing set-up steps. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'

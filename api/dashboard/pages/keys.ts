@@ -1,4 +1,4 @@
-/** Lists API keys and creates new ones. A new key is shown once, on its page. */
+/** Lists API keys and creates new ones, which are shown once. A key's page has its last use and rejected calls. */
 
 import { keyCreators } from '../../../db/accounts/audit/audit.sql.ts'
 import {
@@ -37,7 +37,6 @@ const HOUR_MS = 3_600_000
 export const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
   at !== null && now.getTime() - Date.parse(at) < HOUR_MS ? text('within the last hour') : time(at, now)
 
-/** The actions of each scope. */
 const SCOPE_USES: Readonly<Partial<Record<Scope, string>>> = {
   ...Object.fromEntries(
     CHANNEL_FACTS.map(({ scope, quota }) => [scope, `send, cancel and reschedule ${quota.noun}`]),
@@ -130,7 +129,6 @@ const activeTable = ({ team, now }: TeamRequest, keys: readonly KeyRow[], creato
     },
   )
 
-/** Lists revoked and expired keys. */
 const endedTable = ({ team, now }: TeamRequest, keys: readonly KeyRow[]): Section =>
   buildTable(
     keys,

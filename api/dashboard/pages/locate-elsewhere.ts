@@ -56,9 +56,7 @@ async function messagesOfAll(typed: string, { database }: PageDeps): Promise<Cou
   })
 }
 
-/**
- * Counts in all teams, for an operator. A complete address uses an index. Other searches have a time limit.
- */
+/** Counts in all teams, for an operator. A complete address uses an index. Other searches have a time limit. */
 async function countAll({ typed, request: { now }, deps }: Search): Promise<TeamCounts> {
   const parsed = parseSearch(typed)
   if ('id' in parsed) return { counts: [], note: {} }
@@ -81,7 +79,6 @@ async function countAll({ typed, request: { now }, deps }: Search): Promise<Team
   }
 }
 
-/** Counts in one of a member's teams. */
 async function countIn(
   team_id: string,
   { typed, request, deps }: Search,

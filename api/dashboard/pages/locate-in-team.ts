@@ -24,7 +24,6 @@ import { ALL_EMAILS } from './emails-filter.ts'
 import { listedState } from './scheduled.ts'
 import { describeKind, thingPath } from './search-results.ts'
 
-/** Maximum number of results per kind. */
 export const SHOWN_OF_EACH_KIND = 10
 
 /** `patience` is the time limit for searches without an index, in milliseconds. */
@@ -100,10 +99,7 @@ async function emailsFor(asked: TeamSearch): Promise<Section> {
   )
 }
 
-/**
- * Finds the contact with this address. Otherwise finds contacts whose address contains the text (using an
- * index) or that match its terms.
- */
+/** Finds the contact with this address, otherwise those whose address contains the text or that match its terms. */
 export async function contactsFound({
   team,
   typed,
@@ -124,7 +120,6 @@ export async function contactsFound({
   return { rows: [...byAddress.rows, ...others].slice(0, SHOWN_OF_EACH_KIND), reached: byWords.reached }
 }
 
-/** Builds the cell of a contact, with its address and any name. */
 function contactCell({ email, properties }: ContactRow, team: TeamRow): Cell {
   const href = teamPath(team, 'contacts', email)
   const name = findName(properties)

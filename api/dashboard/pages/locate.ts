@@ -43,10 +43,7 @@ async function choice(found: readonly MessagePlace[], { database }: PageDeps): P
   )
 }
 
-/**
- * Returns the team to search in: the one of the page.
- * @throws RequestError not_found for a team that the user can't see.
- */
+/** Returns the team of the page, to search in. @throws RequestError not_found if the user can't see it. */
 async function findTeam(
   { query, person, now, around }: OwnRequest,
   { database }: PageDeps,
@@ -74,7 +71,6 @@ async function teamsFor(typed: string, { person }: OwnRequest, { database }: Pag
   })
 }
 
-/** Writes the summary above the results. */
 function writeLead(where: string, found: number, others: string, nothing: string): string {
   if (found > 0) return `Results${where}${others ? `, and ${others}` : ''}.`
   if (others) return where === '' ? `${others}.` : `0 here, ${others}.`
@@ -86,7 +82,6 @@ const WAYS =
 
 const FIELD = 'Type into the field at the top of the page.'
 
-/** The kinds of things in the search, and their texts. */
 const SEARCHED = buildFacts({
   Contacts: text('Name, part of an address, phone number, or another property'),
   Emails: text('Recipient, subject, ID, or your idempotency key'),

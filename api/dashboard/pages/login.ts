@@ -137,7 +137,6 @@ const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, sec
   ])
 })
 
-/** Builds the page for a failed sign-in with the provider. */
 const refusedView = (words: string): View => ({
   title: 'Sign-in failed',
   narrow: true,
@@ -145,7 +144,6 @@ const refusedView = (words: string): View => ({
   sections: [{ kind: 'actions', links: [{ href: '/login', label: 'Try again' }] }],
 })
 
-/** Explains why a user of the provider can't sign in. */
 function notHere({ email, email_verified }: IdentityClaims): string {
   const who = email === '' ? 'your address' : email
   if (email_verified === null)

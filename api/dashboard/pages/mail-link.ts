@@ -22,10 +22,7 @@ import { sendOwn } from './own-mail.ts'
 /** Minimum duration of a response in milliseconds. It hides how long the work lasts. */
 const MIN_ANSWER_MS = 400
 
-/**
- * Returns the path of a sign-in link, after /dashboard.
- * @param returnTo the page to open afterwards, as a path after /dashboard.
- */
+/** Returns the path of a sign-in link. @param returnTo the page to open afterwards. Both are after /dashboard. */
 export const linkPath = (secret: string, returnTo: string): string => {
   const search = returnTo === '' ? '' : `?${new URLSearchParams({ return_to: BASE + returnTo })}`
   return `/login/${encodeURIComponent(secret)}${search}`
@@ -33,10 +30,7 @@ export const linkPath = (secret: string, returnTo: string): string => {
 
 const MAX_TEAMS_NAMED = 3
 
-/**
- * Lists the teams of a link: `, owner of Northwind and viewer of Contoso`, or '' for an operator without
- * teams.
- */
+/** Lists the teams of a link: `, owner of Northwind and viewer of Contoso`, or '' for an operator without teams. */
 export function describeTeams(places: readonly Place[]): string {
   const named = places.slice(0, MAX_TEAMS_NAMED).map(({ name, role }) => `${role} of ${name}`)
   const others = places.length - named.length
@@ -46,7 +40,6 @@ export function describeTeams(places: readonly Place[]): string {
 
 const LINK_HTML = compileHtml('<p>{{words}}</p><p><a href="{{url}}">Sign in</a></p><p>{{ignore}}</p>')
 
-/** Writes the email with a link. */
 function linkWords({ to, places }: { to: string; places: readonly Place[] }, url: string) {
   const words = `Follow this link to sign in to Heliograph as ${to}${describeTeams(places)}. It works once, within 15 minutes.`
   const ignore = 'If you didn’t request it, you can ignore this email.'

@@ -41,7 +41,6 @@ const SAYS: Record<Role, string> = {
     'Also manages keys, domains, webhooks, members and settings, ends pauses of the team’s broadcasts and batches, deletes emails, exports and erases personal data, and reads the audit log',
 }
 
-/** Builds the choice of roles, each with its permissions. */
 const roleField = (chosen: Role): Field =>
   field('role', 'Role', {
     type: 'radios',
@@ -63,10 +62,7 @@ const inviteForm = (team: { id: string }) =>
     { title: 'Invite a colleague', folded: true },
   )
 
-/**
- * Builds the cell with the last activity of a member. Without any, it tells if a link is still open.
- * @param link when the link expires.
- */
+/** Builds the cell with a member's last activity, or with when their unused link expires. @param link that time. */
 const activityCell = ({ last_seen_at: seen }: MemberRow, link: string | undefined, now: Date): Cell =>
   seen === null && link !== undefined
     ? text('link not used yet', { detail: `expires ${formatAge(link, now)}` })
@@ -107,10 +103,7 @@ function readRole(form: URLSearchParams): Role {
   throw invalidField('role', `must be one of ${ROLES.join(', ')}`)
 }
 
-/**
- * Builds the notice with a link for a member. It is the same for all, so that it doesn't reveal their other
- * teams.
- */
+/** Builds the notice with a link for a member. It is the same for all, so that it doesn't reveal their other teams. */
 function linkNotice(
   { site, team }: TeamRequest,
   { email, secret }: { email: string; secret: string },

@@ -34,7 +34,6 @@ export const whatHappened = (moments: Moment[]): Section => ({
   empty: 'Nothing has happened yet.',
 })
 
-/** Returns the times of a message. */
 export const messageTimes = (message: MessageTimes, now: Date) => ({
   Accepted: time(message.created_at, now),
   'Scheduled for': message.scheduled_at && time(message.scheduled_at, now),

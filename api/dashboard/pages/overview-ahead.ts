@@ -11,19 +11,16 @@ import { type TeamRequest, teamPath } from '../server/page.ts'
 import { broadcastStateCell } from './broadcasts.ts'
 import { SCHEDULED_STATUS, scheduledMessages } from './scheduled.ts'
 
-/** Maximum number of broadcasts shown. */
 const MAX_BROADCASTS = 5
 
 const formatSent = ({ audience, stats }: BroadcastView): string =>
   audience === null ? '' : `${number(stats.made - stats.queued).text} of ${number(audience).text}`
 
-/** Shows the progress of a broadcast that has started. */
 const progressCell = ({ state, audience, stats }: BroadcastView): Cell =>
   audience === null
     ? text('')
     : bar(stats.made - stats.queued + stats.skipped, audience, state === 'sending' ? 'busy' : 'plain')
 
-/** Builds the section. Empty if nothing is planned. */
 export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): Promise<Section[]> {
   const open = await broadcastViews(
     deps.database,

@@ -1,7 +1,4 @@
-/**
- * The chart on a team's overview: the last hours or days of a channel, with links to the others. It uses
- * stored counts and never reads messages.
- */
+/** The chart on a team's overview, of the last hours or days of a channel. It uses stored counts, never messages. */
 
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
@@ -18,7 +15,6 @@ import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
 import type { TeamRequest } from '../server/page.ts'
 
-/** Maximum number of days, including today. */
 export const CHART_DAYS = 30
 const HOURS = 24
 const HOUR = 3_600_000
@@ -27,15 +23,11 @@ const RANGES = { '24h': '24 hours', '7d': '7 days', '30d': '30 days' } as const
 type Range = keyof typeof RANGES
 const RANGE_NAMES = keysOf(RANGES)
 
-/** Returns the plural name of a channel's messages, capitalized. */
 export const many = ({ noun }: Channel): string => headed(`${noun}s`)
 
 type ChannelStats = ReadonlyMap<Channel, readonly StatRow[]>
 
-/**
- * Reads the channel and period from the URL. The default is the emails of the last 30 days.
- * @throws RequestError bad_request.
- */
+/** Reads the channel and period, by default the emails of the last 30 days. @throws RequestError bad_request. */
 function chartAsked({ query }: Pick<TeamRequest, 'query'>): { channel: Channel; range: Range } {
   const names = CHANNELS.map(({ name }) => name)
   const name = wordParam(query, 'channel', names) ?? EMAIL.name

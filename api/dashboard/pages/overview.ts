@@ -50,7 +50,6 @@ const LONG_WAIT_MS = 5 * 60_000
 /** Maximum count of waiting messages, because counting a large backlog is slow. */
 const MAX_COUNTED = 1_000
 
-/** Returns alerts if too many emails bounced or were reported as spam. */
 function shareAlerts(figures: readonly StatRow[], emails: string): Alert[] {
   const sums = toRateCounts(figures)
   const alert = (status: 'bounced' | 'complained', words: string): Alert | false =>
@@ -70,10 +69,7 @@ const allEmails = (team: PageTeam): string =>
 const listQueues = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
 
-/**
- * Returns alerts for paused senders. Only operators see the provider's response, because it can name another
- * team's recipient.
- */
+/** Returns alerts for paused senders. Only operators see responses, which can name another team's recipient. */
 function senderAlerts(senders: readonly ShownSender[], { person, team, now }: TeamRequest): Alert[] {
   if (person.operator)
     return pausedSenderAlerts(senders, ({ key, paused_until }) => ({
@@ -113,7 +109,6 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
   return alerts
 }
 
-/** Returns alerts for broadcasts that were paused automatically. */
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
   const alerts = stoppedBroadcastAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED))
   return groupAlerts(alerts, `${alerts.length} broadcasts were paused automatically`)
@@ -212,7 +207,6 @@ const describeCalm = ({ test }: PageTeam, isNew: boolean): string => {
   return isNew ? 'Nothing needs attention yet.' : 'Nothing needs attention. Everything is going out.'
 }
 
-/** Builds the section with the quotas of this period. */
 async function quotaSection(
   { team, now }: TeamRequest,
   shown: Awaited<ReturnType<typeof showTeam>>,

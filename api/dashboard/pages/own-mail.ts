@@ -1,18 +1,11 @@
-/**
- * Emails that the dashboard sends: sign-in links, tests of templates, copies of emails. They are accepted
- * like those of API clients, and count in the same metrics.
- */
+/** Emails that the dashboard sends: sign-in links, tests and copies, accepted and counted like those of clients. */
 import { acceptEmails, type EmailOutcome } from '../../../db/messages/emails/accept.ts'
 import type { EmailSender } from '../../../db/messages/emails/call.ts'
 import { emailItem, type SaidOfEmail } from '../../../db/messages/emails/item.ts'
 import { countSends } from '../../sends/count.ts'
 import type { PageDeps } from '../server/deps.ts'
 
-/**
- * Counts the outcome of an email that the service sends itself.
- * @returns its ID.
- * @throws RequestError if it was rejected.
- */
+/** Counts the outcome of an email of the service itself. @returns its ID. @throws RequestError if it was rejected. */
 export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[]): string {
   const [outcome] = countSends(metrics, 'email', outcomes)
   if (outcome?.kind === 'refused') throw outcome.refusal

@@ -4,10 +4,7 @@ import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { headed } from '../components/cell.ts'
 import { type PageTeam, teamPath } from '../server/page.ts'
 
-/**
- * The title of each kind and the path of its pages. For `editors`, viewers get the list, not the object's
- * page.
- */
+/** The title of each kind and the path of its pages. For `editors`, viewers get the list, not the object's page. */
 const KINDS: Readonly<Record<string, { title: string; pages: string; by?: 'name'; editors?: true }>> = {
   ...Object.fromEntries(
     CHANNELS.flatMap(({ name, noun, title, path }) => [
@@ -25,10 +22,7 @@ const KINDS: Readonly<Record<string, { title: string; pages: string; by?: 'name'
 
 export const describeKind = ({ kind }: NamedThing): string => KINDS[kind]?.title ?? kind
 
-/**
- * Returns the path of an object's page, or undefined if it has none.
- * @param team its team, with the user's role.
- */
+/** Returns the path of an object's page, or undefined if it has none. @param team its team, with the user's role. */
 export function thingPath(
   team: { id: string } & Partial<Pick<PageTeam, 'sees'>>,
   { kind, id, name }: NamedThing,

@@ -12,7 +12,6 @@ import { integrationTabs } from './integration-tabs.ts'
 
 type Token = Awaited<ReturnType<typeof tokensFor>>[number]
 
-/** Splits a list by a condition. */
 const splitBy = <T>(all: readonly T[], fits: (item: T) => boolean): [T[], T[]] => [
   all.filter(fits),
   all.filter((item) => !fits(item)),
@@ -35,7 +34,6 @@ function describeNone({ team }: TeamRequest, hadSome: boolean): string {
   return `No session tokens yet.${team.member ? ' Create one to call the API as yourself.' : ''}`
 }
 
-/** @param empty shown without tokens. */
 function tokensTable(request: TeamRequest, tokens: readonly Token[], empty: string): Section {
   const { team, person, now } = request
   const revokes = !isFrozen(team, person)
@@ -52,7 +50,6 @@ function tokensTable(request: TeamRequest, tokens: readonly Token[], empty: stri
   )
 }
 
-/** Lists revoked tokens. */
 const revokedTable = (tokens: readonly Token[], { now }: TeamRequest): Section =>
   buildTable(
     tokens,

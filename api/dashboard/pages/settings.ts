@@ -30,7 +30,6 @@ const CHOICES: Record<SuppressTransactional, string> = {
   nothing: 'Nothing: transactional email is sent to every address',
 }
 
-/** Maximum count of addresses. */
 const MAX_COUNTED = 10_000
 
 /** Describes the effect of the choice “Hard bounces”, unless it is chosen. */
@@ -66,7 +65,6 @@ async function settingsForm({ team }: TeamRequest, chosen: SuppressTransactional
   return buildForm(teamPath(team, 'settings'), 'Save the settings', fields, { title: 'Team' })
 }
 
-/** Lists the recipients and topics of notices by email. */
 async function noticesSection({ team }: TeamRequest, { database, from }: PageDeps): Promise<Section> {
   const owners = (await membersOfTeam(database, team.id)).filter(({ role }) => role === 'owner')
   return buildFacts(
@@ -83,7 +81,6 @@ async function noticesSection({ team }: TeamRequest, { database, from }: PageDep
   )
 }
 
-/** Shows the plan with its limits and their use. */
 async function planSections({ team, now }: TeamRequest, tx: Tx): Promise<Section[]> {
   const { plan, limits, used, period } = await showTeam(tx, team.id)
   return [
@@ -122,7 +119,6 @@ const page = get('viewer', '/teams/:team/settings', async (request, deps) => {
   })
 })
 
-/** Stores the name if the form changes it. */
 async function saveName(by: By, { team, form }: TeamRequest): Promise<void> {
   const name = form.get('name')?.trim()
   if (name !== undefined && name !== form.get(SEEN.name)) await renameTeam(by, team.id, name)

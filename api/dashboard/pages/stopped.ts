@@ -21,7 +21,6 @@ export const groupAlerts = (alerts: readonly Alert[], title: string): readonly A
   return first && alerts.length > MAX_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
 }
 
-/** Maximum number of alerts shown at once. */
 const MAX_SHOWN = 3
 
 /** Puts bad alerts first, and collapses those beyond the first ones if there are at least two. */
@@ -33,7 +32,6 @@ export function foldAlerts(alerts: readonly Alert[]): Alert[] {
   return [...sorted.slice(0, MAX_SHOWN), { tone: first.tone, title: `${rest.length} more`, folded: rest }]
 }
 
-/** True if a sender is paused or being probed. */
 export const isPaused = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
 
 /** Returns a team's senders, without paused numbers of other teams. */
@@ -43,17 +41,13 @@ export async function loadSenders(team: { id: string }, tx: Tx): Promise<ShownSe
   return senders.filter(({ key, name, state }) => name === null || state !== 'paused' || own.has(key))
 }
 
-/**
- * Builds alerts for paused senders, with the provider's response.
- * @param shown returns the other fields of an alert.
- */
+/** Builds alerts for paused senders, with the provider's response. @param shown returns an alert's other fields. */
 export const pausedSenderAlerts = (
   senders: readonly ShownSender[],
   shown: (sender: ShownSender) => Omit<Alert, 'text'>,
 ): Alert[] =>
   senders.filter(isPaused).map((sender) => ({ ...shown(sender), text: sender.reason ?? 'No reason given.' }))
 
-/** The label of the button that resumes a team's bulk email. */
 export const RESUME_BULK = 'Resume broadcasts and batches'
 
 /** Builds the alert for paused bulk email of a team, with the reason. */
@@ -64,10 +58,7 @@ export const bulkPausedAlert = ({ since, pause }: { since: string; pause: BulkPa
   text: `${keepPercents(pauseFigures(pause))}. ${BULK_NEXT}`,
 })
 
-/**
- * Builds alerts for broadcasts that were paused automatically, with the reason.
- * @param ofTeams true to include the team.
- */
+/** Builds alerts for automatically paused broadcasts, with the reason. @param ofTeams true to include the team. */
 export const stoppedBroadcastAlerts = (
   stopped: Awaited<ReturnType<typeof stoppedBroadcasts>>,
   ofTeams = false,

@@ -70,7 +70,6 @@ const createReader =
   (place) =>
     suppressedAddresses(database, team.id, { ...filter.read(query), ...place })
 
-/** Maximum count of addresses. */
 const MAX_COUNTED = 10_000
 
 const addressCount = (count: number): string => plural(count, 'address', 'addresses')
@@ -78,7 +77,6 @@ const addressCount = (count: number): string => plural(count, 'address', 'addres
 const countWords = (count: number): string =>
   count > MAX_COUNTED ? `More than ${addressCount(MAX_COUNTED)}.` : `${addressCount(count)}.`
 
-/** Builds the form that lifts all matching suppressions. */
 async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<Section | false> {
   const { team, query } = request
   if (filter.set(query).size === 0) return false

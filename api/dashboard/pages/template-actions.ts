@@ -14,7 +14,6 @@ import { loadTemplate, templatePath } from './template-parts.ts'
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
 
-/** Builds the forms that open from the menu. */
 export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
   buildForm(templatePath(request, 'rename'), 'Save name', [nameField(name)], {
     title: 'Rename template',

@@ -12,7 +12,6 @@ const changesOf = (title: string, before: string, after: string): Section =>
     ? { kind: 'text', title, paragraphs: ['No change.'] }
     : { kind: 'difference', title, lines: difference(before, after) }
 
-/** Shows the changed lines of both parts. */
 export const partChanges = (before: Parts, after: Parts): Section[] => [
   changesOf('HTML', before.html, after.html),
   changesOf('Plain text', before.text, after.text),

@@ -61,7 +61,6 @@ export const editor = (template: ShownTemplate, draft: DraftRow | null, request:
 export const savedBy = ({ saved_by, saved_at }: DraftRow, now: Date): string =>
   `Saved by ${saved_by}, ${formatAge(saved_at, now)}.`
 
-/** Builds the link to the changes in the draft. */
 export const changesLink = (request: TeamRequest): Link => ({
   href: templatePath(request, 'changes'),
   label: 'Review changes',

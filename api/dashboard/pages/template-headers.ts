@@ -15,11 +15,9 @@ const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers requi
 const WARNING =
   'unsubscribe_url becomes a required variable. If PUBLIC_URL is set, emails to a single stored contact get it automatically. All other emails without it are rejected.'
 
-/** Shows if the headers are on, and their effect. */
 export const headersCell = ({ list_unsubscribe: has }: ShownTemplate): Cell =>
   text(has ? 'on' : 'off', { detail: has ? ON : OFF })
 
-/** Builds the button of the menu that turns the headers on or off. */
 export const headersForm = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Form =>
   button(templatePath(request, 'list-unsubscribe'), `Turn List-Unsubscribe headers ${has ? 'off' : 'on'}`, {
     fields: [hidden('wanted', has ? 'no' : 'yes', true)],

@@ -17,7 +17,6 @@ export const UNPUBLISHED = 'unpublished changes'
 /** The ID of the editor's form, which the preview joins. */
 export const EDITOR = 'editor'
 
-/** Returns the path of the request's template, or of a page below it. */
 export const templatePath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'templates', params.id, ...rest)
 
@@ -39,7 +38,6 @@ export const lackingWords = (slots: readonly string[], unfilled: readonly string
     ? `No contact has a value for ${slotWords(unfilled)}.`
     : `Each contact lacks a value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}.`
 
-/** Compares the variables of two versions. */
 export const compareSlots = (before: readonly string[], after: readonly string[]) => ({
   added: [...new Set(after).difference(new Set(before))],
   removed: [...new Set(before).difference(new Set(after))],
@@ -61,9 +59,6 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
   field('text', 'Plain text (optional)', { type: 'textarea', code: true, rows: 6, value: plain }),
 ]
 
-/**
- * Reads a part of a template from a form.
- * @param stored the value shown, which is kept if it wasn't edited.
- */
+/** Reads a part of a template from a form. @param stored the value shown, which is kept if it wasn't edited. */
 export const readPart = (form: URLSearchParams, name: string, stored?: string): string =>
   keptLinesOr(form.get(name) ?? '', stored)

@@ -30,10 +30,7 @@ export type PreviewTemplate = Pick<
   'name' | 'html' | 'text' | 'slots' | 'list_unsubscribe' | 'keeps_equals'
 > & { isDraft: boolean }
 
-/**
- * Returns the draft, or the published version if `of` requests it or no draft exists.
- * @throws RequestError not_found.
- */
+/** Returns the draft, or the published version if `of` requests it or no draft exists. @throws RequestError. */
 export async function readPreview(
   request: TeamRequest,
   { database }: PageDeps,
@@ -47,10 +44,7 @@ export async function readPreview(
   return { template, draft, previewed: { ...template, html, text, slots, keeps_equals, isDraft } }
 }
 
-/**
- * Returns a sample value: the slot's name, or a URL for the unsubscribe link, which must be valid in a
- * header.
- */
+/** Returns a sample value: the slot's name, or a URL for the unsubscribe link, which must be valid in a header. */
 const buildSample = (slot: string): string =>
   slot === UNSUBSCRIBE_SLOT ? 'https://example.com/unsubscribe' : `[${slot}]`
 
@@ -64,10 +58,7 @@ export const valueFields = (values: Record<string, string>): Field[] =>
     .slice(0, MAX_FIELDS)
     .map(([slot, value]) => field(`v.${slot}`, slot, { value }))
 
-/**
- * Fills a template with values.
- * @throws RequestError bad_request if the result is too large or a value is invalid, like a send.
- */
+/** Fills a template. @throws RequestError bad_request, like a send, for an invalid value or a too large result. */
 export async function renderPreview(
   previewed: PreviewTemplate,
   values: Record<string, string>,
@@ -82,7 +73,6 @@ export async function renderPreview(
   throw new RequestError('bad_request', fill(TEXTS.filledTooLarge, { part: filled.too_large }))
 }
 
-/** Builds both parts, or the error. */
 async function parts(
   previewed: PreviewTemplate,
   values: Record<string, string>,
@@ -102,7 +92,6 @@ export const choice = ({ isDraft }: PreviewTemplate): Field[] => (isDraft ? [] :
 
 const FRAME = 'preview'
 
-/** Builds the previews of a template and the form with their values. */
 export async function preview(
   { draft, previewed }: { draft: DraftRow | null; previewed: PreviewTemplate },
   request: TeamRequest,

@@ -15,7 +15,6 @@ import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 
 const FIGURE_DAYS = 30
-/** Maximum number of emails that are counted. */
 const MAX_COUNTED = 5_000
 
 /**

@@ -62,7 +62,6 @@ export async function history(
   })
 }
 
-/** Builds the preview of a version, with its author and time. */
 const rendered = (
   { id, number, created_at, created_by }: ComparedVersion,
   request: TeamRequest,

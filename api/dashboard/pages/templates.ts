@@ -18,7 +18,6 @@ const MAX_COUNTED = 1_000
 /** A longer list of templates has no pictures, because each picture is a page. */
 const MAX_PICTURES = 40
 
-/** Builds cells with the recent use of each template and its last use. */
 async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: Date) {
   const since = new Date(now.getTime() - USAGE_DAYS * 86_400_000)
   const usage = await usageOfTemplates(tx, teamId, ids, { since, most: MAX_COUNTED })

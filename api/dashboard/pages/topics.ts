@@ -111,7 +111,6 @@ async function broadcastsTo(
 const subscribersPath = ({ team }: TeamRequest, id: string): string =>
   `${teamPath(team, 'contacts')}?${new URLSearchParams({ topic: id })}`
 
-/** Lists the subscribers that were added last. */
 async function newestSubscribers(id: string, request: TeamRequest, { database }: PageDeps): Promise<Section> {
   const { team, now } = request
   const { rows } = await searchContacts(database, team.id, { topic: id }, { limit: CONTACTS_SHOWN })
@@ -138,7 +137,6 @@ async function newestSubscribers(id: string, request: TeamRequest, { database }:
   )
 }
 
-/** Describes how many contacts a topic has, and the share of all. */
 function describeSubscribers(count: number, all: number): string {
   const share = count === 0 || all === 0 ? '' : `, ${percent(Math.min(1, count / all))} of all`
   return `${plural(count, 'contact')} ${count === 1 ? 'is' : 'are'} subscribed${share}.`

@@ -27,7 +27,6 @@ const findTemplate = async (
 ): Promise<Template | undefined> =>
   (await whatsappTemplatesOfTeam(database, team_id)).find(({ id }) => id === template_id)
 
-/** Shows the message as the phone does, and its parameters. */
 const filling = ({ parameters }: ShownMessage, template: Template | undefined): Section[] =>
   compact([
     ...bubbleSection(template?.definition ?? {}, 'Message', parameters),
@@ -62,7 +61,6 @@ const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request
   })
 })
 
-/** Describes how Meta charges for the message. */
 function pricingText({ category, type, billable }: NonNullable<ShownMessage['pricing']>): string {
   const charge = billable === null ? null : billable ? 'billable' : 'free'
   return [category, type, charge].filter((part) => part !== null).join(', ')

@@ -76,7 +76,6 @@ function availableSection(
   )
 }
 
-/** Describes when the states of templates were last synced. */
 function syncWords(templates: readonly { synced_at: string | null }[], now: Date): string {
   const last = templates
     .flatMap(({ synced_at }) => synced_at ?? [])

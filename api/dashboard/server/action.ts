@@ -1,7 +1,4 @@
-/**
- * Runs use cases as the user of a request, at the database's time. Use cases write their own audit entries
- * (db/accounts/audit/record.ts).
- */
+/** Runs use cases as a request's user, at the database's time. They write their own audit entries (record.ts). */
 import { auditRead as audit } from '../../../db/accounts/audit/audit-read.ts'
 import type { By } from '../../../db/accounts/audit/record.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'

@@ -1,7 +1,4 @@
-/**
- * Errors of a question whose object has changed, such as after Back. The page of the question then shows that
- * nothing is left to confirm (confirmation.ts).
- */
+/** Errors about an object that is missing or has changed, such as after Back. confirmation.ts shows their message. */
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { assertSeen } from '../../../db/validation/mark.ts'

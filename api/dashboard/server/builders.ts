@@ -109,19 +109,12 @@ type Table = Extract<Section, { kind: 'table' }>
 /** Returns the cells of a row, by label. */
 export type RowCells<R, L extends string> = (row: R, index: number) => Labelled<L> | Pairs
 
-/**
- * Roles of columns, by label (section.ts). `main` is the first column by default. `grow` is the main column by default,
- * unless it can wrap.
- */
+/** Roles of columns, by label (section.ts). `main` is the first one, and `grow` the main one unless it can wrap. */
 export type Roles<L extends string> = Loose<{ main?: L; grow?: readonly L[]; wrap?: readonly L[] }>
 
 export type TableOptions = SectionOptions<'table', 'columns' | 'rows'>
 
-/**
- * Builds a table from the cells of each row, by label. Without rows it has no columns, only the text for an
- * empty table.
- * @param keyOf identifies a row across refreshes.
- */
+/** Builds a table from the cells of each row, by label. Without rows it has only the text for an empty table. */
 export function buildTable<R, L extends string>(
   rows: readonly R[],
   shown: RowCells<R, L>,
@@ -153,14 +146,10 @@ export const field = (name: string, label: string, more: Partial<Field> = {}): F
   ...more,
 })
 
-/**
- * Builds a hidden field.
- * @param own if true, a form that is shown again after an error has the page's value, not the submitted one.
- */
+/** Builds a hidden field. @param own true to keep the page's value if the form is shown again after an error. */
 export const hidden = (name: string, value: string, own = false): Field =>
   field(name, '', { type: 'hidden', value, own })
 
-/** Builds a table cell with a button. */
 export const buttonCell = (
   action: string,
   label: string,
@@ -177,7 +166,6 @@ export const button = (action: string, submit: string, more: Partial<Form> = {})
 
 type FormSection = Extract<Section, { kind: 'form' }>
 
-/** Builds a section with a form that is posted. */
 export const buildForm = (
   action: string,
   submit: string,

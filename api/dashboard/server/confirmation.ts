@@ -27,16 +27,12 @@ import {
 /** Marks a form whose session has ended. */
 export const KEPT = 'kept-after-sign-out'
 
-/** Fields that the dashboard adds to forms. */
 const OWN = ['csrf', 'confirmed', KEPT]
 
 /** Limits of a form that is repeated on another page. The columns of an import need the most fields. */
 const MAX_KEPT = { fields: 500, characters: 32 * 1024 }
 
-/**
- * Returns hidden fields that send a form again.
- * @throws RequestError bad_request for a form that is too large.
- */
+/** Returns hidden fields that send a form again. @throws RequestError bad_request for a form that is too large. */
 function carried(form: URLSearchParams): Field[] {
   const pairs = [...form].filter(([name]) => !OWN.includes(name))
   const characters = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
@@ -79,7 +75,6 @@ export const outlivedView = (request: PageRequest, cancel: string): View =>
 const MAX_ADDRESS = 7_000
 const QUESTION = '/confirm'
 
-/** Returns the path of a form's question. */
 const questionPath = (path: string): string => path + QUESTION
 
 type SealedForm = { path: string; session: string; form: [name: string, value: string][] }
@@ -154,10 +149,7 @@ const asksAgain =
     }
   }
 
-/**
- * Returns the pages with questions. They need the same access as their forms.
- * @param above returns the path of the page that contains a form.
- */
+/** Returns the pages with questions. @param above returns the path of the page that contains a form. */
 export const questionPages = (pages: readonly Page[], above: PathAbove): Page[] =>
   pages
     .filter(({ asks }) => asks !== undefined)

@@ -32,10 +32,7 @@ const csvLine = (cells: readonly Value[]): string =>
 
 const BYTE_ORDER_MARK = '\uFEFF'
 
-/**
- * Streams rows as a file with the reader's local time in its name.
- * @throws any error of reading the first row.
- */
+/** Streams rows as a file with the reader's local time in its name. @throws any error of reading the first row. */
 export async function csvFile(
   { cookies, now }: Pick<TeamRequest, 'cookies' | 'now'>,
   name: string,
@@ -80,10 +77,7 @@ type CsvSource<R> = {
   subject?: string
 }
 
-/**
- * Checks before each further batch that the reader's session is valid and can still see the team.
- * @throws RequestError insufficient_scope.
- */
+/** Checks the reader's session and team before each further batch. @throws RequestError insufficient_scope. */
 const whileOpen =
   <R>(read: RowReader<R>, { team, person }: TeamRequest, { primary, clock }: PageDeps): RowReader<R> =>
   async (place) => {

@@ -45,7 +45,6 @@ export type DashboardDeps = DomainLookups & {
   from: string | null
   /** The URL of Meta's Graph API, with its version. */
   graphApi: string
-  /** The plan of new teams. */
   defaultPlan: string
   openid: OpenId | null
   /** The optional settings that this process has, without their values. */

@@ -205,10 +205,7 @@ function sendPage(
 
 const NO_LIST = 'The list isn’t shown, because its filter has an invalid value.'
 
-/**
- * Shows the error of a filter on its page, with the filter as submitted and a link to all rows.
- * @returns false if it can't be shown there.
- */
+/** Shows the error of a filter on its page, with a link to all rows. @returns false if it can't be shown there. */
 async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {
   const { request } = visit
   if (fault.status !== 400 || request.query.size === 0) return false
@@ -234,10 +231,7 @@ async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, faul
   return true
 }
 
-/**
- * Shows an error on the page that contains the form.
- * @returns false if it can't be shown there.
- */
+/** Shows an error on the page that contains the form. @returns false if it can't be shown there. */
 async function showOnPage(
   dashboard: Dashboard,
   visit: Visit,
@@ -268,10 +262,7 @@ const pageAbove = ({ finder }: Pick<Dashboard, 'finder'>, path: string, query: U
   return above ? addressWith({ path: above.path, query }, {}) : ''
 }
 
-/**
- * Returns the page, with a handler that shows the question first if a confirmation is needed. The required
- * access doesn't change.
- */
+/** Returns the page, with a handler that shows its question first. The required access doesn't change. */
 function askingPage(dashboard: Dashboard, page: Page, request: PageRequest, isOutlived: boolean): Page {
   const above = (path: string, query: URLSearchParams) => pageAbove(dashboard, path, query)
   if (page.asks && request.form.get('confirmed') !== 'yes')
@@ -286,7 +277,6 @@ const toOwner = ({ person }: Visit): Owner => ({
   isAuthenticated: person !== null,
 })
 
-/** Builds the page of an error, with ways to continue. */
 async function viewOf(
   fault: Fault,
   { request: { path }, person, team }: Visit,

@@ -43,7 +43,6 @@ const part = <V>(
   return { read, label, field, short }
 }
 
-/** A part with free text. */
 export const search = (label: string, more: FieldOptions = {}) =>
   part(queryParam, label, { type: 'search', ...more })
 
@@ -81,7 +80,6 @@ export const dayLabel = (label: string, zone: string): string => (zone === 'UTC'
 const day = (short: string, next: boolean) =>
   part((query, name, zone) => readDay(query, name, { zone, next }), `${short} day`, { type: 'date', short })
 
-/** A range of days that includes the last one. */
 export const DAY_RANGE = { from: day('From', false), to: day('To', true) }
 
 type Filter = Extract<Section, { kind: 'filter' }>
@@ -96,7 +94,6 @@ type FilterOptions = {
   more?: readonly Link[]
   /** Counts for the chips, by value. That of '' is the count of all. */
   counts?: ReadonlyMap<string, number> | null
-  /** Chips after those of the values. */
   others?: readonly Chip[]
   /** Counts for the chips in the last 30 days, by status. */
   figures?: readonly { status: string; count: number }[] | undefined
@@ -134,7 +131,6 @@ function filterFields(
   return filled(fields, query)
 }
 
-/** Builds the chips of the part that has them. */
 function activeChips(
   parts: FilterParts,
   request: PageRequest,

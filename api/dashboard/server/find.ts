@@ -12,10 +12,7 @@ export type Found = { page: Page; params: Params; path: string }
 export type OtherMethod = { allowed: readonly string[] }
 
 export type Finder = {
-  /**
-   * @param path after /dashboard.
-   * @returns the page, the allowed methods if only the method is wrong, or null for an unknown path.
-   */
+  /** @param path after /dashboard. @returns only the allowed methods for another method, null for an unknown path. */
   page(method: string, path: string): Found | OtherMethod | null
   /**
    * Returns the page that contains the forms for this path: its GET page, otherwise the nearest one above it.

@@ -1,17 +1,12 @@
-/**
- * Prepares forms for their views. A rejected form has the submitted values and the error under each invalid
- * field. The first of these gets the focus. Pure.
- */
+/** Prepares forms for views. A rejected one has the submitted values and an error under each invalid field. Pure. */
 
 import type { FieldError, RequestError } from '../../../db/errors.ts'
 import { headed } from '../components/cell.ts'
 import type { Field, Form, Section, View } from '../components/section.ts'
 import { filled, LIST } from './list.ts'
 
-/** A form that was rejected, and why. */
 export type Rejected = { action: string; form: URLSearchParams; error: Reason }
 
-/** Why something was rejected, as a page reads it. */
 export type Reason = Pick<RequestError, 'message' | 'fields'>
 
 export const asSent = (fields: readonly Field[], form: URLSearchParams): Field[] => filled(fields, form, true)
@@ -39,7 +34,6 @@ export const describeByLabels = (fields: readonly Field[], { message, fields: er
         .join(' ')
 }
 
-/** A form, or a filter with further fields. */
 type AnyForm = Form & { further?: readonly Field[] | undefined }
 
 const allFields = ({ fields, further = [] }: AnyForm): Field[] => [...fields, ...further]

@@ -29,11 +29,7 @@ export const isFragmentWanted = (ctx: Context): boolean => ctx.get('Accept') ===
 
 const TOKEN = /<input type="hidden" name="csrf" value="">/g
 
-/**
- * Sends the main part of a page, or 304 if the tab already has it. The Date header is the time that ages
- * refer to.
- * @param draw renders the page without a token
- */
+/** Sends the main part of a page, or 304. Ages refer to the Date header. @param draw renders it without a token */
 export function sendFragment(
   ctx: Context,
   { tag, now }: { tag: string; now: Date },

@@ -1,7 +1,4 @@
-/**
- * Browser security of the dashboard: cookies, form tokens, security headers and redirect targets. dispatch.ts
- * checks access to pages.
- */
+/** Browser security of the dashboard: cookies, form tokens, security headers and redirect targets. */
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Context } from 'koa'
@@ -54,10 +51,7 @@ export function writeCookie(ctx: Context, home: URL, { name, value, seconds }: C
   )
 }
 
-/**
- * Returns the client's IP address. X-Forwarded-For only counts from a private address, and only its last
- * entry.
- */
+/** Returns the client's IP address. X-Forwarded-For only counts from a private address, and only its last entry. */
 export function readClientIp(ctx: Context): string {
   const peer = ctx.req.socket.remoteAddress ?? ''
   const forwarded = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim()
@@ -124,7 +118,6 @@ const CSP = [
   "base-uri 'none'",
 ].join('; ')
 
-/** Returns the security headers of every response. */
 export const safeHeaders = (home: URL): Record<string, string> => ({
   'Content-Security-Policy': CSP,
   'X-Content-Type-Options': 'nosniff',
@@ -144,10 +137,7 @@ export const framed = (html: string): string =>
   `${html}\n<base target="_blank"><style>a[href]:is(:hover,:focus)::after{content:attr(href);position:fixed;left:0;` +
   `bottom:0;z-index:99999;padding:4px 8px;background:#1b1f23;color:#fff;font:12px/1.4 sans-serif}</style>`
 
-/**
- * Returns headers for untrusted HTML in a frame. They block scripts, forms and links.
- * @param pictures true if remote images are allowed.
- */
+/** Returns headers for untrusted HTML in a frame, without scripts, forms and links. @param pictures remote images. */
 export const frameHeaders = (pictures: boolean): Record<string, string> => ({
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': [

@@ -1,7 +1,4 @@
-/**
- * Renders a view as an HTML page, with its navigation and notice, and prepares its sections for their
- * partials.
- */
+/** Renders a view as an HTML page, with its navigation and notice, and prepares its sections for their partials. */
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
 import type { Render } from '../../http/views.ts'
 import type { Assets } from '../components/assets.ts'
@@ -26,7 +23,6 @@ export type Frame = {
   tag: string
   /** A rejected form, which is shown again with the submitted values. */
   refused: Rejected | null
-  /** The value of the search field in the page header. */
   asked?: string
   /** The filter of the list that the page was opened from. */
   list?: string | null
@@ -74,7 +70,6 @@ const alertReady = (alert: Alert): object => ({
   folded: alert.folded?.map(alertReady),
 })
 
-/** Adds the values that a section's partial needs. */
 function prepared(given: Section, id: string, frame: Frame): object {
   const section = { ...given, id }
   if (section.kind === 'form') {

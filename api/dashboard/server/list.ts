@@ -68,10 +68,7 @@ const WAYS = {
 /** URL parameters for the position in a list. */
 export const PLACE_PARAMS = ['before', 'after', 'newer'] as const
 
-/**
- * Builds the links to the first, previous and next page.
- * @param key the last row's key, or null without a next page.
- */
+/** Builds links to the first, previous and next page. @param key the last row's, or null without a next page. */
 function pageLinks(request: PageRequest, way: Direction, key: string | null, label?: string): PageLink[] {
   const { name, newer, older } = WAYS[way]
   const here = request.query.get(name) || undefined
@@ -89,15 +86,12 @@ function pageLinks(request: PageRequest, way: Direction, key: string | null, lab
   ])
 }
 
-/**
- * Reads the rows that follow the key `before`. `reached` is the key at which a search stopped early, or null.
- */
+/** Reads the rows that follow the key `before`. `reached` is the key at which a search stopped early, or null. */
 export type RowReader<R> = (place: {
   before: string | undefined
   limit: number
 }) => Promise<readonly R[] | Searched<R>>
 
-/** Reads a page or batch. */
 export async function readBy<R>(
   read: RowReader<R>,
   place: Parameters<RowReader<R>>[0],
@@ -127,10 +121,7 @@ export const pageById = <R extends { id: string }>(
   read: RowReader<R>,
 ): Promise<Paged<R>> => pageBy(request, read, { keyOf: ({ id }) => id, way: 'back' })
 
-/**
- * Reads the requested page of any list.
- * @param keyOf returns the key of a row, which the next page follows.
- */
+/** Reads the requested page of any list. @param keyOf returns the key of a row, which the next page follows. */
 export async function pageBy<R>(
   request: PageRequest,
   read: RowReader<R>,
@@ -163,7 +154,6 @@ type ListTexts = {
   picks?: readonly Form[] | undefined
 }
 
-/** Builds the table of a list. */
 export function buildList<R extends { id: string }, L extends string>(
   { rows, next, first, further, searched }: Paged<R>,
   shown: RowCells<R, L>,
@@ -182,10 +172,7 @@ export function buildList<R extends { id: string }, L extends string>(
   })
 }
 
-/**
- * Fills fields with values.
- * @param sent true for values of a submitted form, where missing checkboxes are unchecked.
- */
+/** Fills fields with values. @param sent true for a submitted form, where missing checkboxes are unchecked. */
 export const filled = (fields: readonly Field[], given: URLSearchParams, sent = false): Field[] =>
   fields.map((field) => {
     const { removal } = field
@@ -208,15 +195,11 @@ export const optionsWithAny = (words: readonly string[], any = 'any'): { value: 
 /** Maximum length of a filter value. A subject has up to 998 characters. */
 const MAX_FILTER_CHARACTERS = 1_000
 
-/** Maximum length of an invalid value in its error. */
 const MAX_SHOWN = 40
 
 const refused = (name: string, must: string) => invalidField(name, `must be ${must}`)
 
-/**
- * Returns a URL parameter, trimmed, or undefined if it is missing or empty.
- * @throws RequestError bad_request if it is too long.
- */
+/** Returns a URL parameter, trimmed. Undefined if it is empty. @throws RequestError bad_request if it is too long. */
 export function queryParam(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)?.trim() || undefined
   if (value !== undefined && value.length > MAX_FILTER_CHARACTERS)
@@ -231,10 +214,7 @@ export function idParam(query: URLSearchParams, name: string): string | undefine
   throw refused(name, 'an ID, such as 019a0000-0000-7000-8000-000000000000')
 }
 
-/**
- * Returns a URL parameter with a fixed set of values.
- * @throws RequestError bad_request for any other value.
- */
+/** Returns a URL parameter with a fixed set of values. @throws RequestError bad_request for any other value. */
 export function wordParam<W extends string>(
   query: URLSearchParams,
   name: string,
@@ -261,10 +241,7 @@ const DAY_MS = 86_400_000
 /** UUIDv7 starts in 1970. Browsers and PostgreSQL write years with four digits, also for the day after. */
 const YEARS = { first: 1970, last: 9998 }
 
-/**
- * Returns the start of a day in a time zone, or of the day after it with `next`.
- * @throws RequestError bad_request for an invalid date.
- */
+/** Returns the start of a day in a zone, or of the day after it with `next`. @throws RequestError bad_request. */
 export function readDay(
   query: URLSearchParams,
   name: string,

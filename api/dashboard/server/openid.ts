@@ -35,7 +35,6 @@ export type OpenId = {
 
 const LOOPBACK_ISSUER = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/
 
-/** Limits of each response from the provider. */
 const FETCH_LIMITS = { bytes: 1024 * 1024, ms: 5_000 }
 
 const callback = (site: URL): string => new URL(`${BASE}/openid/callback`, site).href

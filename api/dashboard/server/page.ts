@@ -67,7 +67,6 @@ export type PageRequest<K extends string = string> = {
   query: URLSearchParams
   /** The submitted form. Empty for a GET. */
   form: URLSearchParams
-  /** The client's IP address (guard.ts). */
   origin: string
   userAgent: string
   /** True if the script requests the page, false if the browser shows it. */
@@ -115,7 +114,6 @@ export const redirect = (
   cookies,
 })
 
-/** Redirects to another site. */
 export const redirectAway = (url: string, cookies: readonly Cookie[]): PageAnswer => ({
   kind: 'redirect',
   to: url,
@@ -166,7 +164,6 @@ type PersonPage = Handler<PersonRequest> & { access: 'person' | 'operator' }
 export type TeamPage = Handler<TeamRequest> & { access: Role }
 export type Page = OpenPage | OwnPage | PersonPage | TeamPage
 
-/** The type of a page with this access. */
 export type PageOf<A extends Page['access']> = A extends Role
   ? TeamPage
   : A extends 'operator'

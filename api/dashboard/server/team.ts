@@ -1,7 +1,4 @@
-/**
- * Finds the team of a page and the user's role in it. A team that isn't theirs looks like one that doesn't
- * exist. dispatch.ts checks access to pages.
- */
+/** Finds the team of a page and the user's role. Other teams look as if they didn't exist. visit.ts checks access. */
 import type { Membership, Person } from '../../../db/accounts/members/sign-in.ts'
 import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
@@ -45,10 +42,7 @@ function latest(person: Person): PageTeam | null {
   )
 }
 
-/**
- * Returns the team of a page: the one in its path, then the one in `?team=`, then the team used last. The
- * operator's pages have none.
- */
+/** Returns the team in the page's path or `?team=`, or the last used one. Null on the operator's pages. */
 export async function teamAround(
   person: Person,
   { path, params, query }: Pick<PageRequest, 'path' | 'params' | 'query'>,

@@ -9,7 +9,6 @@ import type { PageDeps } from './deps.ts'
 import type { Finder } from './find.ts'
 import type { Page, PageTeam } from './page.ts'
 
-/** Maximum number of named owners. */
 const OWNERS_NAMED = 3
 
 type Visited = { path: string; person: Person | null; team: PageTeam | null }

@@ -1,7 +1,4 @@
-/**
- * Shows the audit log: actions on the dashboard and with the CLI. Operators see all entries, owners those of
- * their team.
- */
+/** The audit log of the dashboard and the CLI. Operators see all entries, owners those of their team. */
 
 import { type AuditRow, auditEntries, searchAuditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
@@ -50,10 +47,7 @@ const globalFilter = defineFilter({ ...OF_TEAM, team: search('Team', { placehold
 /** Maximum number of teams that part of a name can match. */
 const MAX_TEAMS = 50
 
-/**
- * Finds teams by ID or part of their name.
- * @throws RequestError bad_request for too many matches.
- */
+/** Finds teams by ID or part of their name. @throws RequestError bad_request for too many matches. */
 async function teamsMeant(words: string, { database }: PageDeps): Promise<string[]> {
   if (isUuid(words)) return [words.toLowerCase()]
   const teams = await teamsAfter(database, { name: words, limit: MAX_TEAMS + 1 })
@@ -93,16 +87,12 @@ function actionCell(entry: AuditRow, starts: ReadonlyMap<string, boolean>): Cell
   return words === action ? text(action, { code: true }) : text(words, { tip: action })
 }
 
-/** Shows a time without its age. */
 function momentCell(at: string, now: Date): Cell {
   const { text: words, iso } = time(at, now)
   return { text: words, iso }
 }
 
-/**
- * Builds the cell with the object of an entry: its name, details, and a link if it has a page.
- * @param team the name of its team for operators, otherwise ''.
- */
+/** Builds the cell with the object of an entry, linked if it has a page. @param team its name for operators, or ''. */
 function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>, team: string): Cell {
   const { team_id, subject, detail } = entry
   const bySubject = names.get(thingKey(team_id ?? '', toLookupKey(subject)))
@@ -118,10 +108,7 @@ function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>, te
 const describeTeam = ({ team_id: id }: AuditRow, names: ReadonlyMap<string, string>): string =>
   id === null ? '' : (names.get(id) ?? `deleted team ${id}`)
 
-/**
- * Creates the reader of matching entries.
- * @param only the ID of a team, or null for all teams.
- */
+/** Creates the reader of matching entries. @param only the ID of a team, or null for all teams. */
 async function createReader(
   { query, cookies }: PageRequest,
   deps: PageDeps,
@@ -145,10 +132,7 @@ async function createReader(
   return label === undefined ? read : withLabel(read, label, deps)
 }
 
-/**
- * Builds the page.
- * @param only the ID of a team, or null for all teams.
- */
+/** Builds the page. @param only the ID of a team, or null for all teams. */
 async function auditView(
   request: PageRequest,
   deps: PageDeps,

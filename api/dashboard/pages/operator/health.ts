@@ -1,7 +1,4 @@
-/**
- * Shows the health of the database, the relay, bounces, WhatsApp and settings as checklists. Checks again on
- * each request.
- */
+/** The health of the database, the relay, bounces, WhatsApp and settings as checklists, checked on each request. */
 
 import { rejectedReturnPaths } from '../../../../db/accounts/domains/domains.sql.ts'
 import { ownReturnPath } from '../../../../db/accounts/domains/return-path.ts'
@@ -128,7 +125,6 @@ function buildChecklist(
 const relayFound = async (tx: Tx, id: string | null) =>
   id === null ? undefined : isUuid(id) ? checkFound(tx, id) : null
 
-/** Returns the paused email sender, or undefined. */
 const pausedRelay = async (tx: Tx) =>
   (await listSenders(tx)).find(
     (sender) => isPaused(sender) && deliveryOfSender(sender.key, sender.name).channel.name === EMAIL.name,

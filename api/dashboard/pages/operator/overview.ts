@@ -23,7 +23,6 @@ import { queueName } from './queue-names.ts'
 import { isLive, isWorking } from './workers.ts'
 
 const PATH = '/operator'
-/** Maximum number of broadcasts in alerts. */
 const MAX_STOPPED = 100
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
@@ -57,7 +56,6 @@ const processShown =
     Seen: { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER_S ? 'bad' : undefined },
   })
 
-/** Returns alerts for paused senders. */
 const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
   pausedSenderAlerts(senders, ({ key }) => ({
     tone: 'bad',
@@ -87,7 +85,6 @@ function queueAlerts(paused: Pauses): Alert[] {
   ])
 }
 
-/** Checks each sender that live workers use or that has a problem. */
 function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date): Check[] {
   const used = processes.filter(isLive).flatMap((process) => Object.values(process.senders))
   const stopped = senders.filter(({ state }) => state !== 'sending').map(({ key }) => key)
@@ -119,7 +116,6 @@ function waitingWords(ready: number, deferred: number, oldest: number): string {
   return compact<string>(words).join(', ') || 'nothing waits'
 }
 
-/** Builds tiles with the waiting messages, the rate, failures and the number of workers. */
 function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]): Tile[] {
   const out = queues.filter(isDelivery)
   const sum = (of: (queue: ShownQueue) => number) => out.reduce((all, queue) => all + of(queue), 0)

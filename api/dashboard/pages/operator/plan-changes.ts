@@ -19,10 +19,8 @@ const isSame = (one: PlanRow, other: PlanRow): boolean =>
 
 const formatLimit = (value: number | null): string => (value === null ? 'default' : number(value).text)
 
-/** Maximum number of described plans. */
 const MAX_DESCRIBED = 6
 
-/** Describes the changes of a plan, or returns '' without any. */
 function describePlan(before: PlanRow | undefined, after: PlanRow | undefined, use?: PlanUse): string {
   if (after === undefined) return before ? `${before.name.en} is removed.` : ''
   if (before === undefined) return `${after.name.en} is new.`

@@ -32,7 +32,6 @@ function firstTiers({ kind, tiers, contacts_tiers }: PlanRow, catalog: readonly 
 /** False for plans without limits. */
 const hasLimits = ({ product }: PlanRow): boolean => product !== 'marketing'
 
-/** Builds the cells with the limits of a plan. */
 function limitCells(plan: PlanRow, catalog: readonly PlanRow[]): Record<string, Cell> {
   const limits = planFigures(plan.kind, plan)
   const firsts: Partial<Record<QuotaName, number | undefined>> = firstTiers(plan, catalog)
@@ -49,10 +48,8 @@ function limitCells(plan: PlanRow, catalog: readonly PlanRow[]): Record<string, 
   }
 }
 
-/** Maximum number of counted teams. */
 const MAX_COUNTED = 10_000
 
-/** Builds the cell with the number of teams on a plan, and how many have own limits. */
 function teamsCell({ key }: PlanRow, uses: ReadonlyMap<string, PlanUse>): Cell {
   const use = uses.get(key)
   if (!use) return number(0)
@@ -77,7 +74,6 @@ const pricesOnly = (plans: readonly PlanRow[]): Section | false =>
     paragraphs: [],
   }
 
-/** Returns a note if some teams weren't counted. */
 const countNote = (uses: ReadonlyMap<string, PlanUse>): string | undefined =>
   [...uses.values()].reduce((sum, { teams }) => sum + teams, 0) >= MAX_COUNTED
     ? `Only ${number(MAX_COUNTED).text} teams were counted.`

@@ -23,7 +23,6 @@ export const counted = (jobs: number): Cell =>
 export const rate = (perSecond: number): string =>
   perSecond > 0 && perSecond < 1 ? `${Math.round(perSecond * 60)}/min` : `${Math.round(perSecond)}/s`
 
-/** Describes why and since when a queue is paused. */
 function describePause({ paused_at, paused_by, pause_reason }: ShownQueue, now: Date): string {
   const cause = pause_reason ?? (paused_by !== null && `by ${paused_by}`)
   return compact<string>([cause, paused_at !== null && time(paused_at, now).age]).join(', ')
@@ -100,7 +99,6 @@ function waitingCell(shown: ShownQueue, senders: readonly ShownSender[], now: Da
   }
 }
 
-/** Builds the cell with the number of failed jobs and a link to their reasons. */
 const failedCell = ({ queue, dead }: ShownQueue): Cell =>
   dead === 0 ? number(0) : { ...counted(dead), href: `${QUEUES_PATH}/${queue}`, detail: 'see why' }
 
@@ -108,7 +106,6 @@ const failedCell = ({ queue, dead }: ShownQueue): Cell =>
 export const isShown = ({ queue, ready, active, deferred, dead, paused }: ShownQueue): boolean =>
   WATCHED.includes(queue) || paused || ready + active + deferred + dead > 0
 
-/** Returns the cells of a queue: its name, waiting and failed jobs, and its rate. */
 export const queueCells =
   (now: Date, senders: readonly ShownSender[]) =>
   (queue: ShownQueue): Record<string, Cell> => ({

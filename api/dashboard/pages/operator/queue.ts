@@ -47,7 +47,6 @@ import {
 } from './queue-cells.ts'
 import { queueAbout, queueName } from './queue-names.ts'
 
-/** Maximum number of reasons on a page. */
 const MAX_REASONS = 50
 
 /** Returns the queue in a path. @throws RequestError not_found. */
@@ -57,7 +56,6 @@ function readQueue({ queue }: Readonly<Record<string, string>>): JobName {
   return known
 }
 
-/** Builds a queue's tiles. */
 function tilesSection(queue: ShownQueue, cause: string, now: Date): Section {
   const oldest = queue.oldest_ready_seconds
   const workers = runningWorkers(queue, now)
@@ -91,7 +89,6 @@ function tilesSection(queue: ShownQueue, cause: string, now: Date): Section {
   return { kind: 'tiles', id: 'tiles', live: true, tiles }
 }
 
-/** Tells since when and by whom a queue is paused. */
 function pauseAlert({ queue, paused_at: at, paused_by, pause_reason }: ShownQueue, now: Date): Alert {
   const alert = pausedQueue(`The queue ${queueName(queue)}`, pause_reason)
   const by = paused_by === null ? '' : ` by ${paused_by}`

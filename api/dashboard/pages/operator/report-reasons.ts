@@ -46,11 +46,9 @@ const UNREADABLE: Pick<Cause, 'advice' | 'isReplayable'> = {
 const findCause = (reason: string | null): Cause | undefined =>
   CAUSES.find(({ part }) => reason?.includes(part))
 
-/** Returns a plain sentence for a stored reason. */
 export const reasonWords = (reason: string | null): string | null =>
   findCause(reason)?.sentence ?? (reason && headed(reason))
 
-/** Returns the advice for a reason. */
 export const remedyFor = (reason: string | null): typeof UNREADABLE => findCause(reason) ?? UNREADABLE
 
 /** Returns the part of the stored reason with this sentence, or the text itself. */

@@ -67,7 +67,6 @@ function actionsOnAll(request: PersonRequest, reasons: readonly Reason[], seen: 
   ]
 }
 
-/** Explains the only reason of the listed reports. */
 const leadFor = ([first, ...others]: readonly Reason[]): string =>
   first && others.length === 0
     ? remedyFor(first.reason).advice
@@ -158,10 +157,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   })
 })
 
-/**
- * Reads a form: a single report, or the counted reports that match the filter.
- * @throws RequestError bad_request.
- */
+/** Reads a form: a single report, or the counted reports that match the filter. @throws RequestError bad_request. */
 function parseReportFilter(form: URLSearchParams): ParkedFilter {
   const id = idParam(form, 'id')
   if (id !== undefined) return { ids: [id] }

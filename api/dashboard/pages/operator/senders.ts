@@ -30,7 +30,6 @@ const EVENTS: Readonly<Record<string, string>> = {
 }
 const TONES: Readonly<Record<string, Tone>> = { paused: 'bad', slowed: 'warn' }
 
-/** Maximum number of events in the history. */
 const MAX_EVENTS = 50
 
 /** Lists the latest events of all senders, newest first. */
@@ -72,7 +71,6 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
     },
   )
 
-/** Maximum count of waiting messages. */
 const MAX_COUNTED = 10_000
 
 /** Counts the messages, and their teams, that wait for each paused sender. */

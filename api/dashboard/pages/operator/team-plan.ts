@@ -14,7 +14,6 @@ import { action, buildForm, field, hidden } from '../../server/builders.ts'
 import { redirect } from '../../server/page.ts'
 import { pageOfTeam, TEAMS_PATH } from './team-paths.ts'
 
-/** Bytes in a gigabyte of a plan. */
 const GB = 1e9
 
 /** False for plans without limits. */
@@ -68,10 +67,7 @@ export async function planForm(team: TeamView, tx: Tx): Promise<Section> {
 /** A number with commas or spaces as thousands separators. */
 const GROUPED = /^\d{1,3}([,\s]\d{3})+(\.\d+)?$/
 
-/**
- * Reads a limit: a number, null for the plan's limit, or undefined if it is missing.
- * @throws RequestError bad_request.
- */
+/** Reads a limit: null for the plan's, undefined if it is missing. @throws RequestError bad_request. */
 function readLimit(form: URLSearchParams, name: string): number | null | undefined {
   const typed = form.get(name)?.trim()
   if (typed === undefined) return undefined
@@ -81,10 +77,7 @@ function readLimit(form: URLSearchParams, name: string): number | null | undefin
   throw invalidField(name, 'must be a number, or empty for the plan’s limit')
 }
 
-/**
- * Returns a test for fields that the form doesn't change, because another operator can have changed them
- * since. With another plan, all fields count as changed.
- */
+/** Returns a test for unchanged fields, which others may have changed since. With another plan, all are changed. */
 function leftIn(form: URLSearchParams): (name: string) => boolean {
   const shown = parseJson(form.get('shown') ?? '')
   if (!isObject(shown) || shown.plan !== form.get('plan')) return () => false

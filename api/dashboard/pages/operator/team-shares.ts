@@ -5,7 +5,6 @@ import { type Cell, number, text } from '../../components/cell.ts'
 import { percent } from '../../components/percent.ts'
 import { ALARMING_SHARE } from '../../components/shares.ts'
 
-/** Builds the cell with a rate and its counts. */
 function shareCell(sent: number, count: number, alarming: number): Cell {
   if (sent === 0) return text('–', { number: true })
   return text(percent(count / sent), {

@@ -23,14 +23,12 @@ const NEAR_LIMIT = 0.8
 const usageTone = (share: number): Tone | undefined =>
   share >= 1 ? 'bad' : share >= NEAR_LIMIT ? 'warn' : undefined
 
-/** Builds the cell with the usage and its limit. */
 const usage = (used: number, limit: number | null): Cell =>
   number(used, {
     detail: limit === null ? 'no limit' : `of ${number(limit).text}`,
     tone: limit === null || used === 0 ? undefined : usageTone(used / limit),
   })
 
-/** Quotas of the current period. */
 const PERIODIC = new Intl.ListFormat('en').format(USED.filter(isPeriodic).map(({ noun }) => noun))
 
 const TEST_FIELD: Field = field('test', 'Kind', {

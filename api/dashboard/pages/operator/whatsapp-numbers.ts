@@ -1,7 +1,4 @@
-/**
- * Lists WhatsApp numbers, the default one first, with Meta's data. Adds, checks, changes, pauses and removes
- * them.
- */
+/** Lists WhatsApp numbers, the default one first, with Meta's data. Adds, checks, changes, pauses and removes them. */
 
 import type { By } from '../../../../db/accounts/audit/record.ts'
 import { invalidField } from '../../../../db/errors.ts'
@@ -72,7 +69,6 @@ const SUBSCRIBE: Field = field('subscribe', 'Events', {
 
 const RATE = { type: 'number', hint: '80 unless Meta has raised it' } as const
 
-/** @throws RequestError bad_request */
 function readRate(form: URLSearchParams): number | undefined {
   const typed = form.get('messages_per_second')?.trim() ?? ''
   if (typed === '') return undefined
@@ -272,7 +268,6 @@ const check = post('operator', `${PATH}/:name/check`, async (request, deps) => {
   return redirect(numberPath(checked.name), `Checked with Meta. ${missingWords(checked)}`)
 })
 
-/** Defines an action on a number. */
 const doing = (verb: string, work: (by: By, name: string) => Promise<unknown>, words: string) =>
   action('operator', `${PATH}/:name/${verb}`, async (by, { params: { name } }) => {
     await work(by, name)

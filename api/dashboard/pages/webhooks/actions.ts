@@ -29,7 +29,6 @@ import { backgroundJobAnswer, findJobTexts } from '../background-job.ts'
 import { pauseWords } from '../requeue.ts'
 import { changedFields, PATH, REPLAY_LABELS } from './parts.ts'
 
-/** Maximum number of webhooks per replay. */
 const MAX_REPLAYED = 100_000
 
 const one = ({ team, params }: TeamRequest<'id'>): string => teamPath(team, 'webhooks', params.id)
@@ -46,7 +45,6 @@ const set = action('owner', `${PATH}/:id/set`, async (by, request) => {
   return redirect(one(request), 'The webhook was saved.')
 })
 
-/** Defines an action on an endpoint. */
 const doing = (
   verb: string,
   work: (by: By, teamId: string, id: string) => Promise<unknown>,
@@ -93,7 +91,6 @@ async function checkSecret({ name, id }: EndpointRow, { team, form }: TeamReques
   assertUnreplaced(`The secret of ${name}`, form.get('seen'), await secretMark(tx, team.id, id))
 }
 
-/** Reads the requested replay. @throws RequestError bad_request. */
 function replayWanted(
   { form, team, params, cookies }: TeamRequest<'id'>,
   { database }: PageDeps,

@@ -113,7 +113,6 @@ function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
   )
 }
 
-/** Builds the alert for an endpoint that is disabled, paused or failing. */
 function troubles({ state, state_reason, failing_since, paused_until }: EndpointRow, now: Date): Section[] {
   const trouble = (alert: Alert) => buildAlerts([alert], { id: 'troubles', live: true })
   if (state === 'disabled')
@@ -135,7 +134,6 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
   })
 }
 
-/** Describes how many of the latest attempts succeeded. */
 function successCell({ attempts }: ShownEndpoint): Cell {
   const good = attempts.filter(({ status }) => answerCell(status).tone === 'good').length
   return text(percent(good / attempts.length), {

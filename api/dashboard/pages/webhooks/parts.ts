@@ -16,7 +16,6 @@ export const PATH = '/teams/:team/webhooks'
 
 export const EVERY_TYPE: readonly string[] = [...WEBHOOK_TYPES, TEST_TYPE]
 
-/** Builds options for all types, after one for any. */
 export const typeOptions = (all: string) => [
   { value: '', label: all },
   ...EVERY_TYPE.map((type) => ({ value: type, label: type })),
@@ -136,10 +135,7 @@ function shownIn(form: URLSearchParams): EndpointValues | null {
   return shape.isValidSync(shown, { strict: true }) ? shown : null
 }
 
-/**
- * Returns the fields that a form changes. Unchanged fields are left out, so that correcting a name doesn't
- * undo the changes of another owner.
- */
+/** Returns only the fields that a form changes, so that it doesn't undo the changes of another owner. */
 export function changedFields(form: URLSearchParams, before: EndpointRow): EndpointFields {
   const shown = shownIn(form) ?? toValues(before)
   const sent = Object.entries(endpointFields(form, shown))
@@ -148,10 +144,7 @@ export function changedFields(form: URLSearchParams, before: EndpointRow): Endpo
   )
 }
 
-/**
- * Reads an endpoint from a form.
- * @param before the existing endpoint, whose unedited values are kept exactly.
- */
+/** Reads an endpoint from a form. @param before the existing endpoint, whose unedited values are kept exactly. */
 export function endpointFields(
   form: URLSearchParams,
   before: EndpointValues | null = null,
