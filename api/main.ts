@@ -40,8 +40,7 @@ import {
   webhookNetworks,
 } from './config.ts'
 import type { DashboardDeps } from './dashboard/server/deps.ts'
-import type { Docs } from './docs/drawn.ts'
-import { createDocs } from './docs/routes.ts'
+import { createDocs, type Docs } from './docs/routes.ts'
 import { openHooks } from './hooks/list.ts'
 import { createCredentials } from './http/auth.ts'
 import { createBodies } from './http/bodies.ts'

@@ -2,15 +2,29 @@
  * GET /docs, /docs/GUIDE.md, /llms.txt, /openapi.json and /postman.json describe the API for readers and for
  * programs. GET / links to them. All are public, contain no team's data, and are rendered once a day.
  */
-import { createHash } from 'node:crypto'
 import { RequestError } from '../../db/errors.ts'
 import type { Answer } from '../http/errors.ts'
+import { etagOf, isKnown } from '../http/etag.ts'
 import { type PublicRoute, publicRoutes, type Request } from '../http/route.ts'
 import { TEXTS } from '../http/texts.ts'
 import type { Described } from './about.ts'
-import type { Docs, DocsDeps, RenderedDoc } from './drawn.ts'
 import { openApi } from './openapi.ts'
 import type { Shown } from './shown.ts'
+
+type RenderedDoc = { body: string; headers: Record<string, string> }
+
+/** The descriptions in the memory of a process. */
+export type Docs = {
+  openapi(): Promise<RenderedDoc>
+  page(): Promise<RenderedDoc>
+  postman(): Promise<RenderedDoc>
+  llms(): Promise<RenderedDoc>
+  /** Returns a guide as Markdown, or null for an unknown ID. */
+  guide(id: string): Promise<RenderedDoc | null>
+}
+
+/** `dashboard` is null if it is disabled. */
+export type DocsDeps = { docs: Docs; dashboard: object | null }
 
 const CACHE_MAX_AGE_S = 300
 
@@ -22,8 +36,7 @@ function daily(clock: () => Date, render: (now: Date) => Promise<RenderedDoc>): 
     const day = now.toISOString().slice(0, 10)
     if (rendered?.day === day) return rendered
     const { body, headers } = await render(now)
-    const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
-    const caching = { ETag: etag, 'Cache-Control': `public, max-age=${CACHE_MAX_AGE_S}` }
+    const caching = { ETag: etagOf(body), 'Cache-Control': `public, max-age=${CACHE_MAX_AGE_S}` }
     rendered = { day, body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
     return rendered
   }
@@ -75,8 +88,7 @@ export function createDocs(
 
 /** Returns the rendered text, or 304 if the client has it. */
 function unlessKnown({ headers: asked }: Request, { body, headers }: RenderedDoc): Answer {
-  const tags = (asked['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  const known = tags.some((tag) => tag === headers.ETag || tag === '*')
+  const known = headers.ETag !== undefined && isKnown(asked, headers.ETag)
   return known ? { status: 304, headers } : { status: 200, body, headers }
 }
 
@@ -89,6 +101,14 @@ const RENAMED_GUIDES = new Map([
 ])
 
 const publicRoute = publicRoutes<DocsDeps>()
+
+const docRoute = (path: string, name: Exclude<keyof Docs, 'guide'>): PublicRoute<DocsDeps> =>
+  publicRoute({
+    method: 'GET',
+    path,
+    access: 'public',
+    handle: async (request, { docs }) => unlessKnown(request, await docs[name]()),
+  })
 
 export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
   publicRoute({
@@ -108,24 +128,9 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
       return { status: 200, body, headers: { Vary: 'Accept' } }
     },
   }),
-  publicRoute({
-    method: 'GET',
-    path: '/openapi.json',
-    access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, await docs.openapi()),
-  }),
-  publicRoute({
-    method: 'GET',
-    path: '/postman.json',
-    access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, await docs.postman()),
-  }),
-  publicRoute({
-    method: 'GET',
-    path: '/docs',
-    access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, await docs.page()),
-  }),
+  docRoute('/openapi.json', 'openapi'),
+  docRoute('/postman.json', 'postman'),
+  docRoute('/docs', 'page'),
   publicRoute({
     method: 'GET',
     path: '/docs/:guide.md',
@@ -146,10 +151,5 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
       return unlessKnown(request, guide)
     },
   }),
-  publicRoute({
-    method: 'GET',
-    path: '/llms.txt',
-    access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, await docs.llms()),
-  }),
+  docRoute('/llms.txt', 'llms'),
 ]

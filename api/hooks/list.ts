@@ -1,6 +1,6 @@
 /** The hooks of providers. To add one, add a file here and a line to the list. */
 import type { All } from '../../db/process/config.ts'
-import type { HookDeps } from './deps.ts'
+import type { HookDeps } from './hook.ts'
 import { RELAY_HOOK } from './relay.ts'
 import { SES_HOOK } from './ses.ts'
 import { SMTP_HOOK } from './smtp.ts'

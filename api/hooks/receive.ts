@@ -4,7 +4,7 @@
  */
 import type { TakenReport } from '../../db/delivery/reports/store.ts'
 import type { Answer } from '../http/errors.ts'
-import type { HookDeps } from './deps.ts'
+import type { HookDeps } from './hook.ts'
 
 /** Stores a verified report. A repeat is accepted like the first one. */
 export async function takeReport(

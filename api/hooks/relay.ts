@@ -10,9 +10,7 @@ import { bearerToken, givenSecret, relayName, type SettingsOf } from '../../db/p
 import { isOneOf } from '../../db/validation/keys.ts'
 import { RELAYS, type Relay } from '../../db/validation/relays.ts'
 import { publicRoutes } from '../http/route.ts'
-import type { DeclaredHook } from './declared.ts'
-import type { HookDeps } from './deps.ts'
-
+import type { DeclaredHook, HookDeps } from './hook.ts'
 import { storeReport } from './receive.ts'
 import { notGenuine, parsePublicKey, RELAY_PROOFS, type RelayProof, unverified } from './relay-signatures.ts'
 

@@ -16,8 +16,7 @@ import { bearerToken, type SettingsOf } from '../../db/process/config.ts'
 import { assertBearer } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
 import { TEXTS } from '../http/texts.ts'
-import type { DeclaredHook } from './declared.ts'
-import type { HookDeps } from './deps.ts'
+import type { DeclaredHook, HookDeps } from './hook.ts'
 import { takeReport } from './receive.ts'
 
 const settings = {

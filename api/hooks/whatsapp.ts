@@ -16,8 +16,7 @@ import { sameSecret } from '../http/auth.ts'
 import type { Answer } from '../http/errors.ts'
 import { publicRoutes, type Request } from '../http/route.ts'
 import { TEXTS } from '../http/texts.ts'
-import type { DeclaredHook } from './declared.ts'
-import type { HookDeps } from './deps.ts'
+import type { DeclaredHook, HookDeps } from './hook.ts'
 import { takeReport } from './receive.ts'
 
 /** The largest post, which is read before it is verified. Meta's posts have up to 3 MB, with thousands of statuses. */

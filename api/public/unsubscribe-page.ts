@@ -16,11 +16,16 @@ import { RequestError } from '../../db/errors.ts'
 import { type BroadcastRow, broadcastById } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readBroadcastToken } from '../../db/messages/emails/broadcast-token.ts'
 import { readUnsubscribeToken } from '../../db/messages/emails/unsubscribe-token.ts'
+import type { Database } from '../../db/postgres/pool.ts'
+import type { Secrets } from '../../db/process/secrets.ts'
 import type { Answer } from '../http/errors.ts'
 import { isUrlencoded } from '../http/forms.ts'
-import type { PublicRoute, Request } from '../http/route.ts'
+import { type PublicRoute, publicRoutes, type Request } from '../http/route.ts'
 import { TEXTS } from '../http/texts.ts'
-import { publicRoute, type RecipientDeps } from './deps.ts'
+
+export type RecipientDeps = { database: Database; secrets: Secrets }
+
+const publicRoute = publicRoutes<RecipientDeps>()
 
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',

@@ -1,8 +1,8 @@
 /** GET /v1/plans: the public catalog of plans. */
-import { createHash } from 'node:crypto'
 import { object } from 'yup'
 import { LOCALES, type Locale } from '../../db/accounts/plans/plans.sql.ts'
 import { text } from '../../db/validation/fields.ts'
+import { etagOf, isKnown } from '../http/etag.ts'
 import { defineQuery } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { publicRoute, type V1Route } from './deps.ts'
@@ -25,12 +25,8 @@ export const planRoutes: readonly V1Route[] = [
     async handle({ query, headers, now }, { database, catalog }) {
       const { plans, left } = await catalog(database, now)
       const body = JSON.stringify(presentCatalog(plans, findLocale(query.locale)))
-      const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
-      const caching = { ETag: etag, 'Cache-Control': cacheControl(left) }
-      const known = (headers['if-none-match'] ?? '')
-        .split(',')
-        .some((tag) => [etag, `W/${etag}`, '*'].includes(tag.trim()))
-      if (known) return { status: 304, headers: caching }
+      const caching = { ETag: etagOf(body), 'Cache-Control': cacheControl(left) }
+      if (isKnown(headers, caching.ETag)) return { status: 304, headers: caching }
       return { status: 200, body, headers: { ...caching, 'Content-Type': 'application/json; charset=utf-8' } }
     },
   }),
