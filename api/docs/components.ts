@@ -9,25 +9,13 @@ import { BROADCAST_STATES } from '../../db/messages/broadcasts/state.ts'
 import { BROADCAST_STATS, type BroadcastStat } from '../../db/stats/daily/broadcasts.sql.ts'
 import { EXAMPLE_ID } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
-import { count, list, map, orNull, record, said, text, time, uuid } from './parts.ts'
+import { count, list, map, oneOf, orNull, record, said, text, time, uuid } from './parts.ts'
 
 const EXAMPLE_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-export type Component =
-  | 'Contact'
-  | 'ContactPage'
-  | 'Email'
-  | 'Broadcast'
-  | 'BroadcastPage'
-  | 'Upload'
-  | 'WhatsappMessages'
-  | 'Cancelled'
-  | 'Moved'
-  | 'BatchResult'
-  | 'Catalog'
-  | 'Failure'
-
-const reference = (name: Component | 'Fault'): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
+const reference = (name: 'Contact' | 'Broadcast' | 'Fault'): JsonSchema => ({
+  $ref: `#/components/schemas/${name}`,
+})
 
 const pageSchema = (name: 'Contact' | 'Broadcast'): JsonSchema =>
   record(
@@ -52,11 +40,7 @@ const TIERS = list(
 const plan = record(
   {
     key: said(text, 'The identifier of the plan.', 'pro'),
-    kind: said(
-      { type: 'string', enum: ['free', 'paid', 'custom'] },
-      'Custom plans are sold by the sales team.',
-      'paid',
-    ),
+    kind: said(oneOf(['free', 'paid', 'custom']), 'Custom plans are sold by the sales team.', 'paid'),
     name: said(text, 'Localized.', 'Pro'),
     blurb: said(text, 'Localized.', 'For products that grow'),
     cta: said(text, 'The text of its button, localized.', 'Choose Pro'),
@@ -95,7 +79,7 @@ const EMAIL = record(
     html: said(text, 'The HTML with its variables filled in.', '<p>It is on its way.</p>'),
     size_kb: said({ type: 'number' }, 'The size of the HTML in kilobytes.', 0.02),
     tags: said(list(text), 'As given.', ['receipt']),
-    status: said({ type: 'string', enum: EMAIL_LADDER }, 'The current status.', 'queued'),
+    status: said(oneOf(EMAIL_LADDER), 'The current status.', 'queued'),
     idempotency_key: said(orNull(text), 'The key it was stored under, if any.', 'order-1001-shipped'),
     created_at: said(time, 'When it was accepted.'),
     requeued_at: said(orNull(time), 'When it was last requeued.', null),
@@ -146,7 +130,7 @@ const EMAIL = record(
 const CONDITION = record(
   {
     property: said(text, 'The name of the property.', 'country'),
-    op: said({ type: 'string', enum: OPERATORS }, 'The comparison.', 'eq'),
+    op: said(oneOf(OPERATORS), 'The comparison.', 'eq'),
     value: said(
       { type: ['string', 'array'], items: text },
       'The value to compare with, if the comparison has one.',
@@ -173,11 +157,14 @@ export const STATS_SCHEMA = said(
   'The number of emails it created, by their current status.',
 )
 
+export const AUDIENCE =
+  'The number of matching contacts when it started. Once it is sent, contacts that left the audience in the meantime don’t count.'
+
 const BROADCAST = record({
   id: said(uuid, 'Never changes.'),
   team_id: said(uuid, 'The team that sends it.'),
   name: said(text, 'The display name.', 'Spring news'),
-  state: said({ type: 'string', enum: BROADCAST_STATES }, 'The current state.', 'draft'),
+  state: said(oneOf(BROADCAST_STATES), 'The current state.', 'draft'),
   state_reason: said(
     orNull(text),
     'Why it was paused automatically: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `team_bounces`, `team_complaints`, `restored`, `from_domain_not_verified`, `topic_gone`, `no_audience`. After `team_bounces` or `team_complaints`, only an owner or operator can resume it. This API can’t.',
@@ -203,11 +190,7 @@ const BROADCAST = record({
   ),
   send_at: said(orNull(time), 'When it is scheduled to start, if it is scheduled.', null),
   idempotency_key: said(orNull(text), 'The key it was stored under, if any.', null),
-  audience: said(
-    { type: ['integer', 'null'], minimum: 0 },
-    'The number of matching contacts when it started. Once it is sent, contacts that left the audience in the meantime don’t count.',
-    null,
-  ),
+  audience: said(orNull(count), AUDIENCE, null),
   stats: STATS_SCHEMA,
   created_at: said(time, 'When it was created.'),
   updated_at: said(time, 'When it was last changed.'),
@@ -218,18 +201,17 @@ const BROADCAST = record({
 const CONTACT = record({
   id: said(uuid, 'Never changes.'),
   email: said(text, 'As first entered.', 'ana@example.org'),
-  status: said(
-    { type: 'string', enum: CONTACT_STATUSES },
-    'The API can’t set `bounced` and `complained`.',
-    'subscribed',
-  ),
+  status: said(oneOf(CONTACT_STATUSES), 'The API can’t set `bounced` and `complained`.', 'subscribed'),
   properties: said(map, 'Your own properties by name. `{}` if there are none.', { name: 'Ana' }),
   subscribed_topic_ids: said(list(uuid), 'The topics the contact is subscribed to.', []),
   created_at: said(time, 'When it was created.'),
   updated_at: said(time, 'When it last changed.'),
 })
 
-export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
+/** A response of the API. */
+export type Component = Exclude<keyof typeof COMPONENTS, 'Fault'>
+
+export const COMPONENTS = {
   Contact: CONTACT,
   ContactPage: pageSchema('Contact'),
   Email: EMAIL,
@@ -250,7 +232,7 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
           {
             id: said(uuid, 'The message.'),
             to: said(text, 'Its only recipient.', '+15555550101'),
-            status: said({ type: 'string', enum: WHATSAPP_LADDER }, 'The current status.', 'queued'),
+            status: said(oneOf(WHATSAPP_LADDER), 'The current status.', 'queued'),
             ...TIMES,
           },
           Object.keys(TIMES),
@@ -307,10 +289,10 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
   }),
   Fault: said(
     record({
-      code: said({ type: 'string', enum: CODES }, 'For programs. Explained at /docs#codes.', 'bad_request'),
+      code: said(oneOf(CODES), 'For programs. Explained at /docs#codes.', 'bad_request'),
       message: said(text, 'For people. Names the field and what is wrong with it.', 'subject is required.'),
     }),
     'Why a call, or an item in it, was rejected.',
   ),
   Failure: record({ error: reference('Fault') }),
-}
+} satisfies Record<string, JsonSchema>

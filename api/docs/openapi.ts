@@ -196,8 +196,6 @@ const RAW = {
 
 const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })
 
-const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
-
 /** Builds the document. @param home the service's URL. If it is null, URLs are relative to the document */
 export function openApi(
   routes: readonly Described[],
@@ -206,7 +204,7 @@ export function openApi(
 ) {
   const paths: Record<string, Record<string, ReturnType<typeof operation>>> = {}
   for (const route of routes) {
-    const path = templated(route.path)
+    const path = route.path.replace(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, shown) }
   }
   return {

@@ -5,6 +5,7 @@ export const text = { type: 'string' }
 export const uuid = { type: 'string', format: 'uuid' }
 export const time = { type: 'string', format: 'date-time' }
 export const count = { type: 'integer', minimum: 0 }
+export const oneOf = (values: readonly string[]) => ({ type: 'string', enum: values })
 export const orNull = ({ type, ...rest }: { type: string }) => ({ type: [type, 'null'], ...rest })
 export const list = (items: JsonSchema) => ({ type: 'array', items })
 export const map = { type: 'object', additionalProperties: text }

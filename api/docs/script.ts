@@ -1,7 +1,4 @@
-/**
- * The script of the documentation page: buttons that copy listings, and a search. The page works without it,
- * and its policy allows no other script.
- */
+/** The script of the documentation page: copy buttons and a search. The page works without it. */
 export const SCRIPT = `
 for (const listing of document.querySelectorAll('pre')) {
   const button = document.createElement('button')

@@ -1,7 +1,4 @@
-/**
- * The style of the documentation page, light or dark as in the reader's system, for widths of 320 px and
- * more.
- */
+/** The style of the documentation page, light or dark as in the reader's system, for widths of 320 px and more. */
 export const STYLE = `
 :root { color-scheme: light dark; --ink: light-dark(#1c2430, #e4e8ee); --soft: light-dark(#5a6473, #9aa5b4);
   --paper: light-dark(#fff, #12161c); --panel: light-dark(#f4f6f8, #1b2129); --line: light-dark(#dde2e8, #2d3540);

@@ -8,10 +8,10 @@ import { CAUSES } from '../../db/audience/contacts/effect.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
 import { rankOf, TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/events/webhook-types.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
-import { STATS_SCHEMA } from './components.ts'
+import { AUDIENCE, STATS_SCHEMA } from './components.ts'
 import { buildExample } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
-import { list, orNull, record, said, text, time, uuid } from './parts.ts'
+import { count, list, oneOf, orNull, record, said, text, time, uuid } from './parts.ts'
 
 type WebhookName = (typeof WEBHOOK_TYPES)[number] | typeof TEST_TYPE
 
@@ -39,7 +39,7 @@ const rank = (ladder: readonly string[]): JsonSchema =>
 const CONTACT = {
   contact_id: said(uuid, 'The contact.'),
   email: said(text, 'As first entered.', 'ana@example.org'),
-  status: said({ type: 'string', enum: CONTACT_STATUSES }, 'The current status.', 'unsubscribed'),
+  status: said(oneOf(CONTACT_STATUSES), 'The current status.', 'unsubscribed'),
   suppression: said(
     { type: ['string', 'null'], enum: ['bounced', 'complained', null] },
     'Why the address is suppressed, if it is.',
@@ -117,7 +117,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   contact: record(CONTACT),
   'contact.suppressed': record({
     ...ADDRESS,
-    cause: said({ type: 'string', enum: CAUSES }, 'Why the address is suppressed.', 'bounce'),
+    cause: said(oneOf(CAUSES), 'Why the address is suppressed.', 'bounce'),
     email_id: said(orNull(uuid), 'The email that caused it. null if the address was added manually.'),
     detail: said(text, 'The response of the server, or the reason.', '550 5.1.1 no such user'),
   }),
@@ -144,11 +144,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     tags: said(list(text), 'The tags of its emails.', ['news']),
     template_id: said(uuid, 'Its template.'),
     idempotency_key: KEY,
-    audience: said(
-      { type: ['integer', 'null'], minimum: 0 },
-      'The number of matching contacts when it started. Once it is sent, contacts that left the audience in the meantime don’t count.',
-      1_200,
-    ),
+    audience: said(orNull(count), AUDIENCE, 1_200),
     stats: STATS_SCHEMA,
     detail: said(text, 'Why it was paused automatically.', ''),
   }),
@@ -158,7 +154,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     host: said(text, 'The name of its DKIM record.', 'hg4k7w2q._domainkey.mail.example.com'),
     value: said(text, 'The value of its DKIM record.', 'v=DKIM1; k=rsa; p=MIIB…'),
     state: said(
-      { type: 'string', enum: ['missing', 'different'] },
+      oneOf(['missing', 'different']),
       '`missing` if there is no record, `different` if it has another value.',
       'missing',
     ),
@@ -172,7 +168,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   team: record({
     bounce_percent: said(percent, 'The share of the emails sent in 24 hours that bounced hard.', 6.25),
     complaint_percent: said(percent, 'The share that was reported as spam.', 0.02),
-    sent: said({ type: 'integer', minimum: 0 }, 'The number of emails sent.', 4_800),
+    sent: said(count, 'The number of emails sent.', 4_800),
     paused: said(
       { type: 'boolean' },
       'True if broadcasts and batches of the team are paused because of it. Otherwise it is a warning.',
@@ -196,7 +192,7 @@ const schemaName = (type: WebhookName): string => `${joined(type)}Webhook`
 
 const buildSchema = (type: WebhookName): JsonSchema =>
   record({
-    type: said({ type: 'string', enum: [type] }, 'What happened.', type),
+    type: said(oneOf([type]), 'What happened.', type),
     timestamp: said(time, 'When it happened.'),
     data: { $ref: `#/components/schemas/${dataName(type in DATA ? type : (type.split('.')[0] ?? ''))}` },
   })
