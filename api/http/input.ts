@@ -1,7 +1,7 @@
 /** Parses JSON bodies, batches and query strings. db/validation/fields.ts validates the fields. */
 
 import type { AnyObject, ObjectSchema } from 'yup'
-import { errorWords, RequestError, resultOrError } from '../../db/errors.ts'
+import { errorWords, invalidField, RequestError, resultOrError } from '../../db/errors.ts'
 import { fill } from '../../db/fill.ts'
 import { type Described, isObject, parse, text } from '../../db/validation/fields.ts'
 import { percentDecoded, utf8Text } from '../../db/validation/strings.ts'
@@ -46,14 +46,10 @@ function checkCounts(bytes: Uint8Array): void {
       isInString = byte === QUOTE
     }
   }
-  const refuse = (most: number, what: string): never => {
-    throw new RequestError(
-      'payload_too_large',
-      fill(TEXTS.tooMany, { most: most.toLocaleString('en'), things: what }),
-    )
-  }
-  if (strings > MAX_JSON_STRINGS) refuse(MAX_JSON_STRINGS, 'strings, arrays and objects')
-  if (values > MAX_JSON_VALUES) refuse(MAX_JSON_VALUES, 'values')
+  const tooMany = (most: number, things: string): RequestError =>
+    new RequestError('payload_too_large', fill(TEXTS.tooMany, { most: most.toLocaleString('en'), things }))
+  if (strings > MAX_JSON_STRINGS) throw tooMany(MAX_JSON_STRINGS, 'strings, arrays and objects')
+  if (values > MAX_JSON_VALUES) throw tooMany(MAX_JSON_VALUES, 'values')
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -105,7 +101,7 @@ export const json = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T>
 export const jsonAs = <T extends AnyObject, R>(
   schema: ObjectSchema<T>,
   make: (value: unknown) => R,
-): BodyShape<R> => ({ schema, batch: null, read: (value) => make(value) })
+): BodyShape<R> => ({ schema, batch: null, read: make })
 
 /** Like `json`, but an empty body is read as an empty object. */
 export const optionalJson = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T> => ({
@@ -137,9 +133,8 @@ export const defineQuery = <T extends AnyObject>(schema: ObjectSchema<T>): Query
 /** @throws RequestError bad_request, batch_too_large */
 export function parseBatch(body: unknown, field: string, limit: number): unknown[] {
   const items = isObject(body) ? body[field] : undefined
-  if (!isObject(body))
-    throw new RequestError('bad_request', { field: 'the body', problem: 'must be an object' })
-  if (!Array.isArray(items)) throw new RequestError('bad_request', { field, problem: 'must be an array' })
+  if (!isObject(body)) throw invalidField('the body', 'must be an object')
+  if (!Array.isArray(items)) throw invalidField(field, 'must be an array')
   if (items.length > limit)
     throw new RequestError('batch_too_large', { field, problem: `must have at most ${limit} items` })
   return items
@@ -149,12 +144,11 @@ export function parseBatch(body: unknown, field: string, limit: number): unknown
 function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
   const search = url.slice(url.indexOf('?') + 1 || url.length)
   const query = readQuery(search, (name, raw) => {
-    if (!Object.hasOwn(schema.fields, name) || percentDecoded(raw) !== null) return
-    throw new RequestError('bad_request', { field: name, problem: 'must be percent-encoded UTF-8' })
+    if (Object.hasOwn(schema.fields, name) && percentDecoded(raw) === null)
+      throw invalidField(name, 'must be percent-encoded UTF-8')
   })
   const repeated = Object.keys(schema.fields).find((name) => query.getAll(name).length > 1)
-  if (repeated !== undefined)
-    throw new RequestError('bad_request', { field: repeated, problem: 'must be given once' })
+  if (repeated !== undefined) throw invalidField(repeated, 'must be given once')
   return parse(schema, Object.fromEntries(query))
 }
 

@@ -5,7 +5,7 @@
 
 import { type Upload, uploadsByIds } from '../../db/content/files/files.sql.ts'
 import { withLoaded } from '../../db/content/files/load.ts'
-import { RequestError } from '../../db/errors.ts'
+import { invalidField, RequestError } from '../../db/errors.ts'
 import { fill } from '../../db/fill.ts'
 import type { EmailFile, EmailItem, ItemFile } from '../../db/messages/emails/call.ts'
 import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
@@ -56,7 +56,7 @@ function toFile(attached: Attached, uploads: Uploads): ItemFile {
 export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename: string, at: string): void {
   const extension = extensionsIn(filename).find((ending) => blocked_extensions.has(ending))
   if (extension === undefined) return
-  throw new RequestError('bad_request', { field: at, problem: fill(TEXTS.blockedExtension, { extension }) })
+  throw invalidField(at, fill(TEXTS.blockedExtension, { extension }))
 }
 
 const textBytes = ({ html = '', text = '' }: Draft['send']): number => utf8Bytes(html) + utf8Bytes(text)

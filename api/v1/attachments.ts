@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { parse as parseDisposition } from 'content-disposition'
 import { object } from 'yup'
 import { upload } from '../../db/content/files/upload.ts'
-import { RequestError } from '../../db/errors.ts'
+import { invalidField, RequestError } from '../../db/errors.ts'
 import { text } from '../../db/validation/fields.ts'
 import { typeOfName } from '../../db/validation/file-types.ts'
 import { CHUNK, contentTypeFault, filenameFault, normalizedName } from '../../db/validation/files.ts'
@@ -41,10 +41,9 @@ function dispositionName(header: string | undefined): string | undefined {
 /** Returns the name of the uploaded file. @throws RequestError bad_request */
 function readFilename(given: string | undefined, headers: IncomingHttpHeaders): string {
   const name = given ?? dispositionName(headers['content-disposition'])
-  if (name === undefined)
-    throw new RequestError('bad_request', { field: 'filename', problem: TEXTS.noFilename })
+  if (name === undefined) throw invalidField('filename', TEXTS.noFilename)
   const fault = textFault(name)?.problem ?? filenameFault(name)
-  if (fault) throw new RequestError('bad_request', { field: 'filename', problem: fault })
+  if (fault) throw invalidField('filename', fault)
   return normalizedName(name)
 }
 
@@ -58,7 +57,7 @@ function refuseForms(given: string | undefined): void {
 function readType(given: string | undefined, filename: string): string {
   if (given === undefined || given === '' || CURL_DEFAULT_TYPE.test(given)) return typeOfName(filename)
   const fault = contentTypeFault(given)
-  if (fault) throw new RequestError('bad_request', { field: 'Content-Type', problem: fault })
+  if (fault) throw invalidField('Content-Type', fault)
   return given
 }
 

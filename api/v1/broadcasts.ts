@@ -23,7 +23,7 @@ import { keyOnly, type Principal } from '../http/auth.ts'
 import { defineQuery } from '../http/input.ts'
 import { ABOUT_BROADCASTS as ABOUT } from './about-broadcasts.ts'
 import { changeBody, newBody, sendBody, testBody } from './broadcast-bodies.ts'
-import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
+import { asClient, teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { paging, readPage } from './paging.ts'
 
 const toActing = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
@@ -39,8 +39,8 @@ const stateRoute = (
     about,
     access: keyOnly('broadcasts:send'),
     async handle({ params, principal, now }, deps) {
-      const row = await deps.database.transaction((tx) =>
-        act({ ...deps, tx, now, actor: null }, toActing(principal), params.id ?? ''),
+      const row = await asClient(deps.database, now, (by) =>
+        act({ ...deps, ...by }, toActing(principal), params.id ?? ''),
       )
       return { status: 200, body: await broadcastView(deps.database, row) }
     },
@@ -55,8 +55,8 @@ const draftRoutes: readonly V1Route[] = [
     body: newBody,
     async handle({ body, principal, now }, deps) {
       const draft = toNew(body, deps.reservedHeaders)
-      const { row, isNew } = await deps.database.transaction((tx) =>
-        createBroadcast({ tx, now, actor: null }, toActing(principal), draft),
+      const { row, isNew } = await asClient(deps.database, now, (by) =>
+        createBroadcast(by, toActing(principal), draft),
       )
       return { status: isNew ? 201 : 200, body: await broadcastView(deps.database, row) }
     },
@@ -92,8 +92,8 @@ const draftRoutes: readonly V1Route[] = [
     body: changeBody,
     async handle({ body, params, principal, now }, deps) {
       const fields = toFields(body, deps.reservedHeaders)
-      const row = await deps.database.transaction((tx) =>
-        changeBroadcast({ tx, now, actor: null }, toActing(principal), params.id ?? '', fields),
+      const row = await asClient(deps.database, now, (by) =>
+        changeBroadcast(by, toActing(principal), params.id ?? '', fields),
       )
       return { status: 200, body: await broadcastView(deps.database, row) }
     },
@@ -104,9 +104,7 @@ const draftRoutes: readonly V1Route[] = [
     about: ABOUT.deleteBroadcast,
     access: keyOnly('broadcasts:write'),
     async handle({ params, principal, now }, { database }) {
-      await database.transaction((tx) =>
-        removeBroadcast({ tx, now, actor: null }, toActing(principal), params.id ?? ''),
-      )
+      await asClient(database, now, (by) => removeBroadcast(by, toActing(principal), params.id ?? ''))
       return { status: 204 }
     },
   }),
@@ -122,8 +120,8 @@ export const broadcastRoutes: readonly V1Route[] = [
     body: testBody,
     async handle({ body, params, principal, now }, deps) {
       const { to, contact } = body
-      const ids = await deps.database.transaction((tx) =>
-        sendTest({ ...deps, tx, now, actor: null }, toActing(principal), params.id ?? '', { to, contact }),
+      const ids = await asClient(deps.database, now, (by) =>
+        sendTest({ ...deps, ...by }, toActing(principal), params.id ?? '', { to, contact }),
       )
       return { status: 200, body: { data: ids.map((id, index) => ({ index, id })) } }
     },
@@ -136,8 +134,8 @@ export const broadcastRoutes: readonly V1Route[] = [
     body: sendBody,
     searches: true,
     async handle({ body, params, principal, now }, deps) {
-      const row = await deps.database.transaction((tx) =>
-        sendBroadcast({ ...deps, tx, now, actor: null }, toActing(principal), params.id ?? '', body),
+      const row = await asClient(deps.database, now, (by) =>
+        sendBroadcast({ ...deps, ...by }, toActing(principal), params.id ?? '', body),
       )
       return { status: 202, body: await broadcastView(deps.database, row) }
     },

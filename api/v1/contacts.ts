@@ -18,7 +18,7 @@ import { keyOnly } from '../http/auth.ts'
 import { defineQuery } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { changeBody, createBody } from './contact-bodies.ts'
-import { teamRoute, type V1Route } from './deps.ts'
+import { asClient, teamRoute, type V1Route } from './deps.ts'
 import { paging, readPage } from './paging.ts'
 import { presentContact } from './present.ts'
 
@@ -46,10 +46,8 @@ export const contactRoutes: readonly V1Route[] = [
     about: ABOUT.createContact,
     access: keyOnly('contacts:write'),
     body: createBody,
-    async handle({ body, principal, now }, { database, secrets }) {
-      const contact = await database.transaction((tx) =>
-        createContact({ tx, now, actor: null, secrets }, principal.team_id, body),
-      )
+    async handle({ body, principal: { team_id }, now }, { database, secrets }) {
+      const contact = await asClient(database, now, (by) => createContact({ ...by, secrets }, team_id, body))
       return { status: 201, body: presentContact(contact) }
     },
   }),
@@ -86,8 +84,8 @@ export const contactRoutes: readonly V1Route[] = [
     access: keyOnly('contacts:write'),
     body: changeBody,
     async handle({ body, params, principal, now }, { database }) {
-      const contact = await database.transaction((tx) =>
-        changeContact({ tx, now, actor: null }, principal.team_id, pathIdentity(params), body),
+      const contact = await asClient(database, now, (by) =>
+        changeContact(by, principal.team_id, pathIdentity(params), body),
       )
       return { status: 200, body: presentContact(contact) }
     },
@@ -97,10 +95,8 @@ export const contactRoutes: readonly V1Route[] = [
     path: '/v1/contacts/:email',
     about: ABOUT.deleteContact,
     access: keyOnly('contacts:write'),
-    async handle({ params, principal, now }, { database }) {
-      await database.transaction((tx) =>
-        removeContact({ tx, now, actor: null }, principal.team_id, pathIdentity(params)),
-      )
+    async handle({ params, principal: { team_id }, now }, { database }) {
+      await asClient(database, now, (by) => removeContact(by, team_id, pathIdentity(params)))
       return { status: 204 }
     },
   }),

@@ -1,5 +1,6 @@
 /** The dependencies of the routes under /v1, and how the routes are declared. */
 
+import type { Caller } from '../../db/accounts/audit/record.ts'
 import type { Versions } from '../../db/content/templates/versions.ts'
 import type { UnsubscribeLinks } from '../../db/messages/emails/unsubscribe-token.ts'
 import type { Database } from '../../db/postgres/pool.ts'
@@ -36,6 +37,10 @@ export type V1Deps = {
   upsertWait: number
   metrics: Metrics
 }
+
+/** Runs a use case in one transaction, without an entry in the audit log. */
+export const asClient = <T>(database: Database, now: Date, work: (by: Caller) => Promise<T>): Promise<T> =>
+  database.transaction((tx) => work({ tx, now, actor: null }))
 
 /** Every route under /v1 describes itself. */
 export type V1Route = Route<V1Deps> & { about: About }

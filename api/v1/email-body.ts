@@ -1,6 +1,6 @@
 /** The bodies of POST /v1/emails and /v1/emails/batch. */
 import { array, type InferType, object } from 'yup'
-import { REQUIRED, RequestError } from '../../db/errors.ts'
+import { invalidField, REQUIRED } from '../../db/errors.ts'
 import {
   bytes,
   type EitherOf,
@@ -63,10 +63,8 @@ export type EmailDraft = { path: string; send: Omit<SendBody, 'attachments'>; at
 
 /** Counts the recipients and decodes the attachments. @throws RequestError bad_request */
 function toDraft({ attachments: list = [], ...send }: SendBody, path = ''): EmailDraft {
-  if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
-    const problem = `must have at most ${MAX_RECIPIENTS} recipients in total`
-    throw new RequestError('bad_request', { field: `${path}to, cc and bcc`, problem })
-  }
+  if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS)
+    throw invalidField(`${path}to, cc and bcc`, `must have at most ${MAX_RECIPIENTS} recipients in total`)
   return { path, send, attached: readAttachments(list) }
 }
 

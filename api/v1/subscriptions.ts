@@ -6,7 +6,7 @@ import { anyKeyOrSession, keyOnly } from '../http/auth.ts'
 import { ABOUT } from './about.ts'
 import { unsubscribeBody } from './contact-bodies.ts'
 import { pathIdentity } from './contacts.ts'
-import { teamRoute, type V1Route } from './deps.ts'
+import { asClient, teamRoute, type V1Route } from './deps.ts'
 import { presentContact } from './present.ts'
 
 /** Declares POST /v1/contacts/:email/<verb>. A body is ignored. */
@@ -17,8 +17,8 @@ const statusRoute = (verb: string, change: typeof resubscribe, about: About): V1
     about,
     access: keyOnly('contacts:write'),
     async handle({ params, principal, now }, { database, secrets }) {
-      const contact = await database.transaction((tx) =>
-        change({ tx, now, secrets, actor: null }, principal.team_id, pathIdentity(params)),
+      const contact = await asClient(database, now, (by) =>
+        change({ ...by, secrets }, principal.team_id, pathIdentity(params)),
       )
       return { status: 200, body: presentContact(contact) }
     },
@@ -35,9 +35,9 @@ export const subscriptionRoutes: readonly V1Route[] = [
     body: unsubscribeBody,
     async handle({ body: { email, topic_ids }, principal, now }, { database }) {
       const identity = contactIdentity(email)
-      await database.transaction(async (tx) => {
-        if (topic_ids === undefined) await unsubscribe({ tx, now, actor: null }, principal.team_id, identity)
-        else await leaveTopics({ tx, now }, principal.team_id, identity, { topic_ids, by: 'api' })
+      await asClient(database, now, async (by) => {
+        if (topic_ids === undefined) await unsubscribe(by, principal.team_id, identity)
+        else await leaveTopics(by, principal.team_id, identity, { topic_ids, by: 'api' })
       })
       return { status: 204 }
     },
