@@ -3,14 +3,12 @@ import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import type { HourRow, StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { dayWords, number, text } from './cell.ts'
-import type { BarTone, Section, Switch } from './section.ts'
+import type { BarTone, Section, SectionOf, Switch } from './section.ts'
 import { toLocalTime } from './zone.ts'
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
 const PLOT = { left: 44, right: 720, top: 12, bottom: 168 }
-
-type Table = Extract<Section, { kind: 'table' }>
 
 /** A part of each bar. Layers are in order from the bottom. */
 type Layer = { label: string; tone: BarTone; statuses: readonly string[] }
@@ -134,7 +132,12 @@ function listTicks(top: number): number[] {
   return values.filter(Number.isInteger)
 }
 
-function buildChart(title: string, stretch: ChartData, switches: readonly Switch[]): Section {
+/** Builds a chart with its table and links to other periods. */
+export function figureSections(
+  title: string,
+  stretch: ChartData,
+  switches: readonly Switch[] = [],
+): Section[] {
   const { spans, layers } = stretch
   const top = roundUp(Math.max(1, ...spans.map(({ total }) => total)))
   const step = (PLOT.right - PLOT.left) / spans.length
@@ -145,24 +148,25 @@ function buildChart(title: string, stretch: ChartData, switches: readonly Switch
   const marks = spans.flatMap(({ mark }, index) =>
     mark === null ? [] : [{ x: Math.round(PLOT.left + (index + 0.5) * step), label: mark }],
   )
-  return {
-    kind: 'chart',
-    title,
-    label: `${title}. The table below has the same data.`,
-    switches,
-    table: chartTable(stretch),
-    columns: spans.flatMap((span, index) => buildColumn(span, index, { step, top, layers })),
-    ticks,
-    marks,
-    legend: layers.map(({ tone, label }, layer) => {
-      const total = spans.reduce((sum, { counts }) => sum + (counts[layer] ?? 0), 0)
-      return { tone, label, total: total.toLocaleString('en-US') }
-    }),
-  }
+  const legend = layers.map(({ tone, label }, layer) => {
+    const total = spans.reduce((sum, { counts }) => sum + (counts[layer] ?? 0), 0)
+    return { tone, label, total: total.toLocaleString('en-US') }
+  })
+  return [
+    {
+      kind: 'chart',
+      title,
+      label: `${title}. The table below has the same data.`,
+      switches,
+      table: chartTable(stretch),
+      columns: spans.flatMap((span, index) => buildColumn(span, index, { step, top, layers })),
+      ...{ ticks, marks, legend },
+    },
+  ]
 }
 
 /** Builds the table of a chart, latest first, without empty days or hours. */
-const chartTable = ({ spans, layers, column, title, note }: ChartData): Table => ({
+const chartTable = ({ spans, layers, column, title, note }: ChartData): SectionOf<'table'> => ({
   kind: 'table',
   title,
   note,
@@ -179,10 +183,3 @@ const chartTable = ({ spans, layers, column, title, note }: ChartData): Table =>
     })),
   empty: 'No messages in this period.',
 })
-
-/** Builds a chart with its table and links to other periods. */
-export const figureSections = (
-  title: string,
-  stretch: ChartData,
-  switches: readonly Switch[] = [],
-): Section[] => [buildChart(title, stretch, switches)]

@@ -231,6 +231,8 @@ export type Section = Heading &
     | { kind: 'difference'; lines: readonly DifferenceLine[] }
   >
 
+export type SectionOf<K extends Section['kind']> = Extract<Section, { kind: K }>
+
 export type View = Loose<{
   title: string
   lead?: string

@@ -1,8 +1,6 @@
 /** Prepares tables and cells for views: CSS classes, tooltips, accessible names of buttons, and line breaks. Pure. */
 import type { Cell } from './cell.ts'
-import type { Column, Section } from './section.ts'
-
-type Table = Extract<Section, { kind: 'table' }>
+import type { Column, SectionOf } from './section.ts'
 
 /** A longer value can be cut in a row. */
 const LONG_CELL_CHARACTERS = 20
@@ -28,11 +26,8 @@ const isBlank = ({ text, bar, button }: Cell): boolean => text === '' && !bar &&
 const isShort = ({ iso, tone, button, bar, frame }: Cell): boolean =>
   Boolean(iso || tone || button || bar || frame)
 
-/**
- * Finds the column whose times need no label in a card. It is the only one with times, and the first or last one.
- * @returns its index, or undefined.
- */
-function findClearTimes({ columns, rows }: Table): number | undefined {
+/** Returns the index of the column whose times need no label in a card: the only one with times, at either end. */
+function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefined {
   const [first, ...others] = columns.flatMap((_, index) =>
     rows.some(({ cells }) => cells[index]?.iso) ? [index] : [],
   )
@@ -63,7 +58,7 @@ const HAS_OTHER_LETTERS = /[^ -\u024f]/
 const NUMBERS_WIDER_THAN_TABLETS = 5
 
 /** Prepares a table for its view. On narrow screens each row is a card, except in small tables of numbers. */
-export function tableReady(section: Table) {
+export function tableReady(section: SectionOf<'table'>) {
   const { columns, rows } = section
   const isExplained = rows.some(({ cells }) => cells.some(({ number, detail }) => number && detail))
   const cards =

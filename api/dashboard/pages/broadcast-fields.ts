@@ -8,7 +8,7 @@ import { UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import { formatLine, formatListed, pairLine } from '../components/lines.ts'
 import type { Field, Section } from '../components/section.ts'
 import { toLocalTime } from '../components/zone.ts'
-import { compact, field, hidden } from '../server/builders.ts'
+import { buildOptions, compact, field, hidden } from '../server/builders.ts'
 
 export type Choice = { id: string; name: string }
 type TemplateChoice = Choice & { slots: readonly string[] }
@@ -76,11 +76,7 @@ function conditionFields(conditions: readonly Condition[], { properties, values 
       }),
       field(`op.${at}`, numbered('Comparison', at), {
         type: 'select',
-        options: OPERATORS.map((each) => ({
-          value: each,
-          label: OPERATOR_WORDS[each],
-          selected: each === op,
-        })),
+        options: buildOptions(OPERATORS, [op], (each) => OPERATOR_WORDS[each]),
       }),
       valueField(at, value, common),
     ]

@@ -4,7 +4,7 @@ import { ownReturnPath } from '../../../db/accounts/domains/return-path.ts'
 import type { Actions, Form } from '../components/section.ts'
 import { button, compact, hidden } from '../server/builders.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
-import type { DnsLine } from './domain-records.ts'
+import { type DnsLine, isLacking } from './domain-records.ts'
 
 /** The parameter for new lookups. */
 export const AGAIN = 'again'
@@ -36,19 +36,14 @@ const checkAgain = (path: string, isNext: boolean): Form => ({
   tone: isNext ? undefined : 'quiet',
 })
 
-function returnPathButton(path: string, { name, return_path }: DomainRow, returnDomain: string): Form {
-  return return_path
-    ? button(path, 'Turn off the return path', {
-        fields: [hidden('on', '')],
-        about: `Bounces go to ${returnDomain} instead of ${ownReturnPath(name)}.`,
-        menu: true,
-      })
-    : button(path, 'Turn on the return path', {
-        fields: [hidden('on', 'on')],
-        about: `Bounces go to ${ownReturnPath(name)}, so that SPF aligns.`,
-        menu: true,
-      })
-}
+const returnPathButton = (path: string, { name, return_path: isOn }: DomainRow, returnDomain: string): Form =>
+  button(path, isOn ? 'Turn off the return path' : 'Turn on the return path', {
+    fields: [hidden('on', isOn ? '' : 'on')],
+    about: isOn
+      ? `Bounces go to ${returnDomain} instead of ${ownReturnPath(name)}.`
+      : `Bounces go to ${ownReturnPath(name)}, so that SPF aligns.`,
+    menu: true,
+  })
 
 const ed25519Button = (path: string, { ed25519_selector: selector }: DomainRow): Form =>
   button(path, selector === null ? 'Turn on Ed25519' : 'Turn off Ed25519', {
@@ -78,9 +73,8 @@ export function domainActions(request: TeamRequest, shown: Shown): Actions {
   const { team } = request
   const { domain, records } = shown
   const isOwner = team.role === 'owner'
-  const lacks = records.some(({ required, state }) => required && state !== 'found')
   const verifies = isOwner && needsVerification(domain)
   const verify = button(teamPath(team, 'domains', domain.name, 'verify'), 'Verify now')
-  const check = checkAgain(teamPath(team, 'domains', domain.name), isOwner && lacks)
+  const check = checkAgain(teamPath(team, 'domains', domain.name), isOwner && records.some(isLacking))
   return { forms: compact([!team.test && (verifies ? verify : check), isOwner && changes(request, shown)]) }
 }

@@ -70,7 +70,7 @@ function hostsNote([first]: readonly DnsLine[]): string {
 }
 
 /** True for a required record without a matching value in DNS. */
-const isLacking = ({ required, state }: DnsLine): boolean => required && state !== 'found'
+export const isLacking = ({ required, state }: DnsLine): boolean => required && state !== 'found'
 
 /** Lists the records, lacking ones first. */
 export const recordSection = (
@@ -80,9 +80,9 @@ export const recordSection = (
 ): Section => ({
   kind: 'records',
   id: 'records',
-  records: [...records.filter(isLacking), ...records.filter((record) => !isLacking(record))].map((record) =>
-    recordShown(record, zone, next),
-  ),
+  records: records
+    .toSorted((one, other) => Number(isLacking(other)) - Number(isLacking(one)))
+    .map((record) => recordShown(record, zone, next)),
   note:
     zone === null
       ? hostsNote(records)

@@ -11,13 +11,13 @@ import { changeRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import { assertUnreplaced } from '../server/already.ts'
-import { action, buildFacts, buildForm, buildTable, compact, field, get, post } from '../server/builders.ts'
+import { action, buildFacts, buildForm, compact, field, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { sortable } from '../server/sort.ts'
+import { sortableTable } from '../server/sort.ts'
 import { rampWords } from './broadcast-ramp.ts'
 import { AGAIN, domainActions, newestSelector } from './domain-actions.ts'
-import { type DnsLine, domainState, recordSection, writeLead } from './domain-records.ts'
+import { type DnsLine, domainState, isLacking, recordSection, writeLead } from './domain-records.ts'
 
 /** Maximum number of domains in the list whose keys are looked up. */
 const MAX_LOOKUPS = 50
@@ -43,23 +43,21 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database, r
     title: 'Domains',
     lead: 'Emails can be sent only from verified domains.',
     sections: compact([
-      sortable(
+      sortableTable(
         request,
-        buildTable(
-          domains,
-          (domain) => ({
-            Name: text(domain.name, { href: teamPath(team, 'domains', domain.name) }),
-            Status: stateWithUse(domain, keys.get(domain.id)),
-            Verified: time(domain.verified_at, now, 'not yet'),
-            Added: time(domain.created_at, now),
-          }),
-          {
-            empty:
-              team.role === 'owner'
-                ? 'No domains yet. Add your sending domain.'
-                : 'No domains yet. An owner of the team can add one.',
-          },
-        ),
+        domains,
+        (domain) => ({
+          Name: text(domain.name, { href: teamPath(team, 'domains', domain.name) }),
+          Status: stateWithUse(domain, keys.get(domain.id)),
+          Verified: time(domain.verified_at, now, 'not yet'),
+          Added: time(domain.created_at, now),
+        }),
+        {
+          empty:
+            team.role === 'owner'
+              ? 'No domains yet. Add your sending domain.'
+              : 'No domains yet. An owner of the team can add one.',
+        },
       ),
       team.role === 'owner' &&
         buildForm(
@@ -166,9 +164,8 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
     team.id,
     name,
   )
-  const lacks = records.filter(({ required, state }) => required && state !== 'found')
   const back = teamPath(team, 'domains', name)
-  const [first] = lacks
+  const [first] = records.filter(isLacking)
   if (!first) return redirect(back, `${name} is verified. You can send from this domain.`)
   const words = `${first.name} ${first.state === 'different' ? 'has another value' : 'is missing'} in DNS. Changes can take up to an hour.`
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })

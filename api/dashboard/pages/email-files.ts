@@ -14,6 +14,7 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { percentDecoded } from '../../../db/validation/strings.ts'
 import { byteWords, text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
+import { requireFound } from '../server/already.ts'
 import { buildTable } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageAnswer, raw, type TeamRequest, teamPath } from '../server/page.ts'
@@ -35,8 +36,7 @@ export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamReques
 /** Returns the attachment at an index. @throws RequestError not_found */
 export function fileAt({ attachments = [] }: ShownEmail, place: string): EmailFile {
   const file = /^\d{1,2}$/.test(place) ? attachments[Number(place)] : undefined
-  if (!file) throw new RequestError('not_found', fill(TEXTS.noAttachment, { place }))
-  return file
+  return requireFound(file, fill(TEXTS.noAttachment, { place }))
 }
 
 /** Streams a file as a download. @throws RequestError not_found if it has been deleted */

@@ -12,7 +12,7 @@ import { isSlotName } from '../../../db/validation/slots.ts'
 import { text } from '../components/cell.ts'
 import { readTopics } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
-import { compact, field } from '../server/builders.ts'
+import { buildOptions, compact, field } from '../server/builders.ts'
 import { wordParam } from '../server/list.ts'
 import { TEXTS } from '../texts.ts'
 import { topicChoices } from './contacts.ts'
@@ -99,7 +99,7 @@ const consentFields = ({ no }: Mapping): Field[] =>
         field('no', 'Contacts without consent', {
           type: 'radios',
           hint: 'Applies to new and existing contacts. A “yes” in a consent column never resubscribes anyone.',
-          options: AFTER_NO.map((value) => ({ value, label: NO_LABELS[value], selected: value === no })),
+          options: buildOptions(AFTER_NO, [no], (value) => NO_LABELS[value]),
         }),
       ]
 
@@ -108,11 +108,7 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
     ? [
         field('as', 'Suppress as (if no “Suppressed as” column has a value)', {
           type: 'radios',
-          options: SUPPRESSIONS.map((value) => ({
-            value,
-            label: value,
-            selected: value === mapping.suppress?.as,
-          })),
+          options: buildOptions(SUPPRESSIONS, [mapping.suppress.as]),
         }),
         field('reason', 'Reason', {
           value: mapping.suppress.detail,

@@ -10,9 +10,9 @@ import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
-import { RequestError } from '../../../db/errors.ts'
 import { headed, text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
+import { requireFound } from '../server/already.ts'
 import { buildFacts, buildTable, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam, queryParam } from '../server/list.ts'
@@ -50,8 +50,7 @@ async function findTeam(
 ): Promise<TeamRow | null> {
   const id = idParam(query, 'team') ?? around?.id
   if (id === undefined) return null
-  const team = id === around?.id ? await teamById(database, id) : null
-  if (!team) throw new RequestError('not_found', TEXTS.noTeam)
+  const team = requireFound(id === around?.id ? await teamById(database, id) : null, TEXTS.noTeam)
   const read = { action: 'search', subject: queryParam(query, 'q') ?? '' }
   await auditRead({ tx: database, now, actor: person.email }, { id, member: around?.member === true }, read)
   return team

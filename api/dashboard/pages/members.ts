@@ -28,9 +28,9 @@ import {
 } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
 import { already } from '../server/already.ts'
-import { action, buildFacts, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
+import { action, buildFacts, buildForm, button, compact, field, get } from '../server/builders.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { sortable } from '../server/sort.ts'
+import { sortableTable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
 
 const SAYS: Record<Role, string> = {
@@ -76,20 +76,18 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
     title: 'People',
     lead: 'The members of this team and their roles.',
     sections: compact([
-      sortable(
+      sortableTable(
         request,
-        buildTable(
-          members,
-          (member) => ({
-            Address: text(member.email, {
-              href: team.role === 'owner' ? here(team, member.user_id) : undefined,
-              detail: member.user_id === person.user_id ? 'you' : undefined,
-            }),
-            Role: text(member.role),
-            'Last active': activityCell(member, links.get(member.user_id), now),
+        members,
+        (member) => ({
+          Address: text(member.email, {
+            href: team.role === 'owner' ? here(team, member.user_id) : undefined,
+            detail: member.user_id === person.user_id ? 'you' : undefined,
           }),
-          { empty: 'No members yet. Only operators can see this team.' },
-        ),
+          Role: text(member.role),
+          'Last active': activityCell(member, links.get(member.user_id), now),
+        }),
+        { empty: 'No members yet. Only operators can see this team.' },
       ),
       team.role === 'owner' && inviteForm(team),
     ]),

@@ -19,7 +19,7 @@ import type { Tx } from '../../../db/postgres/pool.ts'
 import { byteWords, dayWords, headed, number, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { usageTile } from '../components/usage.ts'
-import { action, buildFacts, buildForm, compact, field, get, hidden } from '../server/builders.ts'
+import { action, buildFacts, buildForm, buildOptions, field, get, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { wordParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
@@ -54,11 +54,7 @@ async function settingsForm({ team }: TeamRequest, chosen: SuppressTransactional
     field('suppress_transactional', 'Stop transactional email for', {
       type: 'radios',
       hint: note.join(' ').trim(),
-      options: SUPPRESS_TRANSACTIONAL.map((value) => ({
-        value,
-        label: CHOICES[value],
-        selected: value === chosen,
-      })),
+      options: buildOptions(SUPPRESS_TRANSACTIONAL, [chosen], (value) => CHOICES[value]),
     }),
     hidden(SEEN.which, chosen, true),
   ]
@@ -110,11 +106,12 @@ const page = get('viewer', '/teams/:team/settings', async (request, deps) => {
   return show({
     title: 'Settings',
     lead: isOwner ? undefined : 'An owner of the team can change these.',
-    sections: compact([
-      isOwner && (await settingsForm(request, chosen, database)),
-      !isOwner && buildFacts({ Team: text(team.name), 'Stops transactional email': text(CHOICES[chosen]) }),
+    sections: [
+      isOwner
+        ? await settingsForm(request, chosen, database)
+        : buildFacts({ Team: text(team.name), 'Stops transactional email': text(CHOICES[chosen]) }),
       await noticesSection(request, deps),
-    ]),
+    ],
     aside: await planSections(request, database),
   })
 })

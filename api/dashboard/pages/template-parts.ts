@@ -1,10 +1,10 @@
 /** Shared by the pages of email templates: finding a template, its form fields, and lists of variables. */
 
 import { type ShownTemplate, templateById } from '../../../db/content/templates/templates.sql.ts'
-import { RequestError } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { keptLinesOr } from '../components/lines.ts'
 import type { Field } from '../components/section.ts'
+import { requireFound } from '../server/already.ts'
 import { field } from '../server/builders.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
@@ -21,11 +21,8 @@ export const templatePath = ({ team, params }: TeamRequest<'id'>, ...rest: strin
   teamPath(team, 'templates', params.id, ...rest)
 
 /** Returns the template of a request. @throws RequestError not_found. */
-export async function loadTemplate({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> {
-  const template = await templateById(tx, team.id, params.id)
-  if (!template) throw new RequestError('not_found', TEXTS.noTemplate)
-  return template
-}
+export const loadTemplate = async ({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> =>
+  requireFound(await templateById(tx, team.id, params.id), TEXTS.noTemplate)
 
 /** Lists the first slots, and the number of others. */
 export const slotWords = (slots: readonly string[]): string =>

@@ -6,9 +6,9 @@ import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { usageOfTemplates } from '../../../db/messages/emails/of-template.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { number, text, time } from '../components/cell.ts'
-import { action, buildForm, buildTable, compact, field, get, large } from '../server/builders.ts'
+import { action, buildForm, compact, field, get, large } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
-import { sortable } from '../server/sort.ts'
+import { sortableTable } from '../server/sort.ts'
 import { describeDecoded, partFields, readPart, UNPUBLISHED } from './template-parts.ts'
 
 const USAGE_DAYS = 30
@@ -46,25 +46,23 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
     title: 'Templates',
     lead: 'Publishing a change creates a new version. Emails that were already accepted keep theirs.',
     sections: compact([
-      sortable(
+      sortableTable(
         request,
-        buildTable(
-          templates,
-          ({ id, name, updated_at }) => ({
-            Preview: templates.length <= MAX_PICTURES && {
-              text: name,
-              frame: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
-            },
-            Name: text(name, {
-              href: teamPath(team, 'templates', id),
-              detail: drafted.includes(id) ? UNPUBLISHED : '',
-            }),
-            [`Emails in ${USAGE_DAYS} days`]: usage.get(id)?.count,
-            'Last used': usage.get(id)?.last,
-            Changed: time(updated_at, now),
+        templates,
+        ({ id, name, updated_at }) => ({
+          Preview: templates.length <= MAX_PICTURES && {
+            text: name,
+            frame: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
+          },
+          Name: text(name, {
+            href: teamPath(team, 'templates', id),
+            detail: drafted.includes(id) ? UNPUBLISHED : '',
           }),
-          { main: 'Name', empty: 'No templates yet. Create one, then send it by its ID.' },
-        ),
+          [`Emails in ${USAGE_DAYS} days`]: usage.get(id)?.count,
+          'Last used': usage.get(id)?.last,
+          Changed: time(updated_at, now),
+        }),
+        { main: 'Name', empty: 'No templates yet. Create one, then send it by its ID.' },
       ),
       team.role !== 'viewer' &&
         buildForm(

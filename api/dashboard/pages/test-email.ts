@@ -8,7 +8,7 @@ import { formatMailbox, parseMailbox } from '../../../db/validation/address.ts'
 import { compileHtml } from '../../../db/validation/attributes.ts'
 import { fillSlots } from '../../../db/validation/slots.ts'
 import type { Section } from '../components/section.ts'
-import { buildForm, compact, field, post } from '../server/builders.ts'
+import { buildForm, buildOptions, compact, field, post } from '../server/builders.ts'
 import { queryParam } from '../server/list.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
@@ -31,10 +31,7 @@ export async function testEmailForm(
         teamPath(team, 'integration', 'test-email'),
         'Send test email',
         [
-          field('from', 'From', {
-            type: 'select',
-            options: from.map((address) => ({ value: address, label: address })),
-          }),
+          field('from', 'From', { type: 'select', options: buildOptions(from, []) }),
           field('to', 'To', { type: 'email', required: true, value: to }),
         ],
         { title: 'Send a test email', note: 'Counts towards your quota.', folded },

@@ -5,19 +5,20 @@ import { searchContacts } from '../../../db/audience/contacts/search.ts'
 import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
-import { RequestError } from '../../../db/errors.ts'
 import { newestBroadcasts } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { withStats } from '../../../db/messages/broadcasts/view.ts'
 import { plural } from '../../../db/plural.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
 import { number, status, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
 import { findName } from '../components/names.ts'
 import { percent } from '../components/percent.ts'
 import type { Actions, Section } from '../components/section.ts'
+import { requireFound } from '../server/already.ts'
 import { action, buildFacts, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { sortable } from '../server/sort.ts'
+import { sortableTable } from '../server/sort.ts'
 import { broadcastStateCell, openedCell, sentCell, startTime } from './broadcasts.ts'
 import { importLink } from './contacts.ts'
 
@@ -25,6 +26,11 @@ import { importLink } from './contacts.ts'
 const BROADCASTS_SEARCHED = 100
 const BROADCASTS_SHOWN = 20
 const CONTACTS_SHOWN = 10
+
+const NO_TOPIC = "This topic doesn't exist."
+
+const findTopic = async (tx: Tx, teamId: string, id: string) =>
+  (await topicsOfTeam(tx, teamId)).find((topic) => topic.id === id)
 
 /** Returns when the newest of these broadcasts to a topic started. */
 const lastStart = (id: string, broadcasts: Awaited<ReturnType<typeof newestBroadcasts>>): string | null =>
@@ -42,24 +48,22 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
     title: 'Topics',
     lead: 'Contacts can subscribe to topics, and unsubscribe from each one separately.',
     sections: compact([
-      sortable(
+      sortableTable(
         request,
-        buildTable(
-          topics,
-          ({ id, name, created_at }) => ({
-            Name: text(name, { href: teamPath(team, 'topics', id) }),
-            Subscribers: number(subscribers.get(id) ?? 0, {
-              href: `${teamPath(team, 'contacts')}?topic=${id}`,
-            }),
-            'Last broadcast': time(lastStart(id, broadcasts), now),
-            Created: time(created_at, now),
+        topics,
+        ({ id, name, created_at }) => ({
+          Name: text(name, { href: teamPath(team, 'topics', id) }),
+          Subscribers: number(subscribers.get(id) ?? 0, {
+            href: `${teamPath(team, 'contacts')}?topic=${id}`,
           }),
-          {
-            empty: edits
-              ? 'No topics yet. Add one, such as a newsletter, then subscribe contacts to it.'
-              : 'No topics yet. An editor of the team can add one.',
-          },
-        ),
+          'Last broadcast': time(lastStart(id, broadcasts), now),
+          Created: time(created_at, now),
+        }),
+        {
+          empty: edits
+            ? 'No topics yet. Add one, such as a newsletter, then subscribe contacts to it.'
+            : 'No topics yet. An editor of the team can add one.',
+        },
       ),
       edits &&
         buildForm(
@@ -157,8 +161,8 @@ const actions = (id: string, count: number, { team }: TeamRequest): Actions => (
 const page = get('viewer', '/teams/:team/topics/:id', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
-  const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
-  if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: "This topic doesn't exist." })
+  const topic = await findTopic(database, team.id, params.id)
+  if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: NO_TOPIC })
   const { id, name } = topic
   const count = (await countSubscribers(database, team.id, [id])).get(id) ?? 0
   const all = (await readAccountRow(database, team.id))?.contacts_used ?? 0
@@ -186,7 +190,7 @@ const page = get('viewer', '/teams/:team/topics/:id', async (request, deps) => {
 
 const rename = action('editor', '/teams/:team/topics/:id/rename', async (by, { team, params, form }) => {
   const id = params.id
-  const before = (await topicsOfTeam(by.tx, team.id)).find((topic) => topic.id === id)
+  const before = await findTopic(by.tx, team.id, id)
   const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
   await renameTopic(by, team.id, wanted)
   return redirect(teamPath(team, 'topics'), `The topic was renamed to ${wanted.name}.`)
@@ -200,8 +204,7 @@ const remove = action(
     return redirect(teamPath(team, 'topics'), 'The topic was deleted.')
   },
   async ({ team, params }, { database }) => {
-    const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
-    if (!topic) throw new RequestError('not_found', "This topic doesn't exist.")
+    const topic = requireFound(await findTopic(database, team.id, params.id), NO_TOPIC)
     const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
     return {
       question: `Delete the topic ${topic.name}?`,

@@ -30,7 +30,7 @@ import {
   get,
 } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
-import { sortable } from '../server/sort.ts'
+import { sortableTable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
@@ -102,26 +102,24 @@ const list = get('viewer', PATH, async (request, { database }) => {
       ]),
     },
     sections: compact([
-      sortable(
+      sortableTable(
         request,
-        buildTable(
-          templates,
-          (template) => ({
-            Template: text(template.name, {
-              href: teamPath(team, 'whatsapp-templates', template.id),
-              detail: template.language,
-            }),
-            Text: text(sampleBody(template.definition)),
-            Category: text(describeCategory(template.category)),
-            State: status(template.status, { detail: template.unsupported ?? undefined }),
+        templates,
+        (template) => ({
+          Template: text(template.name, {
+            href: teamPath(team, 'whatsapp-templates', template.id),
+            detail: template.language,
           }),
-          {
-            grow: ['Template', 'Text'],
-            empty: edits
-              ? 'No templates yet. Create them in WhatsApp Manager, then sync them.'
-              : 'No templates yet.',
-          },
-        ),
+          Text: text(sampleBody(template.definition)),
+          Category: text(describeCategory(template.category)),
+          State: status(template.status, { detail: template.unsupported ?? undefined }),
+        }),
+        {
+          grow: ['Template', 'Text'],
+          empty: edits
+            ? 'No templates yet. Create them in WhatsApp Manager, then sync them.'
+            : 'No templates yet.',
+        },
       ),
       found && availableSection(found, templates, here, edits),
       edits &&

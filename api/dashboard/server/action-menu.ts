@@ -2,9 +2,9 @@
  * Splits the actions of a page into a menu and up to two buttons next to its title. The main action comes
  * first and is black. Destructive actions come last in the menu. Pure.
  */
-import type { Actions, Form, Link, Section } from '../components/section.ts'
+import type { Actions, Form, Link, SectionOf } from '../components/section.ts'
 
-export type FoldedForm = Extract<Section, { kind: 'form' }>
+export type FoldedForm = SectionOf<'form'>
 
 type PageAction =
   | { kind: 'link'; link: Link }

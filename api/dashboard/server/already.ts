@@ -14,3 +14,9 @@ export function assertUnreplaced(what: string, seen: string | null, now: string)
 }
 
 export const noneLeft = (): RequestError => new RequestError('invalid_state', TEXTS.noneLeft)
+
+/** Returns an object that was searched. @throws RequestError not_found if it is missing. */
+export function requireFound<T>(found: T | null | undefined, text: string): T {
+  if (found == null) throw new RequestError('not_found', text)
+  return found
+}

@@ -4,7 +4,7 @@
  */
 import type { By } from '../../../db/accounts/audit/record.ts'
 import type { Cell, Loose } from '../components/cell.ts'
-import type { Alert, Field, Form, Section } from '../components/section.ts'
+import type { Alert, Field, Form, Section, SectionOf } from '../components/section.ts'
 import { asActor } from './action.ts'
 import type { PageDeps } from './deps.ts'
 import {
@@ -84,10 +84,7 @@ const toPairs = (cells: Labelled | Pairs): { label: string; cell: Cell }[] => {
   return compact([...pairs].map(([label, cell]) => cell && { label, cell }))
 }
 
-type SectionOptions<K extends Section['kind'], Own extends string> = Omit<
-  Extract<Section, { kind: K }>,
-  'kind' | Own
->
+type SectionOptions<K extends Section['kind'], Own extends string> = Omit<SectionOf<K>, 'kind' | Own>
 
 export const buildFacts = (facts: Labelled, more: SectionOptions<'facts', 'facts'> = {}): Section => ({
   ...more,
@@ -104,8 +101,6 @@ export const buildAlerts = (
   return those.length === 0 ? [] : [{ ...more, kind: 'alerts', alerts: those }]
 }
 
-type Table = Extract<Section, { kind: 'table' }>
-
 /** Returns the cells of a row, by label. */
 export type RowCells<R, L extends string> = (row: R, index: number) => Labelled<L> | Pairs
 
@@ -114,12 +109,17 @@ export type Roles<L extends string> = Loose<{ main?: L; grow?: readonly L[]; wra
 
 export type TableOptions = SectionOptions<'table', 'columns' | 'rows'>
 
+/** `keyOf` identifies a row across refreshes. */
+export type RowOptions<R, L extends string> = TableOptions &
+  Roles<NoInfer<L>> &
+  Loose<{ keyOf?: (row: R) => string }>
+
 /** Builds a table from the cells of each row, by label. Without rows it has only the text for an empty table. */
 export function buildTable<R, L extends string>(
   rows: readonly R[],
   shown: RowCells<R, L>,
-  { keyOf, ...options }: TableOptions & Roles<NoInfer<L>> & Loose<{ keyOf?: (row: R) => string }>,
-): Table {
+  { keyOf, ...options }: RowOptions<R, L>,
+): SectionOf<'table'> {
   const lines = rows.map((row, index) => ({ row, cells: toPairs(shown(row, index)) }))
   const first = lines[0]?.cells ?? []
   const { main = first[0]?.label, wrap = [], grow = [main], ...more } = options
@@ -150,6 +150,13 @@ export const field = (name: string, label: string, more: Partial<Field> = {}): F
 export const hidden = (name: string, value: string, own = false): Field =>
   field(name, '', { type: 'hidden', value, own })
 
+/** Builds options for a select, checkboxes or radios. @param label returns a value's label, by default itself. */
+export const buildOptions = <V extends string>(
+  values: readonly V[],
+  chosen: readonly unknown[],
+  label: (value: V) => string = String,
+) => values.map((value) => ({ value, label: label(value), selected: chosen.includes(value) }))
+
 export const buttonCell = (
   action: string,
   label: string,
@@ -164,11 +171,9 @@ export const button = (action: string, submit: string, more: Partial<Form> = {})
   ...more,
 })
 
-type FormSection = Extract<Section, { kind: 'form' }>
-
 export const buildForm = (
   action: string,
   submit: string,
   fields: readonly Field[],
-  more: Partial<FormSection> = {},
-): FormSection => ({ ...button(action, submit), fields, ...more, kind: 'form' })
+  more: Partial<SectionOf<'form'>> = {},
+): SectionOf<'form'> => ({ ...button(action, submit), fields, ...more, kind: 'form' })

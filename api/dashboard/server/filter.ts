@@ -3,7 +3,7 @@
  * is an error and is never ignored, because a typo must not widen a bulk action on "all that match".
  */
 import { headed } from '../components/cell.ts'
-import type { Chip, Field, Link, Section } from '../components/section.ts'
+import type { Chip, Field, Link, Section, SectionOf } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
 import { compact } from './builders.ts'
 import { setChips, statusChips, wordChips } from './chips.ts'
@@ -82,7 +82,7 @@ const day = (short: string, next: boolean) =>
 
 export const DAY_RANGE = { from: day('From', false), to: day('To', true) }
 
-type Filter = Extract<Section, { kind: 'filter' }>
+type Filter = SectionOf<'filter'>
 type FilterParts = Readonly<Record<string, FilterPart<unknown>>>
 type ReadOf<P extends FilterParts> = {
   [N in keyof P]: P[N] extends FilterPart<infer V> ? V | undefined : never

@@ -4,7 +4,7 @@ import type { Render } from '../../http/views.ts'
 import type { Assets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
 import { ICONS } from '../components/icons.ts'
-import type { Alert, Form, Section, View } from '../components/section.ts'
+import type { Alert, Form, Section, SectionOf, View } from '../components/section.ts'
 import { cellReady, tableReady, withBreaks } from '../components/table.ts'
 import { type ActionGroup, type FoldedForm, splitActions } from './action-menu.ts'
 import { describeOn, formReady, type Rejected } from './form.ts'
@@ -36,7 +36,7 @@ const SAID = { good: 'fine', bad: 'a problem', plain: 'off' } as const
 const isForm = (section: Section): section is FoldedForm => section.kind === 'form'
 
 /** True for a section with fields. Their errors are also shown in the notice at the top. */
-const isFilled = (section: Section): section is Extract<Section, { kind: 'form' | 'filter' }> =>
+const isFilled = (section: Section): section is SectionOf<'form' | 'filter'> =>
   section.kind === 'form' || section.kind === 'filter'
 
 /** True for a form that opens with a button next to the title. */

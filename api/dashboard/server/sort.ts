@@ -1,10 +1,11 @@
 /** Sorts tables by a column. Only for lists that are shown whole, because others are paged by an index. */
 import type { Cell } from '../components/cell.ts'
-import type { Column, Section } from '../components/section.ts'
+import type { Column, SectionOf } from '../components/section.ts'
+import { buildTable, type RowCells, type RowOptions } from './builders.ts'
 import { addressWith } from './list.ts'
 import type { PageRequest } from './page.ts'
 
-type Table = Extract<Section, { kind: 'table' }>
+type Table = SectionOf<'table'>
 
 const MAX_SORTED = 1_000
 
@@ -48,3 +49,11 @@ export function sortable(request: PageRequest, table: Table): Table {
   const sorted = rows.toSorted((one, other) => compareCells(one.cells[at], other.cells[at], isDown))
   return { ...table, columns: linked, rows: sorted }
 }
+
+/** Builds a table that its headings sort. */
+export const sortableTable = <R, L extends string>(
+  request: PageRequest,
+  rows: readonly R[],
+  shown: RowCells<R, L>,
+  options: RowOptions<R, L>,
+) => sortable(request, buildTable(rows, shown, options))

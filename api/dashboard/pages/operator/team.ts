@@ -21,6 +21,7 @@ import {
   buildAlerts,
   buildFacts,
   buildForm,
+  buildOptions,
   buildTable,
   button,
   compact,
@@ -44,10 +45,8 @@ async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
   const numbers = await allNumbers(tx)
   if (numbers.length === 0) return false
   const own = (await numberOfTeam(tx, teamId))?.number
-  const options = ['default', ...numbers.map(({ name }) => name)].map((name) => ({
-    ...{ value: name, label: name === 'default' ? 'the default number' : name },
-    selected: name === own,
-  }))
+  const names = ['default', ...numbers.map(({ name }) => name)]
+  const options = buildOptions(names, [own], (name) => (name === 'default' ? 'the default number' : name))
   return buildForm(
     `${pageOfTeam(teamId)}/number`,
     'Save number',

@@ -3,9 +3,9 @@
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
 import { number, text, time } from '../../components/cell.ts'
-import { action, buildForm, buildTable, compact, get } from '../../server/builders.ts'
+import { action, buildForm, compact, get } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
-import { sortable } from '../../server/sort.ts'
+import { sortableTable } from '../../server/sort.ts'
 import { endpointFields, endpointStateCell, fieldsFor, PATH, typesCell } from './parts.ts'
 
 const list = get('viewer', PATH, async (request, { database }) => {
@@ -22,29 +22,24 @@ const list = get('viewer', PATH, async (request, { database }) => {
       ],
     },
     sections: compact([
-      sortable(
+      sortableTable(
         request,
-        buildTable(
-          endpoints,
-          (endpoint) => ({
-            Name: text(endpoint.name, {
-              href: teamPath(team, 'webhooks', endpoint.id),
-              detail: endpoint.url,
-            }),
-            State: endpointStateCell(endpoint),
-            Events: typesCell(endpoint.types),
-            'Last success': time(endpoint.last_success_at, now),
-            Waiting: number(endpoint.backlog),
-          }),
-          {
-            id: 'webhooks',
-            live: true,
-            empty:
-              team.role === 'owner'
-                ? 'No webhooks yet. Add one. The documentation shows how to verify messages.'
-                : 'No webhooks yet. An owner of the team can add one.',
-          },
-        ),
+        endpoints,
+        (endpoint) => ({
+          Name: text(endpoint.name, { href: teamPath(team, 'webhooks', endpoint.id), detail: endpoint.url }),
+          State: endpointStateCell(endpoint),
+          Events: typesCell(endpoint.types),
+          'Last success': time(endpoint.last_success_at, now),
+          Waiting: number(endpoint.backlog),
+        }),
+        {
+          id: 'webhooks',
+          live: true,
+          empty:
+            team.role === 'owner'
+              ? 'No webhooks yet. Add one. The documentation shows how to verify messages.'
+              : 'No webhooks yet. An owner of the team can add one.',
+        },
       ),
       team.role === 'owner' &&
         buildForm(teamPath(team, 'webhooks'), 'Add a webhook', fieldsFor(domains, null), {

@@ -10,7 +10,7 @@ import { parseJson } from '../../../../db/validation/strings.ts'
 import type { Cell } from '../../components/cell.ts'
 import { keptOr, tickedOr } from '../../components/lines.ts'
 import type { Field } from '../../components/section.ts'
-import { compact, field, hidden } from '../../server/builders.ts'
+import { buildOptions, compact, field, hidden } from '../../server/builders.ts'
 
 export const PATH = '/teams/:team/webhooks'
 
@@ -83,7 +83,7 @@ export function shortAnswer(attempt: Parameters<typeof answerWords>[0]): string 
 
 export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Field[] {
   const types = endpoint?.types ?? []
-  const hasAll = types.includes(ALL_TYPES)
+  const chosen = types.includes(ALL_TYPES) ? [ALL_TYPES] : types
   // Keeps a removed domain, because saving other fields must not widen the endpoint to all domains.
   const choices = new Set(compact([...domains, endpoint?.domain && endpoint.domain]))
   return compact([
@@ -96,22 +96,14 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
     field('name', 'Name', { value: endpoint?.name ?? '' }),
     field('types', 'Events', {
       type: 'checks',
-      options: [ALL_TYPES, ...EVERY_TYPE].map((type) => ({
-        value: type,
-        label: type === ALL_TYPES ? 'everything' : type,
-        selected: hasAll ? type === ALL_TYPES : types.includes(type),
-      })),
+      options: buildOptions([ALL_TYPES, ...EVERY_TYPE], chosen, (type) => typeWords([type])),
       hint: '“everything” also includes event types that later versions add.',
     }),
     field('domain', 'Domain', {
       type: 'select',
       options: [
         { value: '', label: 'all events' },
-        ...[...choices].map((name) => ({
-          value: name,
-          label: `only emails from ${name}`,
-          selected: name === endpoint?.domain,
-        })),
+        ...buildOptions([...choices], [endpoint?.domain], (name) => `only emails from ${name}`),
       ],
     }),
   ])
