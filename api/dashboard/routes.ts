@@ -14,7 +14,6 @@ import { emailsPages } from './pages/emails.ts'
 import { emailsBulkPages } from './pages/emails-bulk.ts'
 import { importPages } from './pages/import.ts'
 import { integrationPages } from './pages/integration.ts'
-import { keyPages } from './pages/key.ts'
 import { keysPages } from './pages/keys.ts'
 import { locatePages } from './pages/locate.ts'
 import { loginPages } from './pages/login.ts'
@@ -74,7 +73,6 @@ export const PAGES: readonly Page[] = [
   ...templatePages,
   ...domainsPages,
   ...keysPages,
-  ...keyPages,
   ...peoplePages,
   ...webhookListPages,
   ...webhookPages,

@@ -11,10 +11,21 @@ import type { Link, Section } from '../components/section.ts'
 import { buildTable, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
-import { show, type TeamRequest, teamPath } from '../server/page.ts'
+import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { setUpSteps } from './first-steps.ts'
-import { integrationTabs } from './integration-tabs.ts'
 import { testEmailForm, testEmailPages } from './test-email.ts'
+
+const TABS = { '': 'Requests', recipients: 'Test recipients', tokens: 'Session tokens' } as const
+
+/** Builds the tabs of Integration. Each is a page. */
+export const integrationTabs = (team: PageTeam, current: keyof typeof TABS): Section => ({
+  kind: 'tabs',
+  links: Object.entries(TABS).map(([path, label]) => ({
+    href: path === '' ? teamPath(team, 'integration') : teamPath(team, 'integration', path),
+    label,
+    current: path === current,
+  })),
+})
 
 type Language = (typeof LANGUAGES)[number]
 

@@ -1,14 +1,13 @@
 /** Session tokens: members create them for themselves, and owners revoke them all. */
 
 import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials/tokens.ts'
-import { RequestError } from '../../../db/errors.ts'
-import { type Cell, text, time } from '../components/cell.ts'
+import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { already } from '../server/already.ts'
+import { already, requireFound } from '../server/already.ts'
 import { action, buildTable, button, buttonCell, compact, get } from '../server/builders.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { isFrozen } from '../server/read-only.ts'
-import { integrationTabs } from './integration-tabs.ts'
+import { integrationTabs } from './integration.ts'
 
 type Token = Awaited<ReturnType<typeof tokensFor>>[number]
 
@@ -19,9 +18,6 @@ const splitBy = <T>(all: readonly T[], fits: (item: T) => boolean): [T[], T[]] =
 
 const tokenPath = ({ team }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'integration', 'tokens', ...rest)
-
-const revokeButton = (request: TeamRequest, { id }: Token): Cell =>
-  buttonCell(tokenPath(request, id, 'revoke'), 'Revoke token', { tone: 'danger' })
 
 /** Lists a token's permissions, which depend on the current role of its user. */
 const describeRights = ({ role }: Token): string =>
@@ -44,7 +40,7 @@ function tokensTable(request: TeamRequest, tokens: readonly Token[], empty: stri
       Permissions: text(describeRights(row)),
       Created: time(row.created_at, now),
       Expires: time(row.expires_at, now),
-      '': revokes && revokeButton(request, row),
+      '': revokes && buttonCell(tokenPath(request, row.id, 'revoke'), 'Revoke token', { tone: 'danger' }),
     }),
     { id: 'tokens', grow: ['User'], wrap: ['Permissions'], empty },
   )
@@ -92,8 +88,8 @@ const revoke = action(
   },
   async ({ team, params, person, now }, { database }) => {
     const who = { user_id: person.user_id, role: team.sees }
-    const token = (await tokensFor({ tx: database, now }, team.id, who)).find(({ id }) => id === params.id)
-    if (!token) throw new RequestError('not_found', "This session token doesn't exist.")
+    const found = (await tokensFor({ tx: database, now }, team.id, who)).find(({ id }) => id === params.id)
+    const token = requireFound(found, "This session token doesn't exist.")
     if (token.revoked_at !== null) throw already('This session token', 'revoked')
     return {
       question: `Revoke this session token of ${token.user ?? 'the team'}? Requests with it are rejected immediately.`,
