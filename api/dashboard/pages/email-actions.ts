@@ -5,10 +5,12 @@ import { invalidField, RequestError } from '../../../db/errors.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
+import type { Section } from '../components/section.ts'
 import { asActor } from '../server/action.ts'
-import { action, post } from '../server/builders.ts'
-import { redirect, teamPath } from '../server/page.ts'
+import { action, buildForm, field, post } from '../server/builders.ts'
+import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { emailPath, isWithdrawn, loadEmail, noteOpened, suppressedRecipients } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
@@ -42,6 +44,29 @@ const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps
   countOwn(deps, await asActor(request, deps, (by) => copyEmail({ ...deps, ...by }, email, person.email)))
   return redirect(emailPath(request), `A copy is on its way to ${person.email}.`)
 })
+
+/** Builds a form that sends the same content to a corrected address. */
+export function resendForm(
+  email: ShownEmail,
+  isEmptied: boolean,
+  request: TeamRequest<'id'>,
+): Section | null {
+  const isResendable = !email.internal && !isEmptied && email.broadcast_id === null
+  if (request.team.role === 'viewer' || !isResendable) return null
+  const all = everyone(email)
+  const former = all.length === 1 ? parseMailbox(all[0] ?? '') : null
+  const to = field('to', 'Corrected address', {
+    type: 'email',
+    required: true,
+    value: former?.address ?? '',
+    hint: `Sends a new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ' only to this address' : ''}. It counts towards your quota.`,
+  })
+  return buildForm(emailPath(request, 'resend'), 'Send to this address', [to], {
+    title: 'Send to a corrected address',
+    // Only a bounced email needs it.
+    folded: email.status === 'bounced' ? true : 'quiet',
+  })
+}
 
 const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, deps) => {
   const { team, form } = request

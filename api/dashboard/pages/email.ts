@@ -17,22 +17,13 @@ import type { Actions, Alert, Section } from '../components/section.ts'
 import { emailSentence, isAddressRejected } from '../components/sentence.ts'
 import { buildMoments, recipientOutcomes, waitingAlerts } from '../components/timeline.ts'
 import { auditRead } from '../server/action.ts'
-import {
-  buildAlerts,
-  buildFacts,
-  buildForm,
-  buildTable,
-  button,
-  compact,
-  field,
-  get,
-} from '../server/builders.ts'
+import { buildAlerts, buildFacts, buildTable, button, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { backTo } from '../server/list.ts'
 import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { emailActs } from './email-actions.ts'
+import { emailActs, resendForm } from './email-actions.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 import {
@@ -44,7 +35,7 @@ import {
   suppressedRecipients,
   toBeSkipped,
 } from './email-place.ts'
-import { buildIds, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
+import { buildIds, closedContent, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForm, moveForm, shownState } from './scheduled.ts'
 
@@ -198,24 +189,6 @@ function actions(looked: EmailView, way: RequeueWay, suppressed: Suppressed): Ac
   }
 }
 
-/** Builds a form that sends the same content to a corrected address. */
-function resending({ email, emptied, request }: EmailView): Section | null {
-  if (request.team.role === 'viewer' || email.internal || emptied || email.broadcast_id !== null) return null
-  const all = everyone(email)
-  const former = all.length === 1 ? parseMailbox(all[0] ?? '') : null
-  const to = field('to', 'Corrected address', {
-    type: 'email',
-    required: true,
-    value: former?.address ?? '',
-    hint: `Sends a new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ' only to this address' : ''}. It counts towards your quota.`,
-  })
-  return buildForm(emailPath(request, 'resend'), 'Send to this address', [to], {
-    title: 'Send to a corrected address',
-    // Only a bounced email needs it.
-    folded: email.status === 'bounced' ? true : 'quiet',
-  })
-}
-
 const LINKED: Record<LinkKind, { title: string; label: string }> = {
   resent: { title: 'Resent to', label: 'The new email' },
   copied: { title: 'Copied to', label: 'The copy' },
@@ -249,17 +222,9 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const suppressed = await suppressedRecipients(email, request, deps)
   const skipped = await toBeSkipped(email, suppressed, request, deps)
   const ended = (await findEnds(deps.database, team.id, [email], request.now)).get(email.id)
-  const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
     ? await buildContent(found, request, deps)
-    : [
-        {
-          kind: 'actions',
-          title: 'Content',
-          note: 'You aren’t a member of this team, so opening it is recorded in the audit log.',
-          links: [link],
-        },
-      ]
+    : [closedContent('Content', emailPath(request, 'content'))]
   return show({
     title: email.subject || '(no subject)',
     state: shownState(email, ended),
@@ -273,7 +238,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
       ...(await linked(looked)),
       ...takenNote(looked, way),
       edits && moveForm(email, emailPath(request), request.cookies('zone')),
-      resending(looked),
+      resendForm(email, looked.emptied, request),
       everyone(email).length > 1 && recipients(email, contacts, request),
       whatHappened(buildMoments(email, request)),
       !email.internal && filesTable(email, request),

@@ -25,6 +25,14 @@ export function whyItWaits(alerts: readonly Alert[], state: Waiting['state'] | u
   return buildAlerts(shown, { id: 'waiting', live: true, title })
 }
 
+/** Builds the link to the content of a message, for an operator who isn't a member. */
+export const closedContent = (title: string, href: string): Section => ({
+  kind: 'actions',
+  title,
+  note: 'You aren’t a member of this team, so opening it is recorded in the audit log.',
+  links: [{ href, label: 'Open the content' }],
+})
+
 export const whatHappened = (moments: Moment[]): Section => ({
   kind: 'timeline',
   id: 'timeline',

@@ -15,7 +15,7 @@ import { buildAlerts, buildFacts, compact, get, post } from '../server/builders.
 import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { buildIds, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
+import { buildIds, closedContent, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms, requeueQuestion } from './requeue.ts'
 import { cancelForm, moveForm, scheduledActs, shownState } from './scheduled.ts'
 
@@ -44,9 +44,7 @@ function buildContent(
   { team }: TeamRequest,
 ): Section[] {
   if (team.member || Object.keys(message.parameters).length === 0) return filling(message, template)
-  const href = teamPath(team, 'whatsapp', message.id, 'content')
-  const note = 'You aren’t a member of this team, so opening it is recorded in the audit log.'
-  return [{ kind: 'actions', title: 'Parameters', note, links: [{ href, label: 'Open the content' }] }]
+  return [closedContent('Parameters', teamPath(team, 'whatsapp', message.id, 'content'))]
 }
 
 const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request, deps) => {

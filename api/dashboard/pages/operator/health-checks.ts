@@ -8,7 +8,7 @@ import type { lastReports } from '../../../../db/delivery/reports/reports.sql.ts
 import type { Check as SenderCheck } from '../../../../db/delivery/senders/check.ts'
 import type { ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { number, text, time } from '../../components/cell.ts'
-import type { Check } from '../../components/section.ts'
+import type { Check, Section, SectionOf } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { type DatabaseState, SAFETY_SETTINGS } from './database-state.ts'
@@ -20,6 +20,12 @@ const ORDER: readonly Check['tone'][] = ['bad', 'good', 'plain']
 
 const problemsFirst = (checks: readonly Check[]): Check[] =>
   [...checks].sort((one, other) => ORDER.indexOf(one.tone) - ORDER.indexOf(other.tone))
+
+export const buildChecklist = (
+  title: string,
+  checks: readonly Check[],
+  more: Partial<SectionOf<'checklist'>> = {},
+): Section => ({ empty: '', ...more, kind: 'checklist', title, checks })
 
 const clockCheck = ({ isDrifting, drift_s }: DatabaseState): Check =>
   isDrifting

@@ -23,7 +23,14 @@ import { redirect, show } from '../../server/page.ts'
 import { describeReview } from '../background-job.ts'
 import { isPaused } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
-import { databaseChecks, relayCheck, reportChecks, returnPathChecks, settingChecks } from './health-checks.ts'
+import {
+  buildChecklist,
+  databaseChecks,
+  relayCheck,
+  reportChecks,
+  returnPathChecks,
+  settingChecks,
+} from './health-checks.ts'
 import { numbersTable } from './whatsapp-numbers.ts'
 import { workerAlerts } from './workers.ts'
 
@@ -112,14 +119,6 @@ const check = action('operator', `${PATH}/check`, async (by) => {
   const id = await requestCheck(by)
   return redirect(`${PATH}?check=${id}`)
 })
-
-function buildChecklist(
-  title: string,
-  checks: readonly Check[],
-  more: { id?: string; live?: boolean } = {},
-): Section {
-  return { kind: 'checklist', title, ...more, checks, empty: '' }
-}
 
 /** Returns the result of the requested check, null until a worker has done it. Undefined without a request. */
 const relayFound = async (tx: Tx, id: string | null) =>

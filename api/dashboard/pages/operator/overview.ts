@@ -10,15 +10,15 @@ import { PART_OF } from '../../../../db/queue/jobs.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
-import { type Cell, duration, number, status, text, time } from '../../components/cell.ts'
+import { type Cell, number, status, text, time } from '../../components/cell.ts'
 import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { buildTable, button, compact, get } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
 import { foldAlerts, groupAlerts, isPaused, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
-import { summaryChecks } from './health-checks.ts'
-import { counted, isShown, isUnattended, queueCells, rate, workAlerts } from './queue-cells.ts'
+import { buildChecklist, summaryChecks } from './health-checks.ts'
+import { counted, isShown, isUnattended, queueCells, rate, waitingWords, workAlerts } from './queue-cells.ts'
 import { queueName } from './queue-names.ts'
 import { isLive, isWorking } from './workers.ts'
 
@@ -104,18 +104,6 @@ function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownS
 
 const isDelivery = ({ queue }: { queue: string }): boolean => DELIVERIES.some(({ job }) => job === queue)
 
-/**
- * Describes ready and deferred jobs.
- * @param oldest the age of the oldest ready job in seconds.
- */
-function waitingWords(ready: number, deferred: number, oldest: number): string {
-  const words = [
-    ready > 0 && `the oldest for ${duration(oldest)}`,
-    deferred > 0 && `${counted(deferred).text} deferred`,
-  ]
-  return compact<string>(words).join(', ') || 'nothing waits'
-}
-
 function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]): Tile[] {
   const out = queues.filter(isDelivery)
   const sum = (of: (queue: ShownQueue) => number) => out.reduce((all, queue) => all + of(queue), 0)
@@ -127,7 +115,7 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
     {
       label: 'Waiting to go out',
       value: counted(ready + deferred).text,
-      detail: waitingWords(ready, deferred, oldest),
+      detail: waitingWords(ready > 0 ? oldest : null, deferred) || 'nothing waits',
     },
     { label: 'Going out now', value: rate(sum((queue) => queue.completed_per_second)) },
     {
@@ -141,25 +129,20 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
   ]
 }
 
-const sendersSection = (checks: readonly Check[]): Section => ({
-  kind: 'checklist',
-  title: 'Senders',
-  id: 'senders',
-  live: true,
-  checks,
-  empty: 'No worker is sending.',
-  next: { href: '/operator/senders', label: 'Sender history' },
-})
+const sendersSection = (checks: readonly Check[]): Section =>
+  buildChecklist('Senders', checks, {
+    id: 'senders',
+    live: true,
+    empty: 'No worker is sending.',
+    next: { href: '/operator/senders', label: 'Sender history' },
+  })
 
-const checksSection = (checks: readonly Check[]): Section => ({
-  kind: 'checklist',
-  title: 'Checks',
-  id: 'checks',
-  live: true,
-  checks,
-  empty: '',
-  next: { href: '/operator/health', label: 'All checks' },
-})
+const checksSection = (checks: readonly Check[]): Section =>
+  buildChecklist('Checks', checks, {
+    id: 'checks',
+    live: true,
+    next: { href: '/operator/health', label: 'All checks' },
+  })
 
 const countPaused = (count: number, noun: string): string | false =>
   count > 0 && `${plural(count, noun)} paused`

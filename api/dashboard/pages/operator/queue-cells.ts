@@ -72,6 +72,14 @@ export function workAlerts(
   return without.length > 0 ? without : unattendedAlerts(queues, now)
 }
 
+/** Describes waiting jobs. @param oldest the age of the oldest ready one in seconds. */
+export const waitingWords = (oldest: number | null, deferred: number, cause = ''): string =>
+  compact<string>([
+    oldest !== null && `the oldest for ${duration(oldest)}`,
+    deferred > 0 && `${counted(deferred).text} deferred`,
+    cause,
+  ]).join(', ')
+
 /** Returns why the jobs of a queue wait, or '' if nothing stops them. */
 export function waitCause(shown: ShownQueue, senders: readonly ShownSender[], now: Date): string {
   const { queue, paused, ready, deferred } = shown

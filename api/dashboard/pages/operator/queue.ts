@@ -9,7 +9,6 @@ import {
   withParts,
 } from '../../../../db/delivery/queues.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
-import { RequestError } from '../../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
 import { plural } from '../../../../db/plural.ts'
 import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
@@ -17,10 +16,10 @@ import { countDeadLetters, deadReasons } from '../../../../db/queue/dead-letters
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { liveProcesses } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
-import { type Cell, duration, number, status, text, time } from '../../components/cell.ts'
+import { type Cell, number, status, text, time } from '../../components/cell.ts'
 import type { Alert, Section, Tile } from '../../components/section.ts'
 import { pausedQueue } from '../../components/timeline.ts'
-import { already, noneLeft } from '../../server/already.ts'
+import { already, noneLeft, requireFound } from '../../server/already.ts'
 import {
   action,
   buildAlerts,
@@ -42,6 +41,7 @@ import {
   runningWorkers,
   senderAlerts,
   waitCause,
+  waitingWords,
   workAlerts,
   workersCell,
 } from './queue-cells.ts'
@@ -50,25 +50,19 @@ import { queueAbout, queueName } from './queue-names.ts'
 const MAX_REASONS = 50
 
 /** Returns the queue in a path. @throws RequestError not_found. */
-function readQueue({ queue }: Readonly<Record<string, string>>): JobName {
-  const known = QUEUES.find((name) => name === queue)
-  if (known === undefined) throw new RequestError('not_found', TEXTS.noQueue)
-  return known
-}
+const readQueue = ({ queue }: Readonly<Record<string, string>>): JobName =>
+  requireFound(
+    QUEUES.find((name) => name === queue),
+    TEXTS.noQueue,
+  )
 
 function tilesSection(queue: ShownQueue, cause: string, now: Date): Section {
-  const oldest = queue.oldest_ready_seconds
   const workers = runningWorkers(queue, now)
-  const waits = [
-    oldest !== null && `the oldest for ${duration(oldest)}`,
-    queue.deferred > 0 && `${counted(queue.deferred).text} deferred`,
-    cause,
-  ]
   const tiles: Tile[] = [
     {
       label: 'Waiting',
       value: counted(queue.ready + queue.deferred).text,
-      detail: compact<string>(waits).join(', ') || undefined,
+      detail: waitingWords(queue.oldest_ready_seconds, queue.deferred, cause) || undefined,
       tone: cause === '' ? undefined : 'warn',
     },
     { label: 'Active', value: number(queue.active).text },

@@ -30,7 +30,7 @@ import { chips, defineChoice, defineFilter, search } from '../../server/filter.t
 import { buildList, PLACE_PARAMS, pageById, type RowReader } from '../../server/list.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
-import { whatHappened, whyItWaits } from '../message-sections.ts'
+import { closedContent, whatHappened, whyItWaits } from '../message-sections.ts'
 import { pauseWords, requeuedWords, requeueForms } from '../requeue.ts'
 import { answerCell, EVERY_TYPE, PATH, shortAnswer, typeOptions } from './parts.ts'
 
@@ -200,14 +200,7 @@ const body = (found: ShownWebhook): Section => ({
  * automatically.
  */
 const bodyFor = (found: ShownWebhook, request: EventRequest): Section =>
-  request.team.member
-    ? body(found)
-    : {
-        kind: 'actions',
-        title: 'Body',
-        note: 'You aren’t a member of this team, so opening it is recorded in the audit log.',
-        links: [{ href: eventPath(request, 'content'), label: 'Open the content' }],
-      }
+  request.team.member ? body(found) : closedContent('Body', eventPath(request, 'content'))
 
 const opened = get('viewer', `${PATH}/:id/events/:event_id/content`, async (request, deps) => {
   const found = await loadWebhook(request, deps)
