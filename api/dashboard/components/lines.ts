@@ -55,14 +55,12 @@ export function parsePair(line: string, field: string): [string, string] {
   throw invalidField(field, fill(TEXTS.notNamedLine, { line: JSON.stringify(line.slice(0, 100)) }))
 }
 
-const asLine = (text: string): string => text.replace(/[\r\n]/g, '')
-
 /** Normalizes line breaks, which browsers change in a multi-line field. */
 const asLines = (text: string): string => text.replace(/\r\n?/g, '\n')
 
 /** Returns the submitted value of a single-line field, trimmed, or the stored value if it is unchanged. */
 export const keptOr = (sent: string, stored: string | undefined): string =>
-  stored !== undefined && sent === asLine(stored) ? stored : sent.trim()
+  stored !== undefined && sent === stored.replace(/[\r\n]/g, '') ? stored : sent.trim()
 
 /** Returns the submitted value of a multi-line field, or the stored value if it is unchanged. */
 export const keptLinesOr = (sent: string, stored: string | undefined): string =>

@@ -12,8 +12,8 @@ function rateOf({ done, left, since }: Pace, now: Date, least: number): number |
   return done === 0 || left <= 0 || gone < least ? null : done / (gone / MINUTE)
 }
 
-/** Returns a short text such as `4 minutes left`, or ''. */
-export function leftWords(pace: Pace, now: Date, { least = MINUTE }: { least?: number }): string {
+/** @param least as below. */
+export function leftWords(pace: Pace, now: Date, least: number): string {
   const rate = rateOf(pace, now, least)
   return rate === null ? '' : `${duration((pace.left / rate) * 60, Math.round)} left`
 }

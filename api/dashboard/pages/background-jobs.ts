@@ -2,7 +2,6 @@
 
 import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
 import { importFileNames } from '../../../db/audience/import/imports.sql.ts'
-import { RequestError } from '../../../db/errors.ts'
 import {
   type BackgroundJobRow,
   backgroundJobById,
@@ -14,7 +13,7 @@ import { actorName } from '../components/action-labels.ts'
 import { bar, type Cell, duration, headed, number, status, text, time } from '../components/cell.ts'
 import { leftWords, paceWords } from '../components/pace.ts'
 import type { Section, View } from '../components/section.ts'
-import { already } from '../server/already.ts'
+import { already, requireFound } from '../server/already.ts'
 import { action, buildAlerts, buildFacts, buildTable, button, compact, get } from '../server/builders.ts'
 import { type PageAnswer, type Question, redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
@@ -34,20 +33,15 @@ function stateOf(job: BackgroundJobRow): JobState {
 /** How long a job runs before its rate is shown, in milliseconds. */
 const PACE_SHOWN_AFTER_MS = 10_000
 
-/** Describes the rate and remaining time of a job, or returns '' if it has finished. */
-const describePace = ({ kind, done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
-  finished_at !== null || total === null
-    ? ''
-    : paceWords({ done, left: total - done, since: begun_at }, now, {
-        noun: findJobTexts({ kind }).noun ?? 'item',
-        least: PACE_SHOWN_AFTER_MS,
-      })
+/** Returns the pace of a job. Nothing is left of one that has finished or whose total is unknown. */
+const toPace = ({ done, total, begun_at, finished_at }: BackgroundJobRow) => ({
+  done,
+  left: finished_at !== null || total === null ? 0 : total - done,
+  since: begun_at,
+})
 
-/** Describes the remaining time of a running job, or returns ''. */
-const describeLeft = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
-  finished_at !== null || total === null
-    ? ''
-    : leftWords({ done, left: total - done, since: begun_at }, now, { least: PACE_SHOWN_AFTER_MS })
+const describePace = (job: BackgroundJobRow, now: Date): string =>
+  paceWords(toPace(job), now, { noun: findJobTexts(job).noun ?? 'item', least: PACE_SHOWN_AFTER_MS })
 
 const doneWords = ({ done, total }: BackgroundJobRow): string =>
   total === null ? number(done).text : `${number(done).text} of ${number(total).text}`
@@ -56,7 +50,8 @@ const doneWords = ({ done, total }: BackgroundJobRow): string =>
 function progressCell(job: BackgroundJobRow, now: Date): Cell {
   const state = stateOf(job)
   const shown = state === 'running' && job.total ? bar(job.done, job.total, 'busy', state) : status(state)
-  return { ...shown, detail: compact<string>([doneWords(job), describeLeft(job, now)]).join(', ') }
+  const left = leftWords(toPace(job), now, PACE_SHOWN_AFTER_MS)
+  return { ...shown, detail: compact<string>([doneWords(job), left]).join(', ') }
 }
 
 function describeResult(job: BackgroundJobRow): string {
@@ -189,11 +184,8 @@ function jobView(
 }
 
 /** @param team the ID of its team, or null for any. @throws RequestError not_found. */
-async function requireJob(tx: Tx, team: string | null, id: string): Promise<BackgroundJobRow> {
-  const job = await backgroundJobById(tx, team, id)
-  if (job) return job
-  throw new RequestError('not_found', TEXTS.noJob)
-}
+const requireJob = async (tx: Tx, team: string | null, id: string): Promise<BackgroundJobRow> =>
+  requireFound(await backgroundJobById(tx, team, id), TEXTS.noJob)
 
 function askToStop(job: BackgroundJobRow): Question {
   if (job.finished_at !== null) throw already('This job', 'finished')

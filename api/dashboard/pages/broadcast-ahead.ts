@@ -277,10 +277,6 @@ function buildButtons(row: BroadcastRow, ready: Readiness, request: TeamRequest)
   return { links, forms: compact([isAimed && start, remove]) }
 }
 
-/** Builds the stepper of a draft's page, which is the last step. */
-const draftStepper = ({ ready }: Ahead, request: TeamRequest<'id'>): Section =>
-  buildStepper('review', broadcastPath(request), stepsToEdit(ready))
-
 export async function draftParts(
   row: BroadcastRow,
   request: TeamRequest,
@@ -293,6 +289,9 @@ export async function draftParts(
     lead: `Draft: nothing is sent until you start it.${ready}`,
     ...(request.team.role === 'viewer'
       ? { buttons: {} }
-      : { buttons: buildButtons(row, ahead.ready, request), stepper: draftStepper(ahead, request) }),
+      : {
+          buttons: buildButtons(row, ahead.ready, request),
+          stepper: buildStepper('review', broadcastPath(request), stepsToEdit(ahead.ready)),
+        }),
   }
 }

@@ -106,19 +106,15 @@ export function outcomes(view: BroadcastView, { team, params }: TeamRequest<'id'
       tone: 'plain',
     },
   ])
-  return {
-    ...buildTable(
-      rows,
-      (row) => ({
-        Outcome: text(row.label, { href: row.href }),
-        'Of audience': bar(row.count, Math.max(audience ?? 0, made, 1), row.tone),
-        Contacts: number(row.count),
-        'Of sent': shareCell(row),
-        Note: row.note ? text(row.note, { tone: 'plain' }) : { text: '' },
-      }),
-      { grow: [], empty: '' },
-    ),
-    id: 'outcomes',
-    live: true,
-  }
+  return buildTable(
+    rows,
+    (row) => ({
+      Outcome: text(row.label, { href: row.href }),
+      'Of audience': bar(row.count, Math.max(audience ?? 0, made, 1), row.tone),
+      Contacts: number(row.count),
+      'Of sent': shareCell(row),
+      Note: row.note ? text(row.note, { tone: 'plain' }) : { text: '' },
+    }),
+    { id: 'outcomes', live: true, grow: [], empty: '' },
+  )
 }

@@ -15,7 +15,7 @@ import {
 import { RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
 import type { Form, Section, View } from '../components/section.ts'
-import { button, compact, field, get, hidden, post } from '../server/builders.ts'
+import { buildForm, button, compact, field, get, hidden, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { localPath, seal, unseal } from '../server/guard.ts'
 import type { Flow } from '../server/openid.ts'
@@ -39,24 +39,25 @@ const CLI: Section = {
   ],
 }
 
-const mailForm = (returnTo: string): Form =>
-  button('/login', 'Send me a link', {
-    fields: [
-      field('email', 'Your email address', { type: 'email', required: true, autofocus: true }),
-      hidden('return_to', returnTo),
-    ],
-  })
+const canMail = ({ from, openid }: PageDeps): boolean => from !== null && !openid?.only
 
-function loginView({ query }: PageRequest, { from, openid }: PageDeps): View {
-  const returnTo = localPath(query.get('return_to'))
-  const search = new URLSearchParams({ return_to: BASE + returnTo })
+/** Builds the form that requests a link by email, unless these are disabled. */
+const mailForm = ({ query }: PageRequest, deps: PageDeps): Section | false =>
+  canMail(deps) &&
+  buildForm(
+    '/login',
+    'Send me a link',
+    [
+      field('email', 'Your email address', { type: 'email', required: true, autofocus: true }),
+      hidden('return_to', localPath(query.get('return_to'))),
+    ],
+    { title: 'With a link by email' },
+  )
+
+function loginView(request: PageRequest, deps: PageDeps): View {
+  const search = new URLSearchParams({ return_to: BASE + localPath(request.query.get('return_to')) })
   const links = [{ href: `/openid?${search}`, label: 'Sign in with your account' }]
-  const byMail = from !== null && !openid?.only
-  const sections = compact<Section>([
-    openid && { kind: 'actions', links },
-    byMail && { kind: 'form', title: 'With a link by email', ...mailForm(returnTo) },
-    CLI,
-  ])
+  const sections = compact<Section>([deps.openid && { kind: 'actions', links }, mailForm(request, deps), CLI])
   return { title: 'Sign in', narrow: true, sections }
 }
 
@@ -65,7 +66,7 @@ const login = get('open', '/login', async (request, deps) =>
 )
 
 const askForLink = post('open', '/login', async (request, deps) => {
-  if (deps.from !== null && !deps.openid?.only) await mailLink(request, deps, request.form.get('email') ?? '')
+  if (canMail(deps)) await mailLink(request, deps, request.form.get('email') ?? '')
   return show({
     title: 'Check your inbox',
     narrow: true,
@@ -75,17 +76,12 @@ const askForLink = post('open', '/login', async (request, deps) => {
 })
 
 /** Builds the page for a link that no longer works, with a form for a new one. */
-const usedLinkView = ({ query }: PageRequest, { from, openid }: PageDeps): View => ({
+const usedLinkView = (request: PageRequest, deps: PageDeps): View => ({
   title: 'This link has been used or has expired',
   narrow: true,
   lead: 'A link works once, and only for a limited time. Request a new one, or contact a team owner.',
   sections: compact<Section>([
-    from !== null &&
-      !openid?.only && {
-        kind: 'form',
-        title: 'With a link by email',
-        ...mailForm(localPath(query.get('return_to'))),
-      },
+    mailForm(request, deps),
     { kind: 'actions', links: [{ href: '/login', label: 'To the sign-in page' }] },
   ]),
 })

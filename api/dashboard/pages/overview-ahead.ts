@@ -27,41 +27,25 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
     await openBroadcasts(deps.database, team.id, MAX_BROADCASTS),
   )
   const scheduled = await scheduledMessages(team, deps)
+  const hasStarted = open.some(({ audience }) => audience !== null)
   const rows = [
     ...open.map((view) => ({
-      what: text(view.name, { href: teamPath(team, 'broadcasts', view.id) }),
-      state: broadcastStateCell(view),
-      progress: progressCell(view),
-      sent: text(formatSent(view), { number: true }),
-      when: time(view.state === 'scheduled' ? view.send_at : view.started_at, now, 'not started'),
+      Name: text(view.name, { href: teamPath(team, 'broadcasts', view.id) }),
+      Status: broadcastStateCell(view),
+      Progress: hasStarted && progressCell(view),
+      Sent: text(formatSent(view), { number: true }),
+      Start: time(view.state === 'scheduled' ? view.send_at : view.started_at, now, 'not started'),
     })),
     ...scheduled.map(({ channel, messages, next }) => ({
-      what: text(`${plural(messages, `scheduled ${channel.noun}`)}`, {
+      Name: text(plural(messages, `scheduled ${channel.noun}`), {
         href: `${teamPath(team, channel.path)}?status=${SCHEDULED_STATUS}`,
       }),
-      state: broadcastStateCell({ state: 'scheduled', state_reason: null }),
-      progress: text(''),
-      sent: text('', { number: true }),
-      when: time(next, now),
+      Status: broadcastStateCell({ state: 'scheduled', state_reason: null }),
+      Progress: hasStarted && text(''),
+      Sent: text('', { number: true }),
+      Start: time(next, now),
     })),
   ]
   if (rows.length === 0) return []
-  const hasStarted = open.some(({ audience }) => audience !== null)
-  return [
-    {
-      ...buildTable(
-        rows,
-        ({ what, state, progress, sent, when }) => ({
-          Name: what,
-          Status: state,
-          Progress: hasStarted && progress,
-          Sent: sent,
-          Start: when,
-        }),
-        { title: 'Running and next', empty: '' },
-      ),
-      id: 'ahead',
-      live: true,
-    },
-  ]
+  return [buildTable(rows, (row) => row, { title: 'Running and next', id: 'ahead', live: true, empty: '' })]
 }

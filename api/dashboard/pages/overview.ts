@@ -114,11 +114,7 @@ async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): P
   return groupAlerts(alerts, `${alerts.length} broadcasts were paused automatically`)
 }
 
-/** Returns alerts for webhooks that were disabled automatically or that keep failing. */
-async function webhookAlerts(
-  { team, now }: TeamRequest,
-  { database }: PageDeps,
-): Promise<{ disabled: Alert[]; failing: Alert[] }> {
+async function webhookAlerts({ team, now }: TeamRequest, { database }: PageDeps) {
   const link = ({ id }: EndpointRow) => ({ href: teamPath(team, 'webhooks', id), label: 'Open webhook' })
   const endpoints = await endpointsOfTeam(database, team.id)
   return {
@@ -211,12 +207,12 @@ async function quotaSection(
   { team, now }: TeamRequest,
   shown: Awaited<ReturnType<typeof showTeam>>,
   plan: string,
-) {
+): Promise<Section> {
   const { limits, used, period } = shown
   const tile = (label: string, of: keyof typeof used, how: Parameters<typeof usageTile>[3]) =>
     usageTile(label, used[of], limits[of], how)
   const left = duration((Date.parse(period.end) - now.getTime()) / 1_000)
-  const section: Section = {
+  return {
     kind: 'tiles',
     title: 'This period',
     note: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${left}.`,
@@ -228,7 +224,6 @@ async function quotaSection(
       tile('Attachments', 'storage', { words: byteWords }),
     ],
   }
-  return section
 }
 
 /** Returns the main action: resuming bulk email, the next of the first steps, or a new broadcast. */
@@ -251,13 +246,12 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const figures = new Map<Channel, readonly StatRow[]>()
   for (const channel of CHANNELS)
     figures.set(channel, await figuresSince(deps.database, team.id, channel, since))
-  const first = dayBefore(now, CHART_DAYS - 1)
-    .toISOString()
-    .slice(0, 10)
+  const start = dayBefore(now, CHART_DAYS - 1)
   const emails = figures.get(EMAIL) ?? []
-  const recent = emails.filter(({ day }) => day >= first)
+  const recent = emails.filter(({ day }) => day >= start.toISOString().slice(0, 10))
   const isNew = [...figures.values()].every((own) => own.length === 0)
   const steps = await firstSteps(request, deps)
+  const next = { isPaused: shown.bulk_paused !== null, isNew, step: nextStep(request, steps) }
   const quota = await quotaSection(request, shown, await planName(deps.database, shown.plan))
   const tiles: Section = {
     kind: 'tiles',
@@ -266,11 +260,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   }
   return show({
     title: 'Overview',
-    actions: nextActs(request, {
-      isPaused: shown.bulk_paused !== null,
-      isNew,
-      step: nextStep(request, steps),
-    }),
+    actions: nextActs(request, next),
     above: compact<Section>([
       {
         kind: 'alerts',
@@ -293,10 +283,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
     aside: compact([
       (!isNew || steps.length > 0) && quota,
       ...bounceSection(
-        await bouncesOfTeam(deps.database, team.id, {
-          since: dayBefore(now, CHART_DAYS - 1),
-          most: MAX_BOUNCES,
-        }),
+        await bouncesOfTeam(deps.database, team.id, { since: start, most: MAX_BOUNCES }),
         'Bounces of the last 30 days.',
       ),
     ]),

@@ -40,8 +40,6 @@ export const wholeActions = (
   ]),
 })
 
-const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()
-
 const rename = action('editor', '/teams/:team/templates/:id/rename', async (by, request) => {
   const before = await loadTemplate(request, by.tx)
   const name = keptOr(request.form.get('name') ?? '', before.name)
@@ -51,7 +49,7 @@ const rename = action('editor', '/teams/:team/templates/:id/rename', async (by, 
 
 const duplicate = action('editor', '/teams/:team/templates/:id/duplicate', async (by, request) => {
   const { html, text, list_unsubscribe } = await loadTemplate(request, by.tx)
-  const copy = { name: named(request.form), html, text, list_unsubscribe }
+  const copy = { name: (request.form.get('name') ?? '').trim(), html, text, list_unsubscribe }
   const { id, name } = await saveTemplate(by, request.team.id, copy)
   return redirect(teamPath(request.team, 'templates', id), `The template ${name} was created.`)
 })

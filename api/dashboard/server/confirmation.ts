@@ -41,10 +41,6 @@ function carried(form: URLSearchParams): Field[] {
   return pairs.map(([name, value]) => hidden(name, value))
 }
 
-/** Builds a form that sends the submitted one again. @param by the field that marks it. */
-const again = (request: PageRequest, submit: string, by: Field, more: Parameters<typeof buildForm>[3] = {}) =>
-  buildForm(addressWith(request, {}), submit, [...carried(request.form), by], more)
-
 /** Builds the page with a question. @param cancel the path that cancelling leads to. */
 const questionView = ({ question, ...asked }: Question, request: PageRequest, cancel: string): View => ({
   title: question,
@@ -174,6 +170,6 @@ export const endedView = (request: PageRequest): View => ({
   lead: 'Nothing was changed, and your input is kept on this page. Sign in in another tab, then come back here.',
   sections: [
     { kind: 'actions', links: [{ href: '/login', label: 'Sign in in another tab', tab: true }] },
-    again(request, 'Send it again', hidden(KEPT, 'yes')),
+    buildForm(addressWith(request, {}), 'Send it again', [...carried(request.form), hidden(KEPT, 'yes')]),
   ],
 })
