@@ -133,12 +133,15 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   )
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() + interval '1 hour' where name = 'deliver-email'`)
-  shows(t, await operator.get('/operator'), /Emails 1 deferred 0 .*Waiting to go out 1 1 deferred /)
+  const calm = await operator.get('/operator')
+  shows(t, calm, /Emails 1 deferred 0 .*Waiting to go out 1 1 deferred /)
+  t.notMatch(calm.html, 'class="tag warn">1<')
   await pauseSender(database, { key: 'smtp:mail.example.test:587', ceiling: 100 }, 600, '421 4.7.0 Later')
   // A slow machine may have lost sight of the worker.
   await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])
   const held = await operator.get('/operator')
   shows(t, held, /going out\? no: 1 sender paused, 1 risk .*Emails 1 deferred, sender paused 0/)
+  t.match(held.html, 'class="tag warn">1<', 'the number that something stops')
   shows(
     t,
     await operator.get('/operator/health'),

@@ -386,6 +386,18 @@ t.test('compares four counts with the previous 30 days and limits', async (t) =>
   t.match(page, 'Complaints 0 % limit 0.10 %')
 })
 
+t.test('the alert about bounces names the limit of mailbox providers', async (t) => {
+  const team = await makeTeam(service)
+  await database.query(sql.unsafe`
+    insert into daily_figures (team_id, channel, day, status, count)
+    select ${team.id}, 'email', (now() at time zone 'UTC')::date, status, count
+    from (values ('delivered', 90), ('bounced', 10)) as f (status, count)`)
+  t.match(
+    await overviewOf(team),
+    /10\.0 % of the last 30 days’ emails bounced\. Mailbox providers may .* above 5\.0 %\. Show emails/,
+  )
+})
+
 t.test('counts why emails bounced, most common reason first', async (t) => {
   const team = await makeTeam(service)
   t.notMatch(await overviewOf(team), 'Why emails bounced')
