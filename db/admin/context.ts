@@ -68,12 +68,17 @@ function once<T>(make: () => Promise<T>) {
   return { get, made: () => made }
 }
 
+/** Opens a database with a few connections. */
+export type Open = (url: string, options: { size: number }) => Promise<Database>
+
+const openPool: Open = async (url, options) =>
+  (await import('../postgres/pool.ts')).openDatabase(url, options)
+
 /** Opens a database if this version can use its schema. @throws RequestError unavailable */
-async function openUsable(url: string, plan: string | undefined): Promise<Database> {
-  const { openDatabase } = await import('../postgres/pool.ts')
+async function openUsable(url: string, plan: string | undefined, open: Open): Promise<Database> {
   const { nameConnections } = await import('../postgres/connect.ts')
   nameConnections('admin')
-  const opened = await openDatabase(url, { size: 2 })
+  const opened = await open(url, { size: 2 })
   try {
     const { schemaFault } = await import('../schema.sql.ts')
     const { defaultPlanFault } = await import('../accounts/teams/create.ts')
@@ -87,11 +92,11 @@ async function openUsable(url: string, plan: string | undefined): Promise<Databa
 }
 
 /** Reads the settings. Opens nothing yet. @throws SettingsFault */
-export function createAdmin() {
+export function createAdmin(open = openPool) {
   const settings = readToolSettings()
   let known = settings.DATABASE_URL
   const url = async (): Promise<string> => (known ??= await embeddedUrl())
-  const database = once(async () => openUsable(await url(), settings.DEFAULT_PLAN))
+  const database = once(async () => openUsable(await url(), settings.DEFAULT_PLAN, open))
   const hints: Promise<void>[] = []
   const queue = once(async () => {
     const opened = await database.get()

@@ -6,7 +6,7 @@
 import { enableCompileCache } from 'node:module'
 import { CommanderError, createCommand } from 'commander'
 import { VERSION } from '../process/version.ts'
-import { type Admin, createAdmin } from './context.ts'
+import { type Admin, createAdmin, type Open } from './context.ts'
 import { formatFailure } from './fault.ts'
 import { defineNoun, Unmet, type Verbs } from './noun.ts'
 
@@ -63,13 +63,13 @@ async function createProgram(admin: Admin, args: readonly string[]) {
   return program
 }
 
-/** Runs one call, and prints its value or its error. @returns the exit code. */
-export async function main(args: readonly string[]): Promise<number> {
+/** Runs one call, and prints its value or its error. @param open how to open the database. @returns the exit code. */
+export async function main(args: readonly string[], open?: Open): Promise<number> {
   // Caches compiled code, because scripts make hundreds of calls (0.18 instead of 0.33 s of CPU per call).
   enableCompileCache()
   let admin: Admin | undefined
   try {
-    admin = createAdmin()
+    admin = createAdmin(open)
     const program = await createProgram(admin, args)
     await program.parseAsync(args, { from: 'user' })
     return 0

@@ -13,7 +13,10 @@ async function run(url: string, statements: readonly string[]): Promise<void> {
   }
 }
 
-/** Copies the database at `url`, which must have no connections. @returns the copy's URL. */
+/**
+ * Copies the database at `url`, and closes its connections for that. Those of its processes must be closed
+ * already. @returns the copy's URL.
+ */
 export async function copyDatabase(
   t: { teardown(drop: () => Promise<void>): unknown },
   url: string,
@@ -21,6 +24,10 @@ export async function copyDatabase(
   const { url: server, prefix } = testServer()
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
   t.teardown(() => run(server, [`drop database if exists "${name}" with (force)`]))
-  await run(server, [`create database "${name}" template "${new URL(url).pathname.slice(1)}"`])
+  const original = new URL(url).pathname.slice(1)
+  await run(server, [
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${original}'`,
+    `create database "${name}" template "${original}"`,
+  ])
   return databaseUrl(server, name)
 }
