@@ -4,15 +4,17 @@ import { v7 as uuidv7 } from 'uuid'
 import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf, PUBLIC_URL } from '../support/broadcasting.ts'
 import { EMPTY } from '../support/empty.ts'
-import { makeKey, makeTeam } from '../support/service.ts'
+import { makeKey, makeTeam, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 
+const service = await startService(t, { publicUrl: PUBLIC_URL })
+const begin = async () => broadcastingOf(service, await makeTeam(service))
 const UNKNOWN = uuidv7()
 /** This many minutes ago. Negative numbers are in the future. */
 const ago = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString()
 
 t.test('creates, replays, changes and deletes a draft', async (t) => {
-  const { service, team, draft, get } = await beginBroadcasting(t)
+  const { team, draft, get } = await begin()
   const { call } = service
   const { key } = team
   const where = [{ property: 'country', op: 'in', value: ['FR', 'BE'] }]
@@ -60,7 +62,7 @@ t.test('creates, replays, changes and deletes a draft', async (t) => {
 })
 
 t.test('a PATCH with unchanged values writes nothing', async (t) => {
-  const { service, team, draft, get } = await beginBroadcasting(t)
+  const { team, draft, get } = await begin()
   const { call, database } = service
   const { key } = team
   const send_at = ago(-60)
@@ -89,7 +91,7 @@ t.test('a PATCH with unchanged values writes nothing', async (t) => {
 })
 
 t.test('invalid fields of a draft are rejected by name', async (t) => {
-  const { service, team, draft } = await beginBroadcasting(t)
+  const { team, draft } = await begin()
   const stranger = await broadcastingOf(service, await makeTeam(service))
   const refused = async (changes: Record<string, unknown>) => {
     const { status, body } = await service.call('POST', '/v1/broadcasts', {
@@ -147,7 +149,7 @@ t.test('invalid fields of a draft are rejected by name', async (t) => {
 })
 
 t.test('a past send_at is rejected everywhere, except in a replay', async (t) => {
-  const { service, team, draft, create, post } = await beginBroadcasting(t)
+  const { team, draft, create, post } = await begin()
   const { call, database } = service
   const { key } = team
   const past = { status: 400, body: { error: { code: 'bad_request', message: /send_at .* in the past/ } } }
@@ -174,7 +176,7 @@ t.test('a past send_at is rejected everywhere, except in a replay', async (t) =>
 })
 
 t.test('send_at accepts all time zones of RFC 3339', async (t) => {
-  const { service, team, draft, create, contacts, post } = await beginBroadcasting(t)
+  const { team, draft, create, contacts, post } = await begin()
   const { call } = service
   const { key } = team
   await contacts(['ana'])
@@ -196,7 +198,7 @@ t.test('send_at accepts all time zones of RFC 3339', async (t) => {
 })
 
 t.test('a key for another domain only reads', async (t) => {
-  const { service, team, draft, create } = await beginBroadcasting(t)
+  const { team, draft, create } = await begin()
   const id = await create()
   const calls = [
     ['POST', '', draft()],
@@ -236,7 +238,7 @@ t.test('a rejected start names everything that is missing', async (t) => {
 })
 
 t.test('one of two concurrent starts succeeds, and states restrict changes', async (t) => {
-  const { create, post, contacts, get } = await beginBroadcasting(t)
+  const { create, post, contacts, get } = await begin()
   await contacts(['ana'])
   const id = await create()
   const starts = await Promise.all([post(id, 'send'), post(id, 'send')])

@@ -10,19 +10,28 @@ import { expandStep } from '../../db/messages/broadcasts/expand.ts'
 import { insertSkips } from '../../db/messages/broadcasts/skips.sql.ts'
 import { showEmail } from '../../db/messages/emails/show.ts'
 import { adminCli } from '../support/admin.ts'
-import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
+import { broadcastingOf, PUBLIC_URL } from '../support/broadcasting.ts'
 import { verifyDkim } from '../support/dkim.ts'
 import { publicKeyOf } from '../support/domain.ts'
 import { deleteEmailRows } from '../support/email-rows.ts'
 import { EMPTY } from '../support/empty.ts'
 import { hold } from '../support/held.ts'
 import { lockWaits } from '../support/rows.ts'
+import { makeTeam, type TeamLimits } from '../support/service.ts'
+import { shareService } from '../support/shared-service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
+const renewed = await shareService(t, { publicUrl: PUBLIC_URL })
+
+async function begin(limits: TeamLimits = {}) {
+  const service = await renewed()
+  return broadcastingOf(service, await makeTeam(service, limits))
+}
+
 t.test('each matching contact gets one email with correct headers', async (t) => {
-  const { service, team, topic_id, create, post, contacts, get } = await beginBroadcasting(t)
+  const { service, team, topic_id, create, post, contacts, get } = await begin()
   const { call, database } = service
   const { key } = team
   const sink = await startSmtpSink(t)
@@ -85,7 +94,7 @@ t.test('each matching contact gets one email with correct headers', async (t) =>
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
 t.test('contacts that left the audience after the start no longer count at the end', async (t) => {
-  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  const { service, team, create, post, contacts, get } = await begin()
   const { call } = service
   const { key } = team
   await contacts(['ana', 'off', 'left', 'gone'])
@@ -102,7 +111,7 @@ t.test('contacts that left the audience after the start no longer count at the e
 })
 
 t.test('an exhausted quota pauses, and a resume continues', async (t) => {
-  const { service, team, create, post, contacts, get } = await beginBroadcasting(t, { email_limit: 3 })
+  const { service, team, create, post, contacts, get } = await begin({ email_limit: 3 })
   const { database } = service
   await contacts(['ana', 'ben', 'cid'])
   const id = await create()
@@ -120,7 +129,7 @@ t.test('an exhausted quota pauses, and a resume continues', async (t) => {
 })
 
 t.test('a resume also releases an email that is being deferred', async (t) => {
-  const { service, create, post, contacts, get } = await beginBroadcasting(t)
+  const { service, create, post, contacts, get } = await begin()
   const { database } = service
   await contacts(['ana'])
   const id = await create()
@@ -146,7 +155,7 @@ t.test('a resume also releases an email that is being deferred', async (t) => {
 })
 
 t.test('a start waiting for the account’s lock causes no deadlock', async (t) => {
-  const { service, team, create, post, contacts } = await beginBroadcasting(t)
+  const { service, team, create, post, contacts } = await begin()
   const { database } = service
   const [contact_id = ''] = await contacts(['ana', 'ben'])
   const id = await create()
@@ -167,7 +176,7 @@ t.test('a start waiting for the account’s lock causes no deadlock', async (t) 
 })
 
 t.test('a scheduled broadcast starts on time, or pauses if overdue', async (t) => {
-  const { service, create, post, contacts, get } = await beginBroadcasting(t)
+  const { service, create, post, contacts, get } = await begin()
   await contacts(['ana'])
   const [soon, late] = [await create(), await create()]
   const at = (ms: number) => ({ send_at: new Date(Date.now() + ms).toISOString() })
@@ -184,7 +193,7 @@ t.test('a scheduled broadcast starts on time, or pauses if overdue', async (t) =
 })
 
 t.test('a test is rendered for its contact and isn’t counted', async (t) => {
-  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  const { service, team, create, post, contacts, get } = await begin()
   await contacts(['ana'])
   const id = await create()
   const sent = await post(id, 'test', {
@@ -207,7 +216,7 @@ t.test('a test is rendered for its contact and isn’t counted', async (t) => {
 })
 
 t.test('tests of a scheduled broadcast use its fixed template version', async (t) => {
-  const { service, team, template_id, create, post, contacts } = await beginBroadcasting(t)
+  const { service, team, template_id, create, post, contacts } = await begin()
   const { database } = service
   const by = { now: new Date(), actor: 'test' }
   await contacts(['ana'])
@@ -234,7 +243,7 @@ t.test('tests of a scheduled broadcast use its fixed template version', async (t
 })
 
 t.test('ten custom headers are sent in addition to our own', async (t) => {
-  const { service, create, post, contacts, get } = await beginBroadcasting(t)
+  const { service, create, post, contacts, get } = await begin()
   await contacts(['ana'])
   const own = Array.from({ length: 10 }, (_, index) => [`X-Own-${index}`, `value ${index}`] as const)
   const id = await create({ headers: Object.fromEntries(own) })
@@ -253,7 +262,7 @@ t.test('ten custom headers are sent in addition to our own', async (t) => {
 })
 
 t.test('concurrent scans create one email per contact', async (t) => {
-  const { service, team, create, post, contacts } = await beginBroadcasting(t)
+  const { service, team, create, post, contacts } = await begin()
   await contacts(Array.from({ length: 12 }, (_, index) => `c${index}`))
   await contacts(['blank'], { country: 'FR' })
   const id = await create()
@@ -280,7 +289,7 @@ t.test('concurrent scans create one email per contact', async (t) => {
 })
 
 t.test('a suspended team’s broadcast continues after the team is resumed', async (t) => {
-  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  const { service, team, create, post, contacts, get } = await begin()
   const { deps, database } = service
   await contacts(['ana'])
   const id = await create()
@@ -302,7 +311,7 @@ t.test('a suspended team’s broadcast continues after the team is resumed', asy
 })
 
 t.test('starting, pausing and cancelling a broadcast cause one webhook each', async (t) => {
-  const { service, team, create, post, contacts } = await beginBroadcasting(t)
+  const { service, team, create, post, contacts } = await begin()
   await adminCli({ DATABASE_URL: service.url }).json([
     'webhook',
     'add',

@@ -16,9 +16,12 @@ export const FAILED: RecipientFields = {
 }
 export const DELIVERED: RecipientFields = { action: 'delivered', status: '2.0.0' }
 
-/** Starts a service with a team, its contact ana@example.org, and emails to that address. */
-export async function beginReports(t: Test, emails = 1, options: { clock?: () => Date } = {}) {
-  const service = await startService(t, options)
+/** Starts a service and does the same as `reportsOf`. */
+export const beginReports = async (t: Test, emails = 1, options: { clock?: () => Date } = {}) =>
+  reportsOf(await startService(t, options), emails)
+
+/** Creates a team, its contact ana@example.org, and emails to that address. */
+export async function reportsOf(service: Service, emails = 1) {
   const team = await storeTeam(service)
   await storeContact(service, team, 'ana@example.org')
   const ids = await storeEmails(

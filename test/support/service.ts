@@ -309,16 +309,18 @@ export async function makeTeam(
   return { id, domain_id, key: await makeKey(service, id) }
 }
 
-/** Creates the usual set-up: a service, its CLI, and a team from makeTeam with `team`. */
-export async function world(
-  t: Test,
-  { team, ...options }: Parameters<typeof startService>[1] & { team?: Parameters<typeof makeTeam>[1] } = {},
-) {
-  const service = await startService(t, options)
+/** Creates a team, with `team` for makeTeam, and a CLI. */
+export async function worldOf(service: Service, team?: Parameters<typeof makeTeam>[1]) {
   const cli = adminCli({ DATABASE_URL: service.url })
   const made = await makeTeam(service, team)
   return { ...service, service, cli, team: made, team_id: made.id, key: made.key }
 }
+
+/** Creates the usual set-up: a service, its CLI, and a team from makeTeam with `team`. */
+export const world = async (
+  t: Test,
+  { team, ...options }: Parameters<typeof startService>[1] & { team?: Parameters<typeof makeTeam>[1] } = {},
+) => worldOf(await startService(t, options), team)
 
 /** Returns the context of a use case called from the command line, now. */
 export const byCli = <T extends Tx>(tx: T) => ({ tx, now: new Date(), actor: 'cli' })

@@ -11,10 +11,13 @@ import { adminCli } from '../support/admin.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
 import { shiftClock } from '../support/clock.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
-import { anEmail, makeTeam, startService, type TeamLimits } from '../support/service.ts'
+import { anEmail, makeTeam, type TeamLimits } from '../support/service.ts'
+import { shareService } from '../support/shared-service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
+
+const renewed = await shareService(t, { publicUrl: 'https://mail.example.com' })
 
 async function begin(
   t: Test,
@@ -31,7 +34,7 @@ async function begin(
     test?: boolean
   } & TeamLimits = {},
 ) {
-  const service = await startService(t, { publicUrl: 'https://mail.example.com' })
+  const service = await renewed()
   const cli = adminCli({ DATABASE_URL: service.url })
   const sink = await startSmtpSink(t, script)
   const email = createSmtpProvider({ url: sink.url, max_connections: 20 })

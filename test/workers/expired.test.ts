@@ -9,13 +9,16 @@ import { shiftClock } from '../support/clock.ts'
 import { jobStates, jobsOf } from '../support/rows.ts'
 import { sendEmail } from '../support/send-email.ts'
 import { noteTrouble } from '../support/senders.ts'
-import { world } from '../support/service.ts'
+import { worldOf } from '../support/service.ts'
+import { shareService } from '../support/shared-service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { giveUpAll, startWorker, until } from '../support/worker.ts'
 
+const renewed = await shareService(t)
+
 t.test('an expired email fails without a dead letter', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const sink = await startSmtpSink(t)
   const id = await sendEmail(service, team, { expires_in: 60 })
   await shiftClock(service.database, 61)
@@ -40,7 +43,7 @@ t.test('an expired email fails without a dead letter', async (t) => {
 })
 
 t.test("an email that expired during an outage doesn't probe the relay", async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const { database } = service
   for (let count = 0; count < 5; count++) await sendEmail(service, team, { expires_in: 60 })
   const lasting = await sendEmail(service, team)
@@ -66,7 +69,7 @@ t.test("an email that expired during an outage doesn't probe the relay", async (
 })
 
 t.test('an expired dead letter is not sent by a redrive', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const sink = await startSmtpSink(t)
   const id = await sendEmail(service, team, { expires_in: 60 })
   const other = await sendEmail(service, team, { to: ['other@example.org'] })

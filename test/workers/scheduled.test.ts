@@ -17,17 +17,20 @@ import { startCloud } from '../support/cloud.ts'
 import { hold } from '../support/held.ts'
 import { jobStates, jobsOf, lockWaits } from '../support/rows.ts'
 import { sendEmail } from '../support/send-email.ts'
-import { makeTeam, type Service, type TestTeam, world } from '../support/service.ts'
+import { makeTeam, type Service, type TestTeam, worldOf } from '../support/service.ts'
+import { shareService } from '../support/shared-service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 import { startProcess, startWorker, until } from '../support/worker.ts'
 
+const renewed = await shareService(t)
+
 const HOUR = 3_600_000
 const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
 
 async function begin(t: Test) {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   t.teardown(() => runClock(service.database))
   const release = () => releaseAll(service.deps)
   return { service, team, release }

@@ -10,13 +10,16 @@ import { runBatches } from '../../workers/batches/batches.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
 import { sentCount } from '../support/rows.ts'
-import { anEmail, world } from '../support/service.ts'
+import { anEmail, worldOf } from '../support/service.ts'
+import { shareService } from '../support/shared-service.ts'
 import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
+const renewed = await shareService(t)
+
 t.test('an unreadable job is dead-lettered immediately and delays none', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const { url: smtp_url } = await startSmtpSink(t)
   const emails = Array.from({ length: 3 }, () => anEmail())
   await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
@@ -29,7 +32,7 @@ t.test('an unreadable job is dead-lettered immediately and delays none', async (
 })
 
 t.test('messages whose workers died twice are attempted separately', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const [sending, together] = [new Set<string>(), new Set<string>()]
   const { url: smtp_url } = await startSmtpSink(t, {
     async onMessage(message) {
@@ -56,7 +59,7 @@ t.test('messages whose workers died twice are attempted separately', async (t) =
 const dueRow = object({ waits: number().defined() })
 
 t.test('a message claimed during another probe waits only seconds', async (t) => {
-  const { service, database, team } = await world(t)
+  const { service, database, team } = await worldOf(await renewed())
   const { url } = await startSmtpSink(t)
   const email = createSmtpProvider({ url, max_connections: 1 })
   const sender = async () => {
@@ -83,7 +86,7 @@ t.test('a message claimed during another probe waits only seconds', async (t) =>
 const jobRow = object({ state: string().defined(), output: mixed<{ reason: string }>().defined().nullable() })
 
 t.test('an error with text that jsonb rejects is retried too', async (t) => {
-  const { service, database, deps, team } = await world(t)
+  const { service, database, deps, team } = await worldOf(await renewed())
   const ref = { team_id: team.id, upsert_id: uuidv7() }
   await database.transaction((tx) => deps.queue.enqueue(tx, 'upsert-contacts', [ref]))
   const words = `NUL \0, a lone \ud83d, and a pair at the end ${'x'.repeat(460)}`

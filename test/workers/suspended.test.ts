@@ -10,17 +10,20 @@ import { runClock, shiftClock } from '../support/clock.ts'
 import { emailStatus, jobsIn } from '../support/reports.ts'
 import { jobStates } from '../support/rows.ts'
 import { sendEmail } from '../support/send-email.ts'
-import { makeTeam, type Service, world } from '../support/service.ts'
+import { makeTeam, type Service, worldOf } from '../support/service.ts'
+import { shareService } from '../support/shared-service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 import { startWorker, until } from '../support/worker.ts'
 
+const renewed = await shareService(t)
+
 const HOUR = 3_600_000
 const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
 
 async function begin(t: Test) {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   t.teardown(() => runClock(service.database))
   const by = { now: new Date(), actor: 'cli' as const }
   const change = (act: typeof suspendTeam, id: string) =>

@@ -3,8 +3,11 @@ import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
-import { METRICS_TOKEN, type Service, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
+import { METRICS_TOKEN, type Service, SMTP_REPORT_TOKEN } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import t from '../../support/tap.ts'
+
+const renewed = await shareService(t)
 
 const REF = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
 const OURS = returnPath(createSecrets(SECRET_KEY), REF, 'bounces.example.com') ?? ''
@@ -21,7 +24,7 @@ const post = async ({ call }: Service, authorization: string | null, raw: Uint8A
   })
 
 t.test('stores a report unchanged with its job before the response', async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   const { status } = await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)
   t.equal(status, 200)
   const [report, ...others] = await storedReports(service)
@@ -32,7 +35,7 @@ t.test('stores a report unchanged with its job before the response', async (t) =
 })
 
 t.test('a repeated report is accepted and stored once', async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   const statuses = await Promise.all(
     Array.from({ length: 20 }, async () => (await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)).status),
   )
@@ -42,7 +45,7 @@ t.test('a repeated report is accepted and stored once', async (t) => {
 })
 
 t.test('an invalid token is 401 and stores nothing', async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   const forged = [
     null,
     '',
@@ -60,6 +63,9 @@ t.test('an invalid token is 401 and stores nothing', async (t) => {
     t.match(body, { error: { code: 'unauthorized' } })
   }
   service.deps.hooks.smtp_report_token = null
+  t.teardown(() => {
+    service.deps.hooks.smtp_report_token = SMTP_REPORT_TOKEN
+  })
   t.equal((await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)).status, 401, 'not configured')
   t.equal((await post(service, 'Bearer null')).status, 401, 'not configured')
   t.same(await storedReports(service), [])
@@ -67,7 +73,7 @@ t.test('an invalid token is 401 and stores nothing', async (t) => {
 })
 
 t.test('a body must have 1 byte to 10 MiB', async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
   const limit = 10 * 1024 * 1024
   t.equal((await post(service, authorization, Buffer.concat([RAW], limit))).status, 200)
@@ -78,7 +84,7 @@ t.test('a body must have 1 byte to 10 MiB', async (t) => {
 })
 
 t.test('mail without our signed return address is dropped and counted', async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
   const forged = OURS.replace(/.@/, (digit) => (digit === '0@' ? '1@' : '0@'))
   const foreign =

@@ -4,16 +4,19 @@ import { broadcastingOf } from '../../support/broadcasting.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { erasePerson } from '../../support/erase.ts'
 import { formTo } from '../../support/forms.ts'
-import { anEmail, makeTeam, world } from '../../support/service.ts'
+import { anEmail, makeTeam, worldOf } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t, { publicUrl: 'https://mail.example.com' })
 
 type Listed = { email: string; cause: string; since: string; email_id: null; response: string }
 
 /** A team with suppressions in three domains, an hour apart. */
 async function begin(t: Test) {
-  const { service, cli, team } = await world(t, { publicUrl: 'https://mail.example.com' })
+  const { service, cli, team } = await worldOf(await renewed())
   const add = async (email: string, cause: string, reason: string, hours: number) => {
     const printed = await cli.json([
       'suppression',

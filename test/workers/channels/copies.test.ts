@@ -8,11 +8,14 @@ import { verifyDkim } from '../../support/dkim.ts'
 import { publicKeyOf } from '../../support/domain.ts'
 import { jobStates, setJobsDue, usedBy } from '../../support/rows.ts'
 import { sendEmail } from '../../support/send-email.ts'
-import { anEmail, world } from '../../support/service.ts'
+import { anEmail, worldOf } from '../../support/service.ts'
 import { startSesApi } from '../../support/ses-api.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 const COPIES = {
   to: ['Ana <ana@example.org>', 'ben@example.org'],
@@ -63,7 +66,7 @@ const withoutTime = (raw: Buffer): string =>
     .replace(/^ b=.*(?:\r\n .*)*/m, '')
 
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const sink = await startSmtpSink(t, script)
   await startWorker(t, service, { smtp_url: sink.url })
   const post = (changes: Record<string, unknown>) => sendEmail(service, team, changes)
@@ -248,7 +251,7 @@ t.test('an erased recipient is left out while others wait', async (t) => {
 })
 
 t.test('SES gets bcc as destinations only, not in the message', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const api = await startSesApi(t, {
     onSend: (_call, nth) => (nth === 1 ? { status: 429, type: 'TooManyRequestsException' } : undefined),
   })

@@ -7,13 +7,16 @@ import { startInbox } from '../../sandbox/inbox.ts'
 import { verifyDkim } from '../../support/dkim.ts'
 import { publicKeyOf } from '../../support/domain.ts'
 import { sendEmail } from '../../support/send-email.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { makeTeam } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
+const renewed = await shareService(t)
+
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}, options = {}) {
-  const service = await startService(t)
+  const service = await renewed()
   const sink = await startSmtpSink(t, script, options)
   return { service, sink, team: await makeTeam(service), smtp_url: sink.url }
 }

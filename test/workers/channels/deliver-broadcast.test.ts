@@ -12,13 +12,16 @@ import { aBroadcast } from '../../support/broadcasts.ts'
 import { shiftClock, stopClock } from '../../support/clock.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { jobStates, sendersOf, setJobsDue, usedBy } from '../../support/rows.ts'
-import { anEmail, METRICS_TOKEN, world } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, worldOf } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
+const renewed = await shareService(t)
+
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const sink = await startSmtpSink(t, script)
   const received = () => sink.messages().flatMap(({ rcpt_to }) => rcpt_to)
   return { service, team, sink, received }

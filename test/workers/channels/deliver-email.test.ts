@@ -15,18 +15,13 @@ import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { openPool } from '../../support/pool.ts'
 import { ageByADay, jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
 import { sendEmail } from '../../support/send-email.ts'
-import {
-  anEmail,
-  byCli,
-  makeTeam,
-  type Service,
-  startService,
-  type TestTeam,
-  world,
-} from '../../support/service.ts'
+import { anEmail, byCli, makeTeam, type Service, type TestTeam, worldOf } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 const rowOf = async ({ database }: Service, team: TestTeam, id: string) => {
   const row = await emailById(database, team.id, id)
@@ -37,7 +32,7 @@ const kinds = async ({ database }: Service, team: TestTeam, id: string) =>
   (await eventsOfEmail(database, team.id, id)).map(({ kind, recipient }) => `${kind} ${recipient}`)
 
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
-  const service = await startService(t)
+  const service = await renewed()
   const sink = await startSmtpSink(t, script)
   return { service, sink, team: await makeTeam(service), smtp_url: sink.url }
 }
@@ -320,7 +315,7 @@ t.test('a database outage after an acceptance causes no second copy', async (t) 
 })
 
 t.test('kill -9 during delivery of 500 emails loses none', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const id_file = join(t.testdir(), 'ids')
   const slow = async () => {
     await new Promise((resolve) => setTimeout(resolve, 20))

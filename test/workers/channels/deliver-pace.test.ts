@@ -9,18 +9,21 @@ import { createQueuePauses } from '../../../db/queue/pauses.ts'
 import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
 import { shiftClock } from '../../support/clock.ts'
 import { ageByADay, jobStates, sendersOf, sentCount, setJobsDue } from '../../support/rows.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam, world } from '../../support/service.ts'
+import { anEmail, makeTeam, type Service, type TestTeam, worldOf } from '../../support/service.ts'
 import { type SesApi, type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 const PAUSED = { status: 400, type: 'SendingPausedException', message: 'Sending is paused.' }
 const THROTTLED = { status: 429, type: 'TooManyRequestsException', message: 'Maximum sending rate exceeded.' }
 const UNVERIFIED = { status: 400, type: 'MailFromDomainNotVerifiedException' }
 
 async function begin(t: Test, script: SesScript) {
-  const service = await startService(t)
+  const service = await renewed()
   return { service, api: await startSesApi(t, script), team: await makeTeam(service) }
 }
 
@@ -183,7 +186,7 @@ t.test('an email paused for 24 h is sent afterwards', async (t) => {
 
 t.test('an SMTP relay has no rate limit until it throttles', async (t) => {
   let throttled = false
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const sink = await startSmtpSink(t, { onRcpt: () => (throttled ? '421 4.7.0 Throttled' : undefined) })
   await startWorker(t, service, { smtp_url: sink.url })
   await post(service, team, 50)

@@ -15,7 +15,8 @@ import { startReceiver } from '../../support/receiver.ts'
 import { contactState, eventsOf, loseJobs, setDue, storedReports } from '../../support/reports.ts'
 import { ageByADay, jobsOf, sendersOf } from '../../support/rows.ts'
 import { sendEmail } from '../../support/send-email.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { anEmail, makeTeam, type Service, type TestTeam } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
@@ -23,9 +24,11 @@ import { giveUpAll, startProcess, startWorker, until } from '../../support/worke
 
 const PUBLIC_URL = 'https://mail.example.com'
 
+const renewed = await shareService(t, { publicUrl: PUBLIC_URL })
+
 /** Starts a service, a live team and a test team, and a relay and a Cloud API that count connections. */
 async function begin(t: Test) {
-  const service = await startService(t, { publicUrl: PUBLIC_URL })
+  const service = await renewed()
   const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
   const [live, test] = [await makeTeam(service), await makeTeam(service, { test: true })]
   let connections = 0

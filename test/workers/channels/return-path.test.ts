@@ -3,10 +3,13 @@ import { rejectedReturnPaths } from '../../../db/accounts/domains/domains.sql.ts
 import { setEd25519, setReturnPath } from '../../../db/accounts/domains/options.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { sendEmail } from '../../support/send-email.ts'
-import { byCli, makeTeam, startService } from '../../support/service.ts'
+import { byCli, makeTeam } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 const RETURN_DOMAIN = 'bounces.example.net'
 const OWN = /^b-[0-9a-z]{62}@bounces\.example\.com$/
@@ -21,7 +24,7 @@ const LOOKS = {
 }
 
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
-  const service = await startService(t)
+  const service = await renewed()
   const { database } = service
   const sink = await startSmtpSink(t, script)
   const team = await makeTeam(service)

@@ -8,13 +8,16 @@ import { shows, signedIn } from '../../support/dashboard.ts'
 import { ageEmailRows } from '../../support/email-rows.ts'
 import { jobStates, setJobsDue } from '../../support/rows.ts'
 import { sendEmail } from '../../support/send-email.ts'
-import { anEmail, byCli, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { anEmail, byCli, makeTeam, type Service, type TestTeam } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
+const renewed = await shareService(t)
+
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
-  const service = await startService(t)
+  const service = await renewed()
   const sink = await startSmtpSink(t, script)
   return { service, sink, team: await makeTeam(service) }
 }

@@ -3,7 +3,7 @@
  * Delivery reports.
  */
 import { deliveryStatus, feedbackReport } from '../../sandbox/reports.ts'
-import { beginReports, DELIVERED, FAILED, post, raw, settled, storeAll } from '../../support/ingestion.ts'
+import { DELIVERED, FAILED, post, raw, reportsOf, settled, storeAll } from '../../support/ingestion.ts'
 import {
   contactState,
   emailStatus,
@@ -15,11 +15,14 @@ import {
   storeTeam,
 } from '../../support/reports.ts'
 import { sesEvent, sesReport } from '../../support/ses-events.ts'
+import { shareService } from '../../support/shared-service.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
+const renewed = await shareService(t)
+
 t.test('bounces, deliveries and complaints reach rows and contacts', async (t) => {
-  const { service, team, first, about, status } = await beginReports(t)
+  const { service, team, first, about, status } = await reportsOf(await renewed())
   await startWorker(t, service)
   t.equal(await post(service, status(first, DELIVERED)), 200)
   await until('it is delivered', async () => (await emailStatus(service, first)) === 'delivered')
@@ -45,7 +48,7 @@ t.test('bounces, deliveries and complaints reach rows and contacts', async (t) =
 })
 
 t.test('a report concerns the sole recipient, whatever name it has', async (t) => {
-  const { service, team, first, about, status } = await beginReports(t)
+  const { service, team, first, about, status } = await reportsOf(await renewed())
   await storeContact(service, team, 'eve@example.org')
   await startWorker(t, service)
   await post(service, status(first, FAILED, 'eve@example.org'))
@@ -67,7 +70,7 @@ t.test('a report concerns the sole recipient, whatever name it has', async (t) =
 })
 
 t.test('reads non-report bounces, or parks and shows them', async (t) => {
-  const { service, team, ids, about } = await beginReports(t, 2)
+  const { service, team, ids, about } = await reportsOf(await renewed(), 2)
   await startWorker(t, service)
   const [first = '', second = ''] = ids
   const from = (id: string) =>
@@ -85,7 +88,7 @@ t.test('reads non-report bounces, or parks and shows them', async (t) => {
 })
 
 t.test('reports about an email to several recipients change no contact', async (t) => {
-  const { service, team, about } = await beginReports(t)
+  const { service, team, about } = await reportsOf(await renewed())
   await storeContact(service, team, 'mallory@example.org')
   const to = ['mallory@example.org', 'Ana <ana@example.org>']
   const [id = ''] = await storeEmails(service, team, [to])
@@ -107,7 +110,7 @@ t.test('reports about an email to several recipients change no contact', async (
 })
 
 t.test('another team’s contact with the same address is unchanged', async (t) => {
-  const { service, first, status } = await beginReports(t)
+  const { service, first, status } = await reportsOf(await renewed())
   const other = await storeTeam(service)
   await storeContact(service, other, 'ana@example.org')
   await startWorker(t, service)
@@ -117,7 +120,7 @@ t.test('another team’s contact with the same address is unchanged', async (t) 
 })
 
 t.test('parks an unreadable report, which delays no other', async (t) => {
-  const { service, ids, status } = await beginReports(t, 20)
+  const { service, ids, status } = await reportsOf(await renewed(), 20)
   const good = ids.map((id) => status(id, DELIVERED))
   const bad = [
     Buffer.from('\0\xff', 'latin1'),
@@ -137,7 +140,7 @@ t.test('parks an unreadable report, which delays no other', async (t) => {
 })
 
 t.test('an out-of-office reply has no effect', async (t) => {
-  const { service, first, about } = await beginReports(t)
+  const { service, first, about } = await reportsOf(await renewed())
   const away = `To: <${about(first).mail_from}>\r\nSubject: Out of office\r\n\r\nI am away\r\n`
   t.equal(await post(service, Buffer.from(away)), 200)
   await startWorker(t, service)
@@ -147,7 +150,7 @@ t.test('an out-of-office reply has no effect', async (t) => {
 })
 
 t.test('implausible and future times become the report’s', async (t) => {
-  const { service, team, first } = await beginReports(t)
+  const { service, team, first } = await reportsOf(await renewed())
   const times = ['+275760-09-13T00:00:00.000Z', '0000-01-01T00:00:00.000Z', '2999-01-01T00:00:00.000Z']
   const sane = '2026-03-01T12:00:03.000Z'
   const bodies = [...times, sane].map((timestamp) => {

@@ -12,6 +12,7 @@ import {
   FAILED,
   post,
   raw,
+  reportsOf,
   settled,
   storeAll,
   storeEach,
@@ -34,8 +35,11 @@ import {
 } from '../../support/reports.ts'
 import { SMTP_REPORT_TOKEN } from '../../support/service.ts'
 import { delivery, sesEvent, sesReport } from '../../support/ses-events.ts'
+import { shareService } from '../../support/shared-service.ts'
 import t from '../../support/tap.ts'
 import { startProcess, startWorker, until, withoutSchedules } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 t.test('an event rejected by the database fails only its report', async (t) => {
   const { service, team, first, ids } = await beginReports(t, 3)
@@ -130,7 +134,7 @@ t.test('a report without its row is retried, then parked', async (t) => {
 })
 
 t.test('a report waits until the provider’s id is stored', async (t) => {
-  const { service, first } = await beginReports(t)
+  const { service, first } = await reportsOf(await renewed())
   const open = { timestamp: '2026-03-01T13:00:00.000Z' }
   await storeAll(service, [sesReport(sesEvent('Open', { open }, { tags: {}, messageId: 'p-1' })).body], 'ses')
   await startWorker(t, service)
@@ -176,7 +180,7 @@ t.test('a thousand reports need a few statements per hundred', async (t) => {
 })
 
 t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t) => {
-  const { service, ids, status } = await beginReports(t, 60)
+  const { service, ids, status } = await reportsOf(await renewed(), 60)
   const api = await startApi(t, service.url, { SMTP_REPORT_TOKEN })
   const taken = await Promise.all(
     ids.map(async (id) => {
@@ -208,7 +212,7 @@ const batchSizes = (lines: readonly string[]): number[] =>
     .map(({ jobs }) => jobs)
 
 t.test('reports whose workers died are processed singly, after the rest', async (t) => {
-  const { service, ids, status } = await beginReports(t, 5)
+  const { service, ids, status } = await reportsOf(await renewed(), 5)
   await storeEach(
     service,
     ids.map((id) => status(id, DELIVERED)),
@@ -223,7 +227,7 @@ t.test('reports whose workers died are processed singly, after the rest', async 
 })
 
 t.test('reports of a job whose worker died get their own jobs', async (t) => {
-  const { service, ids, status } = await beginReports(t, 3)
+  const { service, ids, status } = await reportsOf(await renewed(), 3)
   await storeAll(
     service,
     ids.map((id) => status(id, DELIVERED)),
@@ -241,7 +245,7 @@ t.test('reports of a job whose worker died get their own jobs', async (t) => {
 })
 
 t.test('waiting reports leave a shared job', async (t) => {
-  const { service, team, ids, status } = await beginReports(t, 2)
+  const { service, team, ids, status } = await reportsOf(await renewed(), 2)
   const nowhere = { team_id: team, id: '0190a1b2-0000-7000-8000-00000000000a' }
   const mail_from = returnPath(service.deps.secrets, nowhere, 'example.com') ?? ''
   const early = (fields: RecipientFields) =>

@@ -6,7 +6,8 @@ import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { loseJobs, storedReports } from '../../support/reports.ts'
 import { reserveOne } from '../../support/senders.ts'
-import { type Service, WHATSAPP_APP_SECRET, world } from '../../support/service.ts'
+import { type Service, WHATSAPP_APP_SECRET, worldOf } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import t from '../../support/tap.ts'
 import {
   aMessage,
@@ -19,8 +20,10 @@ import {
 } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
+const renewed = await shareService(t)
+
 t.test('a reported failure disables the template and pauses the number', async (t) => {
-  const { service, database, call, team_id: team, key } = await world(t)
+  const { service, database, call, team_id: team, key } = await worldOf(await renewed())
   const template = await makeTemplate(service, team)
   const send = async () =>
     (await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id) })).body
@@ -94,7 +97,7 @@ async function report(
 }
 
 t.test('a future-dated template update doesn’t override later ones', async (t) => {
-  const { service, team_id: team } = await world(t)
+  const { service, team_id: team } = await worldOf(await renewed())
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team, definition)
   await startWorker(t, service)
@@ -108,7 +111,7 @@ t.test('a future-dated template update doesn’t override later ones', async (t)
 })
 
 t.test('a template with changed components or category is listed again', async (t) => {
-  const { service, team_id: team } = await world(t)
+  const { service, team_id: team } = await worldOf(await renewed())
   const before = aTemplate({ body: 1 })
   const { id } = await makeTemplate(service, team, before)
   const templates = [before]
@@ -131,7 +134,7 @@ t.test('a template with changed components or category is listed again', async (
 })
 
 t.test('a status of an unknown message ends at once', async (t) => {
-  const { service, call } = await world(t)
+  const { service, call } = await worldOf(await renewed())
   await startWorker(t, service)
   const status = { id: 'wamid.foreign', status: 'read', recipient_id: '15555550101', timestamp: '1790000000' }
   const raw = JSON.stringify(statusWebhook('200', [status]))

@@ -2,10 +2,13 @@
 import { simpleParser } from 'mailparser'
 import PostalMime from 'postal-mime'
 import { createWorkerStats, type WorkerStats } from '../../../workers/monitoring/stats.ts'
-import { makeTeam, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
+import { makeTeam, SMTP_REPORT_TOKEN } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 const NOTICES = { from: 'Acme <service@example.com>', operator: 'op@example.net', site: null }
 
@@ -13,7 +16,7 @@ async function begin(
   t: Test,
   notices: { from: string | null; operator: string | null; site: null } = NOTICES,
 ) {
-  const service = await startService(t)
+  const service = await renewed()
   await makeTeam(service)
   const sink = await startSmtpSink(t)
   const outcomes: string[] = []

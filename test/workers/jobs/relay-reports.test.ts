@@ -19,9 +19,12 @@ import {
   storedReports,
   storeEmails,
 } from '../../support/reports.ts'
-import { anEmail, METRICS_TOKEN, makeTeam, type Service, startService, world } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, makeTeam, type Service, worldOf } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 /** Events per day. The long form uses 10,000. */
 const EVENTS = Number(process.env.RELAY_EVENTS ?? 400)
@@ -35,7 +38,7 @@ const sampleOf = (relay: Relay, is: string) => {
 }
 
 async function begin(t: Test, relay: Relay) {
-  const { service, team_id: team, key } = await world(t)
+  const { service, team_id: team, key } = await worldOf(await renewed())
   listenTo(service, relay)
   await startWorker(t, service, { stats: createWorkerStats(service.deps.metrics, 1) })
   let moment = Date.now() - 3_600_000
@@ -101,7 +104,7 @@ t.test('an unsubscribe of an unknown contact is stored', async (t) => {
 })
 
 t.test('the email’s page names the relay before its response', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   listenTo(service, 'mailgun')
   await startWorker(t, service, { pauses: async (job) => job === 'deliver-email' })
   const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
@@ -118,8 +121,8 @@ t.test('the email’s page names the relay before its response', async (t) => {
   shows(t, await viewer.get(`/teams/${team.id}/emails/${body.id}`), /Bounced.*mailgun: \S/s)
 })
 
-t.test('the fifth consecutive soft bounce suppresses a contact', async (t) => {
-  for (const relay of RELAYS) {
+for (const relay of RELAYS)
+  t.test(`${relay}: the fifth consecutive soft bounce suppresses a contact`, async (t) => {
     const { service, team, post } = await begin(t, relay)
     await storeContact(service, team, 'ana@example.org')
     const ids = await storeEmails(service, team, Array(13).fill(['ana@example.org']))
@@ -134,8 +137,7 @@ t.test('the fifth consecutive soft bounce suppresses a contact', async (t) => {
     await post(ids[12] ?? '', 'bounced soft', 'ana@example.org')
     await read(service)
     t.match(await contactState(service, team, 'ana@example.org'), { status: 'bounced' }, relay)
-  }
-})
+  })
 
 t.test('an event without the reference is matched by its Message-ID', async (t) => {
   const { service, team } = await begin(t, 'sendgrid')
@@ -163,7 +165,7 @@ const rowsOf = async ({ database }: Service, table: 'emails' | 'contacts') =>
 
 for (const [seed, relay] of RELAYS.entries())
   t.test(`${relay}: a day of shuffled, repeated and forged reports ends in the right states`, async (t) => {
-    const service = await startService(t)
+    const service = await renewed()
     listenTo(service, relay)
     const { id: team } = await makeTeam(service)
     const lists = Array.from({ length: Math.ceil(EVENTS / 8) }, (_, n) =>

@@ -18,14 +18,17 @@ import { emailStatus, eventsOf, jobsIn, loseJobs, storedReports } from '../../su
 import { ageByADay, jobStates, sendersOf, setJobsDue } from '../../support/rows.ts'
 import { sendEmail } from '../../support/send-email.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { anEmail, makeTeam, type Service } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
+const renewed = await shareService(t)
+
 async function begin(t: Test) {
-  const service = await startService(t)
+  const service = await renewed()
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
   t.teardown(() => queue.stop(1_000))
   const sweep = async (now: Date): Promise<void> => {

@@ -11,12 +11,15 @@ import { createSecrets } from '../../../db/process/secrets.ts'
 import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { jobsIn, setDue, storedReports } from '../../support/reports.ts'
-import { anEmail, caller, listen, makeTeam, type Service, world } from '../../support/service.ts'
+import { anEmail, caller, listen, makeTeam, type Service, worldOf } from '../../support/service.ts'
 import { type SesCall, type SesFault, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { bounce, complaint, delivery, SES_ID, sesEvent } from '../../support/ses-events.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { aNotification, SNS_HOST, signed, startSns, TOPIC } from '../../support/sns.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 const OURS = makeCertificate([SNS_HOST])
 
@@ -30,7 +33,7 @@ async function work(t: Test, service: Service, onSend: SesScript['onSend'] = () 
 }
 
 async function begin(t: Test, onSend: (call: SesCall) => SesFault | undefined = () => undefined) {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const { api } = await work(t, service, onSend)
   const sns = await startSns(t, OURS)
   const gate = createSns({ topics: [TOPIC], agent: sns.agent })
@@ -166,7 +169,7 @@ t.test('SES signs, so our undecryptable key delays nothing', async (t) => {
 })
 
 t.test("a removed domain's email waits until it is verified", async (t) => {
-  const { service, database, team } = await world(t)
+  const { service, database, team } = await worldOf(await renewed())
   const send = async (key: string): Promise<string> =>
     (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id
   const [waiting, fine] = [await send(team.key), await send((await makeTeam(service)).key)]

@@ -9,10 +9,13 @@ import { shows, signedIn } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { freePort } from '../../support/free-port.ts'
 import { portOf } from '../../support/port.ts'
-import { world } from '../../support/service.ts'
+import { worldOf } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aTemplate, type Json, makeTemplate, templateOf } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 /** A provider over a list that a test writes page by page. */
 async function startList(t: Test, onPage: (response: ServerResponse) => unknown, list_timeout_ms?: number) {
@@ -39,7 +42,7 @@ const page = (data: readonly Json[], more = false): string =>
   })
 
 t.test('a report during the listing is newer than the list', async (t) => {
-  const { service, database, team } = await world(t)
+  const { service, database, team } = await worldOf(await renewed())
   const [reported, other] = [aTemplate(), aTemplate()]
   const ids = [await makeTemplate(service, team.id, reported), await makeTemplate(service, team.id, other)]
   const { name, language } = reported as { name: string; language: string }
@@ -67,7 +70,7 @@ t.test('a report during the listing is newer than the list', async (t) => {
 })
 
 t.test('a template shows when it was last listed', async (t) => {
-  const { service, database, team } = await world(t)
+  const { service, database, team } = await worldOf(await renewed())
   const listed = aTemplate()
   await makeTemplate(service, team.id, listed)
   await makeTemplate(service, team.id, aTemplate())
@@ -124,7 +127,7 @@ t.test('a page has a byte limit and is never decompressed', async (t) => {
 })
 
 t.test("a manual sync shows why a host didn't respond", async (t) => {
-  const { service, database, team } = await world(t)
+  const { service, database, team } = await worldOf(await renewed())
   const port = await freePort()
   const whatsapp = over(listFrom(`http://127.0.0.1:${port}`))
   await startWorker(t, service, { whatsapp })

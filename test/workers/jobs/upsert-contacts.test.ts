@@ -15,9 +15,12 @@ import { runUpserts } from '../../../workers/jobs/upsert-contacts.ts'
 import { startApi } from '../../support/api-process.ts'
 import { shiftClock } from '../../support/clock.ts'
 import { contactsStored, contactsUsed, teamWithRoom } from '../../support/contacts.ts'
-import { type Reply, type Service, startService, type TestTeam, world } from '../../support/service.ts'
+import { type Reply, type Service, startService, type TestTeam, worldOf } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 const NO_RELAY = { smtp_url: 'smtp://127.0.0.1:9' }
 
@@ -66,7 +69,7 @@ t.test('without workers, a 503 loses nothing and is repeatable', async (t) => {
 })
 
 t.test('a client’s disconnect does not stop the work', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const gone = new AbortController()
   const answer = fetch(`${service.base}/v1/contacts/bulk`, {
     method: 'POST',
@@ -82,7 +85,7 @@ t.test('a client’s disconnect does not stop the work', async (t) => {
 })
 
 t.test('a lost listening connection loses no response', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const answer = bulk(service, team, [{ email: 'a@example.org' }])
   await until('the call is stored', async () => (await count(service, 'jobs')) === 1)
   await service.database.query(sql.unsafe`
@@ -111,7 +114,7 @@ t.test('calls that waited for a worker are written in order', async (t) => {
 })
 
 t.test('a team’s earlier calls run first unless an attempt failed', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const ids = Array.from({ length: 7 }, () => uuidv7())
   const [created = '', active = '', again, tried, done, others, later] = ids
   const rows = [
@@ -160,7 +163,7 @@ function batchOf(...jobs: FetchedJob<'upsert-contacts'>[]) {
 }
 
 t.test('a call runs once, however many workers have its job', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const body = JSON.stringify({ contacts: [{ email: 'a@example.org', properties: { n: '1' } }] })
   const job = await fetched(service, team, body)
   const deps = handlerDeps(service)
@@ -191,7 +194,7 @@ t.test('a call runs once, however many workers have its job', async (t) => {
 })
 
 t.test('an error in one call fails only that call, completely', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const good = JSON.stringify({ contacts: [{ email: 'a@example.org' }] })
   const [bad, fine] = [await fetched(service, team, '{'), await fetched(service, team, good)]
   const batch = batchOf(bad, fine)
@@ -202,7 +205,7 @@ t.test('an error in one call fails only that call, completely', async (t) => {
 })
 
 t.test('finished upserts are deleted; waiting ones are not', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team } = await worldOf(await renewed())
   const [old, waiting] = [await fetched(service, team, '{"contacts":[]}'), await fetched(service, team, '{}')]
   await runUpserts(batchOf(old), handlerDeps(service))
   const at = async (hours: number): Promise<number> => {

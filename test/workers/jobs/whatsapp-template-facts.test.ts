@@ -6,17 +6,20 @@ import { applyListing, requestAllSyncs } from '../../../db/messages/whatsapp/syn
 import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
-import { makeTeam, WHATSAPP_APP_SECRET, world } from '../../support/service.ts'
+import { makeTeam, WHATSAPP_APP_SECRET, worldOf } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { aTemplate, type Json, makeTemplate, setStatus, templateOf } from '../../support/whatsapp.ts'
 import { giveNumber, makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
+const renewed = await shareService(t)
+
 const countRow = object({ count: numeric().defined() })
 
 t.test('owners see an announced category and the quality, and get an email about a change', async (t) => {
-  const { service, team_id, cli, call } = await world(t)
+  const { service, team_id, cli, call } = await worldOf(await renewed())
   await makeTeam(service, { domain: 'notices.test' })
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team_id, definition)
@@ -57,7 +60,7 @@ t.test('owners see an announced category and the quality, and get an email about
 })
 
 t.test('the list of a previous account changes nothing', async (t) => {
-  const { service, database, team_id } = await world(t)
+  const { service, database, team_id } = await worldOf(await renewed())
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team_id, definition)
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
@@ -81,7 +84,7 @@ t.test('the list of a previous account changes nothing', async (t) => {
 })
 
 t.test('a sync that finds a paused template approved releases it', async (t) => {
-  const { service, database, team_id } = await world(t)
+  const { service, database, team_id } = await worldOf(await renewed())
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team_id, definition)
   await setStatus(service, team_id, id, 'paused')
@@ -93,7 +96,7 @@ t.test('a sync that finds a paused template approved releases it', async (t) => 
 })
 
 t.test('nightly syncs cover live teams with templates in known accounts', async (t) => {
-  const { service, database, team_id } = await world(t)
+  const { service, database, team_id } = await worldOf(await renewed())
   const [other, test, none] = [
     await makeTeam(service),
     await makeTeam(service, { test: true }),
@@ -121,7 +124,7 @@ t.test('nightly syncs cover live teams with templates in known accounts', async 
 })
 
 t.test('a sync is rejected without WHATSAPP_BUSINESS_ACCOUNT_ID', async (t) => {
-  const { service, team_id, cli } = await world(t)
+  const { service, team_id, cli } = await worldOf(await renewed())
   const { delivery } = await startCloud(t, {}, { account_id: null })
   await startWorker(t, service, { whatsapp: delivery })
   t.match(await cli.fault(['whatsapp-template', 'sync', team_id]), /WHATSAPP_BUSINESS_ACCOUNT_ID is not set/)

@@ -12,10 +12,13 @@ import { purgeWhatsappTexts } from '../../../workers/jobs/purge-whatsapp-texts.t
 import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { signedIn } from '../../support/dashboard.ts'
 import { storedReports } from '../../support/reports.ts'
-import { caller, listen, type Service, WHATSAPP_APP_SECRET, world } from '../../support/service.ts'
-import t from '../../support/tap.ts'
+import { caller, listen, type Service, WHATSAPP_APP_SECRET, worldOf } from '../../support/service.ts'
+import { shareService } from '../../support/shared-service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { aMessage, makeTemplate, rowsOf } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 const CANARY = 'canary-of-a-reply-7f31'
 const WRITES = {
@@ -67,8 +70,8 @@ async function dumped({ database }: Service): Promise<string> {
 const holds = (text: string): boolean =>
   text.includes(CANARY) || text.includes(Buffer.from(CANARY).toString('hex'))
 
-async function begin(t: Parameters<typeof world>[0]) {
-  const { service, team, team_id, key, call } = await world(t)
+async function begin(t: Test) {
+  const { service, team, team_id, key, call } = await worldOf(await renewed())
   const lines: string[] = []
   const log = pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), {
     write: (line: string) => void lines.push(line),

@@ -3,11 +3,14 @@ import { domainByName, storeReturnPath } from '../../../../db/accounts/domains/d
 import { RequestError } from '../../../../db/errors.ts'
 import type { BroadcastRow } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { startWarnings } from '../../../../db/messages/broadcasts/warnings.ts'
-import { makeTeam, startService } from '../../../support/service.ts'
-import t, { type Test } from '../../../support/tap.ts'
+import { makeTeam } from '../../../support/service.ts'
+import { shareService } from '../../../support/shared-service.ts'
+import t from '../../../support/tap.ts'
 
-async function begin(t: Test, { test = false } = {}) {
-  const { database, ...service } = await startService(t)
+const renewed = await shareService(t)
+
+async function begin({ test = false } = {}) {
+  const { database, ...service } = await renewed()
   const team = await makeTeam({ database, ...service }, { domain: 'news.corp.example', test })
   const row = { team_id: team.id, from_address: 'Acme <a@news.corp.example>' } as BroadcastRow
   const warnings = async (returnDomain: string | null, policies: Record<string, string> = {}) =>
@@ -21,7 +24,7 @@ async function begin(t: Test, { test = false } = {}) {
 const POLICY = { '_dmarc.corp.example': 'v=DMARC1; p=reject' }
 
 t.test('a domain without DMARC gets a warning', async (t) => {
-  const { warnings } = await begin(t)
+  const { warnings } = await begin()
   const [first, ...others] = await warnings(null)
   t.match(first, /news\.corp\.example .*DMARC/)
   t.strictSame(others, [])
@@ -29,7 +32,7 @@ t.test('a domain without DMARC gets a warning', async (t) => {
 })
 
 t.test('warns about a return path of another organization', async (t) => {
-  const { database, team, warnings } = await begin(t)
+  const { database, team, warnings } = await begin()
   const [first, ...others] = await warnings('bounces.example.net', POLICY)
   t.match(first, /bounces\.example\.net.*SPF/)
   t.strictSame(others, [])
@@ -40,9 +43,9 @@ t.test('warns about a return path of another organization', async (t) => {
 })
 
 t.test('test teams and DNS outages give no warning', async (t) => {
-  const { warnings } = await begin(t, { test: true })
+  const { warnings } = await begin({ test: true })
   t.strictSame(await warnings('bounces.example.net'), [])
-  const { database, row } = await begin(t)
+  const { database, row } = await begin()
   const lookupTxt = async () => {
     throw new RequestError('unavailable', 'DNS does not respond')
   }

@@ -11,9 +11,12 @@ import { type EmailStatus, higherStatus, statusOfEvent } from '../../../../db/me
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { contactState, emailStatus, storeContact, storeEmails, storeTeam } from '../../../support/reports.ts'
 import { lockWaits } from '../../../support/rows.ts'
-import { type Service, startService } from '../../../support/service.ts'
+import type { Service } from '../../../support/service.ts'
+import { shareService } from '../../../support/shared-service.ts'
 import t from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
+
+const renewed = await shareService(t)
 
 const START = Date.UTC(2026, 0, 1)
 const NOW = new Date(START + 3_600_000)
@@ -139,7 +142,7 @@ async function ingest(service: Service, events: readonly EmailEvent[], held?: Pr
 }
 
 t.test('events end the same in any order, repetition and split', async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   let suppressed = 0
   await fc.assert(
     fc.asyncProperty(runs, async ({ events, sequence, lanes, batches, before }) => {
@@ -197,7 +200,7 @@ const delivery = (team: string, email: string, second: number): EmailEvent => ({
 })
 
 t.test('concurrent soft bounces and deliveries see each other', async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   for (const later of ['the soft bounce', 'the delivery']) {
     const team = await storeTeam(service)
     await storeContact(service, team, 'a@example.org')
@@ -229,7 +232,7 @@ t.test('concurrent soft bounces and deliveries see each other', async (t) => {
 })
 
 t.test("the same emails in opposite order don't deadlock", async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   const team = await storeTeam(service)
   const ids = await storeEmails(service, team, Array(200).fill(['a@example.org']))
   let begun = 0
@@ -251,7 +254,7 @@ t.test("the same emails in opposite order don't deadlock", async (t) => {
 })
 
 t.test('a lock that waited returns the committed state', async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   const team = await storeTeam(service)
   const ids = await storeEmails(service, team, Array(3).fill(['a@example.org']))
   const refs = ids.map((email_id) => ({ team_id: team, email_id }))
@@ -271,7 +274,7 @@ t.test('a lock that waited returns the committed state', async (t) => {
 })
 
 t.test('delivery, open and click reports are HOT updates', async (t) => {
-  const service = await startService(t)
+  const service = await renewed()
   const team = await storeTeam(service)
   const [email_id = ''] = await storeEmails(service, team, [['a@example.org']])
   const apply = (tx: Tx, kind: EmailEvent['kind']) => {
