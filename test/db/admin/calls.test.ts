@@ -125,9 +125,10 @@ t.test('accepts a DATABASE_URL with several servers', async (t) => {
   t.match(await cli.json(['webhook', 'add', id, '--url', 'https://a.example/']), {
     url: 'https://a.example/',
   })
-  t.match(await cli.json(['login', 'ann@a.test', '--operator']), {
-    url: /^http:\/\/localhost:\d+\/dashboard/,
-  })
+  const login = async (env = {}) => (await cli.json(['login', 'ann@a.test', '--operator'], { env })).url
+  t.match(await login(), /^http:\/\/localhost:\d+\/dashboard/)
+  t.match(await login({ PORT: '4400' }), /^http:\/\/localhost:4400\//)
+  t.match(await login({ PUBLIC_URL: 'https://mail.example.com' }), /^https:\/\/mail\.example\.com\//)
   const line = await cli.fault(['domain', 'add', id, 'a.test'], { env: { SECRET_KEY: '' } })
   t.match(line, /^SECRET_KEY is not set/)
 })

@@ -13,7 +13,7 @@ const ENTRIES = {
 } as const
 
 for (const [file, env] of Object.entries(ENTRIES) as [keyof typeof ENTRIES, Record<string, string>][]) {
-  t.test(`${file} doesn't load fetch, HTTP/2 or other large libraries`, async (t) => {
+  t.test(`${file} loads no large libraries, and returns the memory of its start when idle`, async (t) => {
     const { url: DATABASE_URL } = await testDatabase(t)
     const settings = { DATABASE_URL, NODE_OPTIONS: `--import=${TELL}`, ...env }
     const { child } = await startProcess(t, file, settings)
@@ -24,11 +24,6 @@ for (const [file, env] of Object.entries(ENTRIES) as [keyof typeof ENTRIES, Reco
     t.strictSame(has(/deps\/undici|NativeModule http2|handlebars\/compiler|libphonenumber|postal-mime/), [])
     if (file === 'workers/main.ts') t.strictSame(has(/mime-db/), [])
     if (file === 'api/main.ts') t.strictSame(has(/NativeModule (https|tls)$/), [], 'no TLS without its use')
-  })
-
-  t.test(`${file} returns the memory of its start when it is idle`, async (t) => {
-    const { url: DATABASE_URL } = await testDatabase(t)
-    const { child } = await startProcess(t, file, { DATABASE_URL, ...env })
     const megabytes = async (of: string): Promise<number> =>
       Number(new RegExp(`${of}:\\s+(\\d+)`).exec(await readFile(`/proc/${child.pid}/status`, 'utf8'))?.[1]) /
       1024
