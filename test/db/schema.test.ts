@@ -10,6 +10,9 @@ import { openPool } from '../support/pool.ts'
 import { ROOT } from '../support/sources.ts'
 import t from '../support/tap.ts'
 
+const { url } = await testDatabase(t)
+const database = await openPool(t, url, { size: 1 })
+
 t.test('migrations have consecutive numbers and a reason in line one', async (t) => {
   for (const { file } of await migrationFiles())
     t.match(await readFile(join(ROOT, 'db/migrations', file), 'utf8'), /^-- \w/, file)
@@ -25,7 +28,6 @@ t.test('a released migration never changes', async (t) => {
 })
 
 t.test('compresses email content with LZ4 if available, otherwise pglz', async (t) => {
-  const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const row = object({ has_lz4: boolean().defined(), columns: array(string().defined()).defined() })
   const { has_lz4, columns } = await database.one(sql.type(row)`
     select (select 'lz4' = any (enumvals) from pg_settings where name = 'default_toast_compression') as has_lz4,
@@ -56,7 +58,6 @@ const keyRow = object({
 })
 
 t.test("team_id comes first in every key of teams' tables", async (t) => {
-  const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const keys = await database.any(sql.type(keyRow)`
     select c.conrelid::regclass::text as table, c.conname as name,
       array(select attname::text from unnest(c.conkey) with ordinality k (attnum, position)
@@ -89,7 +90,6 @@ t.test("team_id comes first in every key of teams' tables", async (t) => {
 })
 
 t.test('each kind of an email’s event can be stored', async (t) => {
-  const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const row = object({ definition: string().defined() })
   const { definition } = await database.one(sql.type(row)`
     select pg_get_constraintdef(oid) as definition from pg_constraint where conname = 'email_events_kind_check'`)
@@ -101,7 +101,6 @@ t.test('each kind of an email’s event can be stored', async (t) => {
 })
 
 t.test('rejects rows that contradict themselves', async (t) => {
-  const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const id = '0190a1b2-0000-7000-8000-000000000001'
   await database.query(sql.unsafe`insert into teams (id, name, created_at) values (${id}, 'Acme', now())`)
   await database.query(sql.unsafe`

@@ -4,9 +4,10 @@ import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
+const { url } = await testDatabase(t)
+const cli = adminCli({ DATABASE_URL: url })
+
 t.test('topic create rejects a duplicate name in a team', async (t) => {
-  const { url } = await testDatabase(t)
-  const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
   const news = await cli.json(['topic', 'create', id, '--name', 'News'])
   t.match(news, { id: /^[\da-f-]{36}$/, name: 'News' })
@@ -16,8 +17,6 @@ t.test('topic create rejects a duplicate name in a team', async (t) => {
 })
 
 t.test("topic delete removes the topic from the team's contacts", async (t) => {
-  const { url } = await testDatabase(t)
-  const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
   const { id: other } = await cli.json(['team', 'create', '--name', 'Other'])
   const news = await cli.json(['topic', 'create', id, '--name', 'News'])

@@ -11,6 +11,9 @@ import { testDatabase } from '../../support/database.ts'
 import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 
+const { url } = await testDatabase(t)
+const database = await openPool(t, url, { size: 1 })
+
 const TYPES = {
   ...{ id: 'uuid', word: 'text', map: 'json', at: 'timestamptz', bytes: 'bytea' },
   ...{ share: 'float8', yes: 'bool', to: 'jsonb' },
@@ -23,8 +26,6 @@ const ITEM = {
 const NONE: (typeof ITEM)[] = []
 
 t.test('dates, bytes, JSON and nulls are unchanged', async (t) => {
-  const { url } = await testDatabase(t)
-  const database = await openPool(t, url, { size: 1 })
   const nothing = Object.fromEntries(Object.keys(TYPES).map((column) => [column, null]))
   const rows = await database.any(
     sql.unsafe`select *, map::text as spelt from ${rowsOf('r', TYPES, [ITEM, { ...nothing, id: ITEM.id }])}`,
@@ -104,7 +105,6 @@ const spelt = async (database: Database, type: string, values: readonly unknown[
 }
 
 t.test('values are the same in binary and in text', async (t) => {
-  const { url } = await testDatabase(t)
   const database = await openPool(t, `${url}?options=-c%20TimeZone%3DUTC`, { size: 1 })
   for (const [type, pairs] of Object.entries(SPELT)) {
     const [values, texts] = [pairs.map(([value]) => value), pairs.map(([, text]) => text)]
@@ -120,8 +120,6 @@ t.test('values are the same in binary and in text', async (t) => {
 })
 
 t.test('wrong values are rejected', async (t) => {
-  const { url } = await testDatabase(t)
-  const database = await openPool(t, url, { size: 1 })
   const wrong = {
     ...{ int2: 32_768, int4: -2_147_483_649, int8: '9223372036854775808', text: 'a\0b', bool: 2, uuid: 'x' },
     ...{ jsonb: '\0', timestamptz: '2026-02-30T00:00:00.000Z', float8: 'x' },
