@@ -1,0 +1,367 @@
+/** The operator's overview: health, queues, senders and workers. */
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import { object, string } from 'yup'
+import { databaseChecks } from '../../../api/dashboard/pages/operator/health-checks.ts'
+import { QUEUES } from '../../../db/delivery/queues.ts'
+import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
+import { returnPath } from '../../../db/messages/emails/return-path.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
+import type { End, JobName } from '../../../db/queue/jobs.ts'
+import { RESTORED, storePauses } from '../../../db/queue/pauses.sql.ts'
+import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
+import { createReaders } from '../../../workers/reports/readers.ts'
+import { deliveryStatus } from '../../sandbox/reports.ts'
+import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { idleGauges } from '../../support/gauges.ts'
+import { post, raw, settled } from '../../support/ingestion.ts'
+import { emailStatus } from '../../support/reports.ts'
+import { pauseSender } from '../../support/senders.ts'
+import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t from '../../support/tap.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const service = await startService(t)
+const { database } = service
+const operator = await signedIn(service, { operator: true, email: 'operator@example.com' })
+
+/** Claims jobs of reports and dead-letters them for these reasons. */
+async function giveUp(reasons: readonly string[]): Promise<void> {
+  const payloads = reasons.map(() => ({ report_id: uuidv7() }))
+  await database.transaction((tx) => service.deps.queue.enqueue(tx, 'ingest-report', payloads))
+  const consumer = await openConsumer(service.url, { connections: 2, onError: () => {} })
+  const claims = consumer.claims('ingest-report')
+  const jobs = await claims.fetch(reasons.length)
+  const ends = jobs.map((job, at): [typeof job, End] => [job, { end: 'given_up', reason: reasons[at] ?? '' }])
+  await database.transaction((tx) => claims.settle(tx, new Map(ends)))
+  await consumer.stop(5_000)
+}
+
+t.test('Health lists checks with problems first', async (t) => {
+  const page = await operator.get('/operator/health')
+  shows(
+    t,
+    page,
+    /Delivery reports .*No reports yet .*SMTP relay.* Database .*PostgreSQL \d+.* METRICS_TOKEN set/,
+  )
+  t.notMatch(textOf(page.html), /No reports yet [^–]*\btest\b/)
+  t.notMatch(page.html, 'Bounces may not reach us', 'they come by a hook without a return path')
+  await service.database.query(sql.unsafe`
+    insert into background_jobs (id, kind, begun_by, begun_at, progressed_at, finished_at, fault)
+    values (gen_random_uuid(), 'suppression.judge', 'cli', now(), now(), now(), 'it failed')`)
+  t.match(
+    (await operator.get('/operator/health')).html,
+    /<li class="bad"><span>Suppressions from before the upgrade<wbr> <small>it failed/,
+  )
+  const state = { version: '18', drift_s: 0, isDrifting: false, fault: null }
+  const settings = {
+    fsync: 'on',
+    full_page_writes: 'off',
+    synchronous_commit: 'on',
+    transaction_read_only: 'off',
+  }
+  const checks = databaseChecks({ ...state, off: ['full_page_writes'], settings })
+  t.strictSame(
+    checks.map(({ label, tone }) => `${label} ${tone}`),
+    [
+      'full_page_writes bad',
+      'PostgreSQL 18 good',
+      'Clocks agree good',
+      'fsync good',
+      'synchronous_commit good',
+    ],
+  )
+})
+
+t.test('the overview shows the state of queues, senders and workers', async (t) => {
+  t.equal((await operator.get('/')).location, '/operator')
+  shows(t, await operator.get('/operator'), /Checks PostgreSQL \d\S* .* Clocks agree .* All checks/)
+  shows(
+    t,
+    await operator.get('/operator'),
+    /Is everything going out\? no: no worker, 1 risk .*No worker is running.*A crash of the database.* Workers 0/,
+  )
+  const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
+  const gauges = idleGauges()
+  const senders = { 'deliver-email': 'smtp:mail.example.test:587' }
+  const completed = { 'deliver-email': 12.4 }
+  await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])
+  shows(t, await operator.get('/operator/queues'), /Emails 0 0 12\/s 0 1 Pause/)
+  const page = await operator.get('/operator')
+  shows(
+    t,
+    page,
+    /Is everything going out\? yes, but 1 risk .*A crash of the database can lose accepted messages\. .* are off\./,
+  )
+  shows(t, page, /Going out now 12\/s .*Workers 1 .*smtp:mail\.example\.test:587 no problems/)
+  t.notMatch(textOf(page.html), /No worker is running/)
+  const waiting = await makeTeam(service)
+  const { status } = await service.call('POST', '/v1/emails', { key: waiting.key, body: anEmail() })
+  t.equal(status, 201)
+  shows(
+    t,
+    await operator.get('/operator'),
+    /Emails 1 the oldest for .* 0 0\/s .*Waiting to go out 1 the oldest for /,
+  )
+  await database.query(sql.unsafe`
+    update pgboss.job set start_after = now() + interval '1 hour' where name = 'deliver-email'`)
+  const calm = await operator.get('/operator')
+  shows(t, calm, /Emails 1 deferred 0 .*Waiting to go out 1 1 deferred /)
+  t.notMatch(calm.html, 'class="tag warn">1<')
+  await pauseSender(database, { key: 'smtp:mail.example.test:587', ceiling: 100 }, 600, '421 4.7.0 Later')
+  // A slow machine may have lost sight of the worker.
+  await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])
+  const held = await operator.get('/operator')
+  shows(t, held, /going out\? no: 1 sender paused, 1 risk .*Emails 1 deferred, sender paused 0/)
+  t.match(held.html, 'class="tag warn">1<', 'the number that something stops')
+  shows(
+    t,
+    await operator.get('/operator/health'),
+    /Email smtp:mail\.example\.test:587 paused: 421 4\.7\.0 Later/,
+  )
+  const queue = await operator.get('/operator/queues/deliver-email')
+  shows(t, queue, / Waiting, because smtp:mail\.example\.test:587 is paused\./)
+  const other = await operator.get('/operator/queues/deliver-webhook')
+  t.notMatch(textOf(other.html), 'Waiting, because')
+  await operator.post('/operator/senders/resume?key=smtp%3Amail.example.test%3A587')
+  await database.query(
+    sql.unsafe`update processes set seen_at = now() - interval '1 minute' where host = 'w1'`,
+  )
+  shows(
+    t,
+    await operator.get('/operator/queues'),
+    /No worker is running\. .*Emails 1 deferred, no worker 0 0\/s 0 0 Pause/,
+  )
+  for (const path of ['queues', 'queues/deliver-email', 'health'])
+    shows(t, await operator.get(`/operator/${path}`), 'No worker is running')
+  t.match((await operator.get('/operator/queues')).html, '<span class="tag bad">0</span>')
+  await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
+})
+
+t.test("the operator's answer counts everything that stops messages, and nothing else", async (t) => {
+  const life = {
+    id: uuidv7(),
+    kind: 'worker',
+    host: 'w2',
+    pid: 2,
+    queues: [],
+    senders: {},
+    completed: {},
+  } as const
+  const answers = async (words: RegExp) => {
+    await storeSignOfLife(database, { ...life, gauges: idleGauges(), started_at: new Date() }, [])
+    shows(t, await operator.get('/operator'), words)
+  }
+  await storePauses(database, ['sync-whatsapp-templates'], { paused_by: 'cli' }, new Date())
+  await answers(/going out\? yes, but 1 risk .*The queue WhatsApp template sync is paused/)
+  await storePauses(
+    database,
+    ['deliver-whatsapp', 'deliver-whatsapp-parts'],
+    { paused_by: 'cli' },
+    new Date(),
+  )
+  await answers(/going out\? no: 1 queue paused, 1 risk /)
+  await storePauses(database, ['expand-broadcast'], { paused_by: 'cli' }, new Date())
+  await answers(/going out\? no: 2 queues paused, 1 risk /)
+  await database.query(sql.unsafe`delete from paused_queues`)
+  await storePauses(database, ['deliver-email', 'deliver-webhook'], { reason: RESTORED }, new Date())
+  await answers(/going out\? no: a restored copy, 1 risk /)
+  await storePauses(database, ['deliver-whatsapp'], { paused_by: 'cli' }, new Date())
+  await answers(/going out\? no: 3 problems /)
+  await database.query(sql.unsafe`delete from paused_queues`)
+  const digest = await database.oneFirst(sql.type(object({ digest: string().defined() }))`
+    select digest from schema_migrations where number = 1`)
+  const become = (to: string) =>
+    database.query(sql.unsafe`update schema_migrations set digest = ${to} where number = 1`)
+  await become('other')
+  await answers(
+    /going out\? no: the database can’t be used, 1 risk .*The database can’t be used\. The .*another version's schema/,
+  )
+  await become(digest)
+  await answers(/going out\? yes, but 1 risk /)
+  await database.query(sql.unsafe`delete from processes where id = ${life.id}`)
+})
+
+t.test('names queues with waiting jobs and no worker', async (t) => {
+  const life = { kind: 'worker', host: 'w3', pid: 3, senders: {}, completed: {} } as const
+  const leave = () => database.query(sql.unsafe`delete from processes where host = ${life.host}`)
+  const work = async (...queues: JobName[]) => {
+    await leave()
+    const own = { id: uuidv7(), queues, gauges: idleGauges(), started_at: new Date() }
+    await storeSignOfLife(database, { ...life, ...own }, [])
+  }
+  const unattended =
+    /No worker processes the queue Broadcast recipients\. Waiting: 1\. .* expand-broadcast in WORKER_QUEUES/
+  await database.transaction(async (tx) => {
+    await service.deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: uuidv7(), broadcast_id: uuidv7() }])
+    await service.deps.queue.enqueue(tx, 'check-email', [{ check_id: uuidv7() }])
+  })
+  await work('deliver-email', 'deliver-webhook')
+  const page = await operator.get('/operator')
+  shows(t, page, /going out\? no: 1 queue without a worker, 1 risk /)
+  shows(t, page, unattended)
+  shows(t, page, 'No worker processes the queue Email checks')
+  shows(t, page, 'worker host w3, process 3, only Emails and Webhooks')
+  shows(t, await operator.get('/operator/queues'), unattended)
+  shows(t, await operator.get('/operator/queues/expand-broadcast'), unattended)
+  shows(t, await operator.get('/operator/queues/deliver-broadcast'), 'Workers 0 No worker processes it.')
+  await storePauses(database, ['expand-broadcast'], { paused_by: 'cli' }, new Date())
+  t.notMatch(textOf((await operator.get('/operator')).html), unattended, 'the pause is the reason')
+  await database.query(sql.unsafe`delete from paused_queues`)
+  await work(...QUEUES.filter((queue) => queue !== 'mail-owners'))
+  const all = await operator.get('/operator')
+  shows(t, all, /going out\? yes, but 1 risk .*process 3, all queues except Notices to owners/)
+  t.notMatch(textOf(all.html), 'No worker processes')
+  await database.query(sql.unsafe`delete from pgboss.job where name in ('expand-broadcast', 'check-email')`)
+  await leave()
+})
+
+t.test('a worker checks the email provider, shown on Health', async (t) => {
+  const sink = await startSmtpSink(t)
+  shows(t, await operator.get('/operator/health'), /not checked yet/)
+  const asked = await operator.post('/operator/health/check')
+  t.match(asked.location, /^\/operator\/health\?check=/)
+  shows(t, await operator.get(asked.location ?? ''), /no worker has checked it yet/)
+  const { stop } = await startWorker(t, service, { smtp_url: sink.url })
+  const answer = async (words: RegExp, location: string | null) =>
+    until(`the page says ${words}`, async () => words.test(textOf((await operator.get(location ?? '')).html)))
+  await answer(/passed the check/, asked.location)
+  await stop()
+  await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
+  const again = await operator.post('/operator/health/check')
+  await answer(/smtp:127\.0\.0\.1:9 failed the check\. .*ECONNREFUSED/, again.location)
+  t.equal((await operator.get('/operator/health?check=x')).status, 200)
+})
+
+t.test('Health shows a sender that causes bounces of three domains', async (t) => {
+  const { id: team, key } = await makeTeam(service)
+  const readers = createReaders({
+    secrets: service.deps.secrets,
+    settings: { SMTP_URL: 'smtp://relay.test:25' } as const,
+  })
+  const { stop } = await startWorker(t, service, { readers, pauses: async (job) => job === 'deliver-email' })
+  const diagnostic =
+    '554 Message rejected: Email address is not verified. The following identities failed the check'
+  const bounce = async (recipient: string, domain = recipient) => {
+    const { body } = await service.call('POST', '/v1/emails', { key, body: anEmail({ to: [recipient] }) })
+    const { id } = body
+    const mail_from = returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? ''
+    const named = {
+      recipient: `x@${domain.split('@').at(-1)}`,
+      action: 'failed',
+      status: '5.0.0',
+      diagnostic,
+    } as const
+    t.equal(await post(service, deliveryStatus({ mail_from, raw, at: new Date() }, [named])), 200)
+    await until('it is read', () => settled(service))
+    t.equal(await emailStatus(service, id), 'bounced')
+  }
+  const isShown = async () =>
+    textOf((await operator.get('/operator/health')).html).includes('Misconfigured senders')
+  await bounce('a@one.test')
+  await bounce('b@two.test')
+  await bounce('c@two.test', 'forged.test')
+  t.notOk(await isShown())
+  await bounce('d@three.test')
+  shows(
+    t,
+    await operator.get('/operator/health'),
+    /Misconfigured senders .*smtp:relay\.test:25 .*not verified/,
+  )
+  const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
+  t.match(body, /\nheliograph_misconfigured_senders 1\n/)
+  t.match(body, /\nheliograph_return_path\{check="set"\} 0\n/)
+  t.match(body, /\nheliograph_report_age_seconds \d/)
+  t.strictSame(await pausedSenders(database), [])
+  await stop()
+  await database.query(sql.unsafe`delete from reports`)
+  await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
+})
+
+t.test('pauses and resumes a queue', async (t) => {
+  await operator.post('/operator/queues/deliver-email/pause')
+  const by = new RegExp(`Emails, paused by ${operator.email}, just now `)
+  shows(t, await operator.get('/operator/queues'), by)
+  shows(
+    t,
+    await operator.get('/operator/queues/deliver-email'),
+    /Emails paused .* Resume queue .* The queue Emails is paused by an operator\. Paused by/,
+  )
+  shows(t, await operator.get('/operator'), /Emails, paused by/)
+  await operator.post('/operator/queues/deliver-email/resume')
+  t.notMatch((await operator.get('/operator/queues')).html, /Emails, paused/)
+  t.equal((await operator.post('/operator/queues/no-such-queue/pause')).status, 404)
+})
+
+t.test('lists failed jobs by reason, and retries one reason', async (t) => {
+  const path = '/operator/queues/ingest-report'
+  shows(t, await operator.get(path), /No failed jobs/)
+  await giveUp(['<b>one</b>', '<b>one</b>', 'other'])
+  shows(t, await operator.get('/operator/queues'), /Delivery reports \d+ .*3 see why/)
+  const page = await operator.get(path)
+  shows(t, page, /<b>one<\/b> 2 0 .* just now …\S+ Retry 2 jobs other 1 .* Retry 1 job/)
+  t.equal(
+    (await operator.post(`${path}/redrive`, { reason: 'other' })).status,
+    400,
+    'how many, it does not say',
+  )
+  await giveUp(['<b>one</b>'])
+  const [, ones = {}] = formsTo(page, `${path}/redrive`)
+  const moved = await operator.post(`${path}/redrive`, ones)
+  t.match(moved, { status: 303 })
+  shows(t, await operator.get(path), /2 jobs of Delivery reports will be retried.*<b>one<\/b> 1 .*other 1/)
+  const all = await operator.get(path)
+  await giveUp(['third'])
+  await operator.post(`${path}/redrive`, formsTo(all, `${path}/redrive`)[0])
+  shows(t, await operator.get(path), /2 jobs of Delivery reports will be retried.* third 1/)
+})
+
+t.test('shows the response of a paused sender, and resumes it', async (t) => {
+  const words = '554 5.7.1 <script>Access denied'
+  await pauseSender(database, { key: 'smtp:relay.test', ceiling: 100 }, 600, words)
+  const page = await operator.get('/operator/senders')
+  shows(t, page, /smtp:relay\.test paused/)
+  shows(t, page, /Access denied/)
+  t.notMatch(page.html, /<script>Access/)
+  const life = { id: uuidv7(), kind: 'worker', host: 'w2', pid: 2, queues: ['deliver-email'] } as const
+  const figures = { gauges: idleGauges(), senders: {}, completed: {} }
+  await storeSignOfLife(database, { ...life, ...figures, started_at: new Date() }, [])
+  shows(
+    t,
+    await operator.get('/operator'),
+    /going out\? no: 1 sender paused, 1 risk .*The sender smtp:relay\.test is paused\. 554 5\.7\.1/,
+  )
+  shows(
+    t,
+    await operator.get('/operator/queues'),
+    /The queue Emails is waiting, because smtp:relay\.test is paused\. .* Senders/,
+  )
+  const team = await makeTeam(service)
+  const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  const requeue = `/teams/${team.id}/emails/${body.id}`
+  await operator.post(`${requeue}/requeue`)
+  shows(
+    t,
+    await operator.get(requeue),
+    'Queued to be sent again. Delivery is paused (sender smtp:relay.test)',
+  )
+  const [counted = {}] = formsTo(
+    await operator.get(`/teams/${team.id}/emails/all`),
+    `/teams/${team.id}/emails/all/requeue`,
+  )
+  await operator.post(`/teams/${team.id}/emails/all/requeue`, counted)
+  const list = `/teams/${team.id}/emails`
+  shows(
+    t,
+    await operator.get(list),
+    /1 email queued to be sent again\. Delivery is paused \(sender smtp:relay\.test\)/,
+  )
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  const [again = {}] = formsTo(await editor.get(`${list}/all`), `${list}/all/requeue`)
+  await editor.post(`${list}/all/requeue`, again)
+  shows(t, await editor.get(list), /1 email queued to be sent again\. Delivery is paused\. The next attempt/)
+  await operator.post('/operator/senders/resume?key=smtp%3Arelay.test')
+  t.notMatch((await operator.get('/operator/queues')).html, /smtp:relay.test is paused/)
+  shows(t, await operator.get('/operator/senders'), /resumed by an operator/)
+})
