@@ -1,7 +1,7 @@
 /**
  * The planner's cost estimates of all statements of messages, pages, metrics and workers, in two states: ten
- * teams in tables that were never analyzed, and the same tables analyzed. (The planner takes empty tables for
- * ten pages, like small ones that were never analyzed.) PostgreSQL compiles a statement with an estimate of
+ * teams in tables that were never analyzed, and the same tables analyzed. (The planner assumes ten pages for
+ * empty tables, and for small ones without statistics.) PostgreSQL compiles a statement with an estimate of
  * 100,000 (JIT), which is slower than running it. auto_explain reports each plan with the values of a real
  * run, and its notices pass the proxy.
  */

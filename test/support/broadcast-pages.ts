@@ -1,4 +1,4 @@
-/** Set-up for tests of the pages of broadcasts: an editor who writes drafts, and a viewer. */
+/** Signs in an editor, who writes drafts of broadcasts, and a viewer. */
 import { topicsOfTeam } from '../../db/audience/contacts/topics.sql.ts'
 import { after as pageAfter, type Seen, signedIn, textOf } from './dashboard.ts'
 import { world } from './service.ts'

@@ -1,4 +1,4 @@
-/** Publishes DKIM records that the dashboard shows. */
+/** Publishes the DKIM records of pages. */
 import { textOf, type Visitor } from './dashboard.ts'
 
 /** Publishes the first DKIM record on the page of a domain. */

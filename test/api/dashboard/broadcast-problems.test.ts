@@ -1,4 +1,4 @@
-/** What keeps a broadcast from starting, or from reaching contacts: warnings, their links and main actions. */
+/** Warnings before a broadcast starts, with their links and main actions. */
 import { sql } from 'slonik'
 import { startBroadcastPages } from '../../support/broadcast-pages.ts'
 import { formsTo, mainActs, shows, textOf } from '../../support/dashboard.ts'

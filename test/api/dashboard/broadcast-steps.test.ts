@@ -1,4 +1,4 @@
-/** Drafts of broadcasts: the steps of the form, their errors, previews and start times. */
+/** The steps of a draft of a broadcast, with their errors, previews and start times. */
 import { utc } from '../../../api/dashboard/components/cell.ts'
 import { startBroadcastPages } from '../../support/broadcast-pages.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'

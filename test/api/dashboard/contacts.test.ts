@@ -1,4 +1,4 @@
-/** Pages of contacts: forms, errors, search, columns and the CSV. */
+/** The forms, list, columns and CSV of contacts. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { leaveTopics } from '../../../db/audience/subscription/subscription.ts'

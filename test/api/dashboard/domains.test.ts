@@ -1,4 +1,4 @@
-/** Pages of domains: records, verification, return path and keys. */
+/** The records, verification and keys of domains. */
 import { sql } from 'slonik'
 import { after, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { publishRecord } from '../../support/dkim-record.ts'

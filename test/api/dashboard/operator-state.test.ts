@@ -1,4 +1,4 @@
-/** The operator's overview: health, queues, senders and workers. */
+/** The operator's pages of health, queues, senders and workers. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { object, string } from 'yup'

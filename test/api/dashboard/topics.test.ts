@@ -1,4 +1,4 @@
-/** Pages of topics: names, subscribers and broadcasts. */
+/** The names, subscribers and broadcasts of topics. */
 import { sql } from 'slonik'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { after, shows, signedIn, textOf } from '../../support/dashboard.ts'
