@@ -14,6 +14,15 @@ export const SCHEMA = 'pgboss'
 /** A job's states in the order of their type: waiting before `active`, ended after it. */
 export const STATES = ['created', 'retry', 'active', 'completed', 'cancelled', 'failed'] as const
 
+const TIME = 'timestamp with time zone'
+
+/** The options of a queue. Each job has its own copy. */
+const OF_QUEUE = {
+  ...{ policy: 'text', dead_letter: 'text', retry_limit: 'integer', retry_delay: 'integer' },
+  ...{ retry_delay_max: 'integer', retry_backoff: 'boolean', expire_seconds: 'integer' },
+  ...{ deletion_seconds: 'integer', heartbeat_seconds: 'integer' },
+} as const
+
 /**
  * The columns in our statements and their types, by table.
  * - `retry_count` is the number of a job's attempt. Only a claim after the first raises it.
@@ -26,52 +35,23 @@ export const STATES = ['created', 'retry', 'active', 'completed', 'cancelled', '
  */
 export const COLUMNS = {
   job: {
-    id: 'uuid',
-    name: 'text',
-    data: 'jsonb',
-    priority: 'integer',
-    state: `${SCHEMA}.job_state`,
-    blocked: 'boolean',
-    group_id: 'text',
-    start_after: 'timestamp with time zone',
-    started_on: 'timestamp with time zone',
-    heartbeat_on: 'timestamp with time zone',
-    created_on: 'timestamp with time zone',
-    keep_until: 'timestamp with time zone',
+    ...{ id: 'uuid', name: 'text', data: 'jsonb', priority: 'integer', state: `${SCHEMA}.job_state` },
+    ...{ blocked: 'boolean', group_id: 'text', output: 'jsonb', source_id: 'uuid', source_output: 'jsonb' },
+    ...{ start_after: TIME, started_on: TIME, heartbeat_on: TIME, created_on: TIME, keep_until: TIME },
     retry_count: 'integer',
-    retry_limit: 'integer',
-    retry_delay: 'integer',
-    retry_delay_max: 'integer',
-    retry_backoff: 'boolean',
-    expire_seconds: 'integer',
-    deletion_seconds: 'integer',
-    heartbeat_seconds: 'integer',
-    policy: 'text',
-    dead_letter: 'text',
-    output: 'jsonb',
-    source_id: 'uuid',
-    source_output: 'jsonb',
+    ...OF_QUEUE,
   },
   queue: {
     name: 'text',
     /** The table with its jobs. An own table has a name of 57 characters, which leaves 6 for index names. */
     table_name: 'text',
-    policy: 'text',
-    dead_letter: 'text',
-    retry_limit: 'integer',
-    retry_delay: 'integer',
-    retry_delay_max: 'integer',
-    retry_backoff: 'boolean',
+    ...OF_QUEUE,
     retention_seconds: 'integer',
-    expire_seconds: 'integer',
-    deletion_seconds: 'integer',
-    heartbeat_seconds: 'integer',
     /** The latest counts. */
-    failed_count: 'integer',
-    total_count: 'integer',
+    ...{ failed_count: 'integer', total_count: 'integer' },
   },
   /** One row. Until `monitor_backoff_on` no jobs are counted. */
-  version: { version: 'integer', monitor_backoff_on: 'timestamp with time zone' },
+  version: { version: 'integer', monitor_backoff_on: TIME },
 } as const
 
 /** The reason of a dead letter: our own, or pg-boss's for a job that was lost with its workers. */

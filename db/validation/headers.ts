@@ -9,19 +9,8 @@ const LONGEST_NAME = 126
 const LONGEST_VALUE = 995
 
 const RESERVED_NAMES: ReadonlySet<string> = new Set([
-  'from',
-  'to',
-  'cc',
-  'bcc',
-  'subject',
-  'date',
-  'message-id',
-  'mime-version',
-  'content-type',
-  'content-transfer-encoding',
-  'return-path',
-  'received',
-  'dkim-signature',
+  ...['from', 'to', 'cc', 'bcc', 'subject', 'date', 'message-id', 'return-path', 'received'],
+  ...['dkim-signature', 'mime-version', 'content-type', 'content-transfer-encoding'],
 ])
 
 /** `x-heliograph-` is for our own headers. X-Heliograph-Ref links reports to their email. */
