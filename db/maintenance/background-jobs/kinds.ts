@@ -31,24 +31,21 @@ import {
   readAfter,
   readAnything,
   readBatchCursor,
-  readChanged,
   readCopied,
+  readCount,
   readErasing,
   readErasure,
   readErasureCursor,
   readImportCursor,
   readImporting,
   readLift,
-  readLifted,
   readMatching,
   readMatchingRequeue,
   readPicked,
   readPickedWebhooks,
-  readRedriven,
   readRedriving,
   readRefused,
   readReplay,
-  readReplayed,
 } from './stored.ts'
 
 /** A slice: how many rows were checked and changed, and where the next one starts. */
@@ -62,16 +59,13 @@ type Place<C> = { cursor: C | null; done: number }
  */
 const counting = <G extends object, C extends object>(
   count: string,
-  reads: {
-    given: Reader<G>
-    cursor: Reader<C>
-    result: Reader<Readonly<Record<string, number | undefined>>>
-  },
+  reads: { given: Reader<G>; cursor: Reader<C> },
   next: (at: Slicing, teamId: string, given: G, place: Place<C>) => Promise<Slice<C>>,
   entry: (given: G, changed: number) => Pick<AuditEntry, 'subject' | 'detail'> | null,
 ) =>
   define<G, C, Record<string, number>>({
     ...reads,
+    result: readCount(count),
     async slice(at, { team_id, given, cursor, done, total, result }) {
       const slice = await next(at, team_id ?? '', given, { cursor, done })
       const checked = done + slice.checked
@@ -113,7 +107,7 @@ const requeueing = <G extends { words: string; force: boolean; at?: string | und
 ) =>
   counting(
     'changed',
-    { ...reads, result: readChanged },
+    reads,
     bulk<G, C>(find, async (at, teamId, { force, at: time }, ids) => {
       const now = time === undefined ? at.now : new Date(time)
       return (await requeueMany({ ...at, now }, channel, { teamId, ids, force })).length
@@ -152,7 +146,7 @@ const requeueingWebhooks = requeueing(
 
 const deletingEmails = counting(
   'changed',
-  { given: readMatching, cursor: readBatchCursor, result: readChanged },
+  { given: readMatching, cursor: readBatchCursor },
   bulk(
     ({ tx }, teamId, given, { cursor, done }) =>
       matchingEmails(tx, teamId, given, { before: cursor?.before, done }),
@@ -163,14 +157,14 @@ const deletingEmails = counting(
 
 const replaying = counting(
   'replayed',
-  { given: readReplay, cursor: readAfter, result: readReplayed },
+  { given: readReplay, cursor: readAfter },
   bulk(({ tx }, ...of) => replayableWebhooks(tx, ...of), replayWebhooks),
   ({ endpoint_id: subject }, replayed) => ({ subject, detail: plural(replayed, 'message') }),
 )
 
 const redriving = counting(
   'redriven',
-  { given: readRedriving, cursor: readAnything, result: readRedriven },
+  { given: readRedriving, cursor: readAnything },
   async (at, _team, { queue, most, ...wanted }, { done }) => {
     const left = most === undefined ? null : most - done
     const { moved, more } = await redriveBatch(at, queue, { ...wanted, most: left })
@@ -198,7 +192,7 @@ const importing = define({
 
 const lifting = counting(
   'lifted',
-  { given: readLift, cursor: readAfter, result: readLifted },
+  { given: readLift, cursor: readAfter },
   async ({ secrets, ...at }, teamId, given, place) => {
     if (!secrets) throw new Error('lifting suppressions needs SECRET_KEY')
     const { lifted, cursor } = await liftBatch({ ...at, secrets }, teamId, given, place)
@@ -262,7 +256,7 @@ export const toErasure = (
 
 const purgingTexts = counting(
   'changed',
-  { given: readAnything, cursor: readAfter, result: readChanged },
+  { given: readAnything, cursor: readAfter },
   ({ tx }, _team, _given, { cursor }) => purgeTexts(tx, cursor?.after ?? NIL),
   (_given, changed) =>
     changed === 0 ? null : { subject: plural(changed, 'report'), detail: 'what recipients wrote' },

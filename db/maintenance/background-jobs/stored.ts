@@ -33,11 +33,10 @@ export const readAnything = reads(object())
 /** Where a search in the order of IDs continues. */
 export const readAfter = reads(object({ after: text }))
 
-export const readChanged = reads(object({ changed: count }))
-export const readRedriven = reads(object({ redriven: count }))
+/** Reads the result of a kind that counts rows. @param name of the count. */
+export const readCount = (name: string): Reader<Readonly<Record<string, number | undefined>>> =>
+  reads(object({ [name]: count }))
 export const readRefused = reads(object({ refused: count }))
-export const readReplayed = reads(object({ replayed: count }))
-export const readLifted = reads(object({ lifted: count }))
 export const readCopied = reads(
   object({ soft_bounces: count, manual: count, bounce: count, complaint: count }),
 )

@@ -6,6 +6,7 @@ import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import {
   foundColumns,
   foundRow,
+  type IdRange,
   isAbout,
   isAboutDeleted,
   isEventNaming,
@@ -96,9 +97,6 @@ export async function deleteWebhooksAbout(
   if (gone.length > 0) await deleteTriesOf(tx, teamId, gone)
 }
 
-/** A range of rows in ID order. */
-type IdRange = { after: string; length: number }
-
 const stretchRow = row({ last: string().nullable(), checked: number(), gone: array(string()) })
 
 /** Deletes the webhook messages in a range that are about deleted subjects and contain the address. */
@@ -106,12 +104,12 @@ export async function deleteWebhooksNaming(
   tx: Tx,
   teamId: string,
   pattern: string,
-  { after, length }: IdRange,
+  { after, limit }: IdRange,
 ): Promise<{ last: string | null; checked: number }> {
   const { gone, ...looked } = await tx.one(sql.type(stretchRow)`
     with stretch as materialized (
       select team_id, id, type, subject_id, body from webhook_messages
-      where team_id = ${teamId} and id > ${after} order by id limit ${length}
+      where team_id = ${teamId} and id > ${after} order by id limit ${limit}
     ), gone as (
       delete from webhook_messages where team_id = ${teamId} and id in (
         select id from webhook_messages
@@ -134,10 +132,10 @@ export const clearSkips = (tx: Tx, teamId: string, spellings: readonly string[])
 const erasedRow = row({ last: string().nullable(), checked: number(), deleted: number() })
 
 /** Deletes the settled reports in a range that are only about this team and name the address. */
-export const deleteReportsNaming = (tx: Tx, teamId: string, pattern: string, { after, length }: IdRange) =>
+export const deleteReportsNaming = (tx: Tx, teamId: string, pattern: string, { after, limit }: IdRange) =>
   tx.one(sql.type(erasedRow)`
     with stretch as (
-      select id, state, team_ids, body from reports where id > ${after} order by id limit ${length}
+      select id, state, team_ids, body from reports where id > ${after} order by id limit ${limit}
     ), gone as (
       delete from reports where id in (
         select id from stretch

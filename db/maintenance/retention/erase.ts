@@ -164,15 +164,15 @@ async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
 
 /** Searches webhooks about deleted subjects by address. */
 async function webhooksSlice(tx: Tx, { teamId, pattern }: ErasedPerson, after: string): Promise<Slice> {
-  const { last, checked } = await deleteWebhooksNaming(tx, teamId, pattern, { after, length: ERASE_BATCH })
+  const { last, checked } = await deleteWebhooksNaming(tx, teamId, pattern, { after, limit: ERASE_BATCH })
   const cursor: ErasureCursor =
     last === null ? { through: 'reports', after: NIL } : { through: 'webhooks', after: last }
   return { cursor, checked }
 }
 
 async function reportsSlice(tx: Tx, { teamId, bytesPattern }: ErasedPerson, after: string): Promise<Slice> {
-  const stretch = { after, length: ERASE_BATCH }
-  const { last, checked, deleted } = await deleteReportsNaming(tx, teamId, bytesPattern, stretch)
+  const range = { after, limit: ERASE_BATCH }
+  const { last, checked, deleted } = await deleteReportsNaming(tx, teamId, bytesPattern, range)
   return { cursor: last === null ? null : { through: 'reports', after: last }, checked, reports: deleted }
 }
 

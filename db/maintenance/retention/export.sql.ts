@@ -3,7 +3,14 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { isAbout, isAboutDeleted, isEventNaming, isReportNaming, matchesSkip } from './person.sql.ts'
+import {
+  type IdRange,
+  isAbout,
+  isAboutDeleted,
+  isEventNaming,
+  isReportNaming,
+  matchesSkip,
+} from './person.sql.ts'
 
 const emailRow = row({
   id: string(),
@@ -75,15 +82,10 @@ export const webhooksToShow = (tx: Tx, teamId: string, subjects: readonly string
 const webhookStretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof webhookRow>[]>() })
 
 /** Returns the webhook messages in a range that are about deleted subjects and contain the address. */
-export const webhooksAboutDeleted = (
-  tx: Tx,
-  teamId: string,
-  pattern: string,
-  { after, length }: { after: string; length: number },
-) =>
+export const webhooksAboutDeleted = (tx: Tx, teamId: string, pattern: string, { after, limit }: IdRange) =>
   tx.one(sql.type(webhookStretchRow)`
     with stretch as materialized (
-      select * from webhook_messages where team_id = ${teamId} and id > ${after} order by id limit ${length}
+      select * from webhook_messages where team_id = ${teamId} and id > ${after} order by id limit ${limit}
     )
     select (select max(id::text) from stretch) as last, coalesce((
       select json_agg(json_build_object(
@@ -114,15 +116,10 @@ const stretchRow = row({ last: string().nullable(), found: mixed<InferType<typeo
 /**
  * Returns the reports in a range that contain the address, without their content, which may name other recipients.
  */
-export const reportsToShow = (
-  tx: Tx,
-  teamId: string,
-  pattern: string,
-  { after, length }: { after: string; length: number },
-) =>
+export const reportsToShow = (tx: Tx, teamId: string, pattern: string, { after, limit }: IdRange) =>
   tx.one(sql.type(stretchRow)`
     with stretch as (
-      select id, provider, received_at, state, team_ids, body from reports where id > ${after} order by id limit ${length}
+      select id, provider, received_at, state, team_ids, body from reports where id > ${after} order by id limit ${limit}
     )
     select (select max(id::text) from stretch) as last, coalesce((
       select json_agg(json_build_object(

@@ -26,7 +26,7 @@ import {
   webhooksAboutDeleted,
   webhooksToShow,
 } from './export.sql.ts'
-import { emailsTo, testsShowing } from './person.sql.ts'
+import { emailsTo, type IdRange, testsShowing } from './person.sql.ts'
 import { buildPerson, type ErasedPerson, isPerson, isSoleRecipient, namedIn } from './person.ts'
 
 /** How many rows a statement looks at. */
@@ -149,8 +149,8 @@ async function* broadcast_skips({ tx, person }: Finding) {
 /** About emails and contacts that were deleted before. */
 async function* webhooks({ tx, person }: Finding) {
   for (let after: string | null = NIL; after !== null; ) {
-    const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
-    const { last, found } = await webhooksAboutDeleted(tx, person.teamId, person.pattern, stretch)
+    const range: IdRange = { after, limit: EXPORT_BATCH }
+    const { last, found } = await webhooksAboutDeleted(tx, person.teamId, person.pattern, range)
     yield* shownWebhooks(found, person)
     after = last
   }
@@ -158,8 +158,8 @@ async function* webhooks({ tx, person }: Finding) {
 
 async function* reports({ tx, person: { teamId, bytesPattern } }: Finding) {
   for (let after: string | null = NIL; after !== null; ) {
-    const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
-    const { last, found } = await reportsToShow(tx, teamId, bytesPattern, stretch)
+    const range: IdRange = { after, limit: EXPORT_BATCH }
+    const { last, found } = await reportsToShow(tx, teamId, bytesPattern, range)
     yield* found
     after = last
   }

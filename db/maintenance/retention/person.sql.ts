@@ -4,6 +4,9 @@ import { array, boolean, type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
 
+/** A range of rows in ID order. */
+export type IdRange = { after: string; limit: number }
+
 export const foundRow = row({
   id: string(),
   to_emails: array(string()),
@@ -23,12 +26,7 @@ export const foundColumns = sql.fragment`id, to_emails, ${hasCopies}, ${waits}`
  * Returns the team's emails to one of these identities, in ID order, up to a limit. Uses the recipients' index only:
  * with the team, the planner scans everything that a large team has sent.
  */
-export const emailsTo = (
-  tx: Tx,
-  teamId: string,
-  identities: readonly string[],
-  { after, limit }: { after: string; limit: number },
-) =>
+export const emailsTo = (tx: Tx, teamId: string, identities: readonly string[], { after, limit }: IdRange) =>
   tx.any(sql.type(foundRow)`
     select e.id, e.to_emails, e.has_copies, s.waits from (
       select id, to_emails, has_copies from (
@@ -41,12 +39,7 @@ export const emailsTo = (
     order by e.id`)
 
 /** Returns the IDs of broadcast tests that show the contact of this identity, up to a limit. */
-export const testsShowing = (
-  tx: Tx,
-  teamId: string,
-  identity: string,
-  { after, limit }: { after: string; limit: number },
-) =>
+export const testsShowing = (tx: Tx, teamId: string, identity: string, { after, limit }: IdRange) =>
   tx.anyFirst(sql.type(idRow)`
     select id from accepted_emails
     where team_id = ${teamId} and broadcast_id is null and person = ${identity} and id > ${after}
