@@ -1,7 +1,5 @@
 /** Chooses the delivery queue of an accepted message. The channel's job_of does the same for a stored one. */
-import type { ChannelFacts } from './list.ts'
-
-type LineName = ChannelFacts['lines'][number]
+import type { LineName } from './list.ts'
 
 const LIVE = {
   email: 'deliver-email',

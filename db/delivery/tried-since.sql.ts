@@ -10,11 +10,7 @@ import { row, rowsOf } from '../postgres/rows.ts'
 import { PART_OF } from '../queue/jobs.ts'
 
 const TRIED = {
-  id: 'uuid',
-  team_id: 'uuid',
-  sender: 'text',
-  since: 'timestamptz',
-  broadcast: 'uuid',
+  ...{ id: 'uuid', team_id: 'uuid', sender: 'text', since: 'timestamptz', broadcast: 'uuid' },
   template: 'uuid',
 }
 const sinceRow = row({ id: string(), tried_since: string() })

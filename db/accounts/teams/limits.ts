@@ -4,11 +4,12 @@
  * plan change applies to a charge that waited for it. No request runs COUNT(*).
  */
 
-import type { ChannelFacts } from '../../channels/list.ts'
+import { LINES, type LineName } from '../../channels/list.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type Bucket, refill } from '../../process/bucket.ts'
+import { fromKeys } from '../../validation/keys.ts'
 import { computeBurst, planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { PlanRow } from '../plans/plans.sql.ts'
@@ -17,6 +18,7 @@ import { TEXTS } from '../texts.ts'
 import {
   type AccountRow,
   type AllowanceValues,
+  byPlace,
   lockAccountRow,
   lockFreeAccountRows,
   lockFreeWhatsappAccountRows,
@@ -25,8 +27,6 @@ import {
   saveAllowance,
   savingAllowances,
 } from './teams.sql.ts'
-
-type LineName = ChannelFacts['lines'][number]
 
 /** null means no limit. `rate` is in sends per second. */
 type Limits = Record<QuotaName, number | null> & {
@@ -87,15 +87,7 @@ export function toAccount(row: AccountRow): Account {
       storage: row.storage_used,
     },
     bucket: refill(bucket, { rate: limits.rate, capacity: computeBurst(limits.rate) }, now),
-    places: {
-      email: row.email_place,
-      email_batch: row.email_batch_place,
-      broadcast: row.broadcast_place,
-      whatsapp: row.whatsapp_place,
-      whatsapp_batch: row.whatsapp_batch_place,
-      whatsapp_parts: row.whatsapp_parts_place,
-      whatsapp_parts_batch: row.whatsapp_parts_batch_place,
-    },
+    places: fromKeys(LINES, (line) => row[`${line}_place`]),
     now: now < rolled.start ? rolled.start : now,
   }
 }
@@ -138,13 +130,7 @@ const toAllowance = (account: Account): AllowanceValues => ({
   storage_used: account.used.storage,
   bucket_tokens: account.bucket.tokens,
   refilled_at: account.bucket.refilled_at.toISOString(),
-  email_place: account.places.email,
-  email_batch_place: account.places.email_batch,
-  broadcast_place: account.places.broadcast,
-  whatsapp_place: account.places.whatsapp,
-  whatsapp_batch_place: account.places.whatsapp_batch,
-  whatsapp_parts_place: account.places.whatsapp_parts,
-  whatsapp_parts_batch_place: account.places.whatsapp_parts_batch,
+  ...byPlace((line) => account.places[line]),
 })
 
 /** Stores a locked account. */
@@ -199,8 +185,6 @@ export const firstAllowance = (
     storage_used: 0,
     bucket_tokens: computeBurst(planFigures(plan.kind, plan).rate),
     refilled_at: now.toISOString(),
-    ...{ email_place: 0, email_batch_place: 0, broadcast_place: 0 },
-    ...{ whatsapp_place: 0, whatsapp_batch_place: 0 },
-    ...{ whatsapp_parts_place: 0, whatsapp_parts_batch_place: 0 },
+    ...byPlace(() => 0),
   }
 }

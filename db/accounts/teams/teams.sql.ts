@@ -5,6 +5,7 @@
 
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { LINES, type LineName } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { columnsOf, idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { keysOf } from '../../validation/keys.ts'
@@ -26,6 +27,13 @@ export type TeamRow = InferType<typeof teamRow>
 
 const limit = number().nullable()
 
+/** Creates a value for a team's position in each lane, by its column. */
+export function byPlace<V>(value: (line: LineName) => V): Record<`${LineName}_place`, V> {
+  const values: Partial<Record<`${LineName}_place`, V>> = {}
+  for (const line of LINES) values[`${line}_place`] = value(line)
+  return values as Record<`${LineName}_place`, V>
+}
+
 /** A team's WhatsApp number, if that isn't the default one. */
 export type OwnNumber = { phone_number_id: string; account_id: string }
 
@@ -45,13 +53,7 @@ export const accountRow = row({
   storage_used: number(),
   bucket_tokens: number(),
   refilled_at: string(),
-  email_place: number(),
-  email_batch_place: number(),
-  broadcast_place: number(),
-  whatsapp_place: number(),
-  whatsapp_batch_place: number(),
-  whatsapp_parts_place: number(),
-  whatsapp_parts_batch_place: number(),
+  ...byPlace(() => number()),
   /** The database's time. */
   now: string(),
 })
@@ -68,13 +70,7 @@ const ALLOWANCE_COLUMNS = {
   storage_used: 'int8',
   bucket_tokens: 'float8',
   refilled_at: 'timestamptz',
-  email_place: 'int8',
-  email_batch_place: 'int8',
-  broadcast_place: 'int8',
-  whatsapp_place: 'int8',
-  whatsapp_batch_place: 'int8',
-  whatsapp_parts_place: 'int8',
-  whatsapp_parts_batch_place: 'int8',
+  ...byPlace(() => 'int8' as const),
 } as const
 
 export type AllowanceValues = Record<keyof typeof ALLOWANCE_COLUMNS, number | string>

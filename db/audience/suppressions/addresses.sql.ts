@@ -29,15 +29,9 @@ const columns = sql.fragment`
   team_id, identity, email, cause, since, email_id, report_id, response, bounced_at, bounce_response`
 
 const ADDRESS = {
-  ...{
-    team_id: 'uuid',
-    identity: 'text',
-    email: 'text',
-    cause: 'text',
-    since: 'timestamptz',
-    email_id: 'uuid',
-  },
-  ...{ report_id: 'uuid', response: 'text', bounced_at: 'timestamptz', bounce_response: 'text' },
+  ...{ team_id: 'uuid', identity: 'text', email: 'text', cause: 'text', since: 'timestamptz' },
+  ...{ email_id: 'uuid', report_id: 'uuid', response: 'text' },
+  ...{ bounced_at: 'timestamptz', bounce_response: 'text' },
 }
 
 const storedRow = row({ team_id: string(), identity: string(), has_listeners: boolean() })

@@ -89,14 +89,9 @@ const storedEvents = (tx: Tx, refs: readonly EmailRef[]) =>
 
 const CHANGE = {
   ...{ team_id: 'uuid', email_id: 'uuid', status: 'text', provider_message_id: 'text', size_kb: 'float8' },
-  ...{
-    pending_recipients: 'json',
-    suppression: 'text',
-    hard_bounced: 'bool',
-    was: 'text',
-    is_changed: 'bool',
-  },
-  ...{ is_sent: 'bool', is_hard: 'bool', is_complaint: 'bool', is_bounce: 'bool', left_out: 'bool' },
+  ...{ pending_recipients: 'json', suppression: 'text', hard_bounced: 'bool', was: 'text' },
+  ...{ is_changed: 'bool', is_sent: 'bool', is_hard: 'bool', is_complaint: 'bool', is_bounce: 'bool' },
+  left_out: 'bool',
 }
 
 /** Counts changed rows `c` for their team's reputation, in the hour in which the email was sent. */

@@ -65,31 +65,11 @@ const emailColumns = sql.fragment`${lightColumns}, html, body_text, variables`
 
 /** The columns of a new accepted email and their types. */
 const NEW_COLUMNS = {
-  team_id: 'uuid',
-  id: 'uuid',
-  domain_id: 'uuid',
-  template_id: 'uuid',
-  template_version_id: 'uuid',
-  variables: 'json',
-  from_address: 'text',
-  to_emails: 'json',
-  first_cc: 'int2',
-  first_bcc: 'int2',
-  subject: 'text',
-  html: 'text',
-  tags: 'json',
-  idempotency_key: 'text',
-  created_at: 'timestamptz',
-  contact_id: 'uuid',
-  broadcast_id: 'uuid',
-  body_text: 'text',
-  headers: 'json',
-  reply_to: 'text',
-  http_request_id: 'text',
-  attachments: 'json',
-  internal: 'bool',
-  person: 'text',
-  batch: 'bool',
+  ...{ team_id: 'uuid', id: 'uuid', domain_id: 'uuid', template_id: 'uuid', template_version_id: 'uuid' },
+  ...{ variables: 'json', from_address: 'text', to_emails: 'json', first_cc: 'int2', first_bcc: 'int2' },
+  ...{ subject: 'text', html: 'text', tags: 'json', idempotency_key: 'text', created_at: 'timestamptz' },
+  ...{ contact_id: 'uuid', broadcast_id: 'uuid', body_text: 'text', headers: 'json', reply_to: 'text' },
+  ...{ http_request_id: 'text', attachments: 'json', internal: 'bool', person: 'text', batch: 'bool' },
 } as const satisfies Partial<Record<keyof NewEmail, string>>
 
 /** The additional columns of its initial state. */

@@ -43,14 +43,9 @@ const REQUEST = {
 }
 const MESSAGE = {
   ...{ team_id: 'uuid', id: 'uuid', request_id: 'uuid', position: 'int2' },
-  ...{
-    recipient: 'text',
-    country: 'text',
-    phone_number_id: 'text',
-    parts: 'bool',
-    created_at: 'timestamptz',
-  },
-  ...{ scheduled_at: 'timestamptz', expires_at: 'timestamptz', due_at: 'timestamptz' },
+  ...{ recipient: 'text', country: 'text', phone_number_id: 'text', parts: 'bool' },
+  ...{ created_at: 'timestamptz', scheduled_at: 'timestamptz' },
+  ...{ expires_at: 'timestamptz', due_at: 'timestamptz' },
 }
 
 /** `due` is the number of jobs. With `last`, the statement also commits its transaction. */
