@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import {
   addNumber,
   checkNumber,
-  listNumbers,
   type NumberTools,
   pauseNumber,
   removeNumber,
@@ -11,6 +10,7 @@ import {
   setNumber,
   showNumber,
 } from '../messages/whatsapp/manage-numbers.ts'
+import { allNumbers } from '../messages/whatsapp/numbers.sql.ts'
 import { fileText, positive } from './input.ts'
 import { answer, type Noun, type Verbs } from './noun.ts'
 
@@ -62,7 +62,7 @@ export const verbs: Verbs = (noun) => {
       }),
     )
 
-  verb('list', 'List all numbers except the default one').action(look(listNumbers))
+  verb('list', 'List all numbers except the default one').action(look(allNumbers))
 
   verb('show NAME', 'Show a number, its hook and the verify token of the hook', NAME).action(
     look(async (database, name: string) => showNumber(database, await admin.secrets(), name)),

@@ -12,6 +12,10 @@ import { isSurelyValid } from './valid.ts'
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Returns the objects in a list, or none if it isn't a list. */
+export const objectsIn = (value: unknown): Record<string, unknown>[] =>
+  Array.isArray(value) ? value.filter(isObject) : []
+
 const under = (path: string, member: string): string => (path === '' ? member : `${path}.${member}`)
 
 /**

@@ -4,7 +4,8 @@
  * and type, the ID of the replied-to message, and the keyword, but not its text. Pure.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
  */
-import { isObject } from '../../validation/fields.ts'
+import { isObject, objectsIn } from '../../validation/fields.ts'
+import { parseJson } from '../../validation/strings.ts'
 import { findKeyword } from './stop-words.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -61,13 +62,11 @@ function cutAccount(value: Json): Json {
   const parts = Object.entries(ACCOUNT_PARTS).map(
     ([name, members]) => [name, pick(value[name], members)] as const,
   )
-  const restriction_info = objects(value.restriction_info).map((each) =>
+  const restriction_info = objectsIn(value.restriction_info).map((each) =>
     pick(each, ['restriction_type', 'expiration']),
   )
   return { ...pick(value, ACCOUNT_MEMBERS), ...filled({ ...Object.fromEntries(parts), restriction_info }) }
 }
-
-const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
 /** Picks the named members of an object that are strings, numbers or booleans. */
 const pick = (value: unknown, names: readonly string[]): Json =>
@@ -113,7 +112,7 @@ const cutStatus = (status: Json): Json | null =>
     ? {
         ...pick(status, ['id', 'status', 'timestamp', 'recipient_id', 'biz_opaque_callback_data']),
         ...filled({
-          errors: objects(status.errors).map(cutError),
+          errors: objectsIn(status.errors).map(cutError),
           pricing: pick(status.pricing, ['billable', 'pricing_model', 'category', 'type']),
         }),
       }
@@ -122,7 +121,7 @@ const cutStatus = (status: Json): Json | null =>
 /** Reduces each entry of a list, and counts the dropped ones. */
 function cutEach(given: unknown, cut: (entry: Json) => Json | null, ignore: (count: number) => void): Json[] {
   const entries: unknown[] = Array.isArray(given) ? given : []
-  const left = objects(entries)
+  const left = objectsIn(entries)
     .map(cut)
     .filter((entry) => entry !== null)
   ignore(entries.length - left.length)
@@ -190,11 +189,11 @@ export function cutPost(
   stopWords: readonly string[] = [],
   scope: HookScope | null = null,
 ): CutPost | null {
-  const post = parsed(body)
+  const post = parseJson(body.toString())
   if (!isObject(post)) return null
   const ignored: Ignored = { message: 0, status: 0, event: 0, hook: 0 }
-  const entry = objects(post.entry).flatMap((each) => {
-    const changes = objects(each.changes)
+  const entry = objectsIn(post.entry).flatMap((each) => {
+    const changes = objectsIn(each.changes)
       .filter((change) => {
         const within = scope === null || isWithin(change, scope, each.id)
         if (!within) ignored.hook += countEntries(change)
@@ -207,13 +206,4 @@ export function cutPost(
   if (entry.length === 0) return { body: null, ignored }
   const hook = scope === null ? {} : { hook: scope.phone_number_id }
   return { body: Buffer.from(JSON.stringify({ ...pick(post, ['object']), ...hook, entry })), ignored }
-}
-
-/** The parser's own message would quote the body. */
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return null
-  }
 }

@@ -5,7 +5,7 @@
  */
 
 import { ask, describeFailure } from '../../process/limited-response.ts'
-import { isObject } from '../../validation/fields.ts'
+import { isObject, objectsIn } from '../../validation/fields.ts'
 import { parseJson } from '../../validation/strings.ts'
 import { storableId, storableWords } from '../../validation/words.ts'
 import { NUMBER_ERRORS } from './number-errors.ts'
@@ -36,7 +36,6 @@ const NUMBER_FIELDS = [
   ...['whatsapp_business_manager_messaging_limit', 'webhook_configuration'],
 ]
 
-const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 const text = (value: unknown): string | null => storableId(value)
 
 /**
@@ -74,7 +73,7 @@ async function hasNumber(query: NumberQuery): Promise<boolean> {
       ...{ fields: 'id', limit: '100' },
       ...(after ? { after } : {}),
     })
-    if (objects(data).some(({ id }) => String(id) === query.phone_number_id)) return true
+    if (objectsIn(data).some(({ id }) => String(id) === query.phone_number_id)) return true
     const { next, cursors } = isObject(paging) ? paging : {}
     const cursor = isObject(cursors) ? text(cursors.after) : null
     if (next === undefined || cursor === null || cursor === after) return false
@@ -103,7 +102,7 @@ async function isSubscribed(query: NumberQuery, subscribe: boolean): Promise<boo
   const app = await readApp(query)
   if (app === null) return false
   const { data } = await request(query, path)
-  const known = objects(data).some(
+  const known = objectsIn(data).some(
     ({ whatsapp_business_api_data: its }) => isObject(its) && String(its.id) === app,
   )
   if (known || !subscribe) return known

@@ -5,7 +5,7 @@
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { endPause } from '../../delivery/senders/senders.sql.ts'
-import { invalidField, type RequestError } from '../../errors.ts'
+import { invalidField } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
@@ -13,7 +13,6 @@ import { askNumber, type NumberState, TokenRejected } from './graph.ts'
 import { NUMBER_ERRORS } from './number-errors.ts'
 import { deriveVerifyToken, hookPath, NUMBER_NAME, WEBHOOK_FIELDS } from './number-hook.ts'
 import {
-  allNumbers,
   deleteNumber,
   findTakenNumber,
   insertNumber,
@@ -51,18 +50,16 @@ const MESSAGES_PER_SECOND = 80
 const ID = /^[\w-]{1,64}$/
 const PRINTABLE = /^[\x21-\x7e]+$/
 
-const noNumber = (name: string): RequestError => NUMBER_ERRORS.missing(name)
-
 async function requireNumber(tx: Tx, name: string): Promise<WhatsappNumber> {
   const found = await numberByName(tx, name)
   if (found) return found
-  throw noNumber(name)
+  throw NUMBER_ERRORS.missing(name)
 }
 
 async function requireCredentials(tx: Tx, name: string): Promise<NumberRow> {
   const found = await numberCredentials(tx, name)
   if (found) return found
-  throw noNumber(name)
+  throw NUMBER_ERRORS.missing(name)
 }
 
 function checkGiven({
@@ -255,9 +252,6 @@ export async function checkNumber(
     accepted: said !== null,
   }
 }
-
-/** Lists all numbers except the default one. */
-export const listNumbers = (tx: Tx) => allNumbers(tx)
 
 /** Returns a number with its hook, if it has an app secret. @throws RequestError not_found */
 export async function showNumber(tx: Tx, secrets: Secrets, name: string) {

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { countRow, row, rowsOf } from '../../postgres/rows.ts'
 
 /** The number of the workers' settings. */
 const DEFAULT_NUMBER = 'default'
@@ -10,12 +10,10 @@ const DEFAULT_NUMBER = 'default'
 const namedRow = row({ name: string() })
 
 /** Returns the name of the number with this ID, unless it is the default one. Null without one. */
-export const otherNumberOfId = async (tx: Tx, phoneNumberId: string): Promise<string | null> =>
-  (
-    await tx.maybeOne(sql.type(namedRow)`
-      select name from whatsapp_numbers
-      where phone_number_id = ${phoneNumberId} and name <> ${DEFAULT_NUMBER}`)
-  )?.name ?? null
+export const otherNumberOfId = (tx: Tx, phoneNumberId: string) =>
+  tx.maybeOneFirst(sql.type(namedRow)`
+    select name from whatsapp_numbers
+    where phone_number_id = ${phoneNumberId} and name <> ${DEFAULT_NUMBER}`)
 
 /** Stores the default number, if it isn't stored like this. */
 export const storeDefaultNumber = (
@@ -35,10 +33,10 @@ const sealedRow = row({
   access_token: mixed<Buffer>(),
   app_secret: mixed<Buffer>().nullable(),
 })
-export type SealedNumber = { name: string; access_token: Buffer; app_secret: Buffer | null }
+export type SealedNumber = InferType<typeof sealedRow>
 
 /** Locks the encrypted credentials of all numbers. */
-export const lockSealedNumbers = (tx: Tx): Promise<readonly SealedNumber[]> =>
+export const lockSealedNumbers = (tx: Tx) =>
   tx.any(sql.type(sealedRow)`
     select name, access_token, app_secret from whatsapp_numbers
     where access_token is not null order by name for update`)
@@ -98,33 +96,20 @@ export const numberByName = (tx: Tx, name: string) =>
   tx.maybeOne(sql.type(numberRow)`
     select ${numberColumns} from whatsapp_numbers n where n.name = ${name} and n.name <> ${DEFAULT_NUMBER}`)
 
-const takenRow = row({ name: string() })
+/** Names a number by its name and its ID at Meta. */
+type NumberIds = Pick<WhatsappNumber, 'name' | 'phone_number_id'>
 
 /** Returns the number with this name or phone number ID, including the default one. Null without one. */
-export const findTakenNumber = async (
-  tx: Tx,
-  { name, phone_number_id }: { name: string; phone_number_id: string },
-) =>
-  (
-    await tx.maybeOne(sql.type(takenRow)`
-      select name from whatsapp_numbers where name = ${name} or phone_number_id = ${phone_number_id}
-      order by name <> ${name} limit 1`)
-  )?.name ?? null
+export const findTakenNumber = (tx: Tx, { name, phone_number_id }: NumberIds) =>
+  tx.maybeOneFirst(sql.type(namedRow)`
+    select name from whatsapp_numbers where name = ${name} or phone_number_id = ${phone_number_id}
+    order by name <> ${name} limit 1`)
+
+type NewNumber = SealedNumber & Pick<WhatsappNumber, 'phone_number_id' | 'account_id' | 'messages_per_second'>
 
 /** @returns false if its name or ID already exists. */
-export const insertNumber = async (
-  tx: Tx,
-  given: {
-    name: string
-    phone_number_id: string
-    account_id: string
-    access_token: Buffer
-    app_secret: Buffer | null
-    messages_per_second: number
-  },
-  now: Date,
-): Promise<boolean> => {
-  const stored = await tx.maybeOne(sql.type(takenRow)`
+export async function insertNumber(tx: Tx, given: NewNumber, now: Date): Promise<boolean> {
+  const stored = await tx.maybeOne(sql.type(namedRow)`
     insert into whatsapp_numbers (
       name, phone_number_id, account_id, access_token, app_secret, messages_per_second, created_at)
     values (${given.name}, ${given.phone_number_id}, ${given.account_id}, ${sql.binary(given.access_token)},
@@ -148,24 +133,15 @@ export const updateNumber = (tx: Tx, name: string, change: NumberChange) =>
       messages_per_second = coalesce(${change.messages_per_second ?? null}::int, messages_per_second)
     where name = ${name}`)
 
-/** Stores the result of a check. @param said Meta's data about the number. Null if Meta rejected the token. */
-export const storeCheck = (
-  tx: Tx,
-  name: string,
-  {
-    said,
-    missing,
-    now,
-  }: {
-    said:
-      | (Pick<WhatsappNumber, 'display_phone_number' | 'verified_name' | 'quality' | 'messaging_limit'> & {
-          subscribed: boolean
-        })
-      | null
-    missing: readonly string[]
-    now: Date
-  },
-) =>
+/** Meta's data about a number. */
+type Said = Pick<
+  WhatsappNumber,
+  'display_phone_number' | 'verified_name' | 'quality' | 'messaging_limit' | 'subscribed'
+>
+type Check = { said: Said | null; missing: readonly string[]; now: Date }
+
+/** Stores the result of a check. `said` is null if Meta rejected the token. */
+export const storeCheck = (tx: Tx, name: string, { said, missing, now }: Check) =>
   tx.query(sql.type(object())`
     update whatsapp_numbers set missing = ${sql.array(missing, 'text')}, checked_at = ${sql.timestamp(now)}
       ${
@@ -183,7 +159,7 @@ export const setNumberPause = (tx: Tx, name: string, paused_at: Date | null) =>
 const useRow = row({ teams: number(), waiting: number() })
 
 /** Counts the teams that have the number, and the messages that wait for it. */
-export const useOfNumber = (tx: Tx, { name, phone_number_id }: { name: string; phone_number_id: string }) =>
+export const useOfNumber = (tx: Tx, { name, phone_number_id }: NumberIds) =>
   tx.one(sql.type(useRow)`
     select (select count(*) from teams where whatsapp_number = ${name}) as teams, (
       select count(*) from whatsapp_messages
@@ -192,14 +168,9 @@ export const useOfNumber = (tx: Tx, { name, phone_number_id }: { name: string; p
 export const deleteNumber = (tx: Tx, name: string) =>
   tx.query(sql.type(object())`delete from whatsapp_numbers where name = ${name}`)
 
-const credentialsRow = row({
-  name: string(),
-  phone_number_id: string(),
-  account_id: string(),
-  display_phone_number: string().nullable(),
-  access_token: mixed<Buffer>(),
-  app_secret: mixed<Buffer>().nullable(),
-})
+const credentialsRow = numberRow
+  .pick(['name', 'phone_number_id', 'account_id', 'display_phone_number'])
+  .concat(sealedRow)
 export type NumberRow = InferType<typeof credentialsRow>
 
 /** Returns a number with its encrypted credentials. Null without one of this name. */
@@ -231,8 +202,6 @@ export async function setTeamNumber(tx: Tx, teamId: string, name: string | null)
       whatsapp_parts_place = 0, whatsapp_parts_batch_place = 0
     where team_id = ${teamId}`)
 }
-
-const countRow = row({ count: number() })
 
 /** Counts a team's waiting messages of numbers other than this one. Null: other than the default one. */
 export const waitingElsewhere = async (tx: Tx, teamId: string, phoneNumberId: string | null) =>

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { boolean, string } from 'yup'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 
 export type OptOutChange = { team_id: string; recipient: string; is_out: boolean; at: Date; by: string }
 
@@ -103,8 +103,6 @@ const isDefault = (number: string | null) => sql.fragment`coalesce(
 /** True if a message was sent from a number, or the number is unknown. */
 const isFrom = (number: string | null) => sql.fragment`
   (${number}::text is null or coalesce(phone_number_id = ${number}, ${isDefault(number)}))`
-
-const idRow = row({ id: string() })
 
 /** Returns the teams that send from a number, at most two. */
 export const teamsOfNumber = (tx: Tx, number: string | null) =>

@@ -11,7 +11,8 @@ import { ACCOUNT_FIELDS } from '../../../db/messages/whatsapp/cut-post.ts'
 import type { Pricing } from '../../../db/messages/whatsapp/messages.sql.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import type { TemplateChange } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { isObject } from '../../../db/validation/fields.ts'
+import { isObject, objectsIn } from '../../../db/validation/fields.ts'
+import { parseJson } from '../../../db/validation/strings.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { RawReport, ReportReader } from '../report.ts'
 import { type CloudError, judgeError, readCode } from './faults.ts'
@@ -46,8 +47,6 @@ export const toTemplateState = (word: unknown): TemplateState | null =>
     ? (TEMPLATE_STATES[word.toUpperCase()] ?? null)
     : null
 
-const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
-
 /** Returns a string that can be stored unchanged. Undefined for anything else. */
 const plain = (value: unknown): string | undefined => storableId(value) ?? undefined
 
@@ -59,7 +58,7 @@ function readTime(value: unknown, fallback: Date): Date {
 
 /** Returns each error of a failure with its code and text, as Meta advises: code and details. */
 const readFaults = (errors: unknown): CloudError[] =>
-  objects(errors).map(({ code, title, message, error_data }) => {
+  objectsIn(errors).map(({ code, title, message, error_data }) => {
     const details = isObject(error_data) ? error_data.details : undefined
     const said = [...new Set([message ?? title, details])].filter((text) => typeof text === 'string')
     const named = typeof code === 'number' || typeof code === 'string' ? `${code}` : 'no code'
@@ -170,7 +169,7 @@ function messageEvents(given: Json, number: string | undefined, received_at: Dat
 /** Returns the members of an event as text, such as `event: RESTRICTION`, including those of nested objects. */
 const readMembers = (given: Json): string[] =>
   Object.entries(given).flatMap(([name, value]) => {
-    if (Array.isArray(value)) return objects(value).flatMap(readMembers)
+    if (Array.isArray(value)) return objectsIn(value).flatMap(readMembers)
     return isObject(value) ? readMembers(value) : `${name}: ${String(value)}`
   })
 
@@ -225,15 +224,6 @@ function templateEvents(given: Json, from: Template, isChange: boolean): Reporte
   return status ? [{ channel: 'whatsapp-template', ...about, status }] : []
 }
 
-/** @throws Error without the parser's message, which quotes the body. */
-function parsed(body: Buffer): Json {
-  try {
-    const report: unknown = JSON.parse(body.toString())
-    if (isObject(report)) return report
-  } catch {}
-  throw new Error('the report is not a JSON object')
-}
-
 const TEMPLATE_FIELDS: readonly unknown[] = [
   ...TEMPLATE_CHANGES,
   'message_template_status_update',
@@ -242,10 +232,11 @@ const TEMPLATE_FIELDS: readonly unknown[] = [
 
 /** Reads webhooks. A number's own hook only concerns the teams with that number. */
 export const readWhatsappReport: ReportReader = async ({ body, received_at }: RawReport) => {
-  const report = parsed(body)
+  const report = parseJson(body.toString())
+  if (!isObject(report)) throw new Error('the report is not a JSON object')
   const hook = plain(report.hook) ?? null
-  return objects(report.entry).flatMap((entry) =>
-    objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
+  return objectsIn(report.entry).flatMap((entry) =>
+    objectsIn(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
       if (!isObject(value)) return []
       const account_id = plain(entry.id)
       const occurred_at = readTime(entry.time, received_at)
@@ -257,11 +248,13 @@ export const readWhatsappReport: ReportReader = async ({ body, received_at }: Ra
         return accountEvents(value, { account_id, field: String(field), occurred_at })
       const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
       if (field === 'user_preferences')
-        return objects(value.user_preferences).flatMap((wish) => preferenceEvents(wish, number, received_at))
+        return objectsIn(value.user_preferences).flatMap((wish) =>
+          preferenceEvents(wish, number, received_at),
+        )
       if (field !== 'messages') return []
       return [
-        ...objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at)),
-        ...objects(value.messages).flatMap((message) => messageEvents(message, number, received_at)),
+        ...objectsIn(value.statuses).flatMap((status) => statusEvents(status, number, received_at)),
+        ...objectsIn(value.messages).flatMap((message) => messageEvents(message, number, received_at)),
       ]
     }),
   )
