@@ -66,44 +66,45 @@ type Labelled = Pick<CounterRow, 'labels' | 'values'>
 type Sample = readonly [labels: string, value: number]
 type GaugeSamples = Record<keyof typeof GAUGES, readonly Sample[]>
 
+/** Creates a sample with its labels. */
+const sample = (labels: Readonly<Record<string, string | number>>, value: number): Sample => [
+  Object.entries(labels)
+    .map(([name, label]) => `${name}="${label}"`)
+    .join(','),
+  value,
+]
+
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
 const largestOf = (numbers: readonly number[]): number => Math.max(0, ...numbers)
 
 /** Returns the running versions, each once. A rolling deployment has two for a while. */
-const buildSamples = (processes: readonly ProcessRow[]): Sample[] =>
-  [
-    ...new Set(
-      processes.map(
-        ({ kind, gauges: { version, node } }) => `process="${kind}",version="${version}",node="${node}"`,
-      ),
-    ),
-  ].map((labels) => [labels, 1])
+const buildSamples = (processes: readonly ProcessRow[]): Sample[] => {
+  const builds = processes.map(({ kind, gauges: { version, node } }) =>
+    sample({ process: kind, version, node }, 1),
+  )
+  return [...new Map(builds.map((build) => [build[0], build])).values()]
+}
 
 function processSamples(processes: readonly ProcessRow[]) {
   const kinds = ['web', 'worker'].map((kind) => ({
-    label: `process="${kind}"`,
+    process: kind,
     gauges: processes.filter((process) => process.kind === kind).map((process) => process.gauges),
   }))
-  const workers = kinds.find(({ label }) => label === 'process="worker"')?.gauges ?? []
-  const busy: Sample = ['', sumOf(workers.map((each) => each.busy)) / Math.max(1, workers.length)]
+  const workers = kinds.find(({ process }) => process === 'worker')?.gauges ?? []
+  const busy = sumOf(workers.map((each) => each.busy)) / Math.max(1, workers.length)
+  const largest = (name: 'event_loop_lag_seconds' | 'resident_memory_bytes') =>
+    kinds.map(({ process, gauges }) => sample({ process }, largestOf(gauges.map((each) => each[name]))))
   return {
-    heliograph_processes: kinds.map(({ label, gauges }): Sample => [label, gauges.length]),
+    heliograph_processes: kinds.map(({ process, gauges }) => sample({ process }, gauges.length)),
     heliograph_build_info: buildSamples(processes),
-    heliograph_event_loop_lag_seconds: kinds.map(
-      ({ label, gauges }): Sample => [label, largestOf(gauges.map((each) => each.event_loop_lag_seconds))],
-    ),
-    heliograph_resident_memory_bytes: kinds.map(
-      ({ label, gauges }): Sample => [label, largestOf(gauges.map((each) => each.resident_memory_bytes))],
-    ),
-    heliograph_database_connections: kinds.flatMap(({ label, gauges }) =>
-      (['busy', 'waiting', 'limit'] as const).map(
-        (state): Sample => [
-          `${label},state="${state}"`,
-          sumOf(gauges.map((each) => each[`connections_${state}`])),
-        ],
+    heliograph_event_loop_lag_seconds: largest('event_loop_lag_seconds'),
+    heliograph_resident_memory_bytes: largest('resident_memory_bytes'),
+    heliograph_database_connections: kinds.flatMap(({ process, gauges }) =>
+      (['busy', 'waiting', 'limit'] as const).map((state) =>
+        sample({ process, state }, sumOf(gauges.map((each) => each[`connections_${state}`]))),
       ),
     ),
-    heliograph_worker_busy_ratio: [busy],
+    heliograph_worker_busy_ratio: [sample({}, busy)],
   }
 }
 
@@ -122,18 +123,16 @@ function senderSamples(senders: readonly SenderStats[], processes: readonly Proc
     return [null, ...named].flatMap((name) => {
       const those = own.filter((sender) => sender.name === name)
       if (name === null && those.length === 0 && named.length > 0) return []
-      const labels = `provider="${kind}"${name === null ? '' : `,name="${name}"`}`
-      return (['paused', 'slowed'] as const).map(
-        (state): Sample => [`${labels},state="${state}"`, sumOf(those.map((sender) => sender[state]))],
+      const labels = { provider: kind, ...(name === null ? {} : { name }) }
+      return (['paused', 'slowed'] as const).map((state) =>
+        sample({ ...labels, state }, sumOf(those.map((sender) => sender[state]))),
       )
     })
   })
 }
 
 const jobSamples = (queues: readonly QueueStatus[]): Sample[] =>
-  queues.flatMap((status) =>
-    JOB_STATES.map((state): Sample => [`queue="${status.queue}",state="${state}"`, status[state]]),
-  )
+  queues.flatMap((status) => JOB_STATES.map((state) => sample({ queue: status.queue, state }, status[state])))
 
 type Reads = Pick<Replica, 'read'>
 type QueueLook = () => Promise<QueueStatus[]>
@@ -147,7 +146,7 @@ const ranked = (teams: readonly SendingOfTeam[], of: 'hard_bounced' | 'complaine
     .map(({ sent, [of]: count }) => percentOf(count, sent))
     .sort((one, other) => other - one)
     .slice(0, RANKS)
-    .map((percent, at) => [`rank="${at + 1}"`, percent])
+    .map((percent, at) => sample({ rank: at + 1 }, percent))
 
 type Looks = { status: QueueLook; replica: Reads; least: number; returnPath: ReturnPathCheck | null }
 
@@ -156,11 +155,11 @@ function returnPathSamples(found: ReturnPathCheck | null) {
   if (found === null) return { heliograph_return_path: [], heliograph_report_age_seconds: [] }
   const { domain, mx, spf, last_report_at: last } = found
   return {
-    heliograph_return_path: Object.entries({ set: domain, mx, spf }).map(
-      ([check, is]): Sample => [`check="${check}"`, is === null ? 0 : 1],
+    heliograph_return_path: Object.entries({ set: domain, mx, spf }).map(([check, is]) =>
+      sample({ check }, is === null ? 0 : 1),
     ),
     heliograph_report_age_seconds:
-      last === null ? [] : [['', Math.max(0, (Date.now() - Date.parse(last)) / 1_000)] satisfies Sample],
+      last === null ? [] : [sample({}, Math.max(0, (Date.now() - Date.parse(last)) / 1_000))],
   }
 }
 
@@ -185,38 +184,27 @@ async function gaugeSamples(
   return {
     ...processSamples(processes),
     heliograph_senders: senderSamples(senders, processes),
-    heliograph_whatsapp_numbers: numbers.map(({ name, quality }) => [
-      `name="${name}",quality="${quality}"`,
-      1,
-    ]),
-    heliograph_queued_messages: queued.map(({ channel, age, messages }) => [
-      `channel="${channel}",older_than_seconds="${age}"`,
-      messages,
-    ]),
-    heliograph_scheduled_messages: scheduled.map(({ channel, messages }) => [
-      `channel="${channel}"`,
-      messages,
-    ]),
+    heliograph_whatsapp_numbers: numbers.map(({ name, quality }) => sample({ name, quality }, 1)),
+    heliograph_queued_messages: queued.map(({ channel, age, messages }) =>
+      sample({ channel, older_than_seconds: age }, messages),
+    ),
+    heliograph_scheduled_messages: scheduled.map(({ channel, messages }) => sample({ channel }, messages)),
     heliograph_queue_jobs: jobSamples(queues),
     heliograph_queues_paused: [
-      ['reason="operator"', paused.filter(({ reason }) => reason !== RESTORED).length],
-      ['reason="restored"', paused.filter(({ reason }) => reason === RESTORED).length],
+      sample({ reason: 'operator' }, paused.filter(({ reason }) => reason !== RESTORED).length),
+      sample({ reason: 'restored' }, paused.filter(({ reason }) => reason === RESTORED).length),
     ],
-    heliograph_queue_oldest_ready_seconds: queues.map(({ queue, oldest_ready_seconds }) => [
-      `queue="${queue}"`,
-      oldest_ready_seconds ?? 0,
-    ]),
-    heliograph_broadcasts: broadcasts.map(({ state, broadcasts: count }) => [`state="${state}"`, count]),
+    heliograph_queue_oldest_ready_seconds: queues.map(({ queue, oldest_ready_seconds: age }) =>
+      sample({ queue }, age ?? 0),
+    ),
+    heliograph_broadcasts: broadcasts.map(({ state, broadcasts: count }) => sample({ state }, count)),
     heliograph_team_bounce_percent: ranked(teams, 'hard_bounced'),
     heliograph_team_complaint_percent: ranked(teams, 'complained'),
-    heliograph_teams_bulk_paused: [['', await countBulkPaused(database)]],
+    heliograph_teams_bulk_paused: [sample({}, await countBulkPaused(database))],
     ...returnPathSamples(returnPath),
-    heliograph_misconfigured_senders: [['', (await misconfiguredSenders(database)).length]],
-    heliograph_reports: reports.map(({ state, reports: count }) => [`state="${state}"`, count]),
-    heliograph_reports_oldest_seconds: reports.map(({ state, oldest_seconds }) => [
-      `state="${state}"`,
-      oldest_seconds,
-    ]),
+    heliograph_misconfigured_senders: [sample({}, (await misconfiguredSenders(database)).length)],
+    heliograph_reports: reports.map(({ state, reports: count }) => sample({ state }, count)),
+    heliograph_reports_oldest_seconds: reports.map((row) => sample({ state: row.state }, row.oldest_seconds)),
   }
 }
 
