@@ -262,25 +262,20 @@ export async function requeueError(
   ref: DeliveryRef,
   seen: string | null = null,
 ): Promise<RequestError> {
+  const { noun } = channel
   const state = await deliveryState(tx, channel, ref)
-  if (state === null)
-    return new RequestError('not_found', fill(TEXTS.noMessage, { noun: channel.noun, id: ref.id }))
-  if (state.newer) return new RequestError('bad_request', fill(TEXTS.newerVersion, { noun: channel.noun }))
+  if (state === null) return new RequestError('not_found', fill(TEXTS.noMessage, { noun, id: ref.id }))
+  const { status, due_at, emptied, refused, expired, handed_over_as } = state
+  if (state.newer) return new RequestError('bad_request', fill(TEXTS.newerVersion, { noun }))
   const way = requeueWay(state)
   if (seen !== null && way !== null && way !== 'plain')
-    return changedMeanwhile(fill(TEXTS.messageChanged, { noun: channel.noun }))
-  if (state.due_at !== null)
-    return new RequestError(
-      'invalid_state',
-      fill(TEXTS.scheduled, { noun: channel.noun, time: state.due_at }),
-    )
-  if (state.emptied && (state.refused || state.expired)) return purgedError(channel)
-  if (state.expired) return new RequestError('invalid_state', fill(TEXTS.expired, { noun: channel.noun }))
-  const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
+    return changedMeanwhile(fill(TEXTS.messageChanged, { noun }))
+  if (due_at !== null) return new RequestError('invalid_state', fill(TEXTS.scheduled, { noun, time: due_at }))
+  if (emptied && (refused || expired)) return purgedError(channel)
+  if (expired) return new RequestError('invalid_state', fill(TEXTS.expired, { noun }))
+  const gone = handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
   if (gone.length > 0) return deletedFilesError(gone)
-  const reason =
-    state.handed_over_as === null ? state.status : fill(TEXTS.acceptedAs, { id: state.handed_over_as })
-  if (state.refused)
-    return new RequestError('bad_request', fill(TEXTS.rejected, { noun: channel.noun, status: state.status }))
-  return new RequestError('bad_request', fill(TEXTS.alreadyAccepted, { noun: channel.noun, status: reason }))
+  if (refused) return new RequestError('bad_request', fill(TEXTS.rejected, { noun, status }))
+  const reason = handed_over_as === null ? status : fill(TEXTS.acceptedAs, { id: handed_over_as })
+  return new RequestError('bad_request', fill(TEXTS.alreadyAccepted, { noun, status: reason }))
 }

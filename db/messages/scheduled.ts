@@ -100,10 +100,18 @@ async function takeToken(tx: Tx, teamId: string, account: Account): Promise<void
   await saveAccount(tx, teamId, account)
 }
 
-type Moved = { id: string; scheduled_at: string }
-
-/** @param account locked, if the call uses a token of its bucket. */
-async function move(by: Caller, named: Named, scheduled_at: string, account?: Account): Promise<Moved> {
+/**
+ * Moves a message to another time, and its expiry with it. Repeating the stored time changes and records nothing.
+ * @param account locked, if the call uses a token of its bucket.
+ * @throws RequestError bad_request for a time that is too far ahead or past, not_found, domain_not_allowed,
+ * invalid_state
+ */
+export async function moveScheduled(
+  by: Caller,
+  named: Named,
+  scheduled_at: string,
+  account?: Account,
+): Promise<{ id: string; scheduled_at: string }> {
   const { tx } = by
   const now = await serviceTime(tx)
   const problem = momentFault(scheduled_at, now)
@@ -123,19 +131,11 @@ async function move(by: Caller, named: Named, scheduled_at: string, account?: Ac
 }
 
 /**
- * Moves a message to another time, and its expiry with it. Repeating the stored time changes and records nothing.
- * @throws RequestError bad_request for a time that is too far ahead or past, not_found, domain_not_allowed,
- * invalid_state
- */
-export const moveScheduled = (by: Caller, named: Named, scheduled_at: string): Promise<Moved> =>
-  move(by, named, scheduled_at)
-
-/**
  * Does the same for an API call, which uses a token of the team's bucket unless it is rejected.
  * @throws RequestError as `moveScheduled`. LimitReached
  */
 export async function moveScheduledAtRate(by: Caller, named: Named, scheduled_at: string) {
   const account = await lockAccount(by.tx, named.team_id)
-  const moved = await move(by, named, scheduled_at, account)
+  const moved = await moveScheduled(by, named, scheduled_at, account)
   return { moved, limit_state: toLimitState(account) }
 }

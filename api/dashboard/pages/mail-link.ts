@@ -6,8 +6,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { teamOfDomain } from '../../../db/accounts/domains/domains.sql.ts'
-import type { Place } from '../../../db/accounts/members/sessions.sql.ts'
-import { LINK_LENGTH_MS, requestLink, withdrawLinkRequest } from '../../../db/accounts/members/sign-in.ts'
+import { deleteLinkRequest, type Place } from '../../../db/accounts/members/sessions.sql.ts'
+import { LINK_LENGTH_MS, requestLink } from '../../../db/accounts/members/sign-in.ts'
 import { plural } from '../../../db/plural.ts'
 import { type Mailbox, parseMailbox } from '../../../db/validation/address.ts'
 import { compileHtml } from '../../../db/validation/attributes.ts'
@@ -81,7 +81,7 @@ async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, em
   try {
     isSent = await sendLink(deps, { from, to, places, url })
   } finally {
-    if (!isSent) await withdrawLinkRequest(database, id)
+    if (!isSent) await deleteLinkRequest(database, id)
   }
 }
 

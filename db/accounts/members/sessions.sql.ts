@@ -88,6 +88,7 @@ export const insertLinkRequest = (
     insert into login_requests (id, identity, origin, created_at)
     values (${id}, ${identity}, ${network}, ${sql.timestamp(now)})`)
 
+/** Withdraws a request whose email was not sent, so that no limit counts it. */
 export const deleteLinkRequest = (tx: Tx, id: string) =>
   tx.query(sql.unsafe`delete from login_requests where id = ${id}`)
 

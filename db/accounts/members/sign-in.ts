@@ -24,7 +24,6 @@ import { lesser, type Role } from './roles.ts'
 import {
   consumeLink,
   countLinkRequests,
-  deleteLinkRequest,
   deleteOver,
   deleteSession,
   insertDashboardSession,
@@ -185,9 +184,6 @@ export async function requestLink(
   const { secret } = await makeLink(at, person.id, null)
   return { id: request.id, email: person.email, places, secret }
 }
-
-/** Withdraws a request whose email was not sent, so that no limit counts it. */
-export const withdrawLinkRequest = (tx: Tx, id: string) => deleteLinkRequest(tx, id)
 
 /** Returns the user of this cookie's secret with the current rights. Null if the session has ended. */
 export async function personOfSession(tx: Tx, secret: string, now: Date): Promise<Person | null> {
