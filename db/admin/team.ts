@@ -2,9 +2,8 @@
 
 import { describeLimit, type LimitColumn, QUOTAS, type QuotaName } from '../accounts/plans/quotas.ts'
 import { createTeam, USUAL_PLAN } from '../accounts/teams/create.ts'
-import { renameTeam } from '../accounts/teams/rename.ts'
+import { chooseSuppressTransactional, renameTeam } from '../accounts/teams/settings.ts'
 import { subscribeTeam } from '../accounts/teams/subscribe.ts'
-import { chooseSuppressTransactional } from '../accounts/teams/suppress.ts'
 import {
   SUPPRESS_TRANSACTIONAL,
   type SuppressTransactional,

@@ -4,8 +4,7 @@ import type { By } from '../../../db/accounts/audit/record.ts'
 import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
 import { planName } from '../../../db/accounts/plans/plans.sql.ts'
 import { USED } from '../../../db/accounts/plans/quotas.ts'
-import { renameTeam } from '../../../db/accounts/teams/rename.ts'
-import { chooseSuppressTransactional } from '../../../db/accounts/teams/suppress.ts'
+import { chooseSuppressTransactional, renameTeam } from '../../../db/accounts/teams/settings.ts'
 import {
   SUPPRESS_TRANSACTIONAL,
   type SuppressTransactional,

@@ -23,7 +23,7 @@ import { clearOptOuts, erasureHash } from '../contacts/erased.ts'
 import { statusBy } from '../suppressions/cause.ts'
 import { findSuppressed } from '../suppressions/suppressed.ts'
 import { TEXTS } from '../texts.ts'
-import { type ContactTopics, topicsOfContact, writeTopics } from './subscription.sql.ts'
+import { type ContactTopics, leaveWhileSuppressed, topicsOfContact, writeTopics } from './subscription.sql.ts'
 
 type Leaver = 'recipient' | 'api'
 
@@ -157,4 +157,27 @@ async function isHeld(tx: Tx, teamId: string, identity: string): Promise<boolean
   if (await lockContact(tx, teamId, identity)) return true
   await lockAccount(tx, teamId)
   return (await lockContact(tx, teamId, identity)) !== null
+}
+
+/** `contact` is null for an address that isn't a contact. */
+type ReportedLeaver = { team_id: string; identity: string; contact: unknown }
+
+/**
+ * Unsubscribes recipients after reports that they left through the relay's link, list or page. A suppressed contact
+ * stays suppressed, and is unsubscribed when the suppression ends. For an address without a contact, a keyed hash is
+ * stored. The caller locks accounts and contacts.
+ * @param secrets if undefined, only contacts are unsubscribed.
+ */
+export async function unsubscribeReported(
+  { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign'> | undefined },
+  leavers: readonly ReportedLeaver[],
+): Promise<void> {
+  const distinct = new Map(leavers.map((leaver) => [`${leaver.team_id}/${leaver.identity}`, leaver]))
+  for (const { team_id, identity, contact } of distinct.values()) {
+    if (contact === null) {
+      const hash = secrets && erasureHash(secrets, team_id, identity)
+      if (hash) await storeOptOut(at.tx, team_id, { hash, left_topic_ids: null }, at.now)
+    } else if (!(await leaveWhileSuppressed(at.tx, team_id, identity)))
+      await unsubscribe({ ...at, actor: null }, team_id, identity)
+  }
 }

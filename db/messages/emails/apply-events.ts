@@ -7,7 +7,7 @@
 
 import { lockExistingAccounts } from '../../accounts/teams/teams.sql.ts'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
-import { unsubscribeReported } from '../../audience/subscription/by-report.ts'
+import { unsubscribeReported } from '../../audience/subscription/subscription.ts'
 import {
   type AddressFor,
   applyContactEffects,
