@@ -1,7 +1,7 @@
 /** Encrypts all stored secrets again with SECRET_KEY after it was replaced, in one transaction. */
 import { type By, record } from '../accounts/audit/record.ts'
 import { resealAll } from '../accounts/domains/rekey.ts'
-import { resealSecrets } from '../messages/webhooks/reseal.ts'
+import { resealSecrets } from '../messages/webhooks/endpoints.ts'
 import { resealNumbers } from '../messages/whatsapp/numbers.ts'
 import { plural } from '../plural.ts'
 import type { Secrets } from '../process/secrets.ts'

@@ -23,7 +23,7 @@ import { wakeOnCommit } from '../queue/wake.ts'
 import { type SendingOfTeam, sendingOfLastDay } from '../stats/daily/sending.sql.ts'
 import { lockBulkPaused, lockSendingBroadcasts } from './broadcasts/broadcasts.sql.ts'
 import { goOn, pauseForTeam } from './broadcasts/team-pause.ts'
-import { waitingBatchItems } from './emails/of-batch.sql.ts'
+import { waitingBatchItems } from './emails/waiting.sql.ts'
 
 type Acting = { tx: Tx; queue: Pick<Producer, 'enqueue'> }
 

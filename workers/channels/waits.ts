@@ -4,9 +4,9 @@
  * again. An email that counted towards a daily limit no longer counts.
  */
 import { type RampPlace, returnPlaces } from '../../db/accounts/domains/ramps.sql.ts'
+import { teamsNotPaused } from '../../db/accounts/teams/reputation.sql.ts'
 import { statesOfBroadcasts } from '../../db/messages/broadcasts/consent.sql.ts'
 import type { SendCheck } from '../../db/messages/broadcasts/consent.ts'
-import { teamsNotPaused } from '../../db/messages/emails/of-batch.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { type Attempt, attemptsUnderWay } from '../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../db/queue/jobs.ts'

@@ -42,3 +42,12 @@ export async function setWarned(tx: Tx, teamId: string): Promise<boolean> {
 export const countBulkPaused = (tx: Tx) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from teams where bulk_paused_at is not null`)
+
+/** Returns the teams whose bulk email isn't paused. Waits for an uncommitted pause or resume. */
+export async function teamsNotPaused(tx: Tx, teamIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const teams = await tx.anyFirst(sql.type(idRow)`
+    select id from (
+      select id, bulk_paused_at from teams where id = any(${sql.array(teamIds, 'uuid')}) order by id for share) t
+    where bulk_paused_at is null`)
+  return new Set(teams)
+}

@@ -17,7 +17,7 @@ import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { bringForward } from '../../queue/jobs.sql.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
-import { waitingOfDomain } from '../emails/of-domain.sql.ts'
+import { waitingOfDomain } from '../emails/waiting.sql.ts'
 
 /** Starts the ramp of a domain without history, if ramps are enabled and no one has set or disabled it. */
 export async function startRamp(tx: Tx, name: string, start: RampStart | null): Promise<void> {

@@ -30,13 +30,16 @@ import {
   endpointById,
   endpointsOfTeam,
   insertEndpoint,
+  lockSealedSecrets,
   replaceSecret,
+  type SealedSecrets,
   setEndpointState,
   updateEndpoint,
+  updateSealedSecrets,
 } from './endpoints.sql.ts'
 import { type AttemptRow, readAttempts } from './listing.sql.ts'
 import { failWaiting } from './messages.sql.ts'
-import { makeSecret } from './secret.ts'
+import { makeSecret, openSecret, sealSecret } from './secret.ts'
 
 const MAX_ENDPOINTS = 10
 /** How long the previous secret also signs. */
@@ -233,4 +236,29 @@ export async function testEndpoint(at: By, teamId: string, id: string): Promise<
   const event_id = await storeTestWebhook(at.tx, teamId, id, at.now)
   await record(at, { team_id: teamId, action: 'webhook.test', subject: id })
   return { event_id }
+}
+
+/**
+ * Encrypts the secrets of webhooks again after SECRET_KEY was replaced. @returns the number of endpoints.
+ * @throws RequestError bad_request naming one that can't be decrypted.
+ */
+export async function resealSecrets({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
+  const rows = await lockSealedSecrets(tx)
+  const fresh = rows.map((row): SealedSecrets => {
+    const sealed = (secret: Buffer): Buffer => sealSecret(secrets, row, openSecret(secrets, row, secret))
+    try {
+      return {
+        ...row,
+        secret: sealed(row.secret),
+        previous_secret: row.previous_secret && sealed(row.previous_secret),
+      }
+    } catch {
+      throw new RequestError(
+        'bad_request',
+        fill(TEXTS.secretUndecryptable, { id: row.id, team: row.team_id }),
+      )
+    }
+  })
+  if (fresh.length > 0) await updateSealedSecrets(tx, fresh)
+  return fresh.length
 }

@@ -5,6 +5,7 @@
  * the identity's key. We don't sign, because SES would change signed headers. Its reports are matched by tags.
  */
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
+import { boundLibraries } from '../../../db/process/http-client.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { storableId } from '../../../db/validation/words.ts'
 import { composeMessage } from '../mail/message.ts'
@@ -13,7 +14,6 @@ import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
 import { sendingTime } from '../sending-time.ts'
-import { awaitCredentials, boundLookUps } from './credentials.ts'
 import { judgeFault, type SesFault } from './faults.ts'
 import { createHandler, type SesTimeouts } from './handler.ts'
 import { createRate } from './rate.ts'
@@ -31,6 +31,9 @@ export type SesOptions = {
   warn?: (words: string) => void
 }
 
+/** Far more than any credentials, and the time limit of one request for them in milliseconds. */
+const LOOK_UP_LIMITS = { bytes: 64 * 1024, ms: 5_000 }
+
 const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000, credentials_ms: 15_000 }
 /**
  * The rate stays this share below the account's, and unused sends are saved for this many seconds, so that no second
@@ -42,7 +45,7 @@ const RATE_MARGIN = 0.1
 export function createSesProvider(options: SesOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const client = createClient(options, timeouts)
-  const unbound = boundLookUps()
+  const unbound = boundLibraries(LOOK_UP_LIMITS)
   const held = () => awaitCredentials(client, timeouts.credentials_ms)
   const rate = createRate({ client, held }, options.warn ?? (() => undefined), options.refresh_ms)
   const in_flight = createSendTracker()
@@ -144,4 +147,21 @@ async function toCommand(
     ...(configuration_set === undefined ? {} : { ConfigurationSetName: configuration_set }),
   })
   return { command, size: sizeOf(message) }
+}
+
+/**
+ * Waits until the client has credentials: from the environment, files, a process, a token service or a metadata
+ * service. The SDK caches and renews them, but doesn't limit its lookup.
+ * @throws the SDK's Error, or one named after it on a timeout.
+ */
+async function awaitCredentials({ config }: SESv2Client, ms: number): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const words = `no credentials within ${ms / 1_000} s`
+  const fault = Object.assign(new Error(words), { name: 'CredentialsProviderError' })
+  const timer = setTimeout(reject, ms, fault)
+  try {
+    await Promise.race([config.credentials(), late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

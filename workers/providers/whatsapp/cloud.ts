@@ -15,7 +15,6 @@ import { parseJson } from '../../../db/validation/strings.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { Describe } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
-import { toComponents } from './components.ts'
 import {
   type CloudError,
   isFinalUnknownCode,
@@ -25,7 +24,13 @@ import {
   readCode,
 } from './faults.ts'
 import { listTemplates } from './listing.ts'
-import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './provider.ts'
+import type {
+  NamedValue,
+  OutgoingHeader,
+  OutgoingWhatsapp,
+  WhatsappOutcome,
+  WhatsappProvider,
+} from './provider.ts'
 
 export type WhatsappCloudOptions = {
   /** The Graph API with its version, such as https://graph.facebook.com/v26.0. */
@@ -142,4 +147,35 @@ function readError(answer: unknown, describe: Describe): CloudError | null {
   const details = isObject(error.error_data) ? error.error_data.details : undefined
   const said = [error.message, details].filter((words) => typeof words === 'string')
   return { code, subcode: readCode(error.error_subcode) ?? 0, words: describe(`${code} ${said.join(': ')}`) }
+}
+
+const toText = ({ name, value }: NamedValue) => ({
+  type: 'text',
+  ...(name === null ? {} : { parameter_name: name }),
+  text: value,
+})
+
+function headerParameter(header: OutgoingHeader) {
+  if (header.kind === 'text') return toText(header.text)
+  const { kind: type, ...given } = header
+  if (!('url' in given)) return { type, location: given }
+  const { url: link, file_name: filename } = given
+  return { type, [type]: { link, ...(filename === null ? {} : { filename }) } }
+}
+
+/**
+ * Writes a template's parameters in the Cloud API's form. Quick replies and static buttons need no component.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/templates/components
+ */
+function toComponents({ header, body, buttons }: Pick<OutgoingWhatsapp, 'header' | 'body' | 'buttons'>) {
+  return [
+    ...(header === null ? [] : [{ type: 'header', parameters: [headerParameter(header)] }]),
+    ...(body.length > 0 ? [{ type: 'body', parameters: body.map(toText) }] : []),
+    ...buttons.map(({ kind, place, ...given }) => ({
+      type: 'button',
+      sub_type: kind === 'url' ? 'url' : 'copy_code',
+      index: String(place),
+      parameters: [kind === 'url' ? toText(given) : { type: 'coupon_code', coupon_code: given.value }],
+    })),
+  ]
 }

@@ -30,3 +30,13 @@ where id = $1
   and bulk_paused_at is null
   and coalesce(reputation_warned_at < service_time() - interval '24 hours', true)
 returning id
+
+-- teamsNotPaused
+select id
+from (
+  select id, bulk_paused_at
+  from teams
+  where id = any($1::uuid[])
+  order by id for share
+) t
+where bulk_paused_at is null
