@@ -1,5 +1,7 @@
 /** Error types and codes. api/http/errors.ts maps each code to an HTTP status. */
 
+import { fill, type TextValues } from './fill.ts'
+
 export const CODES = [
   'bad_request',
   'batch_too_large',
@@ -63,6 +65,10 @@ export class RequestError extends Error {
     this.retry_after = retry_after
   }
 }
+
+/** Creates an error from a text with names in braces. */
+export const requestError = <Text extends string>(code: Code, text: Text, values: TextValues<Text>) =>
+  new RequestError(code, fill(text, values))
 
 /** Creates the error of one invalid field. */
 export const invalidField = (field: string, problem: string): RequestError =>

@@ -5,8 +5,9 @@ type Names<Text extends string> = Text extends `${string}{${infer Name}}${infer 
   ? (Name extends `{${string}` ? never : Name) | Names<Rest>
   : never
 
+/** A value for each name in a text. */
+export type TextValues<Text extends string> = Readonly<Record<Names<Text>, string | number>>
+
 /** Replaces each name with its value. Values aren't searched for names. */
-export const fill = <Text extends string>(
-  text: Text,
-  values: Readonly<Record<Names<Text>, string | number>>,
-): string => text.replace(/(?<!\{)\{(\w+)\}/g, (_, name: Names<Text>) => String(values[name]))
+export const fill = <Text extends string>(text: Text, values: TextValues<Text>): string =>
+  text.replace(/(?<!\{)\{(\w+)\}/g, (_, name: Names<Text>) => String(values[name]))

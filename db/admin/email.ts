@@ -6,8 +6,7 @@ import { EMAIL } from '../channels/email.sql.ts'
 import { EMAIL_LADDER } from '../channels/email.ts'
 import { piecesOf } from '../content/files/read.ts'
 import { createVersions } from '../content/templates/versions.ts'
-import { RequestError } from '../errors.ts'
-import { fill } from '../fill.ts'
+import { type RequestError, requestError } from '../errors.ts'
 import { emailsToRequeue, requeueToStore } from '../messages/emails/bulk.ts'
 import { removeEmail } from '../messages/emails/remove.ts'
 import type { EmailFilter } from '../messages/emails/search.ts'
@@ -70,7 +69,7 @@ const openDeps = async (admin: Admin) => ({
 })
 
 const unwritable = (file: string, { message }: Error): RequestError =>
-  new RequestError('bad_request', fill(TEXTS.cannotWrite, { file, reason: message }))
+  requestError('bad_request', TEXTS.cannotWrite, { file, reason: message })
 
 async function writeAttachment(
   admin: Admin,
@@ -78,7 +77,7 @@ async function writeAttachment(
 ) {
   const { attachments = [] } = await showEmail(await openDeps(admin), team, id)
   const file = attachments[n]
-  if (!file) throw new RequestError('not_found', fill(TEXTS.noAttachment, { n }))
+  if (!file) throw requestError('not_found', TEXTS.noAttachment, { n })
   const { filename, content_type, size, sha256 } = file
   const pieces = piecesOf(await admin.database(), { team_id: team, sha256 })
   // Before the file is created, because the attachment may have been deleted.

@@ -4,8 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { LARGEST_FIGURE } from '../accounts/plans/limits.ts'
-import { errorWords, RequestError } from '../errors.ts'
-import { fill } from '../fill.ts'
+import { errorWords, requestError } from '../errors.ts'
 import { parseAddress, parseMailbox } from '../validation/address.ts'
 import { exampleMoment, isMoment } from '../validation/moments.ts'
 import { isUuid, utf8Text } from '../validation/strings.ts'
@@ -120,11 +119,11 @@ export async function fileText(name: string): Promise<string> {
   const bytes = await (name === '-' ? buffer(process.stdin) : readFile(name)).catch(
     (error: NodeJS.ErrnoException) => {
       const reason = REASONS[error.code ?? ''] ?? error.message
-      throw new RequestError('bad_request', fill(TEXTS.cannotRead, { file: shown, reason }))
+      throw requestError('bad_request', TEXTS.cannotRead, { file: shown, reason })
     },
   )
   const text = utf8Text(bytes)
-  if (text === null) throw new RequestError('bad_request', fill(TEXTS.notText, { file: shown }))
+  if (text === null) throw requestError('bad_request', TEXTS.notText, { file: shown })
   return text
 }
 
@@ -134,9 +133,6 @@ export async function fileJson(name: string): Promise<unknown> {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new RequestError(
-      'bad_request',
-      fill(TEXTS.notJson, { file: shownAs(name), reason: errorWords(error) }),
-    )
+    throw requestError('bad_request', TEXTS.notJson, { file: shownAs(name), reason: errorWords(error) })
   }
 }

@@ -10,8 +10,7 @@ import {
   type ReportState,
   reportsByState,
 } from '../delivery/reports/reports.sql.ts'
-import { RequestError } from '../errors.ts'
-import { fill } from '../fill.ts'
+import { RequestError, requestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { atMost, instant, oneOf, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -25,7 +24,7 @@ type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 function toState({ parked = false, state }: ListOptions): ReportState | undefined {
   if (!parked) return state
   if (state === undefined || state === 'parked') return 'parked'
-  throw new RequestError('bad_request', fill(TEXTS.parkedAndState, { state }))
+  throw requestError('bad_request', TEXTS.parkedAndState, { state })
 }
 
 type ManyOptions = Pick<ParkedFilter, 'provider' | 'reason' | 'before'> & { parked?: boolean }

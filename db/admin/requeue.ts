@@ -10,8 +10,7 @@ import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
 import { loadPauses, type PickedByPerson, requeueError, requeueOne } from '../delivery/requeue.ts'
 import { leaveOutSuppressed } from '../delivery/suppressed.ts'
-import { RequestError } from '../errors.ts'
-import { fill } from '../fill.ts'
+import { requestError } from '../errors.ts'
 import type { MatchingRequeue } from '../messages/emails/bulk.ts'
 import type { WebhookPick } from '../messages/webhooks/listing.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -70,7 +69,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
             .filter(({ hidden }) => !hidden)
             .map(({ long }) => long)
             .filter((long) => !NOT_FILTERS.includes(long ?? ''))
-          throw new RequestError('bad_request', fill(TEXTS.whichMessages, { filters: filters.join(', ') }))
+          throw requestError('bad_request', TEXTS.whichMessages, { filters: filters.join(', ') })
         }
         return id === undefined
           ? requeueAll(admin, { channel, filter }, { team, options })

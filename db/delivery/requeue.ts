@@ -13,7 +13,7 @@ import { deliveryFrom, sendsFor, servedBy } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/events/store-events.ts'
 import { deletedFilesError, findMissingFiles } from '../content/files/reuse.ts'
-import { RequestError } from '../errors.ts'
+import { type RequestError, requestError } from '../errors.ts'
 import { fill } from '../fill.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'
@@ -253,7 +253,7 @@ export async function loadPauses(
 }
 
 export const purgedError = ({ noun }: Pick<Deliverable, 'noun'>): RequestError =>
-  new RequestError('bad_request', fill(TEXTS.contentDeleted, { noun }))
+  requestError('bad_request', TEXTS.contentDeleted, { noun })
 
 /** @param seen the way on the page, or null for the CLI, whose messages name its options. */
 export async function requeueError(
@@ -264,18 +264,18 @@ export async function requeueError(
 ): Promise<RequestError> {
   const { noun } = channel
   const state = await deliveryState(tx, channel, ref)
-  if (state === null) return new RequestError('not_found', fill(TEXTS.noMessage, { noun, id: ref.id }))
+  if (state === null) return requestError('not_found', TEXTS.noMessage, { noun, id: ref.id })
   const { status, due_at, emptied, refused, expired, handed_over_as } = state
-  if (state.newer) return new RequestError('bad_request', fill(TEXTS.newerVersion, { noun }))
+  if (state.newer) return requestError('bad_request', TEXTS.newerVersion, { noun })
   const way = requeueWay(state)
   if (seen !== null && way !== null && way !== 'plain')
     return changedMeanwhile(fill(TEXTS.messageChanged, { noun }))
-  if (due_at !== null) return new RequestError('invalid_state', fill(TEXTS.scheduled, { noun, time: due_at }))
+  if (due_at !== null) return requestError('invalid_state', TEXTS.scheduled, { noun, time: due_at })
   if (emptied && (refused || expired)) return purgedError(channel)
-  if (expired) return new RequestError('invalid_state', fill(TEXTS.expired, { noun }))
+  if (expired) return requestError('invalid_state', TEXTS.expired, { noun })
   const gone = handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
   if (gone.length > 0) return deletedFilesError(gone)
-  if (refused) return new RequestError('bad_request', fill(TEXTS.rejected, { noun, status }))
+  if (refused) return requestError('bad_request', TEXTS.rejected, { noun, status })
   const reason = handed_over_as === null ? status : fill(TEXTS.acceptedAs, { id: handed_over_as })
-  return new RequestError('bad_request', fill(TEXTS.alreadyAccepted, { noun, status: reason }))
+  return requestError('bad_request', TEXTS.alreadyAccepted, { noun, status: reason })
 }

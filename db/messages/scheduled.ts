@@ -13,7 +13,7 @@ import type { ChannelName } from '../channels/list.ts'
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { deliveryState } from '../delivery/requeue.sql.ts'
 import { lockDue, moveDue } from '../delivery/schedule.sql.ts'
-import { RequestError } from '../errors.ts'
+import { RequestError, requestError } from '../errors.ts'
 import { fill } from '../fill.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { serviceTime } from '../postgres/time.sql.ts'
@@ -59,7 +59,7 @@ async function findRef(tx: Tx, messages: Messages, { team_id, id: given, domain 
   const sender = await messages.senderOf(tx, team_id, id)
   if (!sender) throw noMessage(messages, given)
   if (parseMailbox(sender.from_address)?.domain !== domain)
-    throw new RequestError('domain_not_allowed', fill(TEXTS.keySendsFrom, { domain }))
+    throw requestError('domain_not_allowed', TEXTS.keySendsFrom, { domain })
   return { team_id, id }
 }
 

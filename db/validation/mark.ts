@@ -1,8 +1,7 @@
 /** Detects changes after a page was shown, so that users don't confirm something they haven't seen. */
 
 import { createHash } from 'node:crypto'
-import { RequestError } from '../errors.ts'
-import { fill } from '../fill.ts'
+import { type RequestError, requestError } from '../errors.ts'
 import { TEXTS } from './texts.ts'
 
 /** A hash of a JSON value. Equal values with their keys in the same order have the same hash. */
@@ -11,7 +10,7 @@ export const markOf = (value: unknown): string =>
 
 /** @param change a sentence about the change since the page was shown. */
 export const changedMeanwhile = (change: string): RequestError =>
-  new RequestError('invalid_state', fill(TEXTS.changedSince, { change }))
+  requestError('invalid_state', TEXTS.changedSince, { change })
 
 /**
  * @param seen the hash that the page was shown with, or null. @throws RequestError invalid_state if it has changed.

@@ -3,7 +3,7 @@
  * format).
  */
 
-import { invalidField, RequestError } from '../../errors.ts'
+import { invalidField, RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -114,7 +114,7 @@ export async function rotateKey(by: By, teamId: string, id: string, expires_at: 
     const known = (await keysOfTeam(tx, teamId)).some((key) => key.id === id)
     throw known
       ? new RequestError('invalid_state', TEXTS.keyEnded)
-      : new RequestError('not_found', fill(TEXTS.noKey, { id }))
+      : requestError('not_found', TEXTS.noKey, { id })
   }
   const { name, scopes, domain } = old
   const key = await storeKey(by, teamId, { name, scopes, domain, expires_at }, 'key.rotate')

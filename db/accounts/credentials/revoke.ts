@@ -3,7 +3,7 @@
  * next request on, because no credential is cached.
  */
 
-import { invalidField, RequestError } from '../../errors.ts'
+import { invalidField, RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
@@ -15,7 +15,7 @@ import { type KeyRow, revokeKey, revokeSessions, type SessionRow } from './crede
 export async function endKey(by: By, teamId: string, id: string): Promise<KeyRow> {
   await requireTeam(by.tx, teamId)
   const key = await revokeKey(by.tx, teamId, id, by.now)
-  if (!key) throw new RequestError('not_found', fill(TEXTS.noKey, { id }))
+  if (!key) throw requestError('not_found', TEXTS.noKey, { id })
   const { prefix: subject, name: detail } = key
   await record(by, { team_id: teamId, action: 'key.revoke', subject, detail })
   return key
@@ -48,7 +48,7 @@ export async function endSessions(by: By, teamId: string, wish: RevokeWish): Pro
   const { id, user } = wish
   const ended = await revokeSessions(by.tx, teamId, choice, by.now)
   if (id !== undefined && ended.length === 0)
-    throw new RequestError('not_found', fill(TEXTS.noSession, { id }))
+    throw requestError('not_found', TEXTS.noSession, { id })
   const entry = { action: 'session.revoke', subject: id ?? user ?? 'all', detail: `${ended.length} ended` }
   await record(by, { team_id: teamId, ...entry })
   return ended

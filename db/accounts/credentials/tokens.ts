@@ -3,8 +3,7 @@
  * its creation and still has. It ends when the user leaves the team, or a member revokes it.
  */
 
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import { idNow } from '../../process/ids.ts'
 import { type By, record } from '../audit/record.ts'
 import { membersOfTeam } from '../members/people.sql.ts'
@@ -33,7 +32,7 @@ export async function makeToken(
     ({ revoked_at }) => revoked_at === null,
   )
   if (good.length >= MAX_TOKENS)
-    throw new RequestError('bad_request', fill(TEXTS.tooManyTokens, { count: good.length }))
+    throw requestError('bad_request', TEXTS.tooManyTokens, { count: good.length })
   const role = lesser(member.role, given)
   const token = makeCredential('session')
   const expires_at = new Date(now.getTime() + SESSION_LENGTH_MS)
@@ -60,6 +59,6 @@ export async function endToken(
   { user_id, role }: { user_id: string; role: Role },
 ): Promise<void> {
   const [ended] = await revokeSessions(by.tx, teamId, role === 'owner' ? { id } : { id, user_id }, by.now)
-  if (!ended) throw new RequestError('not_found', fill(TEXTS.noSession, { id }))
+  if (!ended) throw requestError('not_found', TEXTS.noSession, { id })
   await record(by, { team_id: teamId, action: 'session.revoke', subject: id, detail: ended.user ?? '' })
 }

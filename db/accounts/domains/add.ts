@@ -4,7 +4,7 @@
  * kept.
  */
 
-import { invalidField, RequestError } from '../../errors.ts'
+import { invalidField, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -43,7 +43,7 @@ export async function requireDomain(tx: Tx, teamId: string, given: string): Prom
   const name = domainName(given)
   await requireTeam(tx, teamId)
   const row = await domainByName(tx, teamId, name)
-  if (!row) throw new RequestError('not_found', fill(TEXTS.noDomain, { name }))
+  if (!row) throw requestError('not_found', TEXTS.noDomain, { name })
   return row
 }
 
@@ -51,7 +51,7 @@ export async function requireDomain(tx: Tx, teamId: string, given: string): Prom
 async function checkRoom(tx: Tx, teamId: string): Promise<void> {
   const { plan, domains_limit: limit, domains } = await readDomainQuota(tx, teamId)
   if (limit === null || domains < limit) return
-  throw new RequestError('quota_exceeded', fill(TEXTS.domainQuota, { plan, limit, domains }))
+  throw requestError('quota_exceeded', TEXTS.domainQuota, { plan, limit, domains })
 }
 
 /**
@@ -83,7 +83,7 @@ export async function addDomain(
 export async function removeDomain(by: By, teamId: string, given: string): Promise<DomainRow> {
   const { name } = await requireDomain(by.tx, teamId, given)
   const row = await deleteDomain(by.tx, teamId, name)
-  if (!row) throw new RequestError('not_found', fill(TEXTS.noDomain, { name }))
+  if (!row) throw requestError('not_found', TEXTS.noDomain, { name })
   await record(by, { team_id: teamId, action: 'domain.remove', subject: name })
   return row
 }

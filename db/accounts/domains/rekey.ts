@@ -3,8 +3,7 @@
  * the old key until the new record is found (verify.ts).
  */
 
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { resealCanary } from '../../process/canary.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -38,7 +37,7 @@ export async function rekeyDomain(
   return by.tx.transaction(async (tx) => {
     const row = await storeNextKey(tx, teamId, id, { ...key, seen })
     if (!row && (await domainByName(tx, teamId, name))) throw changedMeanwhile(TEXTS.keyRotated)
-    if (!row) throw new RequestError('not_found', fill(TEXTS.domainRemoved, { name }))
+    if (!row) throw requestError('not_found', TEXTS.domainRemoved, { name })
     const entry = { team_id: teamId, action: 'domain.rekey', subject: name }
     await record({ ...by, tx }, { ...entry, detail: key.dkim_selector })
     return row
@@ -68,10 +67,7 @@ export async function resealAll({ tx, secrets }: { tx: Tx; secrets: Secrets }): 
     try {
       return resealed(secrets, row)
     } catch {
-      throw new RequestError(
-        'bad_request',
-        fill(TEXTS.keyUndecryptable, { name: row.name, team: row.team_id }),
-      )
+      throw requestError('bad_request', TEXTS.keyUndecryptable, { name: row.name, team: row.team_id })
     }
   })
   await updateSealedKeys(tx, fresh)

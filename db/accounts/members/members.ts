@@ -4,7 +4,7 @@
  * reveals whether a user exists elsewhere.
  */
 
-import { invalidField, RequestError } from '../../errors.ts'
+import { invalidField, RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -40,7 +40,7 @@ async function keepAnOwner({ tx }: At, teamId: string, member: MemberRow): Promi
   if (member.role !== 'owner') return
   const owners = (await membersOfTeam(tx, teamId)).filter(({ role }) => role === 'owner')
   if (owners.length > 1) return
-  throw new RequestError('bad_request', fill(TEXTS.lastOwner, { email: member.email }))
+  throw requestError('bad_request', TEXTS.lastOwner, { email: member.email })
 }
 
 type Wish = { email: string; role: Role }
@@ -64,7 +64,7 @@ async function makeMember(by: By, teamId: string, { email, role }: Wish): Promis
   const person = await upsertPerson(tx, { id: idNow(), email: address, identity, operator: false }, now)
   const member = { user_id: person.id, email: address, role }
   if (!(await insertMembership(tx, teamId, member))) {
-    throw new RequestError('bad_request', fill(TEXTS.isMember, { email: address }))
+    throw requestError('bad_request', TEXTS.isMember, { email: address })
   }
   await record(by, { team_id: teamId, action: 'member.add', subject: address, detail: role })
   return member
@@ -82,7 +82,7 @@ async function requireMember({ tx }: At, teamId: string, email: string): Promise
   await requireTeam(tx, teamId)
   const member = await lockMember(tx, teamId, identity)
   if (member) return member
-  throw new RequestError('not_found', fill(TEXTS.noMember, { email }))
+  throw requestError('not_found', TEXTS.noMember, { email })
 }
 
 /** @throws RequestError not_found, or bad_request for the last owner. */
@@ -113,7 +113,7 @@ async function personToLogIn(by: By, { email, team, role, operator }: Login): Pr
   if (role !== null && team === null) throw new RequestError('bad_request', TEXTS.roleWithoutTeam)
   const known = await personByIdentity(by.tx, identity)
   if (team === null && !operator && !(known && (await belongs(by.tx, known)))) {
-    throw new RequestError('not_found', fill(TEXTS.noAccount, { email }))
+    throw requestError('not_found', TEXTS.noAccount, { email })
   }
   const person = await upsertPerson(
     by.tx,

@@ -14,8 +14,7 @@ import {
   string,
   ValidationError,
 } from 'yup'
-import { REQUIRED, RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { REQUIRED, RequestError, requestError } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { isObject } from '../../validation/fields.ts'
@@ -103,8 +102,7 @@ export function parseCatalog(content: unknown): PlanRow[] {
     const { plans } = catalogSchema.validateSync(content, { abortEarly: false, strict: true })
     const keys = plans.map((plan) => plan.key)
     const repeated = keys.find((key, index) => keys.indexOf(key) !== index)
-    if (repeated !== undefined)
-      throw new RequestError('bad_request', fill(TEXTS.planTwice, { key: repeated }))
+    if (repeated !== undefined) throw requestError('bad_request', TEXTS.planTwice, { key: repeated })
     return plans.map((plan) => ({
       ...plan,
       product: plan.product ?? 'transactional',
@@ -142,7 +140,7 @@ export async function loadCatalog(by: Caller, content: unknown, seen: string | n
   assertSeen(seen, markOf(await printCatalog(tx)), TEXTS.catalogReplaced)
   const keys = new Set(plans.map((plan) => plan.key))
   for (const [key, teams] of await plansInUse(tx)) {
-    if (!keys.has(key)) throw new RequestError('bad_request', fill(TEXTS.planInUse, { key, teams }))
+    if (!keys.has(key)) throw requestError('bad_request', TEXTS.planInUse, { key, teams })
   }
   await replacePlans(tx, plans)
   await record(by, { team_id: null, action: 'plan.load', subject: 'catalog', detail: [...keys].join(', ') })

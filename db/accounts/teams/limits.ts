@@ -5,8 +5,7 @@
  */
 
 import { LINES, type LineName } from '../../channels/list.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { type RequestError, requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type Bucket, refill } from '../../process/bucket.ts'
 import { fromKeys } from '../../validation/keys.ts'
@@ -166,11 +165,9 @@ export const left = (limit: number | null, used: number): number =>
 
 /** Returns an error if the added bytes exceed the team's storage, or null. */
 export function storageError({ limits, used }: Account, added: number): RequestError | null {
-  if (added === 0 || limits.storage === null || used.storage + added <= limits.storage) return null
-  return new RequestError(
-    'quota_exceeded',
-    fill(TEXTS.storageFull, { limit: limits.storage, used: used.storage, added }),
-  )
+  const { storage: limit } = limits
+  if (added === 0 || limit === null || used.storage + added <= limit) return null
+  return requestError('quota_exceeded', TEXTS.storageFull, { limit, used: used.storage, added })
 }
 
 export const firstAllowance = (

@@ -1,7 +1,6 @@
 /** A team as `team show` prints it, at the database's current time. */
 
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { computeBurst } from '../plans/defaults.ts'
 import { byQuota } from '../plans/quotas.ts'
@@ -26,7 +25,7 @@ export const asTest = ({ test }: { test: boolean }): { test?: true } => (test ? 
 export async function requireTeam(tx: Tx, id: string): Promise<TeamRow> {
   const team = await teamById(tx, id)
   if (team) return team
-  throw new RequestError('not_found', fill(TEXTS.noTeam, { id }))
+  throw requestError('not_found', TEXTS.noTeam, { id })
 }
 
 const remaining = (limit: number | null, used: number): number | null =>

@@ -6,7 +6,7 @@
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { buildCharge, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import { LimitReached } from '../../accounts/teams/rate-limit.ts'
-import { RequestError } from '../../errors.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -30,7 +30,7 @@ import { holdTopics } from './topics.sql.ts'
 export const noContact = (): RequestError => new RequestError('contact_not_found', TEXTS.noContact)
 
 export const contactsReached = (limit: number | null): RequestError =>
-  new RequestError('quota_exceeded', fill(TEXTS.contactQuota, { limit: limit?.toLocaleString('en') ?? 'no' }))
+  requestError('quota_exceeded', TEXTS.contactQuota, { limit: limit?.toLocaleString('en') ?? 'no' })
 
 /** Returns the identity of an email address in a path. @throws RequestError contact_not_found if it isn't one. */
 export function contactIdentity(email: string): string {

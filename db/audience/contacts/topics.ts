@@ -6,7 +6,7 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { invalidField, RequestError } from '../../errors.ts'
+import { invalidField, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -50,7 +50,7 @@ async function renameError(tx: Tx, teamId: string, { id, name }: { id: string; n
   const isKnown = (await topicsOfTeam(tx, teamId)).some((topic) => topic.id === id)
   return isKnown
     ? invalidField('name', fill(TEXTS.topicExists, { name: JSON.stringify(name) }))
-    : new RequestError('not_found', fill(TEXTS.noTopic, { id }))
+    : requestError('not_found', TEXTS.noTopic, { id })
 }
 
 const MAX_NAMED = 5
@@ -62,7 +62,7 @@ async function assertUnused(tx: Tx, teamId: string, id: string): Promise<void> {
   const names = users.slice(0, MAX_NAMED).map(({ name, state }) => `${JSON.stringify(name)} (${state})`)
   const more = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} more` : ''
   const broadcasts = `${users.length === 1 ? 'the broadcast' : 'the broadcasts'} ${names.join(', ')}${more}`
-  throw new RequestError('invalid_state', fill(TEXTS.topicInUse, { broadcasts }))
+  throw requestError('invalid_state', TEXTS.topicInUse, { broadcasts })
 }
 
 /** @throws RequestError not_found, or invalid_state while an unfinished broadcast uses the topic. */
@@ -76,7 +76,7 @@ export async function removeTopic(by: By, teamId: string, id: string): Promise<T
   await lockTopic(tx, teamId, id)
   await assertUnused(tx, teamId, id)
   const topic = await deleteTopic(tx, teamId, id, now)
-  if (!topic) throw new RequestError('not_found', fill(TEXTS.noTopic, { id }))
+  if (!topic) throw requestError('not_found', TEXTS.noTopic, { id })
   await record(by, { team_id: teamId, action: 'topic.delete', subject: id, detail: topic.name })
   return topic
 }

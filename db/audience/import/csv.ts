@@ -4,7 +4,7 @@
  * columns, or with a record of megabytes, are rejected before they use much memory.
  */
 
-import { RequestError } from '../../errors.ts'
+import { requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { unguardFormulas } from '../../validation/formulas.ts'
 import { TEXTS } from '../texts.ts'
@@ -173,17 +173,14 @@ const headerOf = (row: CsvRecord | undefined): string[] => {
   const header = [...(row?.cells ?? [])]
   while (header.at(-1) === '') header.pop()
   if (header.length > MAX_COLUMNS)
-    throw new RequestError(
-      'bad_request',
-      fill(TEXTS.tooManyColumnsOfFile, { count: header.length, most: MAX_COLUMNS }),
-    )
+    throw requestError('bad_request', TEXTS.tooManyColumnsOfFile, { count: header.length, most: MAX_COLUMNS })
   return header
 }
 
 /** @throws RequestError bad_request for a record that doesn't end. @param line the line before it. */
 function checkLength(length: number, line: number): void {
   if (length < LONGEST_RECORD) return
-  throw new RequestError('bad_request', fill(TEXTS.recordTooLong, { record: recordAfter(line) }))
+  throw requestError('bad_request', TEXTS.recordTooLong, { record: recordAfter(line) })
 }
 
 /**

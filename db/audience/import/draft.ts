@@ -4,8 +4,7 @@
  * of the file, and change nothing. The import uses the mapping that the user saw.
  */
 
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -92,14 +91,14 @@ export async function storeDraft(
   actor: string,
 ): Promise<string> {
   const fault = textFault([name, source])
-  if (fault) throw new RequestError('bad_request', fill(TEXTS.badFile, { problem: fault.problem }))
+  if (fault) throw requestError('bad_request', TEXTS.badFile, { problem: fault.problem })
   const bytes = Buffer.from(source)
   const read: ReadBytes = async (at, length) => bytes.subarray(at, at + length)
   const { table } = await readFirstPart(read)
   const records = countRecords(bytes, table.header, MAX_RECORDS + 1)
   checkTotal(records, true)
   if ((await countDrafts(tx, teamId)) >= MAX_DRAFTS)
-    throw new RequestError('bad_request', fill(TEXTS.tooManyUploads, { most: MAX_DRAFTS }))
+    throw requestError('bad_request', TEXTS.tooManyUploads, { most: MAX_DRAFTS })
   const id = idNow()
   const guess = mappingFor(table.header, purpose)
   const mapping = (await chosenBefore(tx, teamId, guess)) ?? guess

@@ -5,8 +5,7 @@
  */
 
 import { lockAccount } from '../../accounts/teams/limits.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idOfName } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -37,8 +36,7 @@ export const MAX_RECORDS = 100_000
 /** @param total the records so far. @throws RequestError bad_request if the file has none or too many. */
 export function checkTotal(total: number, isLast: boolean): void {
   if (total === 0 && isLast) throw new RequestError('bad_request', TEXTS.noRecords)
-  if (total > MAX_RECORDS)
-    throw new RequestError('bad_request', fill(TEXTS.tooManyRecords, { most: MAX_RECORDS }))
+  if (total > MAX_RECORDS) throw requestError('bad_request', TEXTS.tooManyRecords, { most: MAX_RECORDS })
 }
 
 /** A record as an item to upsert, or an error, and its other data. */

@@ -4,8 +4,7 @@
  * Each byte is read a constant number of times.
  */
 
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import { TEXTS } from '../texts.ts'
 
 /** Cells per record, including empty ones: the columns of a spreadsheet. */
@@ -104,10 +103,10 @@ export function recordAt(part: Part, start: number, name: () => string): RecordA
     if (fault !== null) return lostRecord(part, start, cell, fault)
     cells.push([cell, end])
     if (cells.length > MAX_CELLS)
-      throw new RequestError(
-        'bad_request',
-        fill(TEXTS.tooManyCells, { record: name(), most: MAX_CELLS.toLocaleString('en-US') }),
-      )
+      throw requestError('bad_request', TEXTS.tooManyCells, {
+        record: name(),
+        most: MAX_CELLS.toLocaleString('en-US'),
+      })
     if (part.bytes[end] === part.separator.charCodeAt(0)) {
       cell = end + 1
       continue

@@ -6,8 +6,7 @@
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { publishContacts } from '../contacts/changes.ts'
@@ -93,8 +92,7 @@ async function assertNotSuppressed(
 ): Promise<void> {
   const found = suppression === null && (await findSuppressed(tx, secrets, teamId, [identity])).get(identity)
   const why = suppression ?? (found ? statusBy(found.cause) : null)
-  if (why !== null)
-    throw new RequestError('contact_suppressed', fill(TEXTS.cannotResubscribe, { status: why }))
+  if (why !== null) throw requestError('contact_suppressed', TEXTS.cannotResubscribe, { status: why })
 }
 
 /**

@@ -3,8 +3,7 @@
  * so that nothing is sent without a file.
  */
 
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { type RequestError, requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { TEXTS } from '../texts.ts'
 import { filesOfEmails, usedFiles } from './files.sql.ts'
@@ -12,7 +11,7 @@ import { filesOfEmails, usedFiles } from './files.sql.ts'
 /** For files whose bytes have been deleted. */
 export const deletedFilesError = (files: readonly { filename: string }[]): RequestError => {
   const names = [...new Set(files.map(({ filename }) => filename))].join(', ')
-  return new RequestError('bad_request', fill(TEXTS.filesDeleted, { names }))
+  return requestError('bad_request', TEXTS.filesDeleted, { names })
 }
 
 type Named = { filename: string; sha256: string }

@@ -4,8 +4,7 @@
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import { idNow } from '../../process/ids.ts'
 import { decodeVariables } from '../../validation/attributes.ts'
 import { TEXTS } from '../texts.ts'
@@ -60,7 +59,7 @@ async function requireSeenDraft(by: By, teamId: string, templateId: string, seen
   const draft = await draftOf(by.tx, teamId, templateId)
   if (!draft) throw noDraft()
   if (draft.id === seen) return draft
-  throw new RequestError('bad_request', fill(TEXTS.draftChanged, { who: draft.saved_by }))
+  throw requestError('bad_request', TEXTS.draftChanged, { who: draft.saved_by })
 }
 
 /**

@@ -4,15 +4,14 @@
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { TEXTS } from '../texts.ts'
 import { deleteTemplate, templateById, versionsOfTemplate } from './templates.sql.ts'
 
 const MAX_VERSIONS = 1_000
 
-const unknown = (id: string) => new RequestError('not_found', fill(TEXTS.noTemplate, { id }))
+const unknown = (id: string) => requestError('not_found', TEXTS.noTemplate, { id })
 
 /** Returns a template with its parts and its versions, newest first. @throws RequestError not_found. */
 export async function showTemplate(tx: Tx, teamId: string, id: string) {

@@ -6,7 +6,7 @@
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { invalidField, RequestError } from '../../errors.ts'
+import { invalidField, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -60,7 +60,7 @@ export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] 
   const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
   const slots = [...new Set([...readSlots('html', html), ...readSlots('text', text), ...asked])]
   if (slots.length <= MAX_VARIABLES) return slots
-  throw new RequestError('bad_request', fill(TEXTS.tooManyVariables, { most: MAX_VARIABLES }))
+  throw requestError('bad_request', TEXTS.tooManyVariables, { most: MAX_VARIABLES })
 }
 
 /** @throws RequestError not_found, bad_request for invalid parts, or a name that is invalid or in use. */
@@ -114,7 +114,7 @@ export async function requireCurrentVersion({ tx }: At, teamId: string, id: stri
   await requireTeam(tx, teamId)
   const current = await lockCurrentVersion(tx, teamId, id)
   if (current) return current
-  throw new RequestError('not_found', fill(TEXTS.noTemplate, { id }))
+  throw requestError('not_found', TEXTS.noTemplate, { id })
 }
 
 /** Stores a new version and makes it the current one. @throws RequestError bad_request for invalid parts. */

@@ -1,8 +1,7 @@
 /** Shows reports to operators, and retries or drops parked ones. A replay of an applied report changes nothing. */
 
 import { type AuditEntry, type By, record } from '../../accounts/audit/record.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { TEXTS } from '../texts.ts'
@@ -18,7 +17,7 @@ import {
 } from './reports.sql.ts'
 import { UNMATCHED_TRIES_MS } from './store.ts'
 
-const refused = (id: string) => new RequestError('not_found', fill(TEXTS.noReport, { id }))
+const refused = (id: string) => requestError('not_found', TEXTS.noReport, { id })
 
 /** Returns a report with its content, as text if possible. @throws RequestError not_found. */
 export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body: string }> {
@@ -67,7 +66,7 @@ export async function dropReport(by: By, id: string): Promise<ReportRow> {
   }
   const row = await reportById(tx, id)
   if (!row) throw refused(id)
-  throw new RequestError('bad_request', fill(TEXTS.notParked, { id, state: row.state }))
+  throw requestError('bad_request', TEXTS.notParked, { id, state: row.state })
 }
 
 /** Does the same as `replayReport` for all matching parked reports. */

@@ -1,8 +1,7 @@
 /** Checks through a worker whether the email provider is reachable and would accept our mail. Sends no message. */
 
 import { type By, record } from '../../accounts/audit/record.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
@@ -37,5 +36,5 @@ export async function checkFound(tx: Tx, id: string): Promise<Check | null> {
 export async function awaitCheck(database: Database, id: string): Promise<Check> {
   const found = await awaitOutcome(() => checkFound(database, id), CHECK_TIMEOUT_MS)
   if (found) return found
-  throw new RequestError('unavailable', fill(TEXTS.noWorkerChecked, { seconds: CHECK_TIMEOUT_MS / 1_000 }))
+  throw requestError('unavailable', TEXTS.noWorkerChecked, { seconds: CHECK_TIMEOUT_MS / 1_000 })
 }

@@ -4,8 +4,7 @@
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { DELIVERIES, sendsFor } from '../../channels/channels.sql.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { TEXTS } from '../texts.ts'
@@ -60,7 +59,7 @@ export async function resumeSender(by: By, key: string): Promise<Omit<ShownSende
   const { tx } = by
   const row = await endPause(tx, key)
   if (row === null) {
-    throw new RequestError('not_found', fill(TEXTS.noSender, { key }))
+    throw requestError('not_found', TEXTS.noSender, { key })
   }
   const detail = TEXTS.resumedByOperator
   const occurred_at = new Date(row.now)

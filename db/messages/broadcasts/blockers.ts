@@ -5,7 +5,7 @@ import { left, toAccount } from '../../accounts/teams/limits.ts'
 import { readAccountRow } from '../../accounts/teams/teams.sql.ts'
 import { topicsOfTeam } from '../../audience/contacts/topics.sql.ts'
 import { templateById, versionsByIds } from '../../content/templates/templates.sql.ts'
-import { RequestError } from '../../errors.ts'
+import { type RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
@@ -135,14 +135,11 @@ export const blocked = (
   blockers: readonly { words: string }[],
   what: 'sent' | 'tested' = 'sent',
 ): RequestError =>
-  new RequestError(
-    'invalid_state',
-    fill(TEXTS.blocked, {
-      state: stateWords(state),
-      what,
-      reasons: blockers.map(({ words }) => words).join(' '),
-    }),
-  )
+  requestError('invalid_state', TEXTS.blocked, {
+    state: stateWords(state),
+    what,
+    reasons: blockers.map(({ words }) => words).join(' '),
+  })
 
 function missing(teamId: string): never {
   throw new Error(`team ${teamId} has no account`)

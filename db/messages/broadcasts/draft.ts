@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { holdTopics } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
-import { RequestError } from '../../errors.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
@@ -36,7 +36,7 @@ export const recordBroadcast = (
 ): Promise<void> => record(by, { team_id, action: `broadcast.${verb}`, subject: name, detail: id })
 
 const noBroadcast = (id: string): RequestError =>
-  new RequestError('not_found', fill(TEXTS.noBroadcast, { id }))
+  requestError('not_found', TEXTS.noBroadcast, { id })
 
 /** Returns a broadcast. @throws RequestError not_found. */
 export async function requireBroadcast(tx: Tx, teamId: string, id: string): Promise<BroadcastRow> {
@@ -138,7 +138,7 @@ export async function createBroadcast(
 }
 
 const notADraft = ({ state }: BroadcastRow, act: string): RequestError =>
-  new RequestError('invalid_state', fill(TEXTS.notDraft, { state, action: act }))
+  requestError('invalid_state', TEXTS.notDraft, { state, action: act })
 
 /** @param act a past participle, such as `deleted`. @throws RequestError invalid_state. */
 export function assertDraft(row: BroadcastRow, act: string): void {

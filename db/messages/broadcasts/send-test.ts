@@ -7,8 +7,7 @@
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
 import { contactIdentity, noContact } from '../../audience/contacts/edit.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { formatMailbox, parseMailbox } from '../../validation/address.ts'
@@ -57,7 +56,7 @@ export async function sendTest(
     const mailbox = parseMailbox(given)
     const someone = person ?? { email: mailbox?.address ?? given, properties: {} }
     const item = addressed(mailing, someone, link)
-    if (typeof item === 'string') throw new RequestError('bad_request', fill(TEXTS.noTest, { reason: item }))
+    if (typeof item === 'string') throw requestError('bad_request', TEXTS.noTest, { reason: item })
     const headers = {
       ...item.headers,
       'List-Unsubscribe': `<${link}>`,

@@ -5,8 +5,7 @@
 
 import type { Caller } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { type RequestError, requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
@@ -42,14 +41,11 @@ const FROM: Readonly<Record<Act, readonly BroadcastState[]>> = {
 }
 
 const wrongState = ({ state }: BroadcastRow, act: Act): RequestError =>
-  new RequestError(
-    'invalid_state',
-    fill(TEXTS.wrongState, {
-      state: stateWords(state),
-      action: DONE[act],
-      states: FROM[act].map(stateWords).join(' or '),
-    }),
-  )
+  requestError('invalid_state', TEXTS.wrongState, {
+    state: stateWords(state),
+    action: DONE[act],
+    states: FROM[act].map(stateWords).join(' or '),
+  })
 
 /** @throws RequestError invalid_state if the broadcast's state doesn't allow the action. */
 export function assertState(row: BroadcastRow, act: Act): void {
@@ -57,12 +53,9 @@ export function assertState(row: BroadcastRow, act: Act): void {
 }
 
 const pausedForTeam = ({ state_reason }: BroadcastRow): RequestError =>
-  new RequestError(
-    'invalid_state',
-    fill(TEXTS.pausedForTeam, {
-      reason: state_reason === 'team_bounces' ? 'too many bounces' : 'too many complaints',
-    }),
-  )
+  requestError('invalid_state', TEXTS.pausedForTeam, {
+    reason: state_reason === 'team_bounces' ? 'too many bounces' : 'too many complaints',
+  })
 
 async function act(
   by: Caller,

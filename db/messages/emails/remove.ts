@@ -8,8 +8,7 @@ import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { queuesOf } from '../../channels/channels.sql.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { deleteFailedJobs } from '../../queue/dead-letters.sql.ts'
 import { TEXTS } from '../texts.ts'
@@ -33,7 +32,7 @@ export async function removeEmail(by: Caller, teamId: string, id: string): Promi
   const { tx } = by
   await requireTeam(tx, teamId)
   const [deleted] = await removeRows(tx, teamId, [id])
-  if (!deleted) throw new RequestError('not_found', fill(TEXTS.noEmail, { id }))
+  if (!deleted) throw requestError('not_found', TEXTS.noEmail, { id })
   await record(by, { team_id: teamId, action: 'email.delete', subject: id })
   return deleted
 }

@@ -8,8 +8,7 @@ import { EMAIL } from '../../channels/email.sql.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { purgedError } from '../../delivery/requeue.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../validation/address.ts'
 import { recipientIdentity } from '../../validation/addressees.ts'
@@ -91,8 +90,7 @@ function relinker(secrets: Secrets, email: ShownEmail, person: string): (part: s
   const recipients = new Set(everyone(email).map(recipientIdentity))
   const links = new Map<string, string>()
   function toLink(token: string): string {
-    if (links.size === MAX_LINKS)
-      throw new RequestError('bad_request', fill(TEXTS.tooManyLinks, { most: MAX_LINKS }))
+    if (links.size === MAX_LINKS) throw requestError('bad_request', TEXTS.tooManyLinks, { most: MAX_LINKS })
     for (const purpose of LINK_PURPOSES) {
       const named = readPersonToken(secrets, purpose, token)
       if (named && recipients.has(named.person)) return personToken(secrets, purpose, { ...named, person })

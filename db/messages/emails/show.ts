@@ -5,8 +5,7 @@ import { EMAIL } from '../../channels/email.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { describeWaiting } from '../../delivery/waiting.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { PlainTexts } from '../../process/plain-texts.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -34,7 +33,7 @@ export async function loadVersions({ tx, versions }: Deps, rows: readonly EmailR
 async function requireEmail(tx: Tx, teamId: string, id: string): Promise<EmailRow> {
   await requireTeam(tx, teamId)
   const row = await emailById(tx, teamId, id)
-  if (!row) throw new RequestError('not_found', fill(TEXTS.noEmail, { id }))
+  if (!row) throw requestError('not_found', TEXTS.noEmail, { id })
   return row
 }
 

@@ -9,7 +9,7 @@ import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../channels/events/webhook-types.ts'
 import { storeTestWebhook } from '../../channels/events/webhooks.ts'
-import { RequestError } from '../../errors.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -115,7 +115,7 @@ export async function requireEndpoint(tx: Tx, teamId: string, id: string): Promi
   const endpoint = isUuid(id) ? await endpointById(tx, teamId, id) : null
   if (endpoint) return endpoint
   await requireTeam(tx, teamId)
-  throw new RequestError('not_found', fill(TEXTS.noWebhook, { id }))
+  throw requestError('not_found', TEXTS.noWebhook, { id })
 }
 
 /** @throws RequestError not_found. */
@@ -140,7 +140,7 @@ export async function addEndpoint(
   await requireTeam(tx, teamId)
   const { url = fields.url, name, types, domain } = await checked(at, teamId, fields)
   if ((await countEndpoints(tx, teamId)) >= MAX_ENDPOINTS)
-    throw new RequestError('bad_request', fill(TEXTS.tooManyWebhooks, { most: MAX_ENDPOINTS }))
+    throw requestError('bad_request', TEXTS.tooManyWebhooks, { most: MAX_ENDPOINTS })
   const id = idNow()
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const endpoint = {
@@ -253,10 +253,7 @@ export async function resealSecrets({ tx, secrets }: { tx: Tx; secrets: Secrets 
         previous_secret: row.previous_secret && sealed(row.previous_secret),
       }
     } catch {
-      throw new RequestError(
-        'bad_request',
-        fill(TEXTS.secretUndecryptable, { id: row.id, team: row.team_id }),
-      )
+      throw requestError('bad_request', TEXTS.secretUndecryptable, { id: row.id, team: row.team_id })
     }
   })
   if (fresh.length > 0) await updateSealedSecrets(tx, fresh)

@@ -7,7 +7,7 @@
 
 import { left, lockWhatsappAccounts, type WhatsappAccount } from '../../accounts/teams/limits.ts'
 import { LimitReached } from '../../accounts/teams/rate-limit.ts'
-import { RequestError } from '../../errors.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
@@ -85,13 +85,10 @@ function templateError(item: WhatsappItem, { account, templates }: TeamBatch): R
     )
   }
   if (template.status !== 'approved') {
-    return new RequestError('template_disabled', fill(TEXTS.templateNotApproved, { status: template.status }))
+    return requestError('template_disabled', TEXTS.templateNotApproved, { status: template.status })
   }
   if (template.unsupported !== null) {
-    return new RequestError(
-      'template_unsupported',
-      fill(TEXTS.templateUnsupported, { reason: template.unsupported }),
-    )
+    return requestError('template_unsupported', TEXTS.templateUnsupported, { reason: template.unsupported })
   }
   const fault = parametersProblem(template.slots, template.parts, item.parameters)
   return fault && new RequestError('invalid_params', { ...fault, field: item.path + fault.field })

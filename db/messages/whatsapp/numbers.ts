@@ -2,8 +2,7 @@
  * The numbers that WhatsApp messages are sent from. The default one comes from the workers' settings. Each other one
  * is a row with its own credentials, encrypted with SECRET_KEY.
  */
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { SettingsFault } from '../../process/config.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -53,7 +52,7 @@ export async function resealNumbers({ tx, secrets }: { tx: Tx; secrets: Secrets 
         app_secret: app_secret && sealed('app_secret', app_secret),
       }
     } catch {
-      throw new RequestError('bad_request', fill(TEXTS.credentialsUndecryptable, { name }))
+      throw requestError('bad_request', TEXTS.credentialsUndecryptable, { name })
     }
   })
   if (fresh.length > 0) await updateSealedNumbers(tx, fresh)

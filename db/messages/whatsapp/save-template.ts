@@ -4,8 +4,7 @@
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { invalidField, RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { invalidField, RequestError, requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { isObject } from '../../validation/fields.ts'
@@ -104,7 +103,7 @@ export async function createWhatsappTemplate(
   const content = test ? { ...given, status: 'approved' as const } : given
   const { name, language } = content
   const row = await insertWhatsappTemplate(tx, teamId, idNow(), content, now)
-  if (!row) throw new RequestError('bad_request', fill(TEXTS.whatsappTemplateExists, { name, language }))
+  if (!row) throw requestError('bad_request', TEXTS.whatsappTemplateExists, { name, language })
   await record(by, { team_id: teamId, action: 'whatsapp-template.create', subject: name, detail: row.id })
   return templateView(row)
 }
@@ -120,7 +119,7 @@ export async function setWhatsappTemplateStatus(
   const status = requireState(word)
   await requireTeam(tx, teamId)
   const row = await setTemplateStatus(tx, teamId, id, status, now)
-  if (!row) throw new RequestError('not_found', fill(TEXTS.noTemplate, { id }))
+  if (!row) throw requestError('not_found', TEXTS.noTemplate, { id })
   await record(by, { team_id: teamId, action: 'whatsapp-template.status', subject: id, detail: word })
   return templateView(row)
 }

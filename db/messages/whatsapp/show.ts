@@ -4,8 +4,7 @@ import { requireTeam } from '../../accounts/teams/view.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { describeWaiting } from '../../delivery/waiting.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { shownTimes } from '../../validation/moments.ts'
 import { eventsOfMessage } from './events.sql.ts'
@@ -24,7 +23,7 @@ const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow) => 
 export async function messageWithState({ tx, now }: At, teamId: string, id: string) {
   await requireTeam(tx, teamId)
   const row = await messageById(tx, teamId, id)
-  if (!row) throw new RequestError('not_found', fill(TEXTS.noWhatsapp, { id }))
+  if (!row) throw requestError('not_found', TEXTS.noWhatsapp, { id })
   const rows = await eventsOfMessage(tx, teamId, id)
   const events = rows.map(({ occurred_at: time, code, ...event }) => ({
     ...{ time, ...event },

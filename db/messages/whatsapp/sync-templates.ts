@@ -6,8 +6,7 @@
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { requestError } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
@@ -127,7 +126,7 @@ export async function requestAdd(
 ): Promise<string | null> {
   const own = await whatsappTemplatesOfTeam(by.tx, teamId)
   if (own.some((each) => keyOf(each) === keyOf(wanted)))
-    throw new RequestError('bad_request', fill(TEXTS.whatsappTemplateExists, wanted))
+    throw requestError('bad_request', TEXTS.whatsappTemplateExists, wanted)
   const { sync_id } = await ask(by, teamId, { wish: 'add', ...wanted })
   await record(by, {
     team_id: teamId,
@@ -161,8 +160,7 @@ export async function syncFound(tx: Tx, teamId: string, sync_id: string): Promis
   const end = (await jobEnd(tx, JOBS.default, sync_id)) ?? (await jobEnd(tx, JOBS.other, sync_id))
   if (end?.team_id !== teamId) return null
   if (end.state === 'completed') return { missing: [], ...end.output }
-  if (end.output?.reason)
-    throw new RequestError('unavailable', fill(TEXTS.syncFailed, { reason: end.output.reason }))
+  if (end.output?.reason) throw requestError('unavailable', TEXTS.syncFailed, { reason: end.output.reason })
   return null
 }
 
@@ -170,7 +168,7 @@ export async function syncFound(tx: Tx, teamId: string, sync_id: string): Promis
 async function awaitOutcomeOfSync(database: Database, teamId: string, sync_id: string): Promise<SyncOutput> {
   const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
-  throw new RequestError('unavailable', fill(TEXTS.noWorkerSynced, { seconds: SYNC_TIMEOUT_MS / 1_000 }))
+  throw requestError('unavailable', TEXTS.noWorkerSynced, { seconds: SYNC_TIMEOUT_MS / 1_000 })
 }
 
 /** Waits for a sync, and returns the templates. Without one they haven't changed. @throws RequestError unavailable */
@@ -192,5 +190,5 @@ export async function awaitAdded(
   const added = sync_id === null ? null : (await awaitOutcomeOfSync(database, teamId, sync_id)).added
   const row = (await whatsappTemplatesOfTeam(database, teamId)).find(({ id }) => id === added)
   if (row) return templateView(row)
-  throw new RequestError('not_found', fill(TEXTS.notAvailable, wanted))
+  throw requestError('not_found', TEXTS.notAvailable, wanted)
 }
