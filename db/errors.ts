@@ -70,9 +70,12 @@ export class RequestError extends Error {
 export const requestError = <Text extends string>(code: Code, text: Text, values: TextValues<Text>) =>
   new RequestError(code, fill(text, values))
 
+/** Creates the error of one field. */
+export const fieldError = (code: Code, field: string, problem: string): RequestError =>
+  new RequestError(code, { field, problem })
+
 /** Creates the error of one invalid field. */
-export const invalidField = (field: string, problem: string): RequestError =>
-  new RequestError('bad_request', { field, problem })
+export const invalidField = (field: string, problem: string) => fieldError('bad_request', field, problem)
 
 /** Why a call or process is unavailable. Used in the log and as a label of heliograph_rejected_total. */
 export type UnavailableReason =

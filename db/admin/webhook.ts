@@ -28,6 +28,7 @@ import {
 import { replayOf } from '../messages/webhooks/replay.ts'
 import { showWebhook } from '../messages/webhooks/show.ts'
 import type { Tx } from '../postgres/pool.ts'
+import { commaList } from '../process/config.ts'
 import { atMost, only, uuidArgument, words } from './input.ts'
 import type { Verbs } from './noun.ts'
 import { type RequeueFilter, requeueVerb } from './requeue.ts'
@@ -39,10 +40,7 @@ type Replayed = TimeRangeOptions & { type?: string; failed?: boolean }
 const fieldsOf = ({ url, name, types, domain }: Given): EndpointFields => ({
   url,
   name,
-  types: types
-    ?.split(',')
-    .map((type) => type.trim())
-    .filter((type) => type !== ''),
+  types: types === undefined ? undefined : commaList(types),
   domain: domain === 'none' ? null : domain,
 })
 

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { holdTopics } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
-import { RequestError, requestError } from '../../errors.ts'
+import { fieldError, invalidField, RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
@@ -58,34 +58,25 @@ export const domainOf = (from: string): string => parseMailbox(from)?.domain ?? 
 /** @throws RequestError domain_not_allowed if the key is limited to another domain. */
 export function assertDomain({ domain }: Acting, from: string): void {
   if (domain === null || domain === domainOf(from)) return
-  throw new RequestError('domain_not_allowed', {
-    field: 'from',
-    problem: fill(TEXTS.domainOfKey, { domain }),
-  })
+  throw fieldError('domain_not_allowed', 'from', fill(TEXTS.domainOfKey, { domain }))
 }
 
 /** @throws RequestError bad_request for a time in the past or too far ahead. */
 export function assertSendAt(send_at: string | null | undefined, now: Date): void {
   const problem = send_at ? momentFault(send_at, now) : null
-  if (problem !== null) throw new RequestError('bad_request', { field: 'send_at', problem })
+  if (problem !== null) throw invalidField('send_at', problem)
 }
 
 async function assertReferences(tx: Tx, teamId: string, fields: GivenFields): Promise<void> {
   const { template_id } = fields
   if (template_id !== undefined && !(await templateById(tx, teamId, template_id)))
-    throw new RequestError('not_found', {
-      field: 'template_id',
-      problem: fill(TEXTS.noTemplateOfField, { id: template_id }),
-    })
+    throw fieldError('not_found', 'template_id', fill(TEXTS.noTemplateOfField, { id: template_id }))
   for (const field of ['topic_ids', 'exclude_topic_ids'] as const) {
     const ids = fields[field] ?? []
     const known = ids.length === 0 ? new Set<string>() : await holdTopics(tx, teamId, ids)
     const unknown = ids.findIndex((id) => !known.has(id))
-    if (unknown >= 0)
-      throw new RequestError('not_found', {
-        field: `${field}[${unknown}]`,
-        problem: fill(TEXTS.noTopicOfField, { id: ids[unknown] ?? '' }),
-      })
+    if (unknown < 0) continue
+    throw fieldError('not_found', `${field}[${unknown}]`, fill(TEXTS.noTopicOfField, { id: ids[unknown] ?? '' }))
   }
 }
 

@@ -1,7 +1,7 @@
 /** Finds the domains, templates and contacts of emails, for many teams at once. DECISIONS: Order of errors. */
 
 import type { CompiledVersion, Versions } from '../../content/templates/versions.ts'
-import { RequestError } from '../../errors.ts'
+import { fieldError, invalidField, type RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { inOneList } from '../../validation/addressees.ts'
@@ -93,10 +93,11 @@ export async function findReferences(
 }
 
 export const domainNotAllowed = (item: EmailItem, sender: EmailSender): RequestError =>
-  new RequestError('domain_not_allowed', {
-    field: `${item.path}from`,
-    problem: fill(TEXTS.domainOfKey, { domain: sender.domain ?? '' }),
-  })
+  fieldError(
+    'domain_not_allowed',
+    `${item.path}from`,
+    fill(TEXTS.domainOfKey, { domain: sender.domain ?? '' }),
+  )
 
 /** Any ID of the right length, because all links of one address have the same length. */
 const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
@@ -141,10 +142,8 @@ function variablesFault(
 function missingUpload({ path, attachments = [] }: EmailItem): RequestError | null {
   for (const [index, file] of attachments.entries()) {
     if (!('missing' in file)) continue
-    return new RequestError('not_found', {
-      field: `${path}attachments[${index}].attachment_id`,
-      problem: fill(TEXTS.noAttachment, { id: file.missing }),
-    })
+    const problem = fill(TEXTS.noAttachment, { id: file.missing })
+    return fieldError('not_found', `${path}attachments[${index}].attachment_id`, problem)
   }
   return null
 }
@@ -162,19 +161,16 @@ export function referenceError(
     const problem = pending.has(domain)
       ? fill(TEXTS.fromNotVerified, { domain })
       : fill(TEXTS.fromNotInTeam, { domain })
-    return new RequestError('from_domain_not_verified', { field: `${path}from`, problem })
+    return fieldError('from_domain_not_verified', `${path}from`, problem)
   }
   if (sender.domain !== null && sender.domain !== domain) return domainNotAllowed(item, sender)
   const template = item.template_id === null ? undefined : templates.get(item.template_id)
   if (item.template_id !== null && !template)
-    return new RequestError('not_found', {
-      field: `${path}template_id`,
-      problem: fill(TEXTS.noTemplateOfField, { id: item.template_id }),
-    })
+    return fieldError('not_found', `${path}template_id`, fill(TEXTS.noTemplateOfField, { id: item.template_id }))
   const missing = missingUpload(item)
   if (missing !== null) return missing
   if (!template) return null
   const variables = resolveVariables(item, template.slots, references, sender)
   const problem = variablesFault(template, variables, item.text)
-  return problem === null ? null : new RequestError('bad_request', { field: `${path}variables`, problem })
+  return problem === null ? null : invalidField(`${path}variables`, problem)
 }
