@@ -24,7 +24,7 @@ import { byMemory } from '../db/process/memory.ts'
 import { networksIn } from '../db/process/public-address.ts'
 import { JOBS, type JobName, PART_OF } from '../db/queue/jobs.ts'
 import { parseMailbox } from '../db/validation/address.ts'
-import { keysOf } from '../db/validation/keys.ts'
+import { compact, keysOf } from '../db/validation/keys.ts'
 import { deliversEmail } from './providers/declared.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
 import { RETRY_PAUSES_S, type WebhookDelivery } from './providers/webhook/post.ts'
@@ -210,10 +210,11 @@ const NO_RETURN_PATH =
   'RETURN_PATH_DOMAIN is not set, so bounces go to the mail server of each From domain and are never processed'
 
 export const settingsWarnings = (settings: WorkerSettings, env?: NodeJS.ProcessEnv): string[] => [
-  ...(settings.EMAIL_PROVIDER === 'smtp' &&
-  deliversEmail(settings.WORKER_QUEUES) &&
-  !settings.RETURN_PATH_DOMAIN
-    ? [NO_RETURN_PATH]
-    : []),
+  ...compact([
+    settings.EMAIL_PROVIDER === 'smtp' &&
+      deliversEmail(settings.WORKER_QUEUES) &&
+      !settings.RETURN_PATH_DOMAIN &&
+      NO_RETURN_PATH,
+  ]),
   ...misspeltSettings(workerSettings, env),
 ]

@@ -1,5 +1,8 @@
 /** Chooses the delivery queue of an accepted message. The channel's job_of does the same for a stored one. */
+import { fromKeys } from '../validation/keys.ts'
+import { EMAIL_FACTS } from './email.ts'
 import type { LineName } from './list.ts'
+import { WHATSAPP_FACTS } from './whatsapp.ts'
 
 const LIVE = {
   email: 'deliver-email',
@@ -12,23 +15,12 @@ const LIVE = {
 } as const satisfies Record<LineName, string>
 
 const TEST = {
-  email: 'deliver-test',
-  email_batch: 'deliver-test',
-  broadcast: 'deliver-test',
-  whatsapp: 'deliver-test-whatsapp',
-  whatsapp_batch: 'deliver-test-whatsapp',
-  whatsapp_parts: 'deliver-test-whatsapp',
-  whatsapp_parts_batch: 'deliver-test-whatsapp',
-} as const satisfies Record<LineName, string>
+  ...fromKeys(EMAIL_FACTS.lines, () => 'deliver-test' as const),
+  ...fromKeys(WHATSAPP_FACTS.lines, () => 'deliver-test-whatsapp' as const),
+}
 
 /** For teams with their own WhatsApp number. */
-const NUMBERED = {
-  ...LIVE,
-  whatsapp: 'deliver-whatsapp-number',
-  whatsapp_batch: 'deliver-whatsapp-number',
-  whatsapp_parts: 'deliver-whatsapp-number',
-  whatsapp_parts_batch: 'deliver-whatsapp-number',
-} as const satisfies Record<LineName, string>
+const NUMBERED = { ...LIVE, ...fromKeys(WHATSAPP_FACTS.lines, () => 'deliver-whatsapp-number' as const) }
 
 /**
  * @param of the message's team and number (null: the default one). A test team's messages are never in a provider's

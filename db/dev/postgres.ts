@@ -5,7 +5,7 @@
  * time. As root, it runs as an unprivileged user.
  */
 import { access, chmod, constants, mkdir, readFile, realpath, rm, stat } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type NetConnectOpts } from 'node:net'
 import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chooseLocation, digest } from './place.ts'
@@ -72,7 +72,8 @@ export async function runningPostgres(directory: string): Promise<string | null>
   if (!published?.url || !published.data) return null
   if (published.directory !== (await realpath(directory))) return null
   if (!(await livePostmaster(published.data))) return null
-  return (await answers(Number(new URL(published.url).port))) ? published.url : null
+  const port = Number(new URL(published.url).port)
+  return (await answers({ host: '127.0.0.1', port, timeout: 1000 })) ? published.url : null
 }
 
 async function readPublished(directory: string): Promise<Published | null> {
@@ -89,9 +90,10 @@ async function publish(published: Published): Promise<void> {
   await writePrivate(join(directory, 'server.json'), JSON.stringify(published), await stat(directory))
 }
 
-function answers(port: number): Promise<boolean> {
+/** True if a server accepts connections there. */
+function answers(address: NetConnectOpts): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host: '127.0.0.1', port, timeout: 1000 })
+    const socket = connect(address)
     const done = (answer: boolean) => {
       socket.destroy()
       resolve(answer)
@@ -132,7 +134,7 @@ async function hold(directory: string): Promise<() => void> {
 export async function acquireName(held: string): Promise<(() => void) | null> {
   const name = `heliograph-${digest(held)}`
   const path = platform() === 'linux' ? `\0${name}` : join(tmpdir(), `${name}.sock`)
-  if (platform() !== 'linux' && (await abandoned(path))) await rm(path, { force: true })
+  if (platform() !== 'linux' && !(await answers({ path }))) await rm(path, { force: true })
   const server = createServer((socket) => socket.destroy())
   server.unref()
   const isOurs = await new Promise<boolean>((resolve, reject) => {
@@ -142,12 +144,4 @@ export async function acquireName(held: string): Promise<(() => void) | null> {
     server.listen({ path }, () => resolve(true))
   })
   return isOurs ? () => void server.close() : null
-}
-
-function abandoned(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ path })
-    socket.once('connect', () => socket.destroy() && resolve(false))
-    socket.once('error', () => resolve(true))
-  })
 }

@@ -8,17 +8,19 @@
  * providers or servers that send the phrase.
  */
 
-/** The subject of a failure. */
-export type FailureSubject =
-  | 'address'
-  | 'mailbox_full'
-  | 'policy'
-  | 'rate'
-  | 'message'
-  | 'sender'
-  | 'route'
-  | 'expired'
-  | 'unknown'
+/** The subjects of failures, with the effect of each on the contact. */
+export const SUBJECTS = {
+  address: 'hard',
+  mailbox_full: 'soft',
+  policy: 'none',
+  rate: 'none',
+  message: 'none',
+  sender: 'none',
+  route: 'soft',
+  expired: 'soft',
+  unknown: 'soft',
+} as const
+export type FailureSubject = keyof typeof SUBJECTS
 
 type Codes = readonly (readonly [subject: FailureSubject, codes: RegExp, source: string])[]
 

@@ -21,6 +21,7 @@ import {
   RECIPIENT_RULE,
   ROUTE,
   SENDER,
+  SUBJECTS,
 } from './failure-table.ts'
 
 export type { FailureSubject } from './failure-table.ts'
@@ -43,19 +44,7 @@ const MAX_TEXT_CHARACTERS = 8_000
 /** The longest text that ` * ` in a phrase matches. */
 const MAX_GAP = 80
 
-const CONTACT: Record<FailureSubject, Failure['contact']> = {
-  address: 'hard',
-  mailbox_full: 'soft',
-  policy: 'none',
-  rate: 'none',
-  message: 'none',
-  sender: 'none',
-  route: 'soft',
-  expired: 'soft',
-  unknown: 'soft',
-}
-
-const failure = (about: FailureSubject): Failure => ({ about, contact: CONTACT[about] })
+const failure = (about: FailureSubject): Failure => ({ about, contact: SUBJECTS[about] })
 
 /** Classifies a permanent failure from any source. */
 export function classifyFailure({ reply, status = '', text = '' }: FailureReport): Failure {

@@ -1,4 +1,4 @@
-/** Functions for objects whose keys are known. Pure. */
+/** Functions for lists, and for objects whose keys are known. Pure. */
 
 /** Returns the names of an object's properties with their type. The object must have no others. */
 export const keysOf = <K extends string>(object: Readonly<Record<K, unknown>>): K[] =>
@@ -7,6 +7,10 @@ export const keysOf = <K extends string>(object: Readonly<Record<K, unknown>>): 
 /** Returns the properties of an object with the types of their names. The object must have no others. */
 export const entriesOf = <K extends string, V>(object: Readonly<Record<K, V>>): [K, V][] =>
   Object.entries(object) as [K, V][]
+
+/** Leaves out items that are false or null. */
+export const compact = <T>(items: readonly (T | false | null)[]): T[] =>
+  items.filter((item): item is T => item !== false && item !== null)
 
 /** True if the list contains a value. */
 export const isOneOf = <T>(values: readonly T[], value: unknown): value is T =>

@@ -2,6 +2,7 @@
  * Where bounces return to: RETURN_PATH_DOMAIN, or a domain's own name for it. That is a CNAME, so that it inherits MX
  * and SPF, and SPF aligns with the From domain.
  */
+import { compact } from '../../validation/keys.ts'
 import type { DomainLookups } from './dns-lookups.ts'
 import { spfRecords } from './spf.ts'
 
@@ -29,13 +30,11 @@ export async function checkReturnPath(
   if (domain === null) return { domain, mx: null, spf: null, fault: NOT_SET }
   try {
     const [mx, policies] = await Promise.all([lookupMx(domain), spfRecords(domain, lookupTxt)])
-    const faults = [
-      ...(mx.length === 0 ? [`${domain} has no MX record, so bounces can't come back`] : []),
-      ...(policies.length === 0 ? [`${domain} has no SPF record`] : []),
-      ...(policies.length > 1
-        ? [`${domain} has ${policies.length} SPF records, and receivers accept only one`]
-        : []),
-    ]
+    const faults = compact([
+      mx.length === 0 && `${domain} has no MX record, so bounces can't come back`,
+      policies.length === 0 && `${domain} has no SPF record`,
+      policies.length > 1 && `${domain} has ${policies.length} SPF records, and receivers accept only one`,
+    ])
     return {
       domain,
       mx: mx.length === 0 ? null : mx,

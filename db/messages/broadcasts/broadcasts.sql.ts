@@ -10,7 +10,10 @@ import { ofTestTeam } from '../../channels/channel.sql.ts'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
+
 import { row } from '../../postgres/rows.ts'
+import { compact } from '../../validation/keys.ts'
+
 import { toUtc } from '../../validation/moments.ts'
 import { OPERATORS } from './operators.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
@@ -202,20 +205,15 @@ export async function updateState(
   now: Date,
 ) {
   const at = sql.timestamp(now)
-  const sets = [
+  const sets = compact([
     sql.fragment`state = ${to}, state_reason = ${reason ?? null}, ${touched(now)}`,
-    ...(fixed === undefined
-      ? []
-      : [
-          sql.fragment`template_version_id = ${fixed.template_version_id}, link_base = ${fixed.link_base},
+    fixed !== undefined &&
+      sql.fragment`template_version_id = ${fixed.template_version_id}, link_base = ${fixed.link_base},
             send_at = ${toUtc(fixed.send_at)}`,
-        ]),
-    ...(audience === undefined ? [] : [sql.fragment`audience = ${audience}`]),
-    ...(audience === undefined || to === 'sent'
-      ? []
-      : [sql.fragment`audience_until = ${at}, started_at = ${at}`]),
-    ...(to === 'sent' || to === 'cancelled' ? [sql.fragment`ended_at = ${at}`] : []),
-  ]
+    audience !== undefined && sql.fragment`audience = ${audience}`,
+    audience !== undefined && to !== 'sent' && sql.fragment`audience_until = ${at}, started_at = ${at}`,
+    (to === 'sent' || to === 'cancelled') && sql.fragment`ended_at = ${at}`,
+  ])
   return tx.maybeOne(sql.type(changedRow)`
     update broadcasts set ${sql.join(sets, sql.fragment`, `)}
     where team_id = ${team_id} and id = ${id} and state = any(${sql.array(from, 'text')})

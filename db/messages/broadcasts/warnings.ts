@@ -8,6 +8,7 @@ import type { Looks } from '../../accounts/domains/verify.ts'
 import { teamById } from '../../accounts/teams/teams.sql.ts'
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { compact } from '../../validation/keys.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
 
@@ -31,17 +32,12 @@ export async function startWarnings(
     const envelope = hasOwnPath || returnDomain === null ? name : returnDomain
     const isAligned =
       envelope === name || (await findDmarc(envelope, lookupTxt)).organization === organization
-    return [
-      ...(policy === null
-        ? [`${name} has no DMARC policy. ${REQUIREMENTS}. Publish the record that the domain’s page shows.`]
-        : []),
-      ...(isAligned
-        ? []
-        : [
-            `The return path ${envelope} is not aligned with ${name}, so SPF doesn’t align. ${REQUIREMENTS}. ` +
-              'Turn the domain’s own return path on.',
-          ]),
-    ]
+    return compact([
+      policy === null &&
+        `${name} has no DMARC policy. ${REQUIREMENTS}. Publish the record that the domain’s page shows.`,
+      !isAligned &&
+        `The return path ${envelope} is not aligned with ${name}, so SPF doesn’t align. ${REQUIREMENTS}. Turn the domain’s own return path on.`,
+    ])
   } catch (error) {
     if (error instanceof RequestError) return []
     throw error

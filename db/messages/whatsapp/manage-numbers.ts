@@ -9,6 +9,7 @@ import { invalidField } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
+import { compact } from '../../validation/keys.ts'
 import { askNumber, type NumberState, TokenRejected } from './graph.ts'
 import { NUMBER_ERRORS } from './number-errors.ts'
 import { deriveVerifyToken, hookPath, NUMBER_NAME, WEBHOOK_FIELDS } from './number-hook.ts'
@@ -124,19 +125,12 @@ function listMissing(
   { subscribed, webhook }: NumberState,
   { name, account_id, site }: { name: string; account_id: string; site: string | null },
 ): string[] {
-  const elsewhere = isOurHook(webhook, name, site) === false
-  return [
-    ...(subscribed
-      ? []
-      : [
-          `The app isn't subscribed to the account ${account_id}. Subscribe it in the dashboard, or with \`number check ${name} --subscribe\`.`,
-        ]),
-    ...(elsewhere
-      ? [
-          "Meta sends the statuses of its messages to another server. Set the number's callback URL to this service, or have that server forward them.",
-        ]
-      : []),
-  ]
+  return compact([
+    !subscribed &&
+      `The app isn't subscribed to the account ${account_id}. Subscribe it in the dashboard, or with \`number check ${name} --subscribe\`.`,
+    isOurHook(webhook, name, site) === false &&
+      "Meta sends the statuses of its messages to another server. Set the number's callback URL to this service, or have that server forward them.",
+  ])
 }
 
 /** Adds a number. @throws RequestError bad_request, unavailable. Then nothing is stored. */
