@@ -70,12 +70,17 @@ export class RequestError extends Error {
 export const requestError = <Text extends string>(code: Code, text: Text, values: TextValues<Text>) =>
   new RequestError(code, fill(text, values))
 
-/** Creates the error of one field. */
-export const fieldError = (code: Code, field: string, problem: string): RequestError =>
-  new RequestError(code, { field, problem })
+/** Creates the error of one field. @param values of the names in braces in the problem, if it has any. */
+export const fieldError = <Text extends string>(
+  code: Code,
+  field: string,
+  problem: Text,
+  values?: TextValues<Text>,
+): RequestError => new RequestError(code, { field, problem: values ? fill(problem, values) : problem })
 
-/** Creates the error of one invalid field. */
-export const invalidField = (field: string, problem: string) => fieldError('bad_request', field, problem)
+/** Creates the error of one invalid field. @param values as in `fieldError`. */
+export const invalidField = <Text extends string>(field: string, problem: Text, values?: TextValues<Text>) =>
+  fieldError('bad_request', field, problem, values)
 
 /** Why a call or process is unavailable. Used in the log and as a label of heliograph_rejected_total. */
 export type UnavailableReason =

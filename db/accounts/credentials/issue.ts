@@ -4,7 +4,6 @@
  */
 
 import { invalidField, RequestError, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { domainToAscii, parseAddress } from '../../validation/address.ts'
@@ -42,9 +41,9 @@ function checkScopes(given: readonly string[]): Scope[] {
   const known = SCOPES.join(', ')
   const unknown = given.find((scope) => !isScope(scope))
   if (unknown !== undefined)
-    throw invalidField('scopes', fill(TEXTS.unknownScope, { scopes: known, scope: unknown || '""' }))
+    throw invalidField('scopes', TEXTS.unknownScope, { scopes: known, scope: unknown || '""' })
   const scopes = [...new Set(given.filter(isScope))]
-  if (scopes.length === 0) throw invalidField('scopes', fill(TEXTS.noScope, { scopes: known }))
+  if (scopes.length === 0) throw invalidField('scopes', TEXTS.noScope, { scopes: known })
   return scopes
 }
 
@@ -54,15 +53,15 @@ function checkScopes(given: readonly string[]): Scope[] {
  */
 async function boundDomain(tx: Tx, teamId: string, given: string): Promise<string> {
   const name = domainToAscii(given)
-  if (name === null) throw invalidField('domain', fill(TEXTS.notDomain, { given: JSON.stringify(given) }))
+  if (name === null) throw invalidField('domain', TEXTS.notDomain, { given: JSON.stringify(given) })
   if (await domainByName(tx, teamId, name)) return name
-  throw invalidField('domain', fill(TEXTS.domainNotInTeam, { name }))
+  throw invalidField('domain', TEXTS.domainNotInTeam, { name })
 }
 
 /** @throws RequestError bad_request */
 function assertFuture(expires_at: Date | null, now: Date): void {
   if (expires_at === null || expires_at > now) return
-  throw invalidField('expires', fill(TEXTS.expiryPast, { time: expires_at.toISOString() }))
+  throw invalidField('expires', TEXTS.expiryPast, { time: expires_at.toISOString() })
 }
 
 /** Stores a new key and its entry in the audit log. @returns the key, which is only shown now */
@@ -129,7 +128,7 @@ export async function issueSession(by: By, teamId: string, user: string | null) 
   const { tx, now } = by
   const parsed = user === null ? null : parseAddress(user)
   if (parsed === null && user !== null) {
-    throw invalidField('user', fill(TEXTS.notAddress, { given: JSON.stringify(user) }))
+    throw invalidField('user', TEXTS.notAddress, { given: JSON.stringify(user) })
   }
   await requireTeam(tx, teamId)
   const member = parsed && { id: idNow(), email: parsed.address, identity: parsed.identity }

@@ -4,7 +4,6 @@
  */
 
 import { invalidField, RequestError, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { requireTeam } from '../teams/view.ts'
@@ -26,7 +25,7 @@ type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: bo
 function parseIdentity(user: string): string {
   const parsed = parseAddress(user)
   if (parsed) return parsed.identity
-  throw invalidField('user', fill(TEXTS.notAddress, { given: JSON.stringify(user) }))
+  throw invalidField('user', TEXTS.notAddress, { given: JSON.stringify(user) })
 }
 
 /** Returns the selected sessions. @throws RequestError bad_request unless exactly one field is set. */
@@ -47,8 +46,7 @@ export async function endSessions(by: By, teamId: string, wish: RevokeWish): Pro
   await requireTeam(by.tx, teamId)
   const { id, user } = wish
   const ended = await revokeSessions(by.tx, teamId, choice, by.now)
-  if (id !== undefined && ended.length === 0)
-    throw requestError('not_found', TEXTS.noSession, { id })
+  if (id !== undefined && ended.length === 0) throw requestError('not_found', TEXTS.noSession, { id })
   const entry = { action: 'session.revoke', subject: id ?? user ?? 'all', detail: `${ended.length} ended` }
   await record(by, { team_id: teamId, ...entry })
   return ended

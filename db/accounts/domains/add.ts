@@ -5,7 +5,6 @@
  */
 
 import { invalidField, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -34,7 +33,7 @@ export const domainView = (row: DomainRow, returnDomain: string | null) => ({
 /** Returns the name in ASCII form. @throws RequestError bad_request. */
 function domainName(given: string): string {
   const name = domainToAscii(given)
-  if (name === null) throw invalidField('name', fill(TEXTS.notDomain, { given: JSON.stringify(given) }))
+  if (name === null) throw invalidField('name', TEXTS.notDomain, { given: JSON.stringify(given) })
   return name
 }
 
@@ -71,7 +70,7 @@ export async function addDomain(
   return by.tx.transaction(async (tx) => {
     // Concurrent additions and plan changes wait here. The count is read afterwards.
     await lockAccountRow(tx, teamId)
-    if (await domainByName(tx, teamId, name)) throw invalidField('name', fill(TEXTS.domainExists, { name }))
+    if (await domainByName(tx, teamId, name)) throw invalidField('name', TEXTS.domainExists, { name })
     await checkRoom(tx, teamId)
     const row = await insertDomain(tx, teamId, { id: idNow(), name, status, ...key }, by.now)
     await record({ ...by, tx }, { team_id: teamId, action: 'domain.add', subject: name, detail: status })

@@ -5,7 +5,6 @@
  */
 
 import { invalidField, RequestError, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { parseAddress } from '../../validation/address.ts'
@@ -32,7 +31,7 @@ import { INVITATION_LENGTH_MS, makeLink } from './sign-in.ts'
 function parseMember(email: string) {
   const parsed = parseAddress(email)
   if (parsed) return parsed
-  throw invalidField('email', fill(TEXTS.notAddress, { given: JSON.stringify(email) }))
+  throw invalidField('email', TEXTS.notAddress, { given: JSON.stringify(email) })
 }
 
 /** @throws RequestError bad_request if that would leave the team without an owner. */

@@ -1,7 +1,6 @@
 /** Creates a team with its subscription, quota and audit entry, in the caller's transaction. */
 
 import { invalidField, RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { SettingsFault } from '../../process/config.ts'
@@ -22,7 +21,7 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
   const plan = plans.find((candidate) => candidate.key === key)
   if (plan) return plan
   const known = plans.map((candidate) => candidate.key).join(', ')
-  throw invalidField('plan', fill(TEXTS.noPlan, { plans: known || 'none', key }))
+  throw invalidField('plan', TEXTS.noPlan, { plans: known || 'none', key })
 }
 
 /** The plan of new teams if DEFAULT_PLAN isn't set. */

@@ -7,7 +7,6 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { invalidField, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
@@ -28,7 +27,7 @@ export async function createTopic(by: By, teamId: string, { name }: { name: stri
   checkName(name)
   await requireTeam(tx, teamId)
   const topic = await insertTopic(tx, teamId, { id: idNow(), name }, now)
-  if (!topic) throw invalidField('name', fill(TEXTS.topicExists, { name: JSON.stringify(name) }))
+  if (!topic) throw invalidField('name', TEXTS.topicExists, { name: JSON.stringify(name) })
   await record(by, { team_id: teamId, action: 'topic.create', subject: name, detail: topic.id })
   return topic
 }
@@ -49,7 +48,7 @@ export async function renameTopic(
 async function renameError(tx: Tx, teamId: string, { id, name }: { id: string; name: string }) {
   const isKnown = (await topicsOfTeam(tx, teamId)).some((topic) => topic.id === id)
   return isKnown
-    ? invalidField('name', fill(TEXTS.topicExists, { name: JSON.stringify(name) }))
+    ? invalidField('name', TEXTS.topicExists, { name: JSON.stringify(name) })
     : requestError('not_found', TEXTS.noTopic, { id })
 }
 

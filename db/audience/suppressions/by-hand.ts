@@ -5,7 +5,6 @@
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { invalidField, type RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { At } from '../../postgres/pool.ts'
 import { parseAddress } from '../../validation/address.ts'
 import type { Cause } from '../contacts/effect.ts'
@@ -53,7 +52,7 @@ export async function suppressAddresses(
 }
 
 const suppressedAlready = (address: string): RequestError =>
-  invalidField('email', fill(TEXTS.alreadySuppressed, { email: address }))
+  invalidField('email', TEXTS.alreadySuppressed, { email: address })
 
 /**
  * @returns the contact, or the suppression if the address isn't a contact.

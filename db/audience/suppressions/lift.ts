@@ -6,7 +6,6 @@
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { invalidField, RequestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { assertSeen } from '../../validation/mark.ts'
@@ -47,7 +46,7 @@ const LONGEST_REASON = 500
 export function parseReason(text: string): string {
   const words = text.trim()
   if (words === '' || words.length > LONGEST_REASON)
-    throw invalidField('reason', fill(TEXTS.reasonLength, { most: LONGEST_REASON }))
+    throw invalidField('reason', TEXTS.reasonLength, { most: LONGEST_REASON })
   return words
 }
 

@@ -7,7 +7,6 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { invalidField, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { decodeVariables } from '../../validation/attributes.ts'
@@ -45,8 +44,7 @@ function readSlots(part: 'html' | 'text', source: string): readonly string[] {
   try {
     return compileTemplate(source).slots
   } catch (error) {
-    if (error instanceof TemplateFault)
-      throw invalidField(part, fill(TEXTS.badTemplate, { reason: error.message }))
+    if (error instanceof TemplateFault) throw invalidField(part, TEXTS.badTemplate, { reason: error.message })
     throw error
   }
 }
@@ -82,7 +80,7 @@ export async function saveTemplate(
   const id = idNow()
   const versionId = idNow()
   if (!(await insertTemplate(tx, teamId, { id, name, version_id: versionId }, now))) {
-    throw invalidField('name', fill(TEXTS.templateExists, { name: JSON.stringify(name) }))
+    throw invalidField('name', TEXTS.templateExists, { name: JSON.stringify(name) })
   }
   const version = {
     team_id: teamId,
@@ -104,7 +102,7 @@ export async function renameTemplate(by: By, teamId: string, id: string, name: s
   checkName(name)
   if (!(await renameTemplateRow(by.tx, teamId, { id, name }))) {
     await requireCurrentVersion(by, teamId, id)
-    throw invalidField('name', fill(TEXTS.templateExists, { name: JSON.stringify(name) }))
+    throw invalidField('name', TEXTS.templateExists, { name: JSON.stringify(name) })
   }
   await record(by, { team_id: teamId, action: 'template.rename', subject: id, detail: name })
 }

@@ -7,7 +7,6 @@ import { type Caller, record } from '../../accounts/audit/record.ts'
 import { holdTopics } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
 import { fieldError, invalidField, RequestError, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
 import { parseMailbox } from '../../validation/address.ts'
@@ -35,8 +34,7 @@ export const recordBroadcast = (
   { team_id, id, name }: BroadcastRow,
 ): Promise<void> => record(by, { team_id, action: `broadcast.${verb}`, subject: name, detail: id })
 
-const noBroadcast = (id: string): RequestError =>
-  requestError('not_found', TEXTS.noBroadcast, { id })
+const noBroadcast = (id: string): RequestError => requestError('not_found', TEXTS.noBroadcast, { id })
 
 /** Returns a broadcast. @throws RequestError not_found. */
 export async function requireBroadcast(tx: Tx, teamId: string, id: string): Promise<BroadcastRow> {
@@ -58,7 +56,7 @@ export const domainOf = (from: string): string => parseMailbox(from)?.domain ?? 
 /** @throws RequestError domain_not_allowed if the key is limited to another domain. */
 export function assertDomain({ domain }: Acting, from: string): void {
   if (domain === null || domain === domainOf(from)) return
-  throw fieldError('domain_not_allowed', 'from', fill(TEXTS.domainOfKey, { domain }))
+  throw fieldError('domain_not_allowed', 'from', TEXTS.domainOfKey, { domain })
 }
 
 /** @throws RequestError bad_request for a time in the past or too far ahead. */
@@ -70,13 +68,13 @@ export function assertSendAt(send_at: string | null | undefined, now: Date): voi
 async function assertReferences(tx: Tx, teamId: string, fields: GivenFields): Promise<void> {
   const { template_id } = fields
   if (template_id !== undefined && !(await templateById(tx, teamId, template_id)))
-    throw fieldError('not_found', 'template_id', fill(TEXTS.noTemplateOfField, { id: template_id }))
+    throw fieldError('not_found', 'template_id', TEXTS.noTemplateOfField, { id: template_id })
   for (const field of ['topic_ids', 'exclude_topic_ids'] as const) {
     const ids = fields[field] ?? []
     const known = ids.length === 0 ? new Set<string>() : await holdTopics(tx, teamId, ids)
     const unknown = ids.findIndex((id) => !known.has(id))
     if (unknown < 0) continue
-    throw fieldError('not_found', `${field}[${unknown}]`, fill(TEXTS.noTopicOfField, { id: ids[unknown] ?? '' }))
+    throw fieldError('not_found', `${field}[${unknown}]`, TEXTS.noTopicOfField, { id: ids[unknown] ?? '' })
   }
 }
 

@@ -93,11 +93,7 @@ export async function findReferences(
 }
 
 export const domainNotAllowed = (item: EmailItem, sender: EmailSender): RequestError =>
-  fieldError(
-    'domain_not_allowed',
-    `${item.path}from`,
-    fill(TEXTS.domainOfKey, { domain: sender.domain ?? '' }),
-  )
+  fieldError('domain_not_allowed', `${item.path}from`, TEXTS.domainOfKey, { domain: sender.domain ?? '' })
 
 /** Any ID of the right length, because all links of one address have the same length. */
 const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
@@ -166,7 +162,7 @@ export function referenceError(
   if (sender.domain !== null && sender.domain !== domain) return domainNotAllowed(item, sender)
   const template = item.template_id === null ? undefined : templates.get(item.template_id)
   if (item.template_id !== null && !template)
-    return fieldError('not_found', `${path}template_id`, fill(TEXTS.noTemplateOfField, { id: item.template_id }))
+    return fieldError('not_found', `${path}template_id`, TEXTS.noTemplateOfField, { id: item.template_id })
   const missing = missingUpload(item)
   if (missing !== null) return missing
   if (!template) return null

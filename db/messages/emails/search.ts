@@ -10,7 +10,6 @@ import { requireTeam } from '../../accounts/teams/view.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { messagesWithId } from '../../delivery/locate.sql.ts'
 import { invalidField } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { SEARCH_MS, type Searched, searchParts } from '../../postgres/search-parts.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -45,8 +44,7 @@ const READ_BATCH = 100
 /** Returns the spellings that an address may use for a domain name. @throws RequestError bad_request. */
 function domainSpellings(given: string): string[] {
   const ascii = domainToAscii(given)
-  if (ascii === null)
-    throw invalidField('domain', fill(TEXTS.notDomainGiven, { given: JSON.stringify(given) }))
+  if (ascii === null) throw invalidField('domain', TEXTS.notDomainGiven, { given: JSON.stringify(given) })
   return [...new Set([ascii, domainToUnicode(ascii)])]
 }
 
@@ -57,7 +55,7 @@ function domainSpellings(given: string): string[] {
 export function recipientSpellings(given: string): string[] {
   const mailbox = parseMailbox(given)
   if (mailbox === null) {
-    throw invalidField('recipient', fill(TEXTS.notAddressGiven, { given: JSON.stringify(given) }))
+    throw invalidField('recipient', TEXTS.notAddressGiven, { given: JSON.stringify(given) })
   }
   const local = mailbox.address.slice(0, mailbox.address.lastIndexOf('@')).toLowerCase()
   return domainSpellings(mailbox.domain).map((domain) => `${local}@${domain}`)
@@ -67,7 +65,7 @@ export function recipientSpellings(given: string): string[] {
 function splitWords(what: 'subject' | 'q', given: string | undefined): string[] | undefined {
   const words = given?.split(/\s+/).filter((word) => word !== '')
   if (words === undefined || words.length <= MAX_WORDS) return words
-  throw invalidField(what, fill(TEXTS.tooManyWords, { most: MAX_WORDS }))
+  throw invalidField(what, TEXTS.tooManyWords, { most: MAX_WORDS })
 }
 
 /** Converts the filter for the query. @throws RequestError bad_request for an invalid address or domain. */
