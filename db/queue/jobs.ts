@@ -61,53 +61,46 @@ const delivery = {
 /** Options for all other queues, which set the rest. */
 const background = { heartbeatSeconds: 10, partition: false }
 
+/** A user waits for a sync, and can request it again. */
+const syncing = { ...background, retryLimit: 2, retryDelay: 5, retryDelayMax: 60, expireInSeconds: 300 }
+
 /**
  * The retry delay of slices after a worker died, in seconds. It doesn't double, because each slice counts as an
  * attempt. Otherwise one death after minutes of work would cause the longest delay.
  */
 const TURN_LOST = 5
 
-const emailRef = object({ team_id: string().required(), email_id: string().required() })
+const id = string().required()
+const emailRef = object({ team_id: id, email_id: id })
 /** `large` if known when the job is created. Workers can exclude such jobs. */
 const singleRef = emailRef.shape({ large: boolean().optional() })
-const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
+const whatsappRef = object({ team_id: id, message_id: id })
 /** A job of a test team has another type, so that code that contacts a provider can't process it. */
 const simulated = { test: boolean().isTrue().required() }
 const testRef = emailRef.shape(simulated)
 const testWhatsappRef = whatsappRef.shape(simulated)
-const webhookRef = object({
-  team_id: string().required(),
-  message_id: string().required(),
-  endpoint_id: string().required(),
-})
+const webhookRef = object({ team_id: id, message_id: id, endpoint_id: id })
 /** A number other than the default one. It is the job's group, so that each number is claimed on its own. */
-const numberRef = whatsappRef.shape({ phone_number_id: string().required() })
+const numberRef = whatsappRef.shape({ phone_number_id: id })
 /** `wish` is an additional use of the list. `add` adds one of its templates. */
 const syncRef = object({
-  team_id: string().required(),
-  sync_id: string().required(),
+  ...{ team_id: id, sync_id: id },
   wish: string().oneOf(['available', 'add']),
   name: string(),
   language: string(),
 })
 /** `reports`: several reports from one commit. `report_id` is then only the job's ID. */
-const reportRef = object({ report_id: string().required(), reports: array(string().required()) })
-const checkRef = object({ check_id: string().required() })
-
-const backgroundJobRef = object({ background_job_id: string().required() })
-const broadcastRef = object({ team_id: string().required(), broadcast_id: string().required() })
+const reportRef = object({ report_id: id, reports: array(id) })
+const checkRef = object({ check_id: id })
+const backgroundJobRef = object({ background_job_id: id })
+const broadcastRef = object({ team_id: id, broadcast_id: id })
 /** The failed object: a webhook, a broadcast, a domain, or a team's reputation (`paused`, or the warning). */
 const noticeRef = object({
-  team_id: string().required(),
-  endpoint_id: string(),
-  broadcast_id: string(),
-  domain_id: string(),
-  template_id: string(),
-  category_before: string(),
-  reputation: string(),
-  notice_id: string().required(),
+  ...{ team_id: id, notice_id: id },
+  ...{ endpoint_id: string(), broadcast_id: string(), domain_id: string(), template_id: string() },
+  ...{ category_before: string(), reputation: string() },
 })
-const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
+const upsertRef = object({ team_id: id, upsert_id: id })
 
 export const JOBS = {
   'deliver-email': {
@@ -139,17 +132,8 @@ export const JOBS = {
     group: ({ endpoint_id }: InferType<typeof webhookRef>) => `webhook:${endpoint_id}`,
     by_group: 'due',
   },
-  'sync-whatsapp-templates': {
-    payload: syncRef,
-    id: 'sync_id',
-    // A user waits for it, and can request it again.
-    options: { ...background, retryLimit: 2, retryDelay: 5, retryDelayMax: 60, expireInSeconds: 300 },
-  },
-  'sync-whatsapp-number-templates': {
-    payload: syncRef,
-    id: 'sync_id',
-    options: { ...background, retryLimit: 2, retryDelay: 5, retryDelayMax: 60, expireInSeconds: 300 },
-  },
+  'sync-whatsapp-templates': { payload: syncRef, id: 'sync_id', options: syncing },
+  'sync-whatsapp-number-templates': { payload: syncRef, id: 'sync_id', options: syncing },
   'ingest-report': {
     payload: reportRef,
     id: 'report_id',

@@ -11,6 +11,7 @@ import { isOneOf } from '../../validation/keys.ts'
 import { checkName } from '../../validation/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainByName } from '../domains/domains.sql.ts'
+import type { Role } from '../members/roles.ts'
 import { requireTeam } from '../teams/view.ts'
 import { TEXTS } from '../texts.ts'
 import {
@@ -25,7 +26,7 @@ import {
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 
 /** How long a session token lives. */
-export const SESSION_LENGTH_MS = 30 * 86_400_000
+const SESSION_LENGTH_MS = 30 * 86_400_000
 
 type KeyRequest = {
   name: string
@@ -132,12 +133,20 @@ export async function issueSession(by: By, teamId: string, user: string | null) 
   }
   await requireTeam(tx, teamId)
   const member = parsed && { id: idNow(), email: parsed.address, identity: parsed.identity }
-  const userId = member && (await upsertMember(tx, teamId, member, now))
-  const token = makeCredential('session')
-  const expires = new Date(now.getTime() + SESSION_LENGTH_MS)
-  const session = { id: idNow(), user_id: userId, hash: credentialHash(token), expires_at: expires }
-  await insertSession(tx, teamId, session, now)
-  const detail = parsed?.address ?? ''
-  await record(by, { team_id: teamId, action: 'session.create', subject: session.id, detail })
-  return { id: session.id, token, expires_at: expires.toISOString() }
+  const user_id = member && (await upsertMember(tx, teamId, member, now))
+  return storeSession(by, teamId, { user_id }, parsed?.address ?? '')
+}
+
+/** Stores a new session token for 30 days, and its entry in the audit log. @returns the token, only shown now. */
+export async function storeSession(
+  by: By,
+  teamId: string,
+  owner: { user_id: string | null; role?: Role },
+  detail: string,
+): Promise<{ id: string; token: string; expires_at: string }> {
+  const [id, token] = [idNow(), makeCredential('session')]
+  const expires_at = new Date(by.now.getTime() + SESSION_LENGTH_MS)
+  await insertSession(by.tx, teamId, { ...owner, id, hash: credentialHash(token), expires_at }, by.now)
+  await record(by, { team_id: teamId, action: 'session.create', subject: id, detail })
+  return { id, token, expires_at: expires_at.toISOString() }
 }

@@ -4,14 +4,12 @@
  */
 
 import { RequestError, requestError } from '../../errors.ts'
-import { idNow } from '../../process/ids.ts'
 import { type By, record } from '../audit/record.ts'
 import { membersOfTeam } from '../members/people.sql.ts'
 import { lesser, type Role } from '../members/roles.ts'
 import { TEXTS } from '../texts.ts'
-import { insertSession, revokeSessions, type SessionRow, sessionsOfTeam } from './credentials.sql.ts'
-import { SESSION_LENGTH_MS } from './issue.ts'
-import { credentialHash, makeCredential } from './token.ts'
+import { revokeSessions, type SessionRow, sessionsOfTeam } from './credentials.sql.ts'
+import { storeSession } from './issue.ts'
 
 /** How many valid tokens a user can have in a team. */
 const MAX_TOKENS = 20
@@ -34,13 +32,8 @@ export async function makeToken(
   if (good.length >= MAX_TOKENS)
     throw requestError('bad_request', TEXTS.tooManyTokens, { count: good.length })
   const role = lesser(member.role, given)
-  const token = makeCredential('session')
-  const expires_at = new Date(now.getTime() + SESSION_LENGTH_MS)
-  const session = { id: idNow(), user_id, role, hash: credentialHash(token), expires_at }
-  await insertSession(tx, teamId, session, now)
-  const entry = { action: 'session.create', subject: session.id, detail: `${member.email}: ${role}` }
-  await record(by, { team_id: teamId, ...entry })
-  return { token, expires_at: expires_at.toISOString() }
+  const { token, expires_at } = await storeSession(by, teamId, { user_id, role }, `${member.email}: ${role}`)
+  return { token, expires_at }
 }
 
 /** Lists the tokens that a user can see in a team, newest first: an owner all, others their own. */
