@@ -123,14 +123,7 @@ export function onCommit(tx: Tx, work: () => void): void {
 export const DISK_FULL = '53100'
 
 const UNAVAILABLE_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOTFOUND',
-  'ETIMEDOUT',
-  'EPIPE',
-  '08000',
-  '08003',
-  '08006',
+  ...['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ETIMEDOUT', 'EPIPE', '08000', '08003', '08006'],
   '08P01', // from a pooler
   '25006', // read only: a standby, after a failover
   '25P03', // idle in a transaction for too long

@@ -14,17 +14,12 @@ import {
 const readResponse = (event: unknown): string =>
   textAt(event, ['Details'], ['Description'], ['Type']).replace(/^smtp; */i, '')
 
-const complained = (event: unknown): Finding => ({
-  kind: 'complained',
-  effect: 'complaint',
-  words: readResponse(event),
-})
-const dead = (event: unknown): Finding => ({ kind: 'bounced', effect: 'hard', words: readResponse(event) })
-const untouched = (event: unknown): Finding => ({
-  kind: 'bounced',
-  effect: 'none',
-  words: readResponse(event),
-})
+const toFinding =
+  (kind: Finding['kind'], effect: Finding['effect']) =>
+  (event: unknown): Finding => ({ kind, effect, words: readResponse(event) })
+const complained = toFinding('complained', 'complaint')
+const dead = toFinding('bounced', 'hard')
+const untouched = toFinding('bounced', 'none')
 const softly = (event: unknown): Finding =>
   failed(readResponse(event), { reply: readResponse(event) }, 'soft')
 
@@ -43,8 +38,8 @@ const TYPES = new Map<string, (event: unknown) => Finding>([
   ['DMARCPolicy', untouched],
   ['SMTPApiError', untouched],
   ['TemplateRenderingFailed', untouched],
-  ['Transient', (event) => ({ kind: 'delayed', effect: 'none', words: readResponse(event) })],
-  ['AutoResponder', (event) => ({ kind: 'auto_reply', effect: 'none', words: readResponse(event) })],
+  ['Transient', toFinding('delayed', 'none')],
+  ['AutoResponder', toFinding('auto_reply', 'none')],
   ['SpamComplaint', complained],
   ['Unsubscribe', unsubscribed],
 ])

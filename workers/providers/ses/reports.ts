@@ -50,6 +50,10 @@ const preferences = object({
 }).default(undefined)
 type Preferences = InferType<typeof preferences> | null
 
+const feedback = { timestamp: string(), feedbackId: string().nullable() }
+/** The recipient's program that opened an email or a link. */
+const client = { timestamp: string(), ipAddress: string().nullable(), userAgent: string().nullable() }
+
 const eventSchema = object({
   eventType: string(),
   notificationType: string(),
@@ -67,32 +71,21 @@ const eventSchema = object({
     bounceType: string().required(),
     bounceSubType: string().defined(),
     bouncedRecipients: recipients.required(),
-    timestamp: string(),
-    feedbackId: string().nullable(),
+    ...feedback,
   }).default(undefined),
   complaint: object({
     complainedRecipients: recipients.required(),
     complaintFeedbackType: string().nullable(),
     complaintSubType: string().nullable(),
-    timestamp: string(),
-    feedbackId: string().nullable(),
+    ...feedback,
   }).default(undefined),
   deliveryDelay: object({
     timestamp: string(),
     delayType: string().defined(),
     delayedRecipients: recipients.required(),
   }).default(undefined),
-  open: object({
-    timestamp: string(),
-    ipAddress: string().nullable(),
-    userAgent: string().nullable(),
-  }).default(undefined),
-  click: object({
-    timestamp: string(),
-    ipAddress: string().nullable(),
-    userAgent: string().nullable(),
-    link: string().nullable(),
-  }).default(undefined),
+  open: object(client).default(undefined),
+  click: object({ ...client, link: string().nullable() }).default(undefined),
   subscription: object({
     timestamp: string(),
     newTopicPreferences: preferences.nullable(),
