@@ -13,7 +13,7 @@ import type { ChannelName } from '../channels/list.ts'
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { deliveryState } from '../delivery/requeue.sql.ts'
 import { lockDue, moveDue } from '../delivery/schedule.sql.ts'
-import { RequestError, requestError } from '../errors.ts'
+import { invalidField, RequestError, requestError } from '../errors.ts'
 import { fill } from '../fill.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { serviceTime } from '../postgres/time.sql.ts'
@@ -115,7 +115,7 @@ export async function moveScheduled(
   const { tx } = by
   const now = await serviceTime(tx)
   const problem = momentFault(scheduled_at, now)
-  if (problem !== null) throw new RequestError('bad_request', { field: 'scheduled_at', problem })
+  if (problem !== null) throw invalidField('scheduled_at', problem)
   const messages = MESSAGES[named.channel]
   const ref = await findRef(tx, messages, named)
   const stored = await lockWaiting(tx, messages, ref)

@@ -1,5 +1,5 @@
 /** Validates the names of teams, keys, templates and topics: one short printable line. */
-import { RequestError } from '../errors.ts'
+import { invalidField } from '../errors.ts'
 import { codePoints, textFault } from './strings.ts'
 
 const LONGEST_NAME = 200
@@ -7,7 +7,7 @@ const LONGEST_NAME = 200
 /** @throws RequestError bad_request if the name can't be stored and printed. DECISIONS: Text. */
 export function checkName(name: string): void {
   const problem = nameProblem(name)
-  if (problem !== null) throw new RequestError('bad_request', { field: 'name', problem })
+  if (problem !== null) throw invalidField('name', problem)
 }
 
 function nameProblem(name: string): string | null {

@@ -6,8 +6,7 @@
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { buildCharge, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import { LimitReached } from '../../accounts/teams/rate-limit.ts'
-import { RequestError, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { invalidField, RequestError, requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -50,11 +49,8 @@ async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): P
   if (wanted.length === 0) return wanted
   const known = await holdTopics(tx, teamId, wanted)
   const unknown = wanted.find((id) => !known.has(id))
-  if (unknown === undefined) return wanted
-  throw new RequestError('bad_request', {
-    field: 'topic_ids',
-    problem: fill(TEXTS.noTopicOfField, { id: unknown }),
-  })
+  if (unknown !== undefined) throw invalidField('topic_ids', TEXTS.noTopicOfField, { id: unknown })
+  return wanted
 }
 
 /** @throws RequestError bad_request if the body claims another status than the contact has. */

@@ -9,8 +9,7 @@ import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../channels/events/webhook-types.ts'
 import { storeTestWebhook } from '../../channels/events/webhooks.ts'
-import { RequestError, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { fieldError, invalidField, RequestError, requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { type Network, urlFault } from '../../process/public-address.ts'
@@ -59,21 +58,11 @@ export function checkTypes(given: readonly string[]): string[] {
   const unknown = types.find((type) => !all.includes(type))
   if (unknown !== undefined) {
     const known = WEBHOOK_TYPES.join(', ')
-    throw new RequestError('bad_request', {
-      field: 'types',
-      problem: fill(TEXTS.noType, { type: JSON.stringify(unknown), types: known }),
-    })
+    throw invalidField('types', TEXTS.noType, { type: JSON.stringify(unknown), types: known })
   }
-  if (types.length === 0)
-    throw new RequestError('bad_request', {
-      field: 'types',
-      problem: fill(TEXTS.noTypeGiven, { all: ALL_TYPES }),
-    })
+  if (types.length === 0) throw invalidField('types', TEXTS.noTypeGiven, { all: ALL_TYPES })
   if (types.length > 1 && types.includes(ALL_TYPES))
-    throw new RequestError('bad_request', {
-      field: 'types',
-      problem: fill(TEXTS.allAndTypes, { all: ALL_TYPES }),
-    })
+    throw invalidField('types', TEXTS.allAndTypes, { all: ALL_TYPES })
   return types
 }
 
@@ -88,14 +77,11 @@ async function checked(
   bound: string | null = null,
 ): Promise<EndpointFields> {
   const problem = url === undefined ? null : urlFault(url, allowed)
-  if (problem !== null) throw new RequestError('bad_request', { field: 'url', problem })
+  if (problem !== null) throw invalidField('url', problem)
   if (name !== undefined) checkName(name)
   const domain = asked && (domainToAscii(asked) ?? asked)
   if (domain && domain !== bound && !(await domainByName(tx, teamId, domain)))
-    throw new RequestError('not_found', {
-      field: 'domain',
-      problem: fill(TEXTS.noDomainOfField, { name: asked }),
-    })
+    throw fieldError('not_found', 'domain', TEXTS.noDomainOfField, { name: asked })
   return {
     url: url === undefined ? undefined : withoutFragment(url),
     name,

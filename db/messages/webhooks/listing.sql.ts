@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, number, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
+import { isCustomers } from '../../channels/email.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, idRow, row } from '../../postgres/rows.ts'
@@ -133,6 +134,15 @@ export const webhooksAbout = (
     where ${fits(filter)} and ${isBefore(before)}
       and ${allOf(endpoint_id !== undefined && sql.fragment`endpoint_id = ${endpoint_id}`)}
     order by id desc limit ${limit}`)
+
+/** Returns the subjects of events about an address: the contact with any of its identities, and its newest emails. */
+export const subjectsOfAddress = (tx: Tx, teamId: string, identities: readonly string[], limit: number) =>
+  tx.anyFirst(sql.type(idRow)`
+    select id from contacts where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')})
+    union all (
+      select id from accepted_emails
+      where team_id = ${teamId} and ${isCustomers} and recipient_identities(to_emails) && ${sql.array(identities, 'text')}
+      order by id desc limit ${limit})`)
 
 /** How many messages the parts of a search over all endpoints read, because their states have no index. */
 const PARTS = { first: 10_000, longest: 50_000 }

@@ -5,7 +5,7 @@ import { parseMailbox } from '../../validation/address.ts'
 import { normalisePhone } from '../../validation/phone.ts'
 import { recipientSpellings } from '../emails/search.ts'
 import { sentToNumbers } from '../to-numbers.sql.ts'
-import { subjectsOfAddress } from './recipient.sql.ts'
+import { subjectsOfAddress } from './listing.sql.ts'
 
 /** Only events about this many messages to a recipient are found, the newest. */
 export const MAX_SUBJECTS = 500

@@ -7,7 +7,7 @@
 
 import { left, lockWhatsappAccounts, type WhatsappAccount } from '../../accounts/teams/limits.ts'
 import { LimitReached } from '../../accounts/teams/rate-limit.ts'
-import { RequestError, requestError } from '../../errors.ts'
+import { fieldError, RequestError, requestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
@@ -72,11 +72,10 @@ type AcceptDeps = {
 /** Returns why the template can't be sent with these parameters (DECISIONS: Order of errors), or null. */
 function templateError(item: WhatsappItem, { account, templates }: TeamBatch): RequestError | null {
   const template = templates.get(item.template_id)
-  if (!template)
-    return new RequestError('not_found', {
-      field: `${item.path}template_id`,
-      problem: fill(TEXTS.noTemplateOfField, { id: item.template_id }),
-    })
+  if (!template) {
+    const { path, template_id: id } = item
+    return fieldError('not_found', `${path}template_id`, TEXTS.noTemplateOfField, { id })
+  }
   const business = account.number?.account_id ?? template.default_account
   if (!account.test && (template.account_id ?? template.default_account) !== business) {
     return new RequestError(

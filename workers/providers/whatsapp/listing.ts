@@ -2,7 +2,7 @@
  * Lists the templates of a WhatsApp Business Account, page by page. It follows the API's cursors, never a URL in a
  * response. If the time limit passes before the last page, the listing fails. An unreadable template delays no other.
  */
-import { RequestError } from '../../../db/errors.ts'
+import { RequestError, resultOrError } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { ask, type BoundedAnswer, describeFailure } from '../../../db/process/limited-response.ts'
@@ -65,13 +65,9 @@ async function page(options: Options, after: string | null, bounds: { limit: Abo
 /** Reads a template of the list unchanged. An unknown state isn't sendable. */
 function readContent(item: unknown): TemplateContent[] {
   if (!isObject(item)) return []
-  try {
-    const content = readTemplate({ ...item, status: toTemplateState(item.status) ?? 'disabled' })
-    return [{ ...content, definition: item }]
-  } catch (error) {
-    if (error instanceof RequestError) return []
-    throw error
-  }
+  const status = toTemplateState(item.status) ?? 'disabled'
+  const content = resultOrError(() => readTemplate({ ...item, status }))
+  return content instanceof RequestError ? [] : [{ ...content, definition: item }]
 }
 
 /** @throws Error readable for operators if the API rejects the request or the time limit passes. */

@@ -57,6 +57,21 @@ order by id
 limit $11
 for no key update
 
+-- subjectsOfAddress
+select id
+from contacts
+where team_id = $1
+  and identity = any($2::text[])
+union all (
+  select id
+  from accepted_emails
+  where team_id = $3
+    and not internal
+    and recipient_identities(to_emails) && $4::text[]
+  order by id desc
+  limit $5
+)
+
 -- webhookByEvent
 select m.id, m.event_id, m.type, m.status, m.created_at, m.subject_id, m.endpoint_id,
   coalesce(m.body::json #>> '{data,recipient}', m.body::json #>> '{data,to,0}',
