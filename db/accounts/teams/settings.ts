@@ -1,4 +1,4 @@
-/** Changes a team's settings: its name, and which suppressions stop its transactional email. */
+/** Changes a team's name, and which suppressions stop its transactional email. */
 import { checkName } from '../../validation/name.ts'
 import { type By, record } from '../audit/record.ts'
 import type { SuppressTransactional } from './suppress-transactional.ts'

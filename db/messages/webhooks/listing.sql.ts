@@ -135,7 +135,7 @@ export const webhooksAbout = (
       and ${allOf(endpoint_id !== undefined && sql.fragment`endpoint_id = ${endpoint_id}`)}
     order by id desc limit ${limit}`)
 
-/** Returns the subjects of events about an address: the contact with any of its identities, and its newest emails. */
+/** Returns the contact with any of these identities, and the newest emails to these. */
 export const subjectsOfAddress = (tx: Tx, teamId: string, identities: readonly string[], limit: number) =>
   tx.anyFirst(sql.type(idRow)`
     select id from contacts where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')})
