@@ -5,6 +5,7 @@ import type { Locale, PlanRow } from '../../db/accounts/plans/plans.sql.ts'
 import type { ContactRow } from '../../db/audience/contacts/contacts.sql.ts'
 import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
 import { type EmailView, emailView } from '../../db/messages/emails/view.ts'
+import { pick } from '../../db/validation/keys.ts'
 import type { V1Deps } from './deps.ts'
 
 /** Converts an email and renders its HTML. */
@@ -18,13 +19,9 @@ export async function presentEmail(
 }
 
 export const presentContact = (row: ContactRow) => ({
-  id: row.id,
-  email: row.email,
-  status: row.status,
-  properties: row.properties,
+  ...pick(row, 'id', 'email', 'status', 'properties'),
   subscribed_topic_ids: row.topic_ids,
-  created_at: row.created_at,
-  updated_at: row.updated_at,
+  ...pick(row, 'created_at', 'updated_at'),
 })
 
 const unlessNull = <K extends string>(name: K, value: number | null) =>

@@ -14,7 +14,6 @@ import {
 import { codeOf } from '../errors.ts'
 import { readDatabaseUrl } from './address.ts'
 import { isPooled, setSession, wayTo } from './connect.ts'
-import { copyOut, isCopy } from './copy.ts'
 import { BEGIN, joining, type Statement } from './joined.ts'
 
 /** In milliseconds. 0: none. `idle`: how long a transaction can be idle. */
@@ -82,6 +81,42 @@ async function answered<T>(answer: Promise<T>, limit: number, giveUp: (fault: Er
 const beginWithin = ({ statement, lock, idle }: Limits): string =>
   `${BEGIN}; set local statement_timeout = ${statement}; set local lock_timeout = ${lock};
    set local idle_in_transaction_session_timeout = ${idle}`
+
+/**
+ * True for `copy (select …) to stdout (format binary)`, with one bytea column that is never null. Its rows are
+ * `{ bytes }`. For any other query, pg creates hex strings, and V8 stops the process to collect large ones.
+ */
+const isCopy = (text: string): boolean => /^\s*copy \(/.test(text)
+
+/** The length of the header of a binary copy: signature, flags and the length of the extension. */
+const COPY_HEADER = 19
+const COLUMNS = 2
+const LENGTH = 4
+
+/** Returns the value in a message. Each has one row, and the first one also the header. Null at the end. */
+function valueIn(message: Buffer, isFirst: boolean): Buffer | null {
+  const at = isFirst ? COPY_HEADER : 0
+  if (message.readInt16BE(at) < 0) return null
+  const from = at + COLUMNS + LENGTH
+  // pg uses its buffer again.
+  const value = Buffer.allocUnsafeSlow(message.readInt32BE(at + COLUMNS))
+  message.copy(value, 0, from)
+  return value
+}
+
+function copyOut(client: pg.Client, text: string): Promise<Buffer[]> {
+  const values: Buffer[] = []
+  let isFirst = true
+  return new Promise((resolve, reject) => {
+    const query = new pg.Query(text, (error) => (error ? reject(error) : resolve(values)))
+    const handleCopyData = ({ chunk }: { chunk: Buffer }): void => {
+      const value = valueIn(chunk, isFirst)
+      isFirst = false
+      if (value !== null) values.push(value)
+    }
+    client.query(Object.assign(query, { handleCopyData }))
+  })
+}
 
 async function runCopy(client: pg.Client, text: string) {
   const rows = (await copyOut(client, text)).map((bytes) => ({ bytes }))

@@ -16,6 +16,10 @@ export const compact = <T>(items: readonly (T | false | null)[]): T[] =>
 export const isOneOf = <T>(values: readonly T[], value: unknown): value is T =>
   values.some((each) => each === value)
 
+/** Returns these properties of an object, in this order. */
+export const pick = <T extends object, K extends keyof T>(object: T, ...keys: readonly K[]): Pick<T, K> =>
+  Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, K>
+
 /** Returns an object with a value for each key. */
 export const fromKeys = <K extends string, V>(keys: readonly K[], make: (key: K) => V): Record<K, V> =>
   Object.fromEntries(keys.map((key) => [key, make(key)])) as Record<K, V>

@@ -9,6 +9,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii } from '../../validation/address.ts'
+import { pick } from '../../validation/keys.ts'
 import { type By, record } from '../audit/record.ts'
 import { lockAccountRow } from '../teams/teams.sql.ts'
 import { requireTeam } from '../teams/view.ts'
@@ -18,15 +19,9 @@ import { type DomainRow, deleteDomain, domainByName, insertDomain, readDomainQuo
 
 /** A domain with the records to publish. @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't set. Pure. */
 export const domainView = (row: DomainRow, returnDomain: string | null) => ({
-  id: row.id,
-  name: row.name,
-  status: row.status,
-  created_at: row.created_at,
-  verified_at: row.verified_at,
-  missing_since: row.missing_since,
+  ...pick(row, 'id', 'name', 'status', 'created_at', 'verified_at', 'missing_since'),
   ed25519: row.ed25519_selector !== null,
-  return_path: row.return_path,
-  return_path_rejected_at: row.return_path_rejected_at,
+  ...pick(row, 'return_path', 'return_path_rejected_at'),
   dns_records: dnsRecords(row, returnDomain),
 })
 

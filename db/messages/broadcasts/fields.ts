@@ -22,6 +22,7 @@ import {
   uuids,
 } from '../../validation/fields.ts'
 import { headersFault, NONE_RESERVED, type Reserved, reservedFault } from '../../validation/headers.ts'
+import { pick } from '../../validation/keys.ts'
 import { compileTemplate, TemplateFault } from '../../validation/slots.ts'
 import { codePoints, MAX_VARIABLES, utf8Bytes } from '../../validation/strings.ts'
 import { parseReplyTo, parseSender } from '../emails/item.ts'
@@ -221,9 +222,7 @@ export function toFields(body: Change, reserved = NONE_RESERVED): GivenFields {
     ),
     variables: body.variables,
     headers,
-    tags: body.tags,
-    rate_per_minute: body.rate_per_minute,
-    send_at: body.send_at,
+    ...pick(body, 'tags', 'rate_per_minute', 'send_at'),
   })
 }
 

@@ -2,34 +2,17 @@
 
 import type { Tx } from '../../postgres/pool.ts'
 import { BROADCAST_STATS, type BroadcastStat, findStats } from '../../stats/daily/broadcasts.sql.ts'
-import { fromKeys } from '../../validation/keys.ts'
+import { fromKeys, pick } from '../../validation/keys.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
 const toView = (row: BroadcastRow, stats: Record<BroadcastStat, number>) => ({
-  id: row.id,
-  team_id: row.team_id,
-  name: row.name,
-  state: row.state,
-  state_reason: row.state_reason,
-  template_id: row.template_id,
+  ...pick(row, 'id', 'team_id', 'name', 'state', 'state_reason', 'template_id'),
   from: row.from_address,
-  reply_to: row.reply_to,
-  subject: row.subject,
-  topic_ids: row.topic_ids,
-  exclude_topic_ids: row.exclude_topic_ids,
+  ...pick(row, 'reply_to', 'subject', 'topic_ids', 'exclude_topic_ids'),
   where: row.conditions,
-  variables: row.variables,
-  headers: row.headers,
-  tags: row.tags,
-  rate_per_minute: row.rate_per_minute,
-  send_at: row.send_at,
-  idempotency_key: row.idempotency_key,
-  audience: row.audience,
+  ...pick(row, 'variables', 'headers', 'tags', 'rate_per_minute', 'send_at', 'idempotency_key', 'audience'),
   stats,
-  created_at: row.created_at,
-  updated_at: row.updated_at,
-  started_at: row.started_at,
-  ended_at: row.ended_at,
+  ...pick(row, 'created_at', 'updated_at', 'started_at', 'ended_at'),
 })
 
 export type BroadcastView = ReturnType<typeof toView>

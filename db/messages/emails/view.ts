@@ -3,6 +3,7 @@
 import type { CompiledVersion } from '../../content/templates/versions.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addressees, recipientIdentity } from '../../validation/addressees.ts'
+import { pick } from '../../validation/keys.ts'
 import { shownTimes } from '../../validation/moments.ts'
 import { broadcastToken } from './broadcast-token.ts'
 import { type Content, shownContent, sizeKb } from './content.ts'
@@ -46,11 +47,7 @@ function signToken(
 function toView(row: EmailRow, { html, text, size_kb }: Content & { size_kb: number }, secrets: Secrets) {
   const { to, cc, bcc } = addressees(row)
   return {
-    id: row.id,
-    team_id: row.team_id,
-    domain_id: row.domain_id,
-    template_id: row.template_id,
-    from_address: row.from_address,
+    ...pick(row, 'id', 'team_id', 'domain_id', 'template_id', 'from_address'),
     to_emails: to,
     // Left out if empty, like attachments and times that weren't given.
     ...(cc.length > 0 ? { cc_emails: cc } : {}),
@@ -58,18 +55,11 @@ function toView(row: EmailRow, { html, text, size_kb }: Content & { size_kb: num
     subject: row.subject,
     html,
     size_kb,
-    tags: row.tags,
-    status: row.status,
-    idempotency_key: row.idempotency_key,
-    created_at: row.created_at,
-    requeued_at: row.requeued_at,
-    provider_message_id: row.provider_message_id,
-    broadcast_id: row.broadcast_id,
-    contact_id: row.contact_id,
+    ...pick(row, 'tags', 'status', 'idempotency_key', 'created_at', 'requeued_at', 'provider_message_id'),
+    ...pick(row, 'broadcast_id', 'contact_id'),
     unsubscribe_token: signToken(row, secrets),
     body_text: text,
-    headers: row.headers,
-    reply_to: row.reply_to,
+    ...pick(row, 'headers', 'reply_to'),
     ...(row.attachments === null ? {} : { attachments: row.attachments }),
     ...shownTimes(row),
   }

@@ -5,6 +5,7 @@
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
  */
 import { isObject, objectsIn } from '../../validation/fields.ts'
+import { compact, pick } from '../../validation/keys.ts'
 import { parseJson } from '../../validation/strings.ts'
 import { findKeyword } from './stop-words.ts'
 
@@ -41,16 +42,10 @@ export const ACCOUNT_FIELDS: readonly unknown[] = [
   'business_capability_update',
 ]
 const ACCOUNT_MEMBERS = [
-  ...[
-    'event',
-    'display_phone_number',
-    'phone_number',
-    'current_limit',
-    'decision',
-    'requested_verified_name',
-  ],
-  ...['rejection_reason', 'max_daily_conversations_per_business', 'max_daily_conversation_per_phone'],
-  ...['max_phone_numbers_per_business', 'max_phone_numbers_per_waba', 'entity_type', 'entity_id'],
+  ...['event', 'display_phone_number', 'phone_number', 'current_limit', 'decision'],
+  ...['requested_verified_name', 'rejection_reason', 'max_daily_conversations_per_business'],
+  ...['max_daily_conversation_per_phone', 'max_phone_numbers_per_business', 'max_phone_numbers_per_waba'],
+  ...['entity_type', 'entity_id'],
 ]
 const ACCOUNT_PARTS = {
   alert_info: ['alert_severity', 'alert_status', 'alert_type', 'alert_description'],
@@ -60,23 +55,19 @@ const ACCOUNT_PARTS = {
 
 function cutAccount(value: Json): Json {
   const parts = Object.entries(ACCOUNT_PARTS).map(
-    ([name, members]) => [name, pick(value[name], members)] as const,
+    ([name, members]) => [name, plain(value[name], members)] as const,
   )
   const restriction_info = objectsIn(value.restriction_info).map((each) =>
-    pick(each, ['restriction_type', 'expiration']),
+    plain(each, ['restriction_type', 'expiration']),
   )
-  return { ...pick(value, ACCOUNT_MEMBERS), ...filled({ ...Object.fromEntries(parts), restriction_info }) }
+  return { ...plain(value, ACCOUNT_MEMBERS), ...filled({ ...Object.fromEntries(parts), restriction_info }) }
 }
 
 /** Picks the named members of an object that are strings, numbers or booleans. */
-const pick = (value: unknown, names: readonly string[]): Json =>
-  isObject(value)
-    ? Object.fromEntries(
-        names.flatMap((name) =>
-          ['string', 'number', 'boolean'].includes(typeof value[name]) ? [[name, value[name]]] : [],
-        ),
-      )
-    : {}
+function plain(value: unknown, names: readonly string[]): Json {
+  const given: Json = isObject(value) ? value : {}
+  return pick(given, ...names.filter((name) => ['string', 'number', 'boolean'].includes(typeof given[name])))
+}
 
 /** Returns the members that aren't empty. */
 const filled = (members: Readonly<Record<string, Json | readonly Json[]>>): Json =>
@@ -91,40 +82,42 @@ function cutMessage(message: Json, stopWords: readonly string[]): Json | null {
     ? message.keyword
     : findKeyword(type === 'text' ? said.text : type === 'button' && said.button, stopWords)
   if (keyword === null) return null
-  const own = pick(message, ['id', 'from', 'timestamp', 'type'])
-  return { ...own, ...filled({ context: pick(context, ['id']) }), keyword }
+  const own = plain(message, ['id', 'from', 'timestamp', 'type'])
+  return { ...own, ...filled({ context: plain(context, ['id']) }), keyword }
 }
 
 /** Reduces a preference about marketing messages. Null if it is about something else. */
 const cutPreference = (wish: Json): Json | null =>
   wish.category === 'marketing_messages' && (wish.value === 'stop' || wish.value === 'resume')
-    ? pick(wish, ['wa_id', 'category', 'value', 'timestamp'])
+    ? plain(wish, ['wa_id', 'category', 'value', 'timestamp'])
     : null
 
 const cutError = (error: Json): Json => ({
-  ...pick(error, ['code', 'title', 'message']),
-  ...filled({ error_data: pick(error.error_data, ['details']) }),
+  ...plain(error, ['code', 'title', 'message']),
+  ...filled({ error_data: plain(error.error_data, ['details']) }),
 })
 
 /** Reduces a status. Null if it contains nothing to store. */
 const cutStatus = (status: Json): Json | null =>
   STATUSES.includes(status.status)
     ? {
-        ...pick(status, ['id', 'status', 'timestamp', 'recipient_id', 'biz_opaque_callback_data']),
+        ...plain(status, ['id', 'status', 'timestamp', 'recipient_id', 'biz_opaque_callback_data']),
         ...filled({
           errors: objectsIn(status.errors).map(cutError),
-          pricing: pick(status.pricing, ['billable', 'pricing_model', 'category', 'type']),
+          pricing: plain(status.pricing, ['billable', 'pricing_model', 'category', 'type']),
         }),
       }
     : null
 
 /** Reduces each entry of a list, and counts the dropped ones. */
-function cutEach(given: unknown, cut: (entry: Json) => Json | null, ignore: (count: number) => void): Json[] {
+function cutEach(
+  given: unknown,
+  cut: (entry: Json) => Json | null,
+  { ignored, as }: { ignored: Ignored; as: keyof Ignored },
+): Json[] {
   const entries: unknown[] = Array.isArray(given) ? given : []
-  const left = objectsIn(entries)
-    .map(cut)
-    .filter((entry) => entry !== null)
-  ignore(entries.length - left.length)
+  const left = compact(objectsIn(entries).map(cut))
+  ignored[as] += entries.length - left.length
   return left
 }
 
@@ -152,30 +145,25 @@ const countEntries = ({ value }: Json): number => {
 
 function cutChange({ field, value }: Json, { ignored, stopWords }: Cutting): Json | null {
   if (TEMPLATE_FIELDS.includes(field) && isObject(value)) {
-    const other_info = pick(value.other_info, ['title', 'description'])
-    return { field, value: { ...pick(value, TEMPLATE_MEMBERS), ...filled({ other_info }) } }
+    const other_info = plain(value.other_info, ['title', 'description'])
+    return { field, value: { ...plain(value, TEMPLATE_MEMBERS), ...filled({ other_info }) } }
   }
   if (ACCOUNT_FIELDS.includes(field) && isObject(value)) return { field, value: cutAccount(value) }
   if (field === 'user_preferences' && isObject(value)) {
-    const user_preferences = cutEach(value.user_preferences, cutPreference, (count) => {
-      ignored.event += count
-    })
+    const user_preferences = cutEach(value.user_preferences, cutPreference, { ignored, as: 'event' })
     if (user_preferences.length === 0) return null
-    return { field, value: filled({ metadata: pick(value.metadata, ['phone_number_id']), user_preferences }) }
+    const metadata = plain(value.metadata, ['phone_number_id'])
+    return { field, value: filled({ metadata, user_preferences }) }
   }
   if (field !== 'messages' || !isObject(value)) {
     ignored.event += 1
     return null
   }
-  const statuses = cutEach(value.statuses, cutStatus, (count) => {
-    ignored.status += count
-  })
+  const statuses = cutEach(value.statuses, cutStatus, { ignored, as: 'status' })
   const cut = (message: Json) => cutMessage(message, stopWords)
-  const messages = cutEach(value.messages, cut, (count) => {
-    ignored.message += count
-  })
+  const messages = cutEach(value.messages, cut, { ignored, as: 'message' })
   if (statuses.length === 0 && messages.length === 0) return null
-  const metadata = pick(value.metadata, ['phone_number_id'])
+  const metadata = plain(value.metadata, ['phone_number_id'])
   return { field, value: filled({ metadata, statuses, messages }) }
 }
 
@@ -201,9 +189,9 @@ export function cutPost(
       })
       .map((change) => cutChange(change, { ignored, stopWords }))
       .filter((change) => change !== null)
-    return changes.length === 0 ? [] : [{ ...pick(each, ['id', 'time']), changes }]
+    return changes.length === 0 ? [] : [{ ...plain(each, ['id', 'time']), changes }]
   })
   if (entry.length === 0) return { body: null, ignored }
   const hook = scope === null ? {} : { hook: scope.phone_number_id }
-  return { body: Buffer.from(JSON.stringify({ ...pick(post, ['object']), ...hook, entry })), ignored }
+  return { body: Buffer.from(JSON.stringify({ ...plain(post, ['object']), ...hook, entry })), ignored }
 }

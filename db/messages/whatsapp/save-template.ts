@@ -8,6 +8,7 @@ import { invalidField, RequestError, requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { isObject } from '../../validation/fields.ts'
+import { pick } from '../../validation/keys.ts'
 import { codePoints, textFault } from '../../validation/strings.ts'
 import { TEMPLATE_STATES, type TemplateState, templateState } from './status.ts'
 import { toShape } from './template.ts'
@@ -25,25 +26,15 @@ const LONGEST_NAME = 512
 
 /** A template as the CLI prints it. Pure. */
 export const templateView = (row: WhatsappTemplateRow) => ({
-  id: row.id,
-  name: row.name,
-  language: row.language,
-  category: row.category,
-  status: row.status,
-  slots: row.slots,
+  ...pick(row, 'id', 'name', 'language', 'category', 'status', 'slots'),
   supported: row.unsupported === null,
-  unsupported: row.unsupported,
-  fault: row.fault,
-  created_at: row.created_at,
-  updated_at: row.updated_at,
-  synced_at: row.synced_at,
+  ...pick(row, 'unsupported', 'fault', 'created_at', 'updated_at', 'synced_at'),
 })
 
 /** A template with the name of each variable, for the CLI. Pure. */
 const templateShown = (row: WhatsappTemplateRow) => ({
   ...templateView(row),
-  quality: row.quality,
-  announced_category: row.announced_category,
+  ...pick(row, 'quality', 'announced_category'),
   parameters: row.slots.map((key) => ({ key, name: row.parts?.names[key] ?? null })),
 })
 
