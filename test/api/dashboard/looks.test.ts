@@ -222,7 +222,41 @@ async function looks(browser: Browser): Promise<void> {
       ],
       [1_280, webhook, 'facts below their labels in a narrow column', "box('dd').top >= box('dt').bottom"],
       [1_920, '', 'chart labels smaller than the text', "box('svg text').height < 16"],
-      [1_920, '', 'alerts that can be read', "box('.alerts div').width <= 960"],
+      [
+        1_920,
+        '',
+        'alerts that use the width and can be read',
+        "box('.alerts div').width > 1_000 && box('.alerts div').width <= 1_280",
+      ],
+      [1_920, 'emails?status=queued', 'a wide search field', "box('.filter .search input').width >= 320"],
+      [900, '', 'the whole placeholder of the search', "document.querySelector('#q').clientWidth >= 310"],
+      [900, 'webhooks/events', 'a list of five columns as a table', "style('thead').display !== 'none'"],
+      [900, 'broadcasts', 'a list of seven columns as cards', "style('thead').display === 'none'"],
+      [
+        390,
+        'broadcasts',
+        'numbers in two columns',
+        "box('td.number:nth-of-type(3)').left === box('td.number:nth-of-type(5)').left",
+      ],
+      [
+        390,
+        'emails?status=queued',
+        'boxes beside their rows',
+        "box('td.pick label').right <= box('td.main').left && box('td.pick label').top < box('td.main').bottom",
+      ],
+      [
+        390,
+        'emails',
+        'choices of their own width',
+        "new Set([...document.querySelectorAll('.pressed li')].map((one) => one.clientWidth)).size > 3",
+      ],
+      [
+        320,
+        `broadcasts/${draft}/edit?step=audience`,
+        'the steps on one line',
+        "new Set([...document.querySelectorAll('.stepper li')].map((one) => one.offsetTop)).size === 1",
+      ],
+      [390, 'audit', 'the days side by side', "box('.date').top === box('.date ~ .date').top"],
     ] as const) {
       await page.setViewportSize({ width, height: 800 })
       await page.goto(`${home}${inTeam}/${path}`)
