@@ -286,7 +286,7 @@ export async function draftParts(
   const ready = isBlocked(ahead.ready) ? '' : ' Nothing is missing.'
   return {
     sections: aheadSections(row, ahead, request),
-    lead: `Draft: nothing is sent until you start it.${ready}`,
+    lead: `Draft: nothing is sent until it is started.${ready}`,
     ...(request.team.role === 'viewer'
       ? { buttons: {} }
       : {

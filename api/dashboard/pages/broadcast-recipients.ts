@@ -180,7 +180,14 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
           Why: text(describeSkip(reason, detail)),
           Skipped: time(at, request.now),
         }),
-        { grow: ['Contact', 'Why'], next: page.next, empty: 'No contacts were skipped.' },
+        {
+          grow: ['Contact', 'Why'],
+          next: page.next,
+          empty:
+            view.stats.skipped > 0
+              ? 'These entries have been deleted. Their count is kept.'
+              : 'No contacts were skipped.',
+        },
       ),
     ],
   })

@@ -105,11 +105,16 @@ const STATE_WORDS: Partial<Record<BroadcastState, string>> = {
 }
 
 /** Explains why a broadcast was paused automatically. */
-export function pausedAlert({ state_reason: reason, brake }: BroadcastRow, view: BroadcastView): Section[] {
+export function pausedAlert(
+  { state_reason: reason, brake }: BroadcastRow,
+  view: BroadcastView,
+  { team }: TeamRequest,
+): Section[] {
   if (reason === null) return buildAlerts([], { id: 'paused', live: true })
-  const [title = '', ...next] = keepPercents(pausedBecause(reason, brake)).split('. ')
+  const [title = '', ...next] = keepPercents(pausedBecause(reason, brake, team.role !== 'viewer')).split('. ')
   const others = brake === null ? '' : describeOtherRate(reason, view)
-  const text = [others, ...next].filter(Boolean).join('. ')
+  const words = [others, ...next].filter(Boolean).join('. ')
+  const text = next.length === 0 && words !== '' ? `${words}.` : words
   return buildAlerts([{ tone: 'bad', title: next.length === 0 ? title : `${title}.`, text }], {
     id: 'paused',
     live: true,

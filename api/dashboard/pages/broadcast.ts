@@ -100,7 +100,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     lead: lead ?? broadcastSentence(view, entries, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
-    above: compact([stepper, pausedAlert(row, view)]),
+    above: compact([stepper, pausedAlert(row, view, request)]),
     sections: compact([
       isAhead ? [...sections, ...ramp] : [...ramp, ...sections],
       edits && testForm(request, row),

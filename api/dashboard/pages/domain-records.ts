@@ -2,10 +2,11 @@
 
 import type { DomainRow } from '../../../db/accounts/domains/domains.sql.ts'
 import type { RecordCheck } from '../../../db/accounts/domains/verify.ts'
-import { type Cell, status } from '../components/cell.ts'
+import { type Cell, headed, status } from '../components/cell.ts'
 import { cutValue, differenceWords, hostIn } from '../components/dns.ts'
 import type { DnsRecord, Section } from '../components/section.ts'
 import { compact } from '../server/builders.ts'
+import type { PageTeam } from '../server/page.ts'
 
 /** Maximum number of published records shown per name. */
 const MAX_PUBLISHED_SHOWN = 10
@@ -105,10 +106,11 @@ export function domainState(
 export function writeLead(
   { status: word, next_dkim_selector: next }: Pick<DomainRow, 'status' | 'next_dkim_selector'>,
   records: readonly DnsLine[],
-  { test }: { test: boolean },
+  { test, role }: Pick<PageTeam, 'test' | 'role'>,
 ): string {
   const verified = word === 'verified'
   if (verified && test) return 'You can send from this domain. A test team needs no DNS records.'
+  const isOwner = role === 'owner'
   const lacking = records.filter(isLacking)
   if (lacking.some(({ state }) => state === undefined))
     return 'DNS isn’t responding. Reload the page later to check the records.'
@@ -116,10 +118,11 @@ export function writeLead(
   if (first === undefined)
     return verified
       ? 'Ready: you can send from this domain.'
-      : 'All required records are published. Verify the domain now.'
+      : `All required records are published. ${isOwner ? 'Verify the domain now' : 'An owner of the team can verify the domain now'}.`
   const isDifferent = first.state === 'different'
   const what = `${first.name} ${isDifferent ? 'has another value' : 'is missing'}`
-  const remedy = `${isDifferent ? 'Replace' : 'Add'} it at your DNS provider.`
+  const verb = isDifferent ? 'replace' : 'add'
+  const remedy = `${isOwner ? headed(verb) : `Ask an owner of the team to ${verb}`} it at your DNS provider.`
   if (!verified) return `Not verified: ${what}. ${remedy} Changes can take up to an hour.`
   return next !== null && first.name.startsWith(`${next}.`)
     ? `You can send from this domain. For the new key, ${what}. ${remedy} Until then, the old key signs.`

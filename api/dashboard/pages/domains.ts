@@ -13,7 +13,7 @@ import { type Cell, status, text, time } from '../components/cell.ts'
 import { assertUnreplaced } from '../server/already.ts'
 import { action, buildFacts, buildForm, compact, field, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { forOthers, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortableTable } from '../server/sort.ts'
 import { rampWords } from './broadcast-ramp.ts'
 import { AGAIN, domainActions, newestSelector } from './domain-actions.ts'
@@ -41,7 +41,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database, r
   )
   return show({
     title: 'Domains',
-    lead: 'Emails can be sent only from verified domains.',
+    lead: `Emails can be sent only from verified domains.${forOthers(team, 'add them')}`,
     sections: compact([
       sortableTable(
         request,
@@ -52,12 +52,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database, r
           Verified: time(domain.verified_at, now, 'not yet'),
           Added: time(domain.created_at, now),
         }),
-        {
-          empty:
-            team.role === 'owner'
-              ? 'No domains yet. Add your sending domain.'
-              : 'No domains yet. An owner of the team can add one.',
-        },
+        { empty: team.role === 'owner' ? 'No domains yet. Add your sending domain.' : 'No domains yet.' },
       ),
       team.role === 'owner' &&
         buildForm(

@@ -7,6 +7,7 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import {
   type Between,
   type Counted as CountedEmails,
@@ -181,7 +182,7 @@ async function headOf(
     const back = { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name }
     return {
       title: `Bulk actions: emails of “${broadcast.name}”`,
-      lead: `${compact([many, asked]).join(', ')}.${later}`,
+      lead: counted.count === 0 && !asked ? undefined : `${compact([many, asked]).join(', ')}.${later}`,
       back,
     }
   }
@@ -190,6 +191,16 @@ async function headOf(
     lead: `${asked || 'No filter is set. These are all single emails of the team'}.${later}`,
     back: { href: addressWith({ ...request, path: teamPath(team, 'emails') }, {}), label: 'Emails' },
   }
+}
+
+/** Describes an empty result. Retention deletes old emails, and their broadcast keeps the stats. */
+async function describeNone({ team, query }: TeamRequest, { database }: PageDeps): Promise<string> {
+  const own = filter.set(query)
+  const id = own.get('broadcast')
+  const row = own.size === 1 && id !== null && (await broadcastById(database, team.id, id))
+  return row && (await broadcastView(database, row)).stats.made > 0
+    ? 'These emails have been deleted. Their counts are kept.'
+    : 'No emails match, so there is nothing to do.'
 }
 
 const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
@@ -219,7 +230,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     actions: { forms: compact([bulk && team.role === 'owner' && deletion(request, bulk)]) },
     sections: compact([
       limits.length > 0 && { kind: 'text', paragraphs: limits },
-      !bulk && buildTable([], () => ({}), { empty: 'No emails match, so there is nothing to do.' }),
+      !bulk && buildTable([], () => ({}), { empty: await describeNone(request, deps) }),
       bulk && counts && [sendableTiles(request, bulk, counts), requeueing(request, bulk, counts)],
     ]),
   })

@@ -190,8 +190,8 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
           },
         refused !== 0 && {
           tone: 'bad',
-          title: `${plural(refused, 'record')} rejected`,
-          text: 'Fix them in the CSV file, and import that file.',
+          title: `${plural(refused, 'record')} rejected${finished ? '' : ' so far'}`,
+          text: finished ? 'Fix them in the CSV file, and import that file.' : undefined,
           link: { href: `${here}/refused.csv`, label: 'Rejected records as CSV' },
         },
       ]),
@@ -208,8 +208,10 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
     title: file_name,
     state: importState(shown),
     back: uploads(team, purposeOf(mapping)),
-    // The rejected records are the main thing, otherwise the progress is.
-    ...(refused === 0 ? { sections: [progressed, ...sections] } : { sections, aside: [progressed] }),
+    // The rejected records are the main thing once it has ended, otherwise the progress is.
+    ...(refused === 0 || !finished
+      ? { sections: [progressed, ...sections] }
+      : { sections, aside: [progressed] }),
   })
 })
 

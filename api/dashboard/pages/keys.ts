@@ -31,7 +31,7 @@ import {
 } from '../server/builders.ts'
 import { dayLabel } from '../server/filter.ts'
 import { readDay } from '../server/list.ts'
-import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { forOthers, type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
 import { rejectedTable } from './api-log.ts'
@@ -134,9 +134,7 @@ const activeTable = ({ team, now }: TeamRequest, keys: readonly KeyRow[], creato
       id: 'keys',
       grow: ['Name', 'Scopes'],
       empty:
-        team.role === 'owner'
-          ? 'No active keys. Create one for each program that sends.'
-          : 'No active keys. An owner of the team can create one.',
+        team.role === 'owner' ? 'No active keys. Create one for each program that sends.' : 'No active keys.',
     },
   )
 
@@ -161,7 +159,7 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
     title: 'API keys',
-    lead: 'Programs call the API with a key. Only its first characters stay visible.',
+    lead: `Programs call the API with a key. Only its first characters stay visible.${forOthers(team, 'create keys')}`,
     sections: compact([
       sortable(request, activeTable(request, active, creators)),
       ended.length > 0 && endedTable(request, ended),
@@ -200,6 +198,7 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
   const at = (verb: string): string => teamPath(team, 'keys', key.id, verb)
   return show({
     title: key.name,
+    lead: isActive ? forOthers(team, 'rotate and revoke keys').trim() : undefined,
     state: isActive && !team.suspended ? undefined : stateCell(key, team, now),
     back: { href: teamPath(team, 'keys'), label: 'API keys' },
     actions: {

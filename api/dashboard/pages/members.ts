@@ -29,7 +29,7 @@ import {
 import type { Field } from '../components/section.ts'
 import { already } from '../server/already.ts'
 import { action, buildFacts, buildForm, button, compact, field, get } from '../server/builders.ts'
-import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { forOthers, type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortableTable } from '../server/sort.ts'
 import { TEXTS } from '../texts.ts'
 
@@ -74,7 +74,7 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
   const links = await openLinks(database, team.id, now)
   return show({
     title: 'People',
-    lead: 'The members of this team and their roles.',
+    lead: `The members of this team and their roles.${forOthers(team, 'invite and remove members')}`,
     sections: compact([
       sortableTable(
         request,

@@ -110,7 +110,9 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
 }
 
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
-  const alerts = stoppedBroadcastAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED))
+  const alerts = stoppedBroadcastAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED), {
+    canResume: team.role !== 'viewer',
+  })
   return groupAlerts(alerts, `${alerts.length} broadcasts were paused automatically`)
 }
 

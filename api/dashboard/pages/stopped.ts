@@ -58,14 +58,18 @@ export const bulkPausedAlert = ({ since, pause }: { since: string; pause: BulkPa
   text: `${keepPercents(pauseFigures(pause))}. ${BULK_NEXT}`,
 })
 
-/** Builds alerts for automatically paused broadcasts, with the reason. @param ofTeams true to include the team. */
+/**
+ * Builds alerts for broadcasts that were paused automatically, with the reason.
+ * @param options.ofTeams true to include the team.
+ * @param options.canResume false for members who can't resume them.
+ */
 export const stoppedBroadcastAlerts = (
   stopped: Awaited<ReturnType<typeof stoppedBroadcasts>>,
-  ofTeams = false,
+  { ofTeams = false, canResume = true } = {},
 ): Alert[] =>
   stopped.map(({ team_id, team, id, name, state_reason, brake }) => ({
     tone: 'bad',
     title: `The broadcast “${name}” was paused automatically`,
-    text: `${ofTeams ? `${team}: ` : ''}${keepPercents(pausedBecause(state_reason, brake))}`,
+    text: `${ofTeams ? `${team}: ` : ''}${keepPercents(pausedBecause(state_reason, brake, canResume))}`,
     link: { href: teamPath({ id: team_id }, 'broadcasts', id), label: 'Open the broadcast' },
   }))

@@ -84,7 +84,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
     title: template.name,
     state: draft ? text(UNPUBLISHED, { tone: 'warn' }) : text('published', { tone: 'good' }),
     lead: draft
-      ? `${savedBy(draft, request.now)} Emails use the published version until you publish the draft.`
+      ? `${savedBy(draft, request.now)} Emails use the published version until the draft is published.`
       : undefined,
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
     actions: edits ? wholeActions(template, draft, request) : { links: draft ? [changesLink(request)] : [] },

@@ -177,3 +177,7 @@ export type RequestOf<A extends Page['access'], K extends string> = Parameters<P
 /** Returns the path of a page of a team, after /dashboard. */
 export const teamPath = (team: { id: string }, ...rest: string[]): string =>
   ['/teams', team.id, ...rest.map(encodeURIComponent)].join('/')
+
+/** Says that owners can change something, after a sentence for members who can't. */
+export const forOthers = ({ sees }: Pick<PageTeam, 'sees'>, what: string): string =>
+  sees === 'owner' ? '' : ` Owners of the team can ${what}.`

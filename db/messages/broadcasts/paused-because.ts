@@ -38,9 +38,13 @@ const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = 
 const figureWords = ({ left, count, limit }: Brake): string =>
   `${percent(count / left)} of ${left.toLocaleString('en-US')} emails, limit ${percent(limit / 100)}`
 
-/** @param brake the reason for the last auto-pause. */
-export function pausedBecause(reason: string, brake: Brake | null): string {
-  const [why, next] = REASONS[reason] ?? [reason, '']
+/**
+ * @param brake the reason for the last auto-pause.
+ * @param canResume false for users who can't. They only read who else can.
+ */
+export function pausedBecause(reason: string, brake: Brake | null, canResume = true): string {
+  const [why, step] = REASONS[reason] ?? [reason, '']
+  const next = canResume || reason.startsWith('team_') ? step : ''
   const isBraked = brake !== null && /(^|_)(bounces|complaints)$/.test(reason)
   return `${why}${isBraked ? `: ${figureWords(brake)}` : ''}. ${next}`.trim()
 }

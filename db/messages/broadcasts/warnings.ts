@@ -34,9 +34,9 @@ export async function startWarnings(
       envelope === name || (await findDmarc(envelope, lookupTxt)).organization === organization
     return compact([
       policy === null &&
-        `${name} has no DMARC policy. ${REQUIREMENTS}. Publish the record that the domain’s page shows.`,
+        `${name} has no DMARC policy. ${REQUIREMENTS}. The domain’s page shows the record to publish.`,
       !isAligned &&
-        `The return path ${envelope} is not aligned with ${name}, so SPF doesn’t align. ${REQUIREMENTS}. Turn the domain’s own return path on.`,
+        `The return path ${envelope} is not aligned with ${name}, so SPF doesn’t align. ${REQUIREMENTS}. An owner can turn on the domain’s own return path.`,
     ])
   } catch (error) {
     if (error instanceof RequestError) return []

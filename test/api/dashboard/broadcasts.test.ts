@@ -54,12 +54,16 @@ t.test('a question about a broadcast of another state has nothing to confirm', a
   await broadcast.become('cancelled')
 })
 
-t.test('an empty list of recipients names deleted emails', async (t) => {
+t.test('empty lists of a broadcast name deleted emails and skips', async (t) => {
   const own = await makeTeam(service)
-  const reader = await signedIn(service, { team: own.id, role: 'viewer' })
+  const reader = await signedIn(service, { team: own.id, role: 'editor' })
   const broadcast = await aBroadcast(service, own)
-  const people = `/teams/${own.id}/broadcasts/${broadcast.id}/people`
+  const path = `/teams/${own.id}/broadcasts/${broadcast.id}`
+  const people = `${path}/people`
+  const all = `/teams/${own.id}/emails/all?broadcast=${broadcast.id}`
   shows(t, await reader.get(people), 'No recipients yet.')
+  shows(t, await reader.get(`${path}/skips`), 'No contacts were skipped.')
+  shows(t, await reader.get(all), 'No emails match, so there is nothing to do.')
   await broadcast.emails('old@example.net')
   await database.query(sql.unsafe`update email_states set status = 'bounced' where team_id = ${own.id}`)
   shows(t, await reader.get(people), /bounced old@example\.net/)
@@ -71,6 +75,12 @@ t.test('an empty list of recipients names deleted emails', async (t) => {
   shows(t, await reader.get(people), words)
   shows(t, await reader.get(`${people}?status=bounced`), words)
   shows(t, await reader.get(`${people}?status=clicked`), 'No recipient matches.')
+  const bulk = await reader.get(all)
+  shows(t, bulk, words)
+  t.notMatch(textOf(bulk.html), '0 emails')
+  shows(t, await reader.get(`${all}&status=queued`), /0 emails, .* No emails match/)
+  await broadcast.moved({ skipped: 4 })
+  shows(t, await reader.get(`${path}/skips`), 'These entries have been deleted. Their count is kept.')
 })
 
 t.test('creates, sends and evaluates a broadcast', async (t) => {
@@ -191,7 +201,7 @@ t.test('rates above their limits are red, and the alert names both', async (t) =
   await database.query(sql.unsafe`
     update broadcasts set audience = 4690, state = 'paused', state_reason = 'bounces',
       brake = '{"left": 100, "count": 10, "limit": 5}' where id = ${broadcast.id}`)
-  const page = await viewer.get(path)
+  const page = await editor.get(path)
   shows(
     t,
     page,
@@ -199,6 +209,9 @@ t.test('rates above their limits are red, and the alert names both', async (t) =
   )
   const table = /<section[^>]*id="outcomes"[\s\S]*?<\/section>/.exec(page.html)?.[0] ?? ''
   t.match(table.match(/bad[^>]*>[\d.]+\s%/g), { length: 2 })
+  const read = textOf((await viewer.get(path)).html)
+  t.match(read, /limit 0\.10 %\. /)
+  t.notMatch(read, 'Check the addresses', 'a viewer can’t resume it')
   await editor.post(`${path}/cancel`)
   shows(t, await viewer.get(path), / Not sent 4,590 Sent 100 /)
 })

@@ -29,6 +29,16 @@ t.test('imports valid records, and returns the others with reasons', async (t) =
   )
   const progress = await started('people.csv', `Email,city\r\n${lines.join('\r\n')}\r\n`)
   shows(t, await editor.get(progress), /people\.csv running .*0 of 1,010/)
+  const id = progress.split('/').at(-1) ?? ''
+  const isPartly = async () => / 1,000 of 1,010/.test(textOf((await editor.get(progress)).html))
+  while (!(await isPartly())) await continueBackgroundJob(service.deps, id, async () => {})
+  const running = await editor.get(progress)
+  shows(
+    t,
+    running,
+    /running .*Being imported 1,000 of 1,010 .*10 records rejected so far .*not an address 7 /,
+  )
+  t.notMatch(textOf(running.html), 'import that file', 'only once it has ended')
   await startWorker(t, service)
   await until('it is done', async () => (await editor.get(progress)).html.includes('1,010 of 1,010'))
   shows(t, await editor.get(progress), /people\.csv done .*1,000 contacts stored/)

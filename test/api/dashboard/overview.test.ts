@@ -443,6 +443,9 @@ t.test('only shows broadcasts that were paused automatically, with the reason', 
   t.match(page, 'The broadcast “quota_exceeded” was paused automatically. The quota is used up')
   t.match(page, 'The broadcast “restored” was paused automatically. The database was restored from a backup')
   t.notMatch(page, 'The broadcast “by hand”')
+  t.notMatch(page, 'Resume it', 'a viewer can’t')
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  t.match(textOf((await editor.get(`/teams/${team.id}`)).html), 'Resume it to send it now.')
   await become('complaints')
   t.match(
     await overviewOf(team),

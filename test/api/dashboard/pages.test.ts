@@ -208,3 +208,24 @@ t.test('an error uses the label of its field', async (t) => {
   t.strictSame([...new Set(said)].length, 1)
   t.ok((said?.length ?? 0) >= 2 && said?.every((words) => words.startsWith('URL ')), String(said))
 })
+
+t.test('pages that only owners change name them', async (t) => {
+  const own = await makeTeam(service, { domain: 'roles.test' })
+  const [boss, reader, writer] = await Promise.all(
+    (['owner', 'viewer', 'editor'] as const).map((role) => signedIn(service, { team: own.id, role })),
+  )
+  const path = (page: string): string => `/teams/${own.id}/${page}`
+  await boss?.post(path('webhooks'), { name: 'Shop', url: 'https://hooks.example.com', types: '*' })
+  const [key = ''] = /(?<=keys\/)[0-9a-f-]{36}/.exec((await boss?.get(path('keys')))?.html ?? '') ?? []
+  for (const [page, what] of Object.entries({
+    keys: 'create keys',
+    [`keys/${key}`]: 'rotate and revoke keys',
+    domains: 'add them',
+    webhooks: 'add webhooks',
+    people: 'invite and remove members',
+  })) {
+    for (const other of [reader, writer])
+      shows(t, (await other?.get(path(page))) as Seen, `Owners of the team can ${what}.`)
+    t.notMatch(textOf((await boss?.get(path(page)))?.html ?? ''), 'Owners of the team can', page)
+  }
+})

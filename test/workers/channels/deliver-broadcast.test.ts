@@ -179,9 +179,9 @@ t.test('an auto-paused broadcast shows why, and pauses once', async (t) => {
   await until('it is braked', async () => (await show()).state === 'paused')
   t.match(await show(), { state_reason: 'bounces', stats: { bounced: 11, delivered: 189 } })
   const shown = 'Too many of its emails bounced: 5.5 % of 200 emails, limit 5.0 %. Check the addresses'
-  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
-  shows(t, await viewer.get(`/teams/${team.id}`), `The broadcast “News” was paused automatically. ${shown}`)
-  shows(t, await viewer.get(`/teams/${team.id}/broadcasts/${broadcast.id}`), shown)
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  shows(t, await editor.get(`/teams/${team.id}`), `The broadcast “News” was paused automatically. ${shown}`)
+  shows(t, await editor.get(`/teams/${team.id}/broadcasts/${broadcast.id}`), shown)
   const operator = await signedIn(service, { operator: true })
   shows(t, await operator.get('/operator'), `The broadcast “News” was paused automatically. A team: ${shown}`)
   const { body: metrics } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
@@ -189,7 +189,7 @@ t.test('an auto-paused broadcast shows why, and pauses once', async (t) => {
   t.match(metrics, /^heliograph_broadcasts\{state="paused"\} 0$/m)
   const resumed = await service.call('POST', `${path}/resume`, { key: team.key })
   t.match(resumed.body, { state: 'sending', state_reason: null, stats: { bounced: 11 } })
-  t.notMatch(textOf((await viewer.get(`/teams/${team.id}`)).html), 'was paused automatically')
+  t.notMatch(textOf((await editor.get(`/teams/${team.id}`)).html), 'was paused automatically')
   await until('it goes on to its end', async () => (await show()).state === 'sent')
 })
 

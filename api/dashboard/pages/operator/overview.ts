@@ -6,6 +6,7 @@ import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { plural } from '../../../../db/plural.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
 import { PART_OF } from '../../../../db/queue/jobs.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
@@ -183,12 +184,16 @@ function answerCell(stops: readonly string[], risks: number): Cell {
 const isStuck = (queue: ShownQueue, now: Date): boolean =>
   stopsMessages(queue) && !queue.paused && isUnattended(queue, now)
 
+/** Returns alerts for broadcasts of all teams that were paused automatically. */
+const loadStopped = async (tx: Tx): Promise<Alert[]> =>
+  stoppedBroadcastAlerts(await stoppedBroadcasts(tx, null, MAX_STOPPED), { ofTeams: true })
+
 const overview = get('operator', PATH, async ({ now }, deps) => {
   const { database } = deps
   const processes = await liveProcesses(database, LISTED_FOR_S)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
-  const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
+  const stopped = await loadStopped(database)
   const database_state = await databaseState(database)
   const paused = await pausedQueues(database)
   const link = { href: '/operator/health', label: 'Open Health' }

@@ -4,7 +4,7 @@ import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
 import { number, text, time } from '../../components/cell.ts'
 import { action, buildForm, compact, get } from '../../server/builders.ts'
-import { redirect, show, teamPath } from '../../server/page.ts'
+import { forOthers, redirect, show, teamPath } from '../../server/page.ts'
 import { sortableTable } from '../../server/sort.ts'
 import { endpointFields, endpointStateCell, fieldsFor, PATH, typesCell } from './parts.ts'
 
@@ -14,7 +14,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
     title: 'Webhooks',
-    lead: 'Events of the team, sent to your own servers as they happen.',
+    lead: `Events of the team, sent to your own servers as they happen.${forOthers(team, 'add webhooks')}`,
     actions: {
       links: [
         { href: '/docs#webhooks', label: 'How to receive them', outside: true, menu: true },
@@ -38,7 +38,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
           empty:
             team.role === 'owner'
               ? 'No webhooks yet. Add one. The documentation shows how to verify messages.'
-              : 'No webhooks yet. An owner of the team can add one.',
+              : 'No webhooks yet.',
         },
       ),
       team.role === 'owner' &&

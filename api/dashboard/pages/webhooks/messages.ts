@@ -28,7 +28,7 @@ import { buildFacts, get, post } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { chips, defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { buildList, PLACE_PARAMS, pageById, type RowReader } from '../../server/list.ts'
-import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
+import { forOthers, type PageTeam, redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { closedContent, whatHappened, whyItWaits } from '../message-sections.ts'
 import { pauseWords, requeuedWords, requeueForms } from '../requeue.ts'
@@ -219,7 +219,7 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
   return show({
     title: found.type,
     state: status(found.status),
-    lead: webhookSentence(found),
+    lead: `${webhookSentence(found)}${found.status === 'failed' ? forOthers(team, 'send it again') : ''}`,
     actions: { forms: requeueForms(way, found.waiting?.state, eventPath(request, 'requeue')) },
     back: { href: teamPath(team, 'webhooks', endpoint_id), label: name },
     sections: [
