@@ -43,7 +43,7 @@ function sessionsTable(
   const endCell = ({ id }: SessionRow): Cell =>
     id === person.session_id
       ? text('')
-      : buttonCell(inTeam(`/account/sessions/${id}/end`, around), 'End session', { tone: 'danger' })
+      : buttonCell(inTeam(`/account/sessions/${id}/end`, around), 'End session', { tone: 'quiet' })
   return buildTable(
     sessions,
     (session) => ({

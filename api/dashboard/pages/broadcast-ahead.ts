@@ -109,9 +109,11 @@ function findRemedy(
   return { href: stepPath(broadcastPath(request), edit), label }
 }
 
-/** Explains why all contacts would be skipped, with the next step for editors. */
+/** Explains why all contacts would be skipped, with the next step for editors. The tiles of a draft have the count. */
 function describeSkips(ready: Readiness, { state }: BroadcastRow, { team }: TeamRequest): string {
-  const cause = lackingWords(ready.slots, ready.unfilled)
+  const count = ready.audience ?? 0
+  const matching = `${plural(count, 'contact')} ${count === 1 ? 'matches' : 'match'} now.`
+  const cause = `${state === 'draft' ? '' : `${matching} `}${lackingWords(ready.slots, ready.unfilled)}`
   if (team.role === 'viewer') return cause
   return `${cause} ${state === 'draft' ? 'Set' : 'Go back to the draft to set'} default values.`
 }
@@ -142,7 +144,8 @@ function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
     // The sentence about a scheduled one has its time.
     !isScheduled && row.send_at !== null && startTile(row.send_at, parseZone(cookies('zone')), now),
     isAllSkipped(ready)
-      ? contactsTile(
+      ? !isScheduled &&
+        contactsTile(
           0,
           `of ${plural(audience ?? 0, 'contact')} that ${audience === 1 ? 'matches' : 'match'} now would receive it`,
         )
@@ -155,7 +158,7 @@ function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
         detail: `Skipped: no value for ${slots.length > 1 ? 'one of ' : ''}${slotWords(slots)}`,
         tone: 'warn',
       },
-    ...lengthTiles({ ...row, audience }),
+    ...lengthTiles({ ...row, audience: isAllSkipped(ready) ? 0 : audience }),
     ...asTextTiles(as_text),
   ])
 }
@@ -178,7 +181,9 @@ function aheadSections(row: BroadcastRow, { ready, warnings }: Ahead, request: T
   const isEditable = row.state === 'draft' && request.team.role !== 'viewer'
   return [
     ...buildAlerts(blockerAlerts(row, ready, request), { title: 'Before it can start' }),
-    { kind: 'tiles', title: row.state === 'scheduled' ? 'Forecast' : 'Audience', tiles },
+    ...(tiles.length === 0
+      ? []
+      : [{ kind: 'tiles' as const, title: row.state === 'scheduled' ? 'Forecast' : 'Audience', tiles }]),
     // If all contacts are skipped, the alert above has the variables.
     ...(isAllSkipped(ready)
       ? []
@@ -208,8 +213,8 @@ const isBlocked = (ready: Readiness): boolean => ready.missing.length > 0 || isA
 function describeStart(row: BroadcastRow, { ready }: Ahead, { cookies, now }: TeamRequest): string {
   const at = row.send_at ?? now.toISOString()
   const words = plannedWords(at, parseZone(cookies('zone')))
-  if (isAllSkipped(ready)) return `Planned for ${words}. If nothing changes, it skips every contact and ends.`
-  if (ready.missing.length > 0) return `Planned for ${words}. If nothing changes, it is paused then.`
+  if (isAllSkipped(ready)) return `Scheduled for ${words}.`
+  if (ready.missing.length > 0) return `Scheduled for ${words}. If nothing changes, it is paused then.`
   return `Starts ${formatAge(at, now)} (${words}).`
 }
 

@@ -19,7 +19,7 @@ export const refusedTable = (
       Value: text(value ?? null),
       Why: text(headed(message)),
     }),
-    { main: 'Column', grow: ['Value'], wrap: ['Why'], ...more },
+    { main: 'Value', grow: ['Value'], wrap: ['Why'], ...more },
   )
 
 /** Builds tiles with the numbers of new, updated and repeated records. @param said the detail of each tile. */

@@ -142,8 +142,8 @@ async function newestSubscribers(id: string, request: TeamRequest, { database }:
 }
 
 function describeSubscribers(count: number, all: number): string {
-  const share = count === 0 || all === 0 ? '' : `, ${percent(Math.min(1, count / all))} of all`
-  return `${plural(count, 'contact')} ${count === 1 ? 'is' : 'are'} subscribed${share}.`
+  const share = count === 0 || all === 0 ? '' : `, ${percent(Math.min(1, count / all))} of all contacts`
+  return `${plural(count, 'subscriber')}${share}.`
 }
 
 /** Builds the actions of editors. The form that renames the topic is a section. */

@@ -114,6 +114,8 @@ t.test('ends one other session of the same user', async (t) => {
     ].map(([, path = '']) => path)
   const [first = '', ...others] = await ends()
   t.equal(others.length, 1, 'not its own')
+  const { html } = await ana.get('/account')
+  t.match(html.match(/<button class="small quiet">End session/g), { length: 2 })
   const stranger = await signedIn(service, { team: team.id, role: 'owner' })
   t.equal((await stranger.post(first)).status, 404)
   t.equal((await ana.post('/account/sessions/x/end')).status, 404)

@@ -42,7 +42,7 @@ t.test('a topic shows its subscribers, and starts a broadcast to them', async (t
   shows(
     t,
     page,
-    /1 contact is subscribed, .* of all\. .*News 4 of 2 75\.0 % .*subscribed Ana Lind subscribed@example\.org/,
+    /1 subscriber, .* of all contacts\. .*News 4 of 2 75\.0 % .*subscribed Ana Lind subscribed@example\.org/,
   )
   t.notMatch(textOf(page.html), /other@example\.org|Rename topic|New broadcast/)
   const begun = `/teams/${own.id}/broadcasts/new`

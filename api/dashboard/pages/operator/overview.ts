@@ -10,7 +10,7 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { PART_OF } from '../../../../db/queue/jobs.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
-import { LISTED_FOR_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
+import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, number, status, text, time } from '../../components/cell.ts'
 import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
@@ -41,20 +41,25 @@ function queuesShown(queues: readonly string[]): string | false {
     : `only ${listNames(queues)}`
 }
 
+/** Builds the cell with a process. One that doesn't respond is marked. */
+function processCell(process: ProcessRow): Cell {
+  const { kind, host, pid, queues } = process
+  const detail = compact<string>([
+    `host ${host}`,
+    `process ${pid}`,
+    kind === 'worker' && queuesShown(queues),
+  ]).join(', ')
+  return isLive(process) ? text(kind, { detail }) : status(`${kind}, not responding`, { tone: 'bad', detail })
+}
+
 const processShown =
   (now: Date) =>
-  ({ kind, host, pid, queues, gauges, seen_at, silent_seconds }: ProcessRow): Record<string, Cell> => ({
-    Process: text(kind, {
-      detail: compact<string>([
-        `host ${host}`,
-        `process ${pid}`,
-        kind === 'worker' && queuesShown(queues),
-      ]).join(', '),
-    }),
-    Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
-    Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
-    Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    Seen: { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER_S ? 'bad' : undefined },
+  (process: ProcessRow): Record<string, Cell> => ({
+    Process: processCell(process),
+    Busy: text(`${Math.round(process.gauges.busy * 100)} %`, { number: true }),
+    Memory: text(megabytes(process.gauges.resident_memory_bytes), { number: true }),
+    Lag: text(`${Math.round(process.gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
+    Seen: time(process.seen_at, now),
   })
 
 const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>

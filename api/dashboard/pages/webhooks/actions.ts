@@ -162,8 +162,7 @@ const rotate = action(
   async (by, request) => {
     const id = request.params.id
     const { secret } = await rotateSecret(by, request.team.id, id, { seen: request.form.get('seen') })
-    const words =
-      'This is the new secret. Copy it now. It isn’t shown again. The old one also signs for 24 hours.'
+    const words = 'This is the new secret. Copy it now. It isn’t shown again.'
     return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
   },
   asking(

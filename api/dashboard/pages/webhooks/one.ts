@@ -108,12 +108,15 @@ function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
       id: 'tries',
       live: true,
       empty: 'Nothing has been sent yet.',
-      next: [{ href: teamPath(team, 'webhooks', id, 'messages'), label: 'All its messages' }],
+      next: [{ href: teamPath(team, 'webhooks', id, 'messages'), label: 'All messages' }],
     },
   )
 }
 
-function troubles({ state, state_reason, failing_since, paused_until }: EndpointRow, now: Date): Section[] {
+function troubles(
+  { state, state_reason, failing_since, paused_until, backlog }: ShownEndpoint,
+  now: Date,
+): Section[] {
   const trouble = (alert: Alert) => buildAlerts([alert], { id: 'troubles', live: true })
   if (state === 'disabled')
     return trouble({
@@ -130,7 +133,8 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     tone: 'warn',
     title: 'All attempts have failed since',
     at: time(failing_since, now),
-    text: 'Messages are retried.',
+    text:
+      backlog > 0 ? `Messages waiting for the next attempt: ${backlog.toLocaleString('en-US')}.` : undefined,
   })
 }
 
