@@ -57,7 +57,11 @@ export function splitActions(
   const open = actions.filter((action) => !isInMenu(action))
   const main = open.find(isMain) ?? open.find(opensMain)
   const first = main ? [main] : []
-  const buttons = [...first, ...open.filter((action) => action !== main)].slice(0, MAX_BUTTONS)
+  const rest = actions.filter((action) => action !== main)
+  const last = forms.filter(isLast)
+  // A menu with a single entry isn't worth a click.
+  const isShort = actions.length <= MAX_BUTTONS && last.length === 0
+  const buttons = [...first, ...rest.filter((action) => isShort || !isInMenu(action))].slice(0, MAX_BUTTONS)
   const shown = grouped(buttons)
   const menu = grouped(actions.filter((action) => !buttons.includes(action)))
   const others = (form: Form): Form =>
@@ -66,6 +70,6 @@ export function splitActions(
     links: shown.links.map((link) => ({ ...link, main: main?.kind === 'link' && main.link === link })),
     forms: shown.forms.map(others),
     folded: shown.folded,
-    menu: { ...menu, forms: menu.forms.map(quiet), last: forms.filter(isLast) },
+    menu: { ...menu, forms: menu.forms.map(quiet), last },
   }
 }

@@ -128,7 +128,7 @@ function actionsReady(view: View, folded: readonly FoldedForm[], ids: Map<Sectio
     sections.map((section, place) => ({
       ...formReady({ ...section, id: ids.get(section) }, ids.get(section) ?? '', frame),
       opener: section.title ?? section.submit,
-      look: look(place, section.folded === 'quiet'),
+      look: look(place, section.folded !== true),
     }))
   const formsReady = (forms: readonly Form[], id: string) =>
     forms.map((form, at) => formReady(form, `${id}-${at}`, frame))

@@ -136,6 +136,14 @@ t.test("a contact's page has its name, two buttons, a menu", async (t) => {
   t.match(html, /<h2>Messages<\/h2>/)
 })
 
+t.test('a single entry of a menu is a quiet button', async (t) => {
+  const path = at('contacts')
+  const { html } = await viewer.get(path)
+  t.match(html, /<a class="button quiet" href="[^"]*contacts\.csv[^"]*">Export as CSV</)
+  t.notMatch(html, 'id="more"')
+  t.match((await editor.get(path)).html, 'id="more"')
+})
+
 t.test('an import explains “Replace”, its rate and remaining time', async (t) => {
   const file = ['email,city', ...Array.from({ length: 40 }, (_, nth) => `p${nth}@pace.test,Graz`)].join('\n')
   const path = (await editor.upload(at('contacts/import'), 'pace.csv', file)).location ?? ''
