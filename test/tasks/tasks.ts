@@ -300,7 +300,6 @@ export const TASKS: readonly Task[] = [
       await type(page.getByLabel('Tag'), 'invoice')
       await type(page.getByLabel(/^From day/), '2026-01-01')
       await press('Find')
-      await openMenu(hand)
       const saving = page.waitForEvent('download')
       await click(page.getByRole('link', { name: 'CSV' }))
       await saving
