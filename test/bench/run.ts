@@ -141,6 +141,7 @@ const MADE_OF: Record<string, string> = {
   '25d': 'row 1',
   '25e': 'row 1',
   '25f': 'row 4',
+  '26a': 'as row 26b',
   '26b': 'Node’s program 55 MB, the heap 34 and malloc 19',
 }
 

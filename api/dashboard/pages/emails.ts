@@ -1,7 +1,6 @@
 /** Lists the emails of a team with a filter, also as CSV. */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { countFailed } from '../../../db/messages/emails/failed.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
@@ -85,10 +84,9 @@ const MAX_FAILURES = 5_000
  */
 async function countByStatus(request: TeamRequest, deps: PageDeps) {
   const { team, query, now } = request
-  const isAll = query.get('kind') === ALL_EMAILS.kind
-  if (!isAll && (await broadcastsOfTeam(deps.database, team.id, { limit: 1 })).length > 0) return undefined
+  const apart = query.get('kind') !== ALL_EMAILS.kind
   const from = dayBefore(now, 29)
-  const failed = await countFailed(deps.database, team.id, { from, most: MAX_FAILURES })
+  const failed = await countFailed(deps.database, team.id, { from, most: MAX_FAILURES, apart })
   if (failed === null) return undefined
   const figures = await figuresSince(deps.database, team.id, EMAIL, from)
   // The list of bounced emails includes skipped ones, which count as suppressed.

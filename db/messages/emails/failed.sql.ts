@@ -3,7 +3,7 @@
  * but the failures in timelines have an index. An email that was requeued since its failure hasn't failed.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { number } from 'yup'
+import { boolean, number } from 'yup'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { gaveUp } from '../../delivery/requeue.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
@@ -67,16 +67,24 @@ export const failedInOrder = ({
       )}
     order by of_id desc`
 
-const countRow = row({ looked: number(), failed: number() })
+const countRow = row({ looked: number(), failed: number(), is_counted: boolean() })
 
-/** Counts a team's failed emails that were accepted since `from`. Null if more than `most` had a failure. */
+/**
+ * Counts a team's failed emails that were accepted since `from`. Null if more than `most` had a failure, or if the team
+ * has broadcasts and `apart` is true.
+ */
 export async function countFailed(
   tx: Tx,
   teamId: string,
-  { from, most }: { from: Date; most: number },
+  { from, most, apart }: { from: Date; most: number; apart: boolean },
 ): Promise<number | null> {
-  const { looked, failed } = await tx.one(sql.type(countRow)`
-    select count(*) as looked, count(s.id) as failed from (${failures({ team_id: teamId, from })} limit ${most + 1}) f
+  const { looked, failed, is_counted } = await tx.one(sql.type(countRow)`
+    with counted as materialized (
+      select not (${apart} and exists (select from broadcasts where team_id = ${teamId})) as yes
+    )
+    select count(*) as looked, count(s.id) as failed, (select yes from counted) as is_counted
+    from (
+      ${failures({ team_id: teamId, from })} limit (select case when yes then ${most + 1}::int else 0 end from counted)) f
       left join ${failedState(EMAIL.customers)} on true`)
-  return looked > most ? null : failed
+  return is_counted && looked <= most ? failed : null
 }

@@ -75,9 +75,9 @@ t.test('the CSV has to, cc and bcc', async (t) => {
   await send({ ...COPIES, tags: ['csv'] })
   await send({ tags: ['csv'] })
   const [head, plain, copies] = (await viewer.get(`${list}.csv?tag=csv`)).html.trim().split('\r\n')
-  t.match(head, /^id,accepted,status,from,to,.*,cc,bcc$/)
-  t.match(plain, /,someone@example\.org,.*,,$/)
-  t.match(copies, /,Ana <ana@example\.org>,.*,Zoe <zoe@example\.org>,hidden\.7x@quiet\.example$/)
+  t.match(head, /^id,accepted,status,from,to,.*,cc,bcc,ended$/)
+  t.match(plain, /,someone@example\.org,.*,,,$/)
+  t.match(copies, /,Ana <ana@example\.org>,.*,Zoe <zoe@example\.org>,hidden\.7x@quiet\.example,$/)
 })
 
 t.test('a resend or a copy only goes to one address', async (t) => {

@@ -1,13 +1,26 @@
 -- countFailed
-select count(*) as looked, count(s.id) as failed
+with counted as materialized (
+  select not ($1 and exists (
+    select
+    from broadcasts
+    where team_id = $2
+  )) as yes
+)
+select count(*) as looked, count(s.id) as failed, (
+  select yes
+  from counted
+) as is_counted
 from (
   select distinct team_id as of_team, email_id as of_id
   from email_events
-  where team_id = $1
+  where team_id = $3
     and kind = 'gave_up'
-    and email_id >= $2
+    and email_id >= $4
   order by email_id desc
-  limit $3
+  limit (
+    select case when yes then $5::int else 0 end
+    from counted
+  )
 ) f
 left join lateral (
   select m.id
