@@ -69,7 +69,7 @@ t.test('the event log lists a team’s matching events, newest first', async (t)
   t.notMatch(tested, 'queued email.bounced')
   shows(t, await viewer.get(`${log}?status=failed`), 'No message matches.')
   t.equal((await viewer.get(`${log}?status=eaten`)).status, 400)
-  shows(t, await viewer.get(`/teams/${team.id}/webhooks`), 'Message log')
+  shows(t, await viewer.get(`/teams/${team.id}/webhooks`), 'Event log')
 })
 
 t.test('a missing response is described in text', (t) => {

@@ -18,7 +18,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
     actions: {
       links: [
         { href: '/docs#webhooks', label: 'How to receive them', outside: true, menu: true },
-        { href: teamPath(team, 'webhooks', 'events'), label: 'Message log' },
+        { href: teamPath(team, 'webhooks', 'events'), label: 'Event log' },
       ],
     },
     sections: compact([

@@ -94,7 +94,7 @@ const log = get('viewer', `${PATH}/events`, async (request, deps) => {
     searchWebhooks(database, team.id, asked, place),
   )
   return show({
-    title: 'Message log',
+    title: 'Event log',
     lead: 'Messages to all webhooks. Delivered ones are kept for 3 days, failed ones for 30.',
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
     sections: [
