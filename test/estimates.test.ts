@@ -1,9 +1,8 @@
 /**
- * The planner's cost estimates of all statements of messages, pages, metrics and workers, in two states: ten
- * teams in tables that were never analyzed, and the same tables analyzed. (The planner assumes ten pages for
- * empty tables, and for small ones without statistics.) PostgreSQL compiles a statement with an estimate of
- * 100,000 (JIT), which is slower than running it. auto_explain reports each plan with the values of a real
- * run, and its notices pass the proxy.
+ * The planner's cost estimates of all statements of messages, pages, metrics and workers, in three states:
+ * empty tables, ten teams in tables that were never analyzed, and the same tables analyzed. PostgreSQL
+ * compiles a statement with an estimate of 100,000 (JIT), which is slower than running it. auto_explain
+ * reports each plan with the values of a real run, and its notices pass the proxy.
  */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'slonik'
@@ -131,8 +130,8 @@ async function openAll(person: Visitor, pathOf: (path: string) => string): Promi
 }
 
 /** Uses every feature, with a worker that also runs scheduled jobs. */
-async function walk(t: Test, service: Service, { team, ...things }: LivedIn): Promise<void> {
-  const ids: Readonly<Record<string, string>> = {
+async function walk(t: Test, service: Service, team: TestTeam, things: Partial<LivedIn>): Promise<void> {
+  const ids: Readonly<Record<string, string | undefined>> = {
     '/emails/:id': things.bounced,
     '/templates/:id': things.template,
     '/whatsapp/:id': things.message,
@@ -144,7 +143,7 @@ async function walk(t: Test, service: Service, { team, ...things }: LivedIn): Pr
     '/background-jobs/:id': things.job,
     '/queues/:queue': 'deliver-email',
     '/domains/:name': 'example.com',
-    '/contacts/:email': things.recipient,
+    '/contacts/:email': things.recipient ?? 'ana@example.net',
   }
   const pathOf = (path: string): string =>
     path
@@ -169,8 +168,8 @@ async function walk(t: Test, service: Service, { team, ...things }: LivedIn): Pr
 const { proxy, admin, service } = await begin(t)
 
 /** Walks, and fails for each statement that is expected to cost more than it may. */
-async function expectCheap(t: Test, lived: LivedIn): Promise<void> {
-  const notices = await proxy.noticesDuring(() => walk(t, service, lived))
+async function expectCheap(t: Test, team: TestTeam, things: Partial<LivedIn> = {}): Promise<void> {
+  const notices = await proxy.noticesDuring(() => walk(t, service, team, things))
   const plans = notices.flatMap(pricedIn)
   const dear = plans.filter(({ cost }) => cost > MOST)
   const worst = Map.groupBy(dear, ({ text }) => text.replaceAll(/\s+/g, ' ').slice(0, 300))
@@ -191,22 +190,24 @@ async function expectCheap(t: Test, lived: LivedIn): Promise<void> {
   t.ok(texts.size > 250, `${texts.size} statements`)
 }
 
-const lived = await livedIn(service)
-const teams = [await makeTeam(service)]
-for (let more = 2; more < TEAMS; more += 1) {
-  const other = await makeTeam(service)
-  const { key } = other
-  teams.push(other)
-  await service.call('POST', '/v1/emails/batch', { key, body: { emails: Array(20).fill(anEmail()) } })
-  await service.call('POST', '/v1/contacts', { key, body: { email: 'ana@example.net' } })
-}
+const team = await makeTeam(service)
+const teams = [team]
+await t.test('no statement is expected to cost 50,000 with empty tables', (t) => expectCheap(t, team))
 
-await t.test(
-  'no statement is expected to cost 50,000 with ten teams in tables that were never analyzed',
-  (t) => expectCheap(t, lived),
-)
+let lived: LivedIn
+await t.test('nor with ten teams in tables that were never analyzed', async (t) => {
+  lived = await livedIn(service)
+  for (let more = 2; more < TEAMS; more += 1) {
+    const other = await makeTeam(service)
+    const { key } = other
+    teams.push(other)
+    await service.call('POST', '/v1/emails/batch', { key, body: { emails: Array(20).fill(anEmail()) } })
+    await service.call('POST', '/v1/contacts', { key, body: { email: 'ana@example.net' } })
+  }
+  await expectCheap(t, lived.team, lived)
+})
 
 await t.test('nor with ten teams in analyzed tables', async (t) => {
   await admin.query(sql.unsafe`analyze`)
-  await expectCheap(t, lived)
+  await expectCheap(t, lived.team, lived)
 })

@@ -59,7 +59,7 @@ export function splitActions(
   const first = main ? [main] : []
   const rest = actions.filter((action) => action !== main)
   const last = forms.filter(isLast)
-  // A menu with a single entry isn't worth a click, unless that is a form that is risky or rarely used.
+  // Up to two actions need no menu, unless one is a form that is risky or rarely used.
   const isShort =
     actions.length <= MAX_BUTTONS && last.length === 0 && folded.every((form) => form.folded !== 'menu')
   const buttons = [...first, ...rest.filter((action) => isShort || !isInMenu(action))].slice(0, MAX_BUTTONS)

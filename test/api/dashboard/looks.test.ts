@@ -222,12 +222,7 @@ async function looks(browser: Browser): Promise<void> {
       ],
       [1_280, webhook, 'facts below their labels in a narrow column', "box('dd').top >= box('dt').bottom"],
       [1_920, '', 'chart labels smaller than the text', "box('svg text').height < 16"],
-      [
-        1_920,
-        '',
-        'alerts that use the width and can be read',
-        "box('.alerts div').width > 1_000 && box('.alerts div').width <= 1_280",
-      ],
+      [1_920, '', 'alerts that can be read', "box('.alerts div').width <= 960"],
       [
         1_920,
         'integration',
