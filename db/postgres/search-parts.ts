@@ -13,17 +13,18 @@ type Lengths = { first: number; longest?: number }
 
 /**
  * Yields the length of each part, such as a number of rows or of milliseconds. The time between two yields
- * measures how long reading a part lasts. Ends after `patience` milliseconds.
+ * measures how long reading a part lasts. Ends after `patience` milliseconds of `now`.
  */
 export function* partLengths(
   { first, longest = Number.POSITIVE_INFINITY }: Lengths,
   patience: number,
+  now = () => performance.now(),
 ): Generator<number> {
-  const started = performance.now()
+  const started = now()
   for (let length = first; ; ) {
-    const began = performance.now()
+    const began = now()
     yield length
-    const ended = performance.now()
+    const ended = now()
     if (ended - started >= patience) return
     // A part twice as long needs about twice the time, so it is only started if it can end in time.
     const took = ended - began

@@ -1,5 +1,4 @@
 /** When a search without an index stops, and how long its parts are. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { partLengths, type SearchPart, searchParts } from '../../../db/postgres/search-parts.ts'
 import t from '../../support/tap.ts'
 
@@ -13,20 +12,28 @@ t.test('quick parts double until the longest', (t) => {
   t.end()
 })
 
-t.test('a slow part is not followed by a longer one', async (t) => {
+/** The lengths of parts that take these milliseconds, of a search of `patience` milliseconds. */
+const lengthsOf = (first: number, patience: number, took: readonly number[]): number[] => {
+  let time = 0
   const lengths: number[] = []
-  for (const length of partLengths({ first: 10 }, 60)) {
+  for (const length of partLengths({ first }, patience, () => time)) {
     lengths.push(length)
-    await sleep(40)
+    const part = took[lengths.length - 1]
+    if (part === undefined) break
+    time += part
   }
-  t.strictSame(new Set(lengths), new Set([10]))
+  return lengths
+}
+
+t.test('a slow part is not followed by a longer one', (t) => {
+  t.strictSame(lengthsOf(10, 60, [40, 40]), [10, 10])
+  t.strictSame(lengthsOf(10, 60, [24, 40]), [10, 15])
+  t.end()
 })
 
-t.test('parts become shorter if they exceed the target time', async (t) => {
-  const lengths = partLengths({ first: 1_000 }, Number.POSITIVE_INFINITY)
-  lengths.next()
-  await sleep(1_250)
-  t.ok(Number(lengths.next().value) <= 800)
+t.test('parts become shorter if they exceed the target time', (t) => {
+  t.strictSame(lengthsOf(1_000, Number.POSITIVE_INFINITY, [1_250, 1_000]), [1_000, 800, 800])
+  t.end()
 })
 
 t.test('reads at least one part, and none after the time', (t) => {
