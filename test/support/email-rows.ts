@@ -16,9 +16,9 @@ export const insertEmailRows = async ({ database }: Place, selected: FragmentSql
     with item as materialized (${selected}), accepted as (
       insert into accepted_emails (
         team_id, id, domain_id, from_address, to_emails, subject, html, tags, created_at, reply_to, http_request_id,
-        broadcast_id, contact_id, person)
+        broadcast_id, contact_id, template_id, template_version_id, person)
       select r.team_id, r.id, r.domain_id, r.from_address, r.to_emails, r.subject, r.html, r.tags, r.created_at,
-        r.reply_to, r.http_request_id, r.broadcast_id, r.contact_id,
+        r.reply_to, r.http_request_id, r.broadcast_id, r.contact_id, r.template_id, r.template_version_id,
         case when r.broadcast_id is not null then lower(r.to_emails[1]) end
       from item cross join lateral jsonb_populate_record(null::accepted_emails, to_jsonb(item)) r
     )

@@ -5,10 +5,13 @@
 import { sql } from 'slonik'
 import { record } from '../../db/accounts/audit/record.ts'
 import { storeDraft } from '../../db/audience/import/draft.ts'
-import { aBroadcast, type TestBroadcast } from './broadcasts.ts'
+import { aBroadcast } from './broadcasts.ts'
+import { BUSY_AUDIENCE, storeBroadcastEmails, storeSkips, storeUsage } from './busy-month.ts'
 import type { Service, TestTeam } from './service.ts'
 
 const ACTOR = 'ana@example.com'
+
+const minutesAgo = (minutes: number): Date => new Date(Date.now() - minutes * 60_000)
 
 /** Creates an import whose columns aren't assigned yet. @returns its id. */
 export const anUploadedImport = ({ database }: Service, { id }: TestTeam): Promise<string> => {
@@ -54,13 +57,14 @@ const NAMES: Readonly<Record<State, string>> = {
   cancelled: 'Black Friday',
 }
 
-const FIGURES: Readonly<Record<State, Parameters<TestBroadcast['moved']>[0]>> = {
+/** The number of emails with each status. */
+const EMAILS: Readonly<Record<State, Readonly<Record<string, number>>>> = {
   scheduled: {},
-  sending: { sent: 214, delivered: 2618, opened: 611, clicked: 148, bounced: 27, complained: 2, skipped: 12 },
-  braked: { sent: 120, delivered: 611, bounced: 84, complained: 3 },
-  stopped: { sent: 40, delivered: 300, opened: 90, skipped: 4 },
-  sent: { sent: 9, delivered: 2830, opened: 1402, clicked: 377, bounced: 41, complained: 1, skipped: 30 },
-  cancelled: { sent: 2, delivered: 510, opened: 12 },
+  sending: { sent: 54, delivered: 640, opened: 153, clicked: 37, bounced: 7, complained: 1 },
+  braked: { sent: 120, delivered: 613, bounced: 84, complained: 1 },
+  stopped: { sent: 10, delivered: 75, opened: 22 },
+  sent: { sent: 3, delivered: 702, opened: 350, clicked: 94, bounced: 10, complained: 1 },
+  cancelled: { sent: 2, delivered: 127, opened: 4 },
 }
 
 /** The additional columns of a broadcast in each state. */
@@ -75,11 +79,17 @@ const STANDING: Readonly<Record<State, ReturnType<typeof sql.fragment>>> = {
     ended_at = now() - interval '1 hour'`,
 }
 
-/** The last user action on a broadcast in each state. */
-const LAST_ACT: Partial<Record<State, string>> = {
-  scheduled: 'broadcast.start',
-  stopped: 'broadcast.pause',
-  cancelled: 'broadcast.cancel',
+const SKIPS: Partial<Record<State, readonly string[]>> = {
+  sending: ['variables', 'suppressed', 'unsubscribed'],
+  stopped: ['variables'],
+  sent: [...Array<string>(8).fill('variables'), 'suppressed', 'left_topic', 'unsubscribed', 'unsubscribed'],
+}
+
+/** The last user action on a broadcast in each state, and how many minutes ago it was. */
+const LAST_ACT: Partial<Record<State, { action: string; minutes: number }>> = {
+  scheduled: { action: 'broadcast.start', minutes: 20 },
+  stopped: { action: 'broadcast.pause', minutes: 5 },
+  cancelled: { action: 'broadcast.cancel', minutes: 60 },
 }
 
 /** Stores broadcasts of a template to the topic Product news, one in each state. @returns their ids. */
@@ -91,9 +101,9 @@ export async function broadcastsAtEveryState(
   const { database } = service
   const made: Partial<Record<State, string>> = {}
   for (const state of STATES) {
-    const { id, topic, moved } = await aBroadcast(service, team)
+    const { id, topic } = await aBroadcast(service, team)
     await database.query(sql.unsafe`
-      update broadcasts set name = ${NAMES[state]}, subject = 'Twenty per cent off until Sunday', audience = 4690,
+      update broadcasts set name = ${NAMES[state]}, subject = 'Twenty per cent off until Sunday', audience = ${BUSY_AUDIENCE},
         created_at = now() - interval '3 days', updated_at = now() - interval '5 minutes',
         started_at = now() - interval '12 minutes', template_id = ${template},
         template_version_id = (select version_id from templates where id = ${template}),
@@ -101,11 +111,15 @@ export async function broadcastsAtEveryState(
       where id = ${id}`)
     await database.query(sql.unsafe`update broadcasts set ${STANDING[state]} where id = ${id}`)
     await database.query(sql.unsafe`delete from topics where id = ${topic}`)
-    await moved(FIGURES[state])
+    await storeBroadcastEmails(service, team, id, EMAILS[state])
+    await storeSkips(service, team, id, SKIPS[state] ?? [])
     const act = LAST_ACT[state]
-    const by = { tx: database, now: service.deps.clock(), actor: ACTOR }
-    if (act) await record(by, { team_id: team.id, action: act, subject: NAMES[state], detail: id })
+    if (act) {
+      const by = { tx: database, now: minutesAgo(act.minutes), actor: ACTOR }
+      await record(by, { team_id: team.id, action: act.action, subject: NAMES[state], detail: id })
+    }
     made[state] = id
   }
+  await storeUsage(service, team)
   return made as Record<State, string>
 }

@@ -8,6 +8,8 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { object, string } from 'yup'
 import { record } from '../../db/accounts/audit/record.ts'
+import { displayPrefix } from '../../db/accounts/credentials/token.ts'
+import { insertRejectedCalls } from '../../db/accounts/rejections/refusals.sql.ts'
 import { saveDraft } from '../../db/content/templates/draft.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { addEndpoint } from '../../db/messages/webhooks/endpoints.ts'
@@ -20,6 +22,7 @@ import { pauseSender } from './senders.ts'
 import { anEmail, makeTeam, type Reply, type Service, type TestTeam } from './service.ts'
 import { uuidAt } from './uuid-sql.ts'
 import { aMessage, makeTemplate } from './whatsapp.ts'
+import { makeDefaultNumber } from './whatsapp-numbers.ts'
 
 type Template = Awaited<ReturnType<typeof makeTemplate>>
 
@@ -41,6 +44,17 @@ const PEOPLE = [
 ]
 const STATUSES = ['delivered', 'delivered', 'opened', 'delivered', 'clicked', 'sent', 'bounced', 'delivered']
 
+const REJECTED = [
+  {
+    method: 'POST',
+    route: '/v1/emails',
+    code: 'validation_failed',
+    message: 'to[0] must be an email address',
+  },
+  { method: 'GET', route: '/v1/emails/:id', code: 'not_found', message: 'No email has this ID' },
+  { method: 'POST', route: '/v1/contacts', code: 'validation_failed', message: 'email is required' },
+] as const
+
 export type LivedIn = {
   team: TestTeam
   /** An email that bounced. Its recipient is suppressed. */
@@ -60,15 +74,15 @@ const HTML = `<div style="font-family:sans-serif;max-width:560px;margin:auto;pad
   <h1 style="font-size:22px">Hi {{name}},</h1><p>your invoice of {{amount}} is due on Friday.</p>
   <p><a href="https://example.com/pay" style="background:#d97f00;color:#fff;padding:10px 18px">Pay now</a></p></div>`
 
-/** Stores emails of the last 30 days with every status. The newest is some minutes old. */
+/** Stores emails of the last 30 days with every status from sent on. The newest is some minutes old. */
 async function storeHistory({ database }: Service, team: TestTeam, count: number): Promise<void> {
   for (let at = 0; at < count; at += 1) {
     const time = Date.now() - 300_000 - at * at * 12 * 60_000
-    const status = at < 3 ? 'queued' : (STATUSES[at % STATUSES.length] ?? 'sent')
+    const status = STATUSES[at % STATUSES.length] ?? 'sent'
     const row = sql.fragment`
       select ${team.id} as team_id, ${uuidv7({ msecs: time })} as id, ${team.domain_id} as domain_id,
         'Northwind <hello@example.com>' as from_address,
-        ${sql.array([PEOPLE[at % PEOPLE.length] ?? ''], 'text')} as to_emails,
+        ${sql.array([PEOPLE[1 + (at % (PEOPLE.length - 1))] ?? ''], 'text')} as to_emails,
         ${SUBJECTS[at % SUBJECTS.length] ?? ''} as subject, '<p>Hello</p>' as html,
         ${at % 3 === 0 ? '["invoice"]' : '[]'}::json as tags, ${status} as status,
         ${new Date(time).toISOString()} as created_at, '' as reply_to`
@@ -79,18 +93,6 @@ async function storeHistory({ database }: Service, team: TestTeam, count: number
     select team_id, id, uuid_send(gen_random_uuid()), 'bounced', created_at,
       (array['550 5.1.1 No such user', '550 5.1.1 User unknown', '552 5.2.2 Over quota'])[1 + row_number() over () % 3]
     from email_states where team_id = ${team.id} and status = 'bounced'`)
-  await database.query(sql.unsafe`
-    insert into daily_figures (team_id, channel, day, status, count)
-    select ${team.id}, 'email', (now() - make_interval(days => d))::date, s, 
-      (case s when 'delivered' then 4000 + 900 * sin(d) when 'sent' then 120 when 'bounced' then 90 + 10 * d
-        else 3 end)::int
-    from generate_series(0, 29) d, unnest(array['delivered', 'sent', 'bounced', 'complained']) s
-    on conflict do nothing`)
-  await database.query(sql.unsafe`
-    insert into hourly_figures (team_id, channel, hour, status, count)
-    select ${team.id}, 'email', date_trunc('hour', now(), 'UTC') - make_interval(hours => h), s,
-      (case s when 'delivered' then 180 + 150 * sin(h / 4.0) when 'sent' then 12 else 8 end)::int
-    from generate_series(0, 23) h, unnest(array['delivered', 'sent', 'bounced']) s`)
 }
 
 async function storeAudience({ call, database }: Service, { id, key }: TestTeam): Promise<void> {
@@ -111,6 +113,10 @@ async function storeAudience({ call, database }: Service, { id, key }: TestTeam)
       'subscribed', '{}', '{}', now() - make_interval(hours => n), now() from generate_series(1, 60) n on conflict do nothing`)
 }
 
+/** Deletes the jobs of these messages. */
+const removeJobs = (database: Service['database'], ids: readonly string[]) =>
+  database.query(sql.unsafe`delete from pgboss.job where id = any(${sql.array([...ids], 'uuid')})`)
+
 /** Stores WhatsApp messages of every status. The newest is rejected. @returns its id. */
 async function storeWhatsapp(
   { call, database }: Service,
@@ -128,6 +134,7 @@ async function storeWhatsapp(
   await database.query(sql.unsafe`
     update whatsapp_messages set status = (array['read', 'delivered', 'sent', 'failed'])[1 + position % 4]
     where id = any(${sql.array(ids, 'uuid')}) and position > 1`)
+  await removeJobs(database, ids.slice(2))
   await database.query(sql.unsafe`
     insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail, code)
     select team_id, id, uuid_send(gen_random_uuid()), kind, now(), detail, code from whatsapp_messages
@@ -148,7 +155,7 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
   }
   const endpoint = await database.transaction((tx) => addEndpoint({ tx, ...by }, id, fields))
   await database.query(sql.unsafe`
-    update webhook_endpoints set failing_since = now() - interval '2 hours', last_success_at = now() - interval '3 hours'
+    update webhook_endpoints set failing_since = now() - interval '3 minutes', last_success_at = now() - interval '4 minutes'
     where id = ${endpoint.id}`)
   await database.query(sql.unsafe`
     with message as (
@@ -169,6 +176,25 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
     select event_id as id from webhook_messages where endpoint_id = ${endpoint.id} order by id desc limit 1`
   return { webhook: endpoint.id, event: await database.oneFirst(event) }
 }
+
+/** Stores the rejected calls of a client that is being written. */
+const storeRejections = ({ database }: Service, { id, key }: TestTeam) =>
+  database.transaction((tx) =>
+    insertRejectedCalls(
+      tx,
+      REJECTED.map((call, at) => {
+        const created_at = new Date(Date.now() - (4 + at) * 7 * 60_000)
+        const ids = { id: uuidv7({ msecs: created_at.getTime() }), http_request_id: uuidv7() }
+        return {
+          team_id: id,
+          ...ids,
+          ...call,
+          key_prefix: displayPrefix(key),
+          created_at: created_at.toISOString(),
+        }
+      }),
+    ),
+  )
 
 /** Stores data for operators: parked reports, a running worker, a background job in progress. */
 async function storeService({ database }: Service, { id }: TestTeam) {
@@ -203,6 +229,9 @@ export async function livedIn(service: Service): Promise<LivedIn> {
   const { key } = team
   await database.query(sql.unsafe`
     update teams set name = 'Northwind Traders International', created_at = now() - interval '60 days' where id = ${team.id}`)
+  await database.query(sql.unsafe`
+    update domains set created_at = now() - interval '60 days', verified_at = now() - interval '60 days'
+    where team_id = ${team.id}`)
   await storeHistory(service, team, 60)
   await storeAudience(service, team)
   const [recipient = ''] = PEOPLE
@@ -238,9 +267,17 @@ export async function livedIn(service: Service): Promise<LivedIn> {
       }),
     }),
   )
+  await removeJobs(database, [bounced.id])
   const what = { recipient, detail: '550 5.1.1 <ana.lindqvist@example.net>: Recipient address rejected' }
   await recordBounce(service, { team_id: team.id, email_id: bounced.id }, what)
+  for (const to of PEOPLE.slice(1, 3))
+    made(await call('POST', '/v1/emails', { key, body: anEmail({ to: [to] }) }))
+  await storeRejections(service, team)
+  await makeDefaultNumber(service, { phone_number_id: '15550100001', account_id: '15550100000' })
   const whatsapp = await makeTemplate(service, team.id, DEMO_TEMPLATE)
+  await database.query(sql.unsafe`
+    update whatsapp_templates set created_at = now() - interval '50 days', synced_at = now() - interval '40 minutes'
+    where id = ${whatsapp.id}`)
   await database.transaction((tx) =>
     pauseSender(
       tx,

@@ -11,6 +11,7 @@ import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { chooseContactColumns } from '../../../db/audience/contacts/columns.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
+import { aBusyMonth } from '../../support/busy-month.ts'
 import { livedIn } from '../../support/lived-in.ts'
 import {
   anImportUnderWay,
@@ -58,7 +59,8 @@ async function looks(browser: Browser): Promise<void> {
   const draft = await create({ where: [{ property: 'city', op: 'gt', value: '5' }] })
   const by = { tx: service.database, now: new Date(), actor: 'ana@example.com' }
   await chooseContactColumns(by, team.id, ['name', 'city', 'phone'])
-  const broadcasts = await broadcastsAtEveryState(service, team, lived.template)
+  const offers = await aBusyMonth(service, team)
+  const broadcasts = await broadcastsAtEveryState(service, team, offers)
   const paths = pathsWith({
     '/emails/:id': lived.bounced,
     '/templates/:id': lived.template,

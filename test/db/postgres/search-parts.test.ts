@@ -12,7 +12,7 @@ t.test('quick parts double until the longest', (t) => {
   t.end()
 })
 
-/** The lengths of parts that take these milliseconds, of a search of `patience` milliseconds. */
+/** Returns the lengths of parts that last `took` milliseconds each. */
 const lengthsOf = (first: number, patience: number, took: readonly number[]): number[] => {
   let time = 0
   const lengths: number[] = []
