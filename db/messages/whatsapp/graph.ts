@@ -4,11 +4,12 @@
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/reference/whatsapp-business-phone-number
  */
 
+import { requestError } from '../../errors.ts'
 import { ask, describeFailure } from '../../process/limited-response.ts'
 import { isObject, objectsIn } from '../../validation/fields.ts'
 import { parseJson } from '../../validation/strings.ts'
 import { storableId, storableWords } from '../../validation/words.ts'
-import { NUMBER_ERRORS } from './number-errors.ts'
+import { TEXTS } from './texts.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -51,7 +52,8 @@ async function request(
   const headers = { Authorization: `Bearer ${token}` }
   const answer = await ask(address, { method, headers }, { bytes: MAX_BYTES, ms: TIMEOUT_MS }).catch(
     (error: unknown) => {
-      throw NUMBER_ERRORS.unreachable(new URL(url).host, describeFailure(error))
+      const values = { host: new URL(url).host, reason: describeFailure(error) }
+      throw requestError('unavailable', TEXTS.metaUnreachable, values)
     },
   )
   const body = answer.body === null ? null : parseJson(answer.body.toString())
@@ -61,7 +63,7 @@ async function request(
     token,
   ])
   const isTheirs = answer.status >= 500 || answer.status === 429 || answer.status === 408 || answer.ok
-  if (isTheirs) throw NUMBER_ERRORS.no_response(words)
+  if (isTheirs) throw requestError('unavailable', TEXTS.metaFailed, { reason: words })
   throw new TokenRejected(words)
 }
 

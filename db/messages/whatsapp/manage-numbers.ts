@@ -5,13 +5,12 @@
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { endPause } from '../../delivery/senders/senders.sql.ts'
-import { invalidField } from '../../errors.ts'
+import { invalidField, RequestError, requestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { compact } from '../../validation/keys.ts'
 import { askNumber, type NumberState, TokenRejected } from './graph.ts'
-import { NUMBER_ERRORS } from './number-errors.ts'
 import { deriveVerifyToken, hookPath, NUMBER_NAME, WEBHOOK_FIELDS } from './number-hook.ts'
 import {
   deleteNumber,
@@ -27,6 +26,7 @@ import {
   type WhatsappNumber,
 } from './numbers.sql.ts'
 import { openCredential, sealCredential } from './numbers.ts'
+import { TEXTS } from './texts.ts'
 
 export type NumberTools = {
   /** Runs work in its own transaction. */
@@ -54,13 +54,13 @@ const PRINTABLE = /^[\x21-\x7e]+$/
 async function requireNumber(tx: Tx, name: string): Promise<WhatsappNumber> {
   const found = await numberByName(tx, name)
   if (found) return found
-  throw NUMBER_ERRORS.missing(name)
+  throw requestError('not_found', TEXTS.noNumber, { name })
 }
 
 async function requireCredentials(tx: Tx, name: string): Promise<NumberRow> {
   const found = await numberCredentials(tx, name)
   if (found) return found
-  throw NUMBER_ERRORS.missing(name)
+  throw requestError('not_found', TEXTS.noNumber, { name })
 }
 
 function checkGiven({
@@ -97,7 +97,8 @@ function checkSecret(secret: string | undefined): void {
 async function assertFree(tx: Tx, given: Pick<GivenNumber, 'name' | 'phone_number_id'>): Promise<void> {
   const taken = await findTakenNumber(tx, given)
   if (taken === null) return
-  throw taken === given.name ? NUMBER_ERRORS.name_taken(taken) : NUMBER_ERRORS.id_taken(taken)
+  const text = taken === given.name ? TEXTS.numberExists : TEXTS.numberHasId
+  throw requestError('bad_request', text, { name: taken })
 }
 
 /** Queries Meta, and converts its rejection into one error. @throws RequestError bad_request */
@@ -106,7 +107,7 @@ async function verified(...args: Parameters<typeof askNumber>): Promise<NumberSt
     return await askNumber(...args)
   } catch (error) {
     if (!(error instanceof TokenRejected)) throw error
-    throw NUMBER_ERRORS.rejected(error.message)
+    throw requestError('bad_request', TEXTS.tokenRejected, { reason: error.message })
   }
 }
 
@@ -174,7 +175,7 @@ export async function setNumber(
   }: Pick<GivenNumber, 'app_secret' | 'messages_per_second'> & { token?: string | undefined },
 ): Promise<WhatsappNumber> {
   if (token === undefined && app_secret === undefined && messages_per_second === undefined)
-    throw NUMBER_ERRORS.no_change()
+    throw new RequestError('bad_request', TEXTS.noNumberChange)
   if (token !== undefined) checkToken(token)
   checkSecret(app_secret)
   checkRate(messages_per_second)
@@ -280,7 +281,8 @@ export async function removeNumber(by: By, name: string): Promise<{ name: string
   const { tx } = by
   const { phone_number_id } = await requireNumber(tx, name)
   const { teams, waiting } = await useOfNumber(tx, { name, phone_number_id })
-  if (teams > 0 || waiting > 0) throw NUMBER_ERRORS.in_use({ name, teams, waiting })
+  if (teams > 0 || waiting > 0)
+    throw requestError('invalid_state', TEXTS.numberInUse, { name, teams, waiting })
   // Ends its pause, which would also count for a later number with this ID.
   await setNumberPause(tx, name, null)
   await deleteNumber(tx, name)

@@ -3,8 +3,8 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { NUMBER_ERRORS } from './number-errors.ts'
 import {
   numberByName,
   numberOfTeam,
@@ -14,6 +14,7 @@ import {
 } from './numbers.sql.ts'
 import { oldWeb } from './old-web.sql.ts'
 import { requestSyncs } from './sync-templates.ts'
+import { TEXTS } from './texts.ts'
 
 /** @param name `default`, or another number's. @throws RequestError not_found, invalid_state */
 export async function changeTeamNumber(
@@ -24,8 +25,8 @@ export async function changeTeamNumber(
   const { tx, now } = by
   await requireTeam(tx, teamId)
   const number = name === 'default' ? null : await numberByName(tx, name)
-  if (name !== 'default' && !number) throw NUMBER_ERRORS.missing(name)
-  if ((await oldWeb(tx)).is_running) throw NUMBER_ERRORS.old_web()
+  if (name !== 'default' && !number) throw requestError('not_found', TEXTS.noNumber, { name })
+  if ((await oldWeb(tx)).is_running) throw new RequestError('invalid_state', TEXTS.oldWeb)
   await lockAccount(tx, teamId)
   const before = await numberOfTeam(tx, teamId)
   if (before?.number !== name) {

@@ -18,4 +18,14 @@ export const TEXTS = {
   whatsappTemplateExists: 'The team already has a template {name} ({language}).',
   credentialsUndecryptable:
     'Could not decrypt the credentials of the WhatsApp number {name} with SECRET_KEY or SECRET_KEY_PREVIOUS.',
+  noNumber: 'WhatsApp number {name} not found. Run `number list` to see all numbers.',
+  numberExists: 'The number {name} already exists.',
+  numberHasId: 'The number {name} already has this phone number ID.',
+  tokenRejected: 'Meta rejects this token for the number and its account: {reason}',
+  noNumberChange: 'Specify what to change: a token, an app secret or the messages per second.',
+  numberInUse:
+    'The number {name} has teams ({teams}) or waiting messages ({waiting}). Give the teams another number, then remove this one once no messages are waiting.',
+  oldWeb: 'A web process of an older version is running. It only knows the default number. Replace it first.',
+  metaUnreachable: "Meta can't be reached at {host}: {reason}",
+  metaFailed: 'Meta returned an error: {reason}',
 } as const
