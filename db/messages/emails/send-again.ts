@@ -17,10 +17,10 @@ import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
 import type { EmailItem } from './call.ts'
 import { emailItem } from './item.ts'
 import { linkEmails } from './links.ts'
-import { LINK_PURPOSES, namesTeam, personToken, readPersonToken } from './person-token.ts'
 import { everyone } from './recipients.ts'
 import type { ShownEmail } from './show.ts'
 import type { Again } from './status.ts'
+import { LINK_PURPOSES, namesTeam, personToken, readPersonToken } from './unsubscribe-token.ts'
 
 type Outcomes = readonly EmailOutcome[]
 

@@ -5,10 +5,9 @@ import type { Secrets } from '../../process/secrets.ts'
 import { addressees, recipientIdentity } from '../../validation/addressees.ts'
 import { pick } from '../../validation/keys.ts'
 import { shownTimes } from '../../validation/moments.ts'
-import { broadcastToken } from './broadcast-token.ts'
 import { type Content, shownContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'
-import { unsubscribeToken } from './unsubscribe-token.ts'
+import { broadcastToken, unsubscribeToken } from './unsubscribe-token.ts'
 
 export type EmailView = ReturnType<typeof toView>
 

@@ -1,6 +1,6 @@
 /** Emails sent again to a corrected address, and copies, with their content and links. */
 import { sql } from 'slonik'
-import { broadcastToken } from '../../../db/messages/emails/broadcast-token.ts'
+import { broadcastToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'

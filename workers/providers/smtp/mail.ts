@@ -4,9 +4,9 @@
  */
 import type { Attachment, Email } from 'postal-mime'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
-import { readPersonToken } from '../../../db/messages/emails/person-token.ts'
 import { type ReportEnvelope, readEnvelope } from '../../../db/messages/emails/report-envelope.ts'
 import { findReference, MAX_REPORT_BYTES } from '../../../db/messages/emails/return-path.ts'
+import { readUnsubscribeToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
 
 /** postal-mime needs 25 µs per line (measured), so 10 MiB of empty lines would occupy it for minutes. */
@@ -140,7 +140,7 @@ export function refOfComplaint(secrets: Secrets, mail: ReportMail): ReportedRef 
   }
   for (const text of texts)
     for (const [, token = ''] of text.matchAll(TOKEN).take(MAX_TOKENS)) {
-      const named = readPersonToken(secrets, 'unsubscribe', token)
+      const named = readUnsubscribeToken(secrets, token)
       if (named) return { team_id: named.team_id, id: named.id }
     }
   return null
