@@ -56,16 +56,7 @@ const makeSecret = (): string => randomBytes(32).toString('base64url')
 const before = (now: Date, ms: number): Date => new Date(now.getTime() - ms)
 
 /** A team that the user can access. */
-export type Membership = {
-  team_id: string
-  name: string
-  role: Role
-  suspended: boolean
-  /** True for a test team. */
-  test: boolean
-  created_at: string
-  seen_at: string | null
-}
+export type Membership = Omit<Awaited<ReturnType<typeof membershipsOfSession>>[number], 'held'>
 
 export type Person = {
   session_id: string

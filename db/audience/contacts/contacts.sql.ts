@@ -30,14 +30,8 @@ export const contactColumns = sql.fragment`
 export const touchedAt = (now: Date) =>
   sql.fragment`greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
-type NewContact = {
-  id: string
-  email: string
+type NewContact = Omit<ContactRow, 'created_at' | 'updated_at'> & {
   identity: string
-  properties: Readonly<Record<string, string>>
-  topic_ids: readonly string[]
-  status: ContactStatus
-  suppression: 'bounced' | 'complained' | null
   /** Topics left by the recipient before the contact was created again. */
   left_topic_ids: readonly string[]
 }

@@ -16,8 +16,11 @@ const addressRow = row({
   identity: string(),
   email: string(),
   cause: string().oneOf(CAUSES),
+  /** The provider's time, or the time at which it was added. */
   since: string(),
+  /** The email that caused it. Null if it was added manually. */
   email_id: string().nullable(),
+  /** The report that caused it. Null if the server rejected the recipient during delivery. */
   report_id: string().nullable(),
   response: string(),
   bounced_at: string().nullable(),
@@ -187,11 +190,16 @@ export async function softlySuppressed(tx: Tx, after: IdentityRef | undefined, l
 const factsRow = row({
   team_id: string(),
   identity: string(),
+  /** Null if it isn't suppressed. */
   cause: string().oneOf(CAUSES).nullable(),
   since: number().nullable(),
+  /** The newest soft bounces since the last lift, newest first, at most SOFT_BOUNCES. */
   softs: array(number()),
+  /** The last delivery, reported or assumed. */
   delivered_at: number().nullable(),
 })
+/** The facts about an address. Times are in milliseconds since 1970. */
+export type SoftFacts = InferType<typeof factsRow>
 
 /** An email sent before `undisputed` without a report since then counts as delivered. */
 export type SoftRule = { most: number; undisputed: Date }

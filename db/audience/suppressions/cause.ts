@@ -1,20 +1,10 @@
 /** The causes of suppressions, their precedence, and the email that each stops. DECISIONS: Suppression. */
 import type { SuppressTransactional } from '../../accounts/teams/suppress-transactional.ts'
 import { CAUSES, type Cause, type SuppressionCause } from '../contacts/effect.ts'
+import type { SuppressedAddress } from './addresses.sql.ts'
 
 /** Why and since when an address is suppressed, and its first hard bounce. */
-export type Suppression = {
-  cause: Cause
-  /** The provider's time, or the time at which it was added. */
-  since: string
-  /** The email that caused it. Null if it was added manually. */
-  email_id: string | null
-  /** The report that caused it. Null if the server rejected the recipient during delivery. */
-  report_id: string | null
-  response: string
-  bounced_at: string | null
-  bounce_response: string | null
-}
+export type Suppression = Omit<SuppressedAddress, 'team_id' | 'identity' | 'email'>
 
 const rankOf = (cause: Cause): number => CAUSES.indexOf(cause)
 

@@ -8,6 +8,7 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { invalidField, RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { pick } from '../../validation/keys.ts'
 import { assertSeen } from '../../validation/mark.ts'
 import { type ContactRow, contactByIdentity } from '../contacts/contacts.sql.ts'
 import { noContact } from '../contacts/edit.ts'
@@ -30,15 +31,10 @@ export type ContactDetail = ContactRow & {
   suppression_lifted_at: string | null
 }
 
-export type ShownSuppression = Pick<SuppressedAddress, 'email' | 'cause' | 'since' | 'email_id' | 'response'>
+export const shownSuppression = (stored: SuppressedAddress) =>
+  pick(stored, 'email', 'cause', 'since', 'email_id', 'response')
 
-export const shownSuppression = ({
-  email,
-  cause,
-  since,
-  email_id,
-  response,
-}: SuppressedAddress): ShownSuppression => ({ email, cause, since, email_id, response })
+export type ShownSuppression = ReturnType<typeof shownSuppression>
 
 const LONGEST_REASON = 500
 

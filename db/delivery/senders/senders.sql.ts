@@ -14,9 +14,11 @@ const senderRow = row({
   refilled_at: string(),
   paused_until: string().nullable(),
   pause_reason: string().nullable(),
+  /** Failures in a row that affected all sends (circuit-breaker.ts). */
   troubles: number(),
   troubled_at: string().nullable(),
   accepted_at: string().nullable(),
+  /** Deferrals in a row with similar responses (deferrals.ts). */
   deferrals: mixed<Deferrals>().nullable(),
 })
 export type SenderRow = InferType<typeof senderRow>
@@ -72,21 +74,10 @@ export const endPause = (tx: Tx, key: string) =>
     update senders s set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
     where key = ${key} returning ${senderColumns}, ${numberName} as name, service_time() as now`)
 
-export type CachedSender = {
-  key: string
-  rate: number
-  slowed_at: Date | null
-  tokens: number
-  refilled_at: Date
-  paused_until: Date | null
-  pause_reason: string | null
-  /** Failures in a row that affected all sends (circuit-breaker.ts). */
-  troubles: number
-  troubled_at: Date | null
-  accepted_at: Date | null
-  /** Deferrals in a row with similar responses (deferrals.ts). */
-  deferrals: Deferrals | null
-}
+type TimeColumn = 'slowed_at' | 'paused_until' | 'troubled_at' | 'accepted_at'
+/** A row whose times are dates. */
+export type CachedSender = Omit<SenderRow, TimeColumn | 'refilled_at'> &
+  Record<TimeColumn, Date | null> & { refilled_at: Date }
 
 const KEPT = {
   ...{ key: 'text', rate: 'float8', slowed_at: 'timestamptz', tokens: 'float8', refilled_at: 'timestamptz' },

@@ -1,14 +1,13 @@
 /** Reads why emails bounced: a bounded number of emails by their own index, and the events of each by its key. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { string } from 'yup'
+import { type InferType, string } from 'yup'
 import { EMAIL } from '../../channels/email.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../validation/ids.ts'
 
 const bounceRow = row({ kind: string(), detail: string() })
-
-export type Bounce = { kind: string; detail: string }
+export type Bounce = InferType<typeof bounceRow>
 
 /** Selects the last rejection of each email, or that its recipients are suppressed. */
 const bounces = (tx: Tx, teamId: string, emails: FragmentSqlToken) =>

@@ -4,19 +4,13 @@
  * response was lost isn't retried once a report about that recipient arrives, or about one accepted together with it.
  */
 import { EMAIL_LADDER } from '../../channels/email.ts'
+import type { EmailRow } from './emails.sql.ts'
 import { type EmailStatus, higherStatus } from './status.ts'
 
-export type StoredState = AttemptBegan & {
-  status: EmailStatus
-  size_kb: number | null
-  suppression: string | null
-  hard_bounced: boolean
-}
+export type AttemptBegan = Pick<EmailRow, 'provider_message_id' | 'pending_recipients'>
 
-export type AttemptBegan = {
-  provider_message_id: string | null
-  pending_recipients: readonly string[] | null
-}
+export type StoredState = AttemptBegan &
+  Pick<EmailRow, 'status' | 'size_kb'> & { suppression: string | null; hard_bounced: boolean }
 
 export type EmailChange = {
   /** The new status, if it is higher than the current one. */
@@ -122,17 +116,11 @@ export function stateAfter(
   }
 }
 
-/** The additions of a change to its team's stats. */
-type CountedChange = {
-  is_sent: boolean
-  is_hard: boolean
-  is_complaint: boolean
-  is_bounce: boolean
-  left_out: boolean
-}
-
-/** An email is sent when the relay accepts or rejects it. It has at most one hard bounce. */
-export function countedAfter(before: StoredState, after: StoredState, change: EmailChange): CountedChange {
+/**
+ * Returns the additions of a change to its team's stats. An email is sent when the relay accepts or rejects it. It has
+ * at most one hard bounce.
+ */
+export function countedAfter(before: StoredState, after: StoredState, change: EmailChange) {
   const isApplied = after.suppression === 'applied'
   const becomes = (status: EmailStatus) => before.status !== status && after.status === status
   return {

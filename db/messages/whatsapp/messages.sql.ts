@@ -12,30 +12,18 @@ import type { TemplateParts } from './template.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
-export type NewRequest = {
-  team_id: string
-  id: string
-  template_id: string
-  parameters: Readonly<Record<string, string>>
-  idempotency_key: string | null
-  http_request_id: string | null
-  created_at: string
-}
+export type NewRequest = Pick<WhatsappRow, 'team_id' | 'id' | 'template_id' | 'parameters'> &
+  Pick<WhatsappRow, 'idempotency_key' | 'http_request_id' | 'created_at'>
 
 /** One recipient of a request, as first stored. */
-export type NewMessage = {
-  team_id: string
-  id: string
-  request_id: string
-  position: number
-  recipient: string
-  country: string | null
-  /** The number that sends it. Null: the default one. */
-  phone_number_id: string | null
-  /** True if version 0.1.0 would send it wrongly (template.ts). */
-  parts: boolean
-  created_at: string
-} & Times
+export type NewMessage = Times &
+  Pick<WhatsappRow, 'team_id' | 'id' | 'request_id' | 'recipient' | 'country' | 'created_at'> & {
+    position: number
+    /** The number that sends it. Null: the default one. */
+    phone_number_id: string | null
+    /** True if version 0.1.0 would send it wrongly (template.ts). */
+    parts: boolean
+  }
 
 const REQUEST = {
   ...{ team_id: 'uuid', id: 'uuid', template_id: 'uuid', parameters: 'json' },

@@ -95,12 +95,8 @@ export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; i
 }
 
 /** A failure of a template during delivery. A state is only set if the provider named one. */
-export type TemplateFinding = {
-  team_id: string
-  template_id: string
-  status: TemplateState | null
-  fault: string
-}
+type Finding = { status: TemplateState | null; fault: string }
+export type TemplateFinding = Finding & { team_id: string; template_id: string }
 
 export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[], now: Date): Promise<void> {
   const types = { team_id: 'uuid', template_id: 'uuid', status: 'text', fault: 'text' }
@@ -113,7 +109,7 @@ export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[
 }
 
 /** A failure of a template in a message's report, at the provider's time. */
-export type ReportedFinding = MessageRef & { status: TemplateState | null; fault: string; occurred_at: Date }
+export type ReportedFinding = MessageRef & Finding & { occurred_at: Date }
 
 /**
  * Stores the failures that reports show for the templates of messages, in one statement. The latest counts, by the
