@@ -23,17 +23,6 @@ import { whatsappFacts } from './whatsapp-webhooks.sql.ts'
 /** The maximum length of a provider's message in a webhook, in characters. */
 const LONGEST_DETAIL = 1_000
 
-/** The content of a webhook, created once per event for all endpoints. */
-type Draft = {
-  team_id: string
-  event_id: string
-  type: string
-  subject_id: string | null
-  /** The sending domain of an email or broadcast, or the domain that the event is about. */
-  domain: string | null
-  body: string
-}
-
 type Typed = { domainEvent: DomainEvent; type: WebhookType }
 
 const writeBody = (type: string, at: Date, data: object): string =>
@@ -43,7 +32,11 @@ const domainOf = (from: string): string | null => parseMailbox(from)?.domain ?? 
 
 const shortenDetail = ({ detail }: DomainEvent): string => [...detail].slice(0, LONGEST_DETAIL).join('')
 
-const toDraft = ({ domainEvent, type }: Typed, domain: string | null, data: object): Draft => ({
+/**
+ * Makes the content of a webhook, once per event for all endpoints.
+ * @param domain the sending domain of an email or broadcast, or the domain that the event is about.
+ */
+const toDraft = ({ domainEvent, type }: Typed, domain: string | null, data: object) => ({
   team_id: domainEvent.team_id,
   event_id: idNow(),
   type,
@@ -51,6 +44,8 @@ const toDraft = ({ domainEvent, type }: Typed, domain: string | null, data: obje
   domain,
   body: writeBody(type, domainEvent.occurred_at, data),
 })
+
+type Draft = ReturnType<typeof toDraft>
 
 /** Stores a message for each matching endpoint. */
 async function store(
@@ -163,15 +158,12 @@ async function buildDomains(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> 
   })
 }
 
-async function buildTeams(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  return typed.flatMap(({ domainEvent, type }) =>
-    domainEvent.subject === 'team' ? [toDraft({ domainEvent, type }, null, domainEvent.about)] : [],
-  )
-}
-
+/** Events about teams and other subjects contain all of their data. */
 async function buildOthers(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   return typed.flatMap(({ domainEvent, type }) =>
-    domainEvent.subject === 'other' ? [toDraft({ domainEvent, type }, null, domainEvent.about)] : [],
+    domainEvent.subject === 'team' || domainEvent.subject === 'other'
+      ? [toDraft({ domainEvent, type }, null, domainEvent.about)]
+      : [],
   )
 }
 
@@ -184,7 +176,7 @@ const DRAFTERS = {
   contact: buildContacts,
   broadcast: buildBroadcasts,
   domain: buildDomains,
-  team: buildTeams,
+  team: buildOthers,
   other: buildOthers,
 } as const satisfies Record<Exclude<DomainEvent['subject'], 'webhook'>, Drafter>
 
