@@ -9,7 +9,7 @@ import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Message, Released } from './admission.ts'
 import type { Breakers } from './breaker.ts'
-import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
+import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { Recorder, Recording } from './recorder.ts'
 import { nextStep } from './retry-policy.ts'
 import type { SlotShare } from './slots.ts'
@@ -34,15 +34,23 @@ export type Parts<J extends DeliveryJob, A> = {
 /** How long a released message waits for a slot until others may have it. Shorter if its own sender may hang. */
 const SLOT_WAIT_MS = { shared: 15_000, own: 3_000 }
 
-export function endUnsent<J extends DeliveryJob, A>(
+const COMPLETED: End = { end: 'completed' }
+
+/** Adds a record to be written, and counts the end of its job. */
+function record<J extends DeliveryJob, A>(
   { delivery, deps, buffer }: Parts<J, A>,
+  recording: Recording<J, A>,
+): void {
+  deps.stats?.ended(delivery.channel.job, recording.end.end)
+  buffer.add(recording)
+}
+
+export function endUnsent<J extends DeliveryJob, A>(
+  parts: Parts<J, A>,
   jobs: readonly FetchedJob<J>[],
   end: End,
 ): void {
-  for (const job of jobs) {
-    deps.stats?.ended(delivery.channel.job, end.end)
-    buffer.add({ job, end })
-  }
+  for (const job of jobs) record(parts, { job, end })
 }
 
 export const releaseJobs = <J extends DeliveryJob, A>(
@@ -53,18 +61,19 @@ export const releaseJobs = <J extends DeliveryJob, A>(
 
 /**
  * Ends messages that have expired or failed already, or whose result is known, before they use their sender's rate
- * limit. @returns the others.
+ * limit. An expired message isn't a dead letter, because it needs no manual action. @returns the others.
  */
 export function leaveOutEnded<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   messages: readonly Message<J, A>[],
 ): Message<J, A>[] {
-  return messages.filter((message) => {
-    const reason = message.outgoing.given_up
-    if (reason !== undefined) parts.buffer.add(givenUp(parts, message, reason))
-    else if (hasExpired(parts, message)) parts.buffer.add(expired(parts, message))
-    else if (message.outgoing.answered !== undefined)
-      parts.buffer.add(settled(parts, message, message.outgoing.answered))
+  return messages.filter(({ job, outgoing }) => {
+    const { given_up: reason, answered: answer } = outgoing
+    const now = () => ({ outgoing, at: parts.clock.now() })
+    if (reason !== undefined) record(parts, { job, end: { end: 'given_up', reason }, given_up: now() })
+    else if (hasExpired(parts, outgoing)) record(parts, { job, end: COMPLETED, expired: now() })
+    else if (answer !== undefined)
+      record(parts, { job, end: COMPLETED, sent: { ...now(), answer, signal: null } })
     else return true
     return false
   })
@@ -97,7 +106,7 @@ async function attempt<J extends DeliveryJob, A>(
   const { job, outgoing, at } = message
   const { claims, recorder, breakers, closing, buffer } = parts
   if (outgoing.load && !(await outgoing.load())) {
-    endUnsent(parts, [job], { end: 'completed' })
+    record(parts, { job, end: COMPLETED })
     return true
   }
   // If a provider responds faster than the database records, ever more would be repeated after a kill.
@@ -105,42 +114,19 @@ async function attempt<J extends DeliveryJob, A>(
   try {
     const stopped = closing.aborted || recorder.isStuck() || breakers.of(outgoing.sender).isHalted(at)
     if (stopped || !claims.isHeld(job)) return null
-    buffer.add(hasExpired(parts, message) ? expired(parts, message) : await send(parts, message))
+    if (hasExpired(parts, outgoing))
+      record(parts, { job, end: COMPLETED, expired: { outgoing, at: parts.clock.now() } })
+    else record(parts, await send(parts, message))
     return true
   } finally {
     free()
   }
 }
 
-const hasExpired = <J extends DeliveryJob, A>({ clock }: Parts<J, A>, { outgoing }: Message<J, A>): boolean =>
-  outgoing.expires_at instanceof Date && outgoing.expires_at <= clock.now()
-
-/** Ends an expired message. It isn't a dead letter, because it needs no manual action. */
-function expired<J extends DeliveryJob, A>(
-  { delivery, deps, clock }: Parts<J, A>,
-  { job, outgoing }: Message<J, A>,
-): Recording<J, A> {
-  deps.stats?.ended(delivery.channel.job, 'completed')
-  return { job, end: { end: 'completed' }, expired: { outgoing, at: clock.now() } }
-}
-
-function settled<J extends DeliveryJob, A>(
-  { delivery, deps, clock }: Parts<J, A>,
-  { job, outgoing }: Message<J, A>,
-  answer: A,
-): Recording<J, A> {
-  deps.stats?.ended(delivery.channel.job, 'completed')
-  return { job, end: { end: 'completed' }, sent: { outgoing, answer, at: clock.now(), signal: null } }
-}
-
-function givenUp<J extends DeliveryJob, A>(
-  { delivery, deps, clock }: Parts<J, A>,
-  { job, outgoing }: Message<J, A>,
-  reason: string,
-): Recording<J, A> {
-  deps.stats?.ended(delivery.channel.job, 'given_up')
-  return { job, end: { end: 'given_up', reason }, given_up: { outgoing, at: clock.now() } }
-}
+const hasExpired = <J extends DeliveryJob, A>(
+  { clock }: Parts<J, A>,
+  { expires_at }: Pick<Outgoing<A>, 'expires_at'>,
+): boolean => expires_at instanceof Date && expires_at <= clock.now()
 
 async function send<J extends DeliveryJob, A>(
   { delivery, deps, clock, breakers, cut }: Parts<J, A>,
@@ -167,7 +153,6 @@ async function send<J extends DeliveryJob, A>(
     spread: Math.random(),
   }
   const end = delivery.verdict?.(answer, history, context) ?? nextStep(outcomes, history, context)
-  deps.stats?.ended(delivery.channel.job, end.end)
   deps.stats?.tried({
     job: delivery.channel.job,
     sender: sender.key,
