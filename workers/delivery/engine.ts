@@ -71,7 +71,7 @@ export function startDelivery<J extends DeliveryJob, A>(
     'one' in delivery.senders,
   )
   const admission = createAdmission(delivery, deps, parts)
-  const pumping = pump(parts, admission, inFlight)
+  const pumping = pump({ parts, admission, inFlight })
   return {
     async drain(patience) {
       parts.claims.close()
@@ -103,20 +103,20 @@ function assemble<J extends DeliveryJob, A>(
   return { delivery, deps, claims, slots, clock, breakers, recorder, buffer, closing, cut, pause }
 }
 
-async function pump<J extends DeliveryJob, A>(
-  parts: Parts<J, A>,
-  admission: Admission<J, A>,
-  inFlight: InFlightBuffer,
-): Promise<void> {
-  const { claims, deps, pause } = parts
+type Loop<J extends DeliveryJob, A> = {
+  parts: Parts<J, A>
+  admission: Admission<J, A>
+  inFlight: InFlightBuffer
+}
+
+async function pump<J extends DeliveryJob, A>(loop: Loop<J, A>): Promise<void> {
+  const { claims, deps, pause } = loop.parts
   while (!claims.isClosed()) {
     try {
-      await inFlight.roomForBatch()
+      await loop.inFlight.roomForBatch()
       if (claims.isClosed()) return
-      const claimLimits = await admit(parts, admission, inFlight)
-      await pause(
-        claimLimits.limit > 0 ? await claim({ parts, admission, inFlight }, claimLimits) : BARRED_RECHECK_MS,
-      )
+      const claimLimits = await admit(loop)
+      await pause(claimLimits.limit > 0 ? await claim(loop, claimLimits) : BARRED_RECHECK_MS)
     } catch (error) {
       // The queue logs a database outage once for all its loops.
       if (!isDatabaseUnavailable(error)) deps.log.error({ err: error }, 'failed to claim or load messages')
@@ -127,21 +127,15 @@ async function pump<J extends DeliveryJob, A>(
 
 const BARRED: ClaimLimits = { limit: 0, except: [] }
 
-async function admit<J extends DeliveryJob, A>(
-  { recorder, deps, delivery, slots }: Parts<J, A>,
-  admission: Admission<J, A>,
-  inFlight: InFlightBuffer,
-): Promise<ClaimLimits> {
+async function admit<J extends DeliveryJob, A>({
+  parts: { recorder, deps, delivery, slots },
+  admission,
+  inFlight,
+}: Loop<J, A>): Promise<ClaimLimits> {
   const most = slots.yielding.claimable()
   if (most < 1 || recorder.isStuck() || (await deps.pauses(delivery.channel.job))) return BARRED
   const claimLimits = await admission.admit(Math.min(most, inFlight.room()))
   return inFlight.takesLarge() ? claimLimits : { ...claimLimits, except: [...claimLimits.except, LARGE] }
-}
-
-type Loop<J extends DeliveryJob, A> = {
-  parts: Parts<J, A>
-  admission: Admission<J, A>
-  inFlight: InFlightBuffer
 }
 
 /** Claims a batch and sends it. @returns the milliseconds to wait before the next claim. */
