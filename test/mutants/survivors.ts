@@ -327,7 +327,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'workers/providers/smtp/reports.ts': {
     'test/workers/providers/smtp/hostile-reports.test.ts holds it': [
-      "MethodExpression: type.slice(0, 40) → type in event_key: `feedback:${type.slice(0, 40).toWellFormed()}:${recipient?.toLowerCase() ?? ''}`,",
+      "MethodExpression: type.slice(0, 40) → type in const said = { type: type.slice(0, 40).toWellFormed(), detail: by === '' ? type : `${type}: ${by}` }",
     ],
     [`${SAME}a split has a first part always`]: [
       "StringLiteral: '' → \"Stryker was here!\" in .split(/[^a-z]/, 1)[0] ?? ''",
@@ -337,8 +337,8 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
         "StringLiteral: '' → \"Stryker was here!\" in const when = action === 'delayed' ? `:${occurred_at.toISOString()}` : ''",
         "MethodExpression: recipient?.toLowerCase() → recipient?.toUpperCase() in event_key: `dsn:${action}:${status}:${recipient?.toLowerCase() ?? ''}${when}`,",
         "StringLiteral: '' → \"Stryker was here!\" in event_key: `dsn:${action}:${status}:${recipient?.toLowerCase() ?? ''}${when}`,",
-        "MethodExpression: recipient?.toLowerCase() → recipient?.toUpperCase() in event_key: `feedback:${type.slice(0, 40).toWellFormed()}:${recipient?.toLowerCase() ?? ''}`,",
-        "StringLiteral: '' → \"Stryker was here!\" in event_key: `feedback:${type.slice(0, 40).toWellFormed()}:${recipient?.toLowerCase() ?? ''}`,",
+        "MethodExpression: recipient?.toLowerCase() → recipient?.toUpperCase() in event_key: `feedback:${type}:${recipient?.toLowerCase() ?? ''}`,",
+        "StringLiteral: '' → \"Stryker was here!\" in event_key: `feedback:${type}:${recipient?.toLowerCase() ?? ''}`,",
       ],
   },
   'workers/providers/relays/read-event.ts': {

@@ -8,6 +8,8 @@ import { type ReportEnvelope, readEnvelope } from '../../../db/messages/emails/r
 import { findReference, MAX_REPORT_BYTES } from '../../../db/messages/emails/return-path.ts'
 import { readUnsubscribeToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
+import type { RawReport } from '../report.ts'
+import { parseTime } from './report-fields.ts'
 
 /** postal-mime needs 25 µs per line (measured), so 10 MiB of empty lines would occupy it for minutes. */
 const MAX_LINES = 20_000
@@ -36,10 +38,13 @@ export type ReportMail = {
   feedback: string | null
   /** The emails that it returns, or their headers. */
   returned: readonly string[]
+  received_at: Date
+  /** The time in its Date header, or when it was received. */
+  dated_at: Date
 }
 
 /** @throws Error if it is unreadable. */
-export async function parseReportMail(body: Buffer): Promise<ReportMail> {
+export async function parseReportMail({ body, received_at }: RawReport): Promise<ReportMail> {
   const email = await parse(body)
   const returned = email.attachments
     .filter(({ mimeType }) => RETURNED_TYPES.includes(mimeType))
@@ -53,6 +58,8 @@ export async function parseReportMail(body: Buffer): Promise<ReportMail> {
     status: findPart(email, STATUS_TYPES),
     feedback: findPart(email, FEEDBACK_TYPES),
     returned,
+    received_at,
+    dated_at: parseTime([headerOf({ email }, 'date')], received_at),
   }
 }
 
@@ -101,10 +108,8 @@ const withoutMarkup = (html: string): string =>
   html.slice(0, 4 * MAX_TEXT_CHARACTERS).replace(/<[^<>]{0,2000}>/g, ' ')
 
 /** Returns a header of the mail itself. '' without it. @param name in lower case. */
-export const headerOf = ({ email }: ReportMail, name: string): string =>
+export const headerOf = ({ email }: Pick<ReportMail, 'email'>, name: string): string =>
   email.headers.find(({ key }) => key === name)?.value ?? ''
-
-export const dateOf = (mail: ReportMail): string => headerOf(mail, 'date')
 
 /** Returns the signed reference in the headers of the report, its feedback or the returned emails. */
 export function refOf(secrets: Secrets, mail: ReportMail): ReportedRef | null {

@@ -6,7 +6,7 @@ import { classifyFailure, failureCode } from '../../../db/validation/failures.ts
 import { headerOf, type ReportMail } from './mail.ts'
 import { parseFieldAddress } from './report-fields.ts'
 
-type PlainBounce = { recipient: string | null; reply: string }
+export type PlainBounce = { recipient: string | null; reply: string }
 
 /** Phrases of delay notices, in lower case, by program. */
 const DELAY_NOTICES: readonly string[] = [

@@ -13,10 +13,10 @@ import type { Secrets } from '../../../db/process/secrets.ts'
 import { classifyFailure, type FailureReport, failureCode } from '../../../db/validation/failures.ts'
 import { storableWords } from '../../../db/validation/words.ts'
 import { isComplaint } from '../mail/feedback.ts'
-import { type RawReport, type ReportReader, Uneventful, UnreadableReport } from '../report.ts'
+import { type ReportReader, Uneventful, UnreadableReport } from '../report.ts'
 import { isAutomaticReply } from './automatic-replies.ts'
-import { dateOf, headerOf, parseReportMail, type ReportMail, refOf, refOfComplaint } from './mail.ts'
-import { isDelayNotice, readPlainBounce } from './plain-bounce.ts'
+import { headerOf, parseReportMail, type ReportMail, refOf, refOfComplaint } from './mail.ts'
+import { isDelayNotice, type PlainBounce, readPlainBounce } from './plain-bounce.ts'
 import {
   type Fields,
   field,
@@ -41,10 +41,9 @@ type Senders = { single: string; bulk: string }
 
 export function createSmtpReportReader(secrets: Secrets, senders: Senders | null = null): ReportReader {
   return async (report) => {
-    const mail = await parseReportMail(report.body)
+    const mail = await parseReportMail(report)
     const service = serviceAddress(mail.envelope)
-    const { ref, events } =
-      service === null ? read(mail, secrets, report) : readAtService(mail, secrets, report)
+    const { ref, events } = service === null ? read(mail, secrets) : readAtService(mail, secrets)
     if (ref === null && service !== null) throw new Uneventful('ignored', false)
     if (ref === null && (events.length > 0 || mail.feedback !== null)) throw new Error(NO_REFERENCE)
     if (ref === null) throw new Error('neither a delivery status notification nor a feedback report')
@@ -62,42 +61,38 @@ export function createSmtpReportReader(secrets: Secrets, senders: Senders | null
 }
 
 /** Reads mail to a return address, or to another address with our reference in it. */
-function read(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
+function read(mail: ReportMail, secrets: Secrets): Read {
   const ref = refOf(secrets, mail)
   const isReport = claimsToReport(mail) || isFromServer(mail.envelope)
-  if (mail.status !== null && isReport) return { ref, events: eventsByStatus(mail.status, mail, report) }
-  if (mail.feedback !== null) {
-    return {
-      ref: ref ?? refOfComplaint(secrets, mail),
-      events: eventsByFeedback(mail.feedback, mail, report),
-    }
-  }
+  if (mail.status !== null && isReport) return { ref, events: eventsByStatus(mail.status, mail) }
+  if (mail.feedback !== null)
+    return { ref: ref ?? refOfComplaint(secrets, mail), events: eventsByFeedback(mail.feedback, mail) }
   if (jmrpRecipient(mail) !== null)
-    return { ref: ref ?? refOfComplaint(secrets, mail), events: [complaint(mail, report)] }
+    return { ref: ref ?? refOfComplaint(secrets, mail), events: [complaint(mail)] }
   if (!claimsToReport(mail) && isAutomaticReply(mail)) throw new Uneventful('auto_reply')
   const isReturned = findReturnPath(secrets, mail.envelope.recipient) !== null
   if (!isReturned || !isFromServer(mail.envelope))
     return { ref: claimsToReport(mail) ? null : ref, events: [] }
-  if (isDelayNotice(mail)) return { ref, events: [delayed(mail, report)] }
+  if (isDelayNotice(mail)) return { ref, events: [delayed(mail)] }
   const bounce = readPlainBounce(mail)
-  if (bounce === null && ref !== null) throw unreadable(ref, mail, report)
+  if (bounce === null && ref !== null) throw unreadable(ref, mail)
   if (bounce === null) return { ref: null, events: [] }
-  return { ref, events: [bounced(bounce, mail, report)] }
+  return { ref, events: [bounced(bounce, mail)] }
 }
 
 /** Reads mail to fbl@, postmaster@ and abuse@, which anyone may write to. The reference is null if it isn't ours. */
-function readAtService(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
+function readAtService(mail: ReportMail, secrets: Secrets): Read {
   const nothing = { ref: null, events: [] }
   if (mail.status !== null && claimsToReport(mail)) {
     const ref = refOf(secrets, mail)
-    return ref === null ? nothing : { ref, events: eventsByStatus(mail.status, mail, report) }
+    return ref === null ? nothing : { ref, events: eventsByStatus(mail.status, mail) }
   }
   if (serviceAddress(mail.envelope) !== 'fbl') return nothing
   const ref = refOfComplaint(secrets, mail)
   if (ref === null) return nothing
-  if (mail.feedback !== null) return { ref, events: eventsByFeedback(mail.feedback, mail, report) }
+  if (mail.feedback !== null) return { ref, events: eventsByFeedback(mail.feedback, mail) }
   if (isAutomaticReply(mail)) throw new Uneventful('auto_reply')
-  return { ref, events: [complaint(mail, report)] }
+  return { ref, events: [complaint(mail)] }
 }
 
 /** True for a report (RFC 6522), even of an unknown kind or broken. False for replies and automatic responses. */
@@ -105,7 +100,7 @@ const claimsToReport = (mail: ReportMail): boolean =>
   /^multipart\/report\b/i.test(headerOf(mail, 'content-type'))
 
 /** RFC 3464: a group of fields for the message, then one per recipient. */
-function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawReport): ReportedEvent[] {
+function eventsByStatus(text: string, mail: ReportMail): ReportedEvent[] {
   const groups = fieldGroups(text, MAX_RECIPIENTS + 1).filter((group) => group.has('action'))
   if (groups.length === 0) throw new Error('the delivery status has no recipient')
   return groups.map((group) => {
@@ -116,7 +111,8 @@ function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawRepo
     const recipient = pickRecipient(field(group, 'original-recipient'), field(group, 'final-recipient'))
     const reply = readResponse(group)
     const status = failureCode(reply, field(group, 'status'))
-    const occurred_at = parseTime([field(group, 'last-attempt-date'), dateOf(mail)], received_at)
+    const dates = [field(group, 'last-attempt-date'), headerOf(mail, 'date')]
+    const occurred_at = parseTime(dates, mail.received_at)
     // A delay is reported repeatedly, any other result of a recipient once.
     const when = action === 'delayed' ? `:${occurred_at.toISOString()}` : ''
     return {
@@ -160,20 +156,20 @@ function readAction(action: string, said: FailureReport): Meaning {
 }
 
 /** Makes the error that parks the report. Its email's timeline then shows that something came back. */
-function unreadable(ref: ReportedRef, mail: ReportMail, { received_at }: RawReport): UnreadableReport {
+function unreadable(ref: ReportedRef, mail: ReportMail): UnreadableReport {
   const reason = 'a bounce without a reason: its text contains no reply from a server'
   return new UnreadableReport(reason, {
     ...{ channel: 'email', ref, kind: 'unreadable', effect: 'none', recipient: null },
-    occurred_at: parseTime([dateOf(mail)], received_at),
+    occurred_at: mail.dated_at,
     detail: reason,
-    event_key: `unreadable:${dateOf(mail)}`,
+    event_key: `unreadable:${headerOf(mail, 'date')}`,
     ...{ by_mail: true, provider_message_id: null },
   })
 }
 
 /** Makes the event of a delay notice, which may be repeated. */
-function delayed(mail: ReportMail, { received_at }: RawReport): ReportedEvent {
-  const occurred_at = parseTime([dateOf(mail)], received_at)
+function delayed(mail: ReportMail): ReportedEvent {
+  const { dated_at: occurred_at } = mail
   const reply = readPlainBounce(mail)?.reply ?? ''
   return {
     ...{ kind: 'delayed', effect: 'none', recipient: null, occurred_at },
@@ -182,22 +178,28 @@ function delayed(mail: ReportMail, { received_at }: RawReport): ReportedEvent {
   }
 }
 
-function bounced(
-  { recipient, reply }: { recipient: string | null; reply: string },
-  mail: ReportMail,
-  { received_at }: RawReport,
-): ReportedEvent {
+function bounced({ recipient, reply }: PlainBounce, mail: ReportMail): ReportedEvent {
   return {
     ...failed({ reply }),
     recipient,
-    occurred_at: parseTime([dateOf(mail)], received_at),
+    occurred_at: mail.dated_at,
     detail: storableWords(reply || 'returned by a mail server'),
     event_key: `bounce:${failureCode(reply, '')}:${recipient?.toLowerCase() ?? ''}`,
   }
 }
 
+/** Makes the event of a complaint by a recipient, or by one who isn't named. */
+const complained = (
+  { dated_at: occurred_at }: ReportMail,
+  recipient: string | null,
+  { type, detail }: { type: string; detail: string },
+): ReportedEvent => ({
+  ...{ kind: 'complained', effect: 'complaint', recipient, occurred_at, detail: storableWords(detail) },
+  event_key: `feedback:${type}:${recipient?.toLowerCase() ?? ''}`,
+})
+
 /** RFC 5965: one group of fields, often without recipients. */
-function eventsByFeedback(text: string, mail: ReportMail, { received_at }: RawReport): ReportedEvent[] {
+function eventsByFeedback(text: string, mail: ReportMail): ReportedEvent[] {
   const [fields] = fieldGroups(text, MAX_RECIPIENTS)
   const type = fields && field(fields, 'feedback-type').toLowerCase()
   if (!fields || !type) throw new Error('the feedback report has no type')
@@ -205,28 +207,15 @@ function eventsByFeedback(text: string, mail: ReportMail, { received_at }: RawRe
   const named = (fields.get('original-rcpt-to') ?? []).map((value) => parseFieldAddress(`rfc822;${value}`))
   if (named.length > MAX_RECIPIENTS) throw new Error('the feedback report has too many recipients')
   const by = field(fields, 'reported-domain') || field(fields, 'user-agent')
-  const jmrp = jmrpRecipient(mail)
-  const recipients = named.length > 0 ? named : [jmrp]
-  return [...new Set(recipients)].map((recipient) => ({
-    kind: 'complained',
-    effect: 'complaint',
-    recipient,
-    occurred_at: parseTime([dateOf(mail)], received_at),
-    detail: storableWords(by === '' ? type : `${type}: ${by}`),
-    event_key: `feedback:${type.slice(0, 40).toWellFormed()}:${recipient?.toLowerCase() ?? ''}`,
-  }))
+  const recipients = new Set(named.length > 0 ? named : [jmrpRecipient(mail)])
+  const said = { type: type.slice(0, 40).toWellFormed(), detail: by === '' ? type : `${type}: ${by}` }
+  return [...recipients].map((recipient) => complained(mail, recipient, said))
 }
 
-function complaint(mail: ReportMail, { received_at }: RawReport): ReportedEvent {
-  const recipient = jmrpRecipient(mail)
-  return {
-    kind: 'complained',
-    effect: 'complaint',
-    recipient,
-    occurred_at: parseTime([dateOf(mail)], received_at),
-    detail: storableWords(mail.envelope.from === '' ? 'complaint' : `complaint: ${mail.envelope.from}`),
-    event_key: `feedback:abuse:${recipient?.toLowerCase() ?? ''}`,
-  }
+function complaint(mail: ReportMail): ReportedEvent {
+  const { from } = mail.envelope
+  const said = { type: 'abuse', detail: from === '' ? 'complaint' : `complaint: ${from}` }
+  return complained(mail, jmrpRecipient(mail), said)
 }
 
 /** Returns the recipient in Microsoft's JMRP headers, its own or those of the returned email, or null. */
