@@ -12,12 +12,7 @@ import type { WorkerDeps } from './deps.ts'
 import { JOB_HANDLERS, openSlots, type Registration, SCHEDULED_JOBS, type SlotShares } from './registry.ts'
 import { startScheduler } from './scheduler.ts'
 
-type Work = {
-  /** Stops starting work and waits for jobs in flight. @param patience milliseconds until sends are cut off. */
-  drain(patience: number): Promise<void>
-}
-
-export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Promise<Work> {
+export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Promise<Delivery> {
   const slots = openSlots(deps)
   const running = jobs.map((job) => startQueue(job, deps, slots))
   for (const [name, run] of entriesOf(SCHEDULED_JOBS)) {

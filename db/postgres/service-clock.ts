@@ -2,17 +2,11 @@
  * The database's time in this process, set with each query of it and continued by a monotonic clock. All processes
  * agree to within a round trip. A slow query only moves it as far as it proves.
  */
-export type ServiceClock = {
-  /** Waits for a query, and updates the clock with the time in its result. */
-  setBy<A>(asking: Promise<A>, timeIn: (answer: A) => Date): Promise<A>
-  /** @throws Error before the first result. */
-  now(): Date
-}
-
-export function createServiceClock(): ServiceClock {
+export function createServiceClock() {
   let ahead: number | null = null
   return {
-    async setBy(asking, timeIn) {
+    /** Waits for a query, and updates the clock with the time in its result. */
+    async setBy<A>(asking: Promise<A>, timeIn: (answer: A) => Date): Promise<A> {
       const asked = performance.now()
       const answer = await asking
       const at = timeIn(answer).getTime()
@@ -21,9 +15,12 @@ export function createServiceClock(): ServiceClock {
       ahead = ahead === null ? (least + most) / 2 : Math.min(Math.max(ahead, least), most)
       return answer
     },
-    now() {
+    /** @throws Error before the first result. */
+    now(): Date {
       if (ahead === null) throw new Error('the service clock has not been set yet')
       return new Date(ahead + performance.now())
     },
   }
 }
+
+export type ServiceClock = ReturnType<typeof createServiceClock>

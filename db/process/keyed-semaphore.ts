@@ -1,20 +1,12 @@
 /** A semaphore per key within a process. Tasks wait in order. A task that gets no permit in time never starts. */
 
-export type KeyedSemaphore = {
-  /**
-   * Runs a task with a permit of its key.
-   * @param patience how long to wait for a permit, in milliseconds. @returns null if it got none.
-   */
-  run<T>(key: string, work: () => Promise<T>, patience: number): Promise<T | null>
-  /** Rejects all waiting and future tasks. */
-  close(): void
-}
+export type KeyedSemaphore = ReturnType<typeof createKeyedSemaphore>
 
 /** The permits of a key that are in use, and the tasks that wait for one. */
 type Permits = { held: number; waiting: Set<(given: boolean) => void> }
 
 /** @param limit concurrent tasks per key. */
-export function createKeyedSemaphore(limit: number): KeyedSemaphore {
+export function createKeyedSemaphore(limit: number) {
   const keys = new Map<string, Permits>()
   let closed = false
 
@@ -46,7 +38,11 @@ export function createKeyedSemaphore(limit: number): KeyedSemaphore {
   }
 
   return {
-    async run(key, work, patience) {
+    /**
+     * Runs a task with a permit of its key.
+     * @param patience how long to wait for a permit, in milliseconds. @returns null if it got none.
+     */
+    async run<T>(key: string, work: () => Promise<T>, patience: number): Promise<T | null> {
       const permits = keys.get(key) ?? { held: 0, waiting: new Set() }
       keys.set(key, permits)
       if (!(await enter(permits, patience))) return null
@@ -56,7 +52,8 @@ export function createKeyedSemaphore(limit: number): KeyedSemaphore {
         leave(key, permits)
       }
     },
-    close() {
+    /** Rejects all waiting and future tasks. */
+    close(): void {
       closed = true
       for (const { waiting } of keys.values()) for (const end of waiting) end(false)
     },

@@ -82,15 +82,6 @@ type CounterName = Exclude<MetricName, HistogramName>
 /** The sums that were added for one set of labels. `values` has the format of the table `counters`. */
 export type Addition = { figure: MetricName; labels: string; values: number[] }
 
-export type Metrics = {
-  count<F extends CounterName>(figure: F, labels: Labels<F>, by?: number): void
-  observe<F extends HistogramName>(figure: F, labels: Labels<F>, seconds: number): void
-  /** Returns the additions since the last call. */
-  take(): Addition[]
-  /** Adds values again that couldn't be stored. */
-  putBack(additions: readonly Addition[]): void
-}
-
 const escaped = (value: string | number): string =>
   String(value).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 
@@ -102,7 +93,7 @@ const labelText = (
     .map((name) => `${name}="${escaped(labels[name] ?? '')}"`)
     .join(',')
 
-export function createMetrics(): Metrics {
+export function createMetrics() {
   let additions = new Map<string, Addition>()
 
   const findValues = (figure: MetricName, labels: string, length: number): number[] => {
@@ -118,11 +109,11 @@ export function createMetrics(): Metrics {
   }
 
   return {
-    count(figure, labels, by = 1) {
+    count<F extends CounterName>(figure: F, labels: Labels<F>, by = 1): void {
       if (by === 0) return
       add(findValues(figure, labelText(METRICS[figure], labels), 1), 0, by)
     },
-    observe(figure, labels, seconds) {
+    observe<F extends HistogramName>(figure: F, labels: Labels<F>, seconds: number): void {
       const { buckets } = METRICS[figure]
       const values = findValues(figure, labelText(METRICS[figure], labels), buckets.length + 2)
       buckets.forEach((bound, at) => {
@@ -131,12 +122,14 @@ export function createMetrics(): Metrics {
       add(values, buckets.length, 1)
       add(values, buckets.length + 1, seconds)
     },
-    take() {
+    /** Returns the additions since the last call. */
+    take(): Addition[] {
       const taken = [...additions.values()]
       additions = new Map()
       return taken
     },
-    putBack(back) {
+    /** Adds values again that couldn't be stored. */
+    putBack(back: readonly Addition[]): void {
       for (const { figure, labels, values } of back) {
         const own = findValues(figure, labels, values.length)
         values.forEach((value, at) => {
@@ -146,3 +139,5 @@ export function createMetrics(): Metrics {
     },
   }
 }
+
+export type Metrics = ReturnType<typeof createMetrics>

@@ -4,14 +4,6 @@ import type { Template } from '../validation/slots.ts'
 import { createKeyedSemaphore } from './keyed-semaphore.ts'
 import { isThreadDeath, openThread } from './thread.ts'
 
-export type PlainTexts = {
-  /** Returns the plain text of an email's HTML, or '' if it shows no text or exceeds the time limit. */
-  ofHtml(html: string): Promise<string>
-  /** Returns the plain text of a template, with the same variables. */
-  ofTemplate(template: Template): Promise<Template>
-  close(): Promise<void>
-}
-
 /** Longer HTML (in characters) is converted in the thread. */
 const LONGEST_AT_ONCE = 8 * 1024
 /**
@@ -23,7 +15,7 @@ const THREAD_MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 1
 
 const THREAD = new URL('./plain-text-thread.ts', import.meta.url)
 
-export function createPlainTexts(): PlainTexts {
+export function createPlainTexts() {
   const semaphore = createKeyedSemaphore(1)
   const made = new WeakMap<Template, Promise<Template>>()
   let thread: ReturnType<typeof openThread<string, string>> | null = null
@@ -48,8 +40,10 @@ export function createPlainTexts(): PlainTexts {
   }
 
   return {
+    /** Returns the plain text of an email's HTML, or '' if it shows no text or exceeds the time limit. */
     ofHtml,
-    ofTemplate(template) {
+    /** Returns the plain text of a template, with the same variables. */
+    ofTemplate(template: Template): Promise<Template> {
       const known = made.get(template)
       if (known) return known
       const text = ofHtml(withMarks(template)).then((marked) => readMarks(marked, template))
@@ -57,12 +51,14 @@ export function createPlainTexts(): PlainTexts {
       text.catch(() => made.delete(template))
       return text
     },
-    async close() {
+    async close(): Promise<void> {
       semaphore.close()
       await (await thread)?.destroy()
     },
   }
 }
+
+export type PlainTexts = ReturnType<typeof createPlainTexts>
 
 /** Replaces a variable during the conversion: its index in `slots` between two private-use characters. */
 const mark = (at: number): string => `\u{F0000}${at}\u{F0001}`

@@ -172,16 +172,9 @@ function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<Claim
   }
 }
 
-type Idlers = {
-  /** Waits for a wake-up or the next poll, at each full second of this process for all its queues. */
-  idle(): Promise<'woken' | 'poll'>
-  wake(): void
-  /** Wakes the caller that has been idle longest. @returns false if no one is idle. */
-  next(): boolean
-}
-
-function createIdlers(): Idlers {
+function createIdlers() {
   const idlers = new Set<() => void>()
+  /** Wakes the caller that has been idle longest. @returns false if no one is idle. */
   const next = (): boolean => {
     const [end] = idlers
     end?.()
@@ -191,10 +184,11 @@ function createIdlers(): Idlers {
   let woken = false
   return {
     next,
-    wake() {
+    wake(): void {
       woken = !next()
     },
-    async idle() {
+    /** Waits for a wake-up or the next poll, at each full second of this process for all its queues. */
+    async idle(): Promise<'woken' | 'poll'> {
       const isOver = woken
       woken = false
       if (isOver) return 'woken'

@@ -11,28 +11,6 @@ import type { AttemptOutcome } from './retry-policy.ts'
 /** One send, with its message, start time and duration in seconds. */
 type Send = { message: string; began_at: Date; seconds: number }
 
-type Breaker = {
-  see(state: SenderState): void
-  /** Records that a send starts. @returns a function to call when it has ended. */
-  began(): () => void
-  /** Records a send and its duration. @returns the signal about the sender, or null. */
-  note(outcomes: readonly AttemptOutcome[], send: Send): SenderSignal | null
-  changed(kind: 'slowed' | 'paused' | 'recovered'): void
-  /** True if messages released at that time, by `performance.now()`, must no longer start. */
-  isHalted(released_at: number): boolean
-  /** True if a probe is sent, or the last messages were deferred, so that an acceptance is significant. */
-  isWatched(): boolean
-  acceptedAt(): Date | null
-  /** True if its last send was accepted in time, and no current send is late. */
-  isProven(): boolean
-  /** Returns how many messages may be in flight per send: as many as fit into a second at the last duration. */
-  ahead(): number
-  /** Returns how many seconds a message waits after this signal. */
-  waitAfter(signal: SenderSignal | null): number
-}
-
-export type Breakers = { of(sender: Pick<Sender, 'key'>): Breaker }
-
 /** The number of consecutive policy rejections without an acceptance that indicate a problem in our configuration. */
 const POLICY_STRIKES = 3
 /** A send that lasts longer than this is slow, in seconds. */
@@ -43,10 +21,10 @@ export const IN_FLIGHT_PER_SEND = { least: 2, most: 16, unknown: 8, slow: 1 }
 const MAX_WAIT_S = 31
 const MAX_REMEMBERED = 10_000
 
-export function createBreakers(): Breakers {
+export function createBreakers() {
   const known = new Map<string, Breaker>()
   return {
-    of({ key }) {
+    of({ key }: Pick<Sender, 'key'>): Breaker {
       const breaker = known.get(key) ?? createBreaker()
       known.delete(key)
       known.set(key, breaker)
@@ -56,6 +34,8 @@ export function createBreakers(): Breakers {
     },
   }
 }
+
+export type Breakers = ReturnType<typeof createBreakers>
 
 const latest = (one: Date | null, other: Date | null): Date | null =>
   one !== null && (other === null || one > other) ? one : other
@@ -112,7 +92,22 @@ function isOldestLate([oldest]: ReadonlySet<{ since: number }>): boolean {
   return oldest !== undefined && performance.now() - oldest.since > SLOW_SEND_S * 1_000
 }
 
-export function createBreaker(): Breaker {
+/** Returns how many messages may be in flight per send: as many as fit into a second at the last duration. */
+function mostInFlight(lasted: number | null, isLate: boolean): number {
+  if (isLate || (lasted !== null && lasted > SLOW_SEND_S)) return IN_FLIGHT_PER_SEND.slow
+  if (lasted === null) return IN_FLIGHT_PER_SEND.unknown
+  return Math.max(IN_FLIGHT_PER_SEND.least, Math.min(IN_FLIGHT_PER_SEND.most, Math.floor(1 / lasted)))
+}
+
+/** Returns how many seconds a message waits after this signal. */
+function waitAfter(signal: SenderSignal | null, troubles: number): number {
+  if (signal === null || !('words' in signal) || signal.kind === 'slow') return 1
+  // A little longer than the pause, so that another message is the next probe.
+  const pause = pauseAfter(signal.kind, troubles + 1, signal.wait_seconds)
+  return Math.min(MAX_WAIT_S, pause + 1)
+}
+
+export function createBreaker() {
   let state: SenderState | null = null
   let acceptedAt: Date | null = null
   let haltedAt = Number.NEGATIVE_INFINITY
@@ -124,15 +119,17 @@ export function createBreaker(): Breaker {
   const underWay = new Set<{ since: number }>()
   const isLate = (): boolean => isOldestLate(underWay)
   return {
-    see(seen) {
+    see(seen: SenderState): void {
       state = seen
     },
-    began() {
+    /** Records that a send starts. @returns a function to call when it has ended. */
+    began(): () => void {
       const send = { since: performance.now() }
       underWay.add(send)
       return () => underWay.delete(send)
     },
-    note(outcomes, { message, began_at, seconds }) {
+    /** Records a send and its duration. @returns the signal about the sender, or null. */
+    note(outcomes: readonly AttemptOutcome[], { message, began_at, seconds }: Send): SenderSignal | null {
       const isTaken = outcomes.some(({ kind }) => kind === 'accepted')
       lasted = seconds
       proven = isTaken && seconds <= SLOW_SEND_S
@@ -151,24 +148,20 @@ export function createBreaker(): Breaker {
       const deferral = trouble === null ? row.deferred(outcomes, message) : null
       return deferral === null ? trouble : { kind: 'deferred', deferral, began_at }
     },
-    changed(kind) {
+    changed(kind: 'slowed' | 'paused' | 'recovered'): void {
       if (kind === 'paused') troubles += 1
       if (kind === 'recovered') troubles = 0
     },
-    isHalted: (released_at) => released_at <= haltedAt,
-    isWatched: () => row.isNews() || (state?.probing ?? false) || (state?.deferring ?? false),
-    acceptedAt: () => latest(acceptedAt, state?.accepted_at ?? null),
-    isProven: () => proven && !isLate(),
-    ahead() {
-      if (isLate() || (lasted !== null && lasted > SLOW_SEND_S)) return IN_FLIGHT_PER_SEND.slow
-      if (lasted === null) return IN_FLIGHT_PER_SEND.unknown
-      return Math.max(IN_FLIGHT_PER_SEND.least, Math.min(IN_FLIGHT_PER_SEND.most, Math.floor(1 / lasted)))
-    },
-    waitAfter(signal) {
-      if (signal === null || !('words' in signal) || signal.kind === 'slow') return 1
-      // A little longer than the pause, so that another message is the next probe.
-      const pause = pauseAfter(signal.kind, troubles + 1, signal.wait_seconds)
-      return Math.min(MAX_WAIT_S, pause + 1)
-    },
+    /** True if messages released at that time, by `performance.now()`, must no longer start. */
+    isHalted: (released_at: number): boolean => released_at <= haltedAt,
+    /** True if a probe is sent, or the last messages were deferred, so that an acceptance is significant. */
+    isWatched: (): boolean => row.isNews() || (state?.probing ?? false) || (state?.deferring ?? false),
+    acceptedAt: (): Date | null => latest(acceptedAt, state?.accepted_at ?? null),
+    /** True if its last send was accepted in time, and no current send is late. */
+    isProven: (): boolean => proven && !isLate(),
+    ahead: (): number => mostInFlight(lasted, isLate()),
+    waitAfter: (signal: SenderSignal | null): number => waitAfter(signal, troubles),
   }
 }
+
+type Breaker = ReturnType<typeof createBreaker>

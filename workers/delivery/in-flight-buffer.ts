@@ -4,25 +4,11 @@
  * message that only turns out to be large is put back only if far too many are in flight.
  */
 
-export type InFlightBuffer = {
-  add(sending: Promise<void>, is_large: boolean): void
-  room(): number
-  roomForBatch(): Promise<void>
-  takesLarge(): boolean
-  /** Returns the capacity for large messages that are already claimed. */
-  roomForLarge(): number
-  /** Blocks large messages until one has ended or some seconds have passed. Called if one found no memory. */
-  barLarge(): void
-  /** Resolves when everything that is in flight now has ended. */
-  empty(): Promise<unknown>
-  close(): void
-}
-
 /** How long a large message waits that doesn't fit, in seconds. */
 export const ROOM_WAIT_S = 2
 
 /** @param one is true if all messages have the same sender, and so proceed together. */
-export function createInFlightBuffer(slots: number, ahead: number, one: boolean): InFlightBuffer {
+export function createInFlightBuffer(slots: number, ahead: number, one: boolean) {
   const small = new Set<Promise<void>>()
   const large = new Set<Promise<void>>()
   const most = slots * (1 + ahead)
@@ -33,7 +19,7 @@ export function createInFlightBuffer(slots: number, ahead: number, one: boolean)
   let closed = false
   let barredUntil = Number.NEGATIVE_INFINITY
   return {
-    add(sending, is_large) {
+    add(sending: Promise<void>, is_large: boolean): void {
       const own = is_large ? large : small
       own.add(sending)
       sending.finally(() => {
@@ -43,20 +29,27 @@ export function createInFlightBuffer(slots: number, ahead: number, one: boolean)
         freed = Promise.withResolvers()
       })
     },
-    room: () => most - small.size,
-    async roomForBatch() {
+    room: (): number => most - small.size,
+    async roomForBatch(): Promise<void> {
       while (!closed && most - small.size < batch) await freed.promise
     },
-    takesLarge: () => large.size < slots && performance.now() >= barredUntil,
-    // One full claim more than `takesLarge` allows, because all of a claim may turn out to be large.
-    roomForLarge: () => slots + most - large.size,
-    barLarge() {
+    takesLarge: (): boolean => large.size < slots && performance.now() >= barredUntil,
+    /**
+     * Returns the capacity for large messages that are already claimed: one full claim more than `takesLarge` allows,
+     * because all of a claim may turn out to be large.
+     */
+    roomForLarge: (): number => slots + most - large.size,
+    /** Blocks large messages until one has ended or some seconds have passed. Called if one found no memory. */
+    barLarge(): void {
       barredUntil = performance.now() + ROOM_WAIT_S * 1_000
     },
-    empty: () => Promise.all([...small, ...large]),
-    close() {
+    /** Resolves when everything that is in flight now has ended. */
+    empty: (): Promise<unknown> => Promise.all([...small, ...large]),
+    close(): void {
       closed = true
       freed.resolve()
     },
   }
 }
+
+export type InFlightBuffer = ReturnType<typeof createInFlightBuffer>

@@ -22,15 +22,6 @@ export type SlotShare = HigherPriority & {
   close(): void
 }
 
-type Slots = {
-  /**
-   * Opens a queue's share. @param most the part of all slots that it may occupy at once, from 0 to 1. The default is
-   * all.
-   * @param prior the queues with priority over it. By default, it yields to no queue.
-   */
-  share(part?: { most?: number; prior?: readonly HigherPriority[] }): SlotShare
-}
-
 type Waiting = { applicant: Applicant; answer: (given: boolean) => void; late: boolean }
 type Queue = {
   size: number
@@ -80,14 +71,6 @@ function createHeld(limit: number) {
   }
 }
 
-type Turns = {
-  open(queue: Queue): void
-  /** Waits for a slot. @returns null if none was free in time. */
-  take(queue: Queue, applicant: Applicant, patience: number): Promise<Held | null>
-  leave(queue: Queue, applicant: Applicant): void
-  grant(): void
-}
-
 function count(queue: Queue, { is_large }: Applicant, change: 1 | -1): void {
   queue.busy += change
   if (is_large) queue.large += change
@@ -103,14 +86,13 @@ function noteBegun(queue: Queue, { applicant, late }: Waiting): void {
 }
 
 /** Decides who gets a slot. @param limit the number of slots. */
-function createTurns(limit: number): Turns {
+function createTurns(limit: number) {
   const queues: Queue[] = []
   const held = createHeld(limit)
-  const most = Math.max(1, Math.floor(limit / 2))
   let busy = 0
 
   const firstOf = ({ waiting }: Queue): Waiting | undefined => {
-    const isFull = queues.reduce((sum, { large }) => sum + large, 0) >= most
+    const isFull = queues.reduce((sum, { large }) => sum + large, 0) >= Math.max(1, Math.floor(limit / 2))
     // If one message of a sender doesn't fit, no other one does.
     const refused = new Set<string>()
     for (const each of waiting) {
@@ -141,8 +123,9 @@ function createTurns(limit: number): Turns {
     }
   }
   return {
-    open: (queue) => void queues.push(queue),
-    take: (queue, applicant, patience) =>
+    open: (queue: Queue): void => void queues.push(queue),
+    /** Waits for a slot. @returns null if none was free in time. */
+    take: (queue: Queue, applicant: Applicant, patience: number): Promise<Held | null> =>
       new Promise((resolve) => {
         const answer = (isGiven: boolean): void => {
           clearTimeout(tooLate)
@@ -155,7 +138,7 @@ function createTurns(limit: number): Turns {
         grant()
         waiting.late = true
       }),
-    leave(queue, applicant) {
+    leave(queue: Queue, applicant: Applicant): void {
       count(queue, applicant, -1)
       busy -= 1
       grant()
@@ -168,7 +151,7 @@ function createTurns(limit: number): Turns {
  * @param limit the number of slots.
  * @param patience how long a message of a sender with its own limit may occupy a slot, in milliseconds.
  */
-export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slots {
+export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000) {
   const turns = createTurns(limit)
   let overtime = 0
 
@@ -195,7 +178,13 @@ export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slot
     }
   }
   return {
-    share: ({ most = 1, prior = [] } = {}) => {
+    /**
+     * Opens a queue's share. @param most the part of all slots that it may occupy at once, from 0 to 1. The default is
+     * all.
+     * @param prior the queues with priority over it. By default, it yields to no queue.
+     */
+    share(given: { most?: number; prior?: readonly HigherPriority[] } = {}): SlotShare {
+      const { most = 1, prior = [] } = given
       const size = Math.max(1, Math.floor(limit * most))
       const counts = { busy: 0, large: 0, begun: 0, starved_at: Number.NEGATIVE_INFINITY }
       const queue: Queue = { size, waiting: new Set(), closed: false, ...counts }

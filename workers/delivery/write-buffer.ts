@@ -4,14 +4,6 @@
  * send limits that loss.
  */
 
-export type WriteBuffer<T> = {
-  add(item: T): void
-  /** Reserves capacity for one item. @returns a function that releases it when the item is added or never will be. */
-  reserve(): Promise<() => void>
-  /** Resolves when everything added so far is written. */
-  flush(): Promise<void>
-}
-
 /** The longest wait of an item for others, in milliseconds. If they come faster, capacity decides (below). */
 const LINGER_MS = 20
 const MAX_ITEMS = 200
@@ -24,8 +16,8 @@ const MAX_ITEMS = 200
 export function createWriteBuffer<T>(
   write: (items: readonly T[]) => Promise<void>,
   { room }: { room: number },
-): WriteBuffer<T> {
-  let pending: T[] = []
+) {
+  const pending: T[] = []
   let unwritten = 0
   let reserved = 0
   let since = 0
@@ -38,8 +30,7 @@ export function createWriteBuffer<T>(
     changed = Promise.withResolvers()
   }
   const run = async (): Promise<void> => {
-    const items = pending.slice(0, MAX_ITEMS)
-    pending = pending.slice(MAX_ITEMS)
+    const items = pending.splice(0, MAX_ITEMS)
     await write(items)
     unwritten -= items.length
     wakeAll()
@@ -61,13 +52,14 @@ export function createWriteBuffer<T>(
   }
 
   return {
-    add(item) {
+    add(item: T): void {
       if (pending.length === 0) since = performance.now()
       pending.push(item)
       unwritten += 1
       plan()
     },
-    async reserve() {
+    /** Reserves capacity for one item. @returns a function that releases it when the item is added or never will be. */
+    async reserve(): Promise<() => void> {
       while (unwritten + reserved + 1 >= room) await changed.promise
       reserved += 1
       return () => {
@@ -75,8 +67,11 @@ export function createWriteBuffer<T>(
         wakeAll()
       }
     },
-    async flush() {
+    /** Resolves when everything added so far is written. */
+    async flush(): Promise<void> {
       while (pending.length > 0 || writing !== null) await start()
     },
   }
 }
+
+export type WriteBuffer<T> = ReturnType<typeof createWriteBuffer<T>>

@@ -21,16 +21,6 @@ type Try = {
   at: Date
 }
 
-export type WorkerStats = {
-  sendsThrough(job: DeliveryJob, sender: string): void
-  tried(one: Try): void
-  ended(job: JobName, end: End['end'], count?: number): void
-  /** @param age of the report, in seconds. */
-  reported(provider: string, outcome: string, age: number): void
-  applied(results: ReadonlyMap<ReportedEvent, EventResult>): void
-  role: Pick<ProcessRole, 'senders' | 'completed' | 'busy'>
-}
-
 const toChannel = (job: DeliveryJob): string => job.replace('deliver-', '')
 
 /** Returns the kind of a reported event in its channel's vocabulary. */
@@ -41,15 +31,15 @@ function toKind(event: ReportedEvent): string {
 }
 
 /** @param concurrency how many provider calls the worker may have at once. */
-export function createWorkerStats(metrics: Metrics, concurrency: number): WorkerStats {
+export function createWorkerStats(metrics: Metrics, concurrency: number) {
   const senders = new Map<DeliveryJob, string>()
   const completed = new Map<JobName, number>()
   let calling = 0
   let looked = performance.now()
   let counted = performance.now()
   return {
-    sendsThrough: (job, sender) => void senders.set(job, sender),
-    tried({ job, sender, outcomes, seconds, since, at }) {
+    sendsThrough: (job: DeliveryJob, sender: string): void => void senders.set(job, sender),
+    tried({ job, sender, outcomes, seconds, since, at }: Try): void {
       const channel = toChannel(job)
       // The kind only. The rest of a sender's key may name a host.
       const [provider = ''] = sender.split(':')
@@ -62,16 +52,17 @@ export function createWorkerStats(metrics: Metrics, concurrency: number): Worker
       const waited = Math.max(0, (at.getTime() - Date.parse(since)) / 1_000)
       metrics.observe('heliograph_send_seconds', { channel }, waited)
     },
-    ended(queue, end, count = 1) {
+    ended(queue: JobName, end: End['end'], count = 1): void {
       metrics.count('heliograph_jobs_total', { queue, end }, count)
       if (end === 'completed') completed.set(queue, (completed.get(queue) ?? 0) + count)
     },
-    reported(provider, outcome, age) {
+    /** @param age of the report, in seconds. */
+    reported(provider: string, outcome: string, age: number): void {
       metrics.count('heliograph_reports_total', { provider, outcome })
       if (outcome !== 'parked')
         metrics.observe('heliograph_report_lag_seconds', { provider }, Math.max(0, age))
     },
-    applied(results) {
+    applied(results: ReadonlyMap<ReportedEvent, EventResult>): void {
       for (const [event, result] of results) {
         if (result.kind === 'ignored' && event.channel === 'whatsapp')
           metrics.count('heliograph_whatsapp_ignored_total', { kind: 'status' })
@@ -95,6 +86,8 @@ export function createWorkerStats(metrics: Metrics, concurrency: number): Worker
         looked = now
         return Math.min(1, share)
       },
-    },
+    } satisfies Pick<ProcessRole, 'senders' | 'completed' | 'busy'>,
   }
 }
+
+export type WorkerStats = ReturnType<typeof createWorkerStats>

@@ -7,19 +7,15 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { IDLE_CONNECTION_MS } from '../../../db/process/limited-response.ts'
 
-export type Connections = {
-  /** Returns the agent that keeps connections for such a request. @param addresses the vetted ones. */
-  of(url: URL, addresses: readonly string[]): HttpAgent
-}
-
 /** The number of servers with kept connections, and of idle connections per server. */
 const MAX_SERVERS = 200
 const MAX_IDLE_PER_SERVER = 4
 
-export function createConnections(): Connections {
+export function createConnections() {
   const known = new Map<string, HttpAgent>()
   return {
-    of({ protocol, host }, addresses) {
+    /** Returns the agent that keeps connections for such a request. @param addresses the vetted ones. */
+    of({ protocol, host }: URL, addresses: readonly string[]): HttpAgent {
       const key = [protocol, host, ...[...addresses].sort()].join(' ')
       const Agent = protocol === 'https:' ? HttpsAgent : HttpAgent
       const agent =
@@ -38,3 +34,5 @@ export function createConnections(): Connections {
     },
   }
 }
+
+export type Connections = ReturnType<typeof createConnections>

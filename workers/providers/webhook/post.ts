@@ -85,18 +85,11 @@ export async function postWebhook(
   }
 }
 
-type Limit = {
-  reason(): string | null
-  within<T>(work: Promise<T>): Promise<T>
-  bind(asked: ClientRequest): void
-  release(): void
-}
-
 /**
  * Ends an attempt after its timeout, or when `cut` is aborted. It creates no signal, because two signals and their
  * listeners used a twentieth of a worker's time per webhook.
  */
-function limitTry(cut: AbortSignal): Limit {
+function limitTry(cut: AbortSignal) {
   const ended = Promise.withResolvers<never>()
   ended.promise.catch(() => {})
   let reason: string | null = null
@@ -112,17 +105,19 @@ function limitTry(cut: AbortSignal): Limit {
   if (cut.aborted) onCut()
   return {
     reason: () => reason,
-    within: (work) => Promise.race([work, ended.promise]),
-    bind(asked) {
+    within: <T>(work: Promise<T>): Promise<T> => Promise.race([work, ended.promise]),
+    bind(asked: ClientRequest): void {
       bound = asked
       if (reason !== null) asked.destroy(new Error(reason))
     },
-    release() {
+    release(): void {
       clearTimeout(timer)
       cut.removeEventListener('abort', onCut)
     },
   }
 }
+
+type Limit = ReturnType<typeof limitTry>
 
 /** Returns Retry-After in seconds. Null without it. */
 function readWait(headers: IncomingHttpHeaders): number | null {
