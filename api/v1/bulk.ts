@@ -52,7 +52,7 @@ async function withLimits(
   refusal: RequestError,
 ): Promise<RequestError> {
   const row = refusal.code === 'quota_exceeded' ? await readAccountRow(database, teamId) : null
-  return row === null ? refusal : new LimitReached(toAccount(row), refusal.code, refusal.message)
+  return row === null ? refusal : new LimitReached(toAccount(row), refusal)
 }
 
 export const bulkRoutes: readonly V1Route[] = [

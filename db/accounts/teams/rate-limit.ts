@@ -42,8 +42,8 @@ export const toLimitState = ({ bucket, limits, used, period, now }: Account): Li
 export class LimitReached extends RequestError {
   readonly limit_state: LimitState
 
-  constructor(account: Account, ...refusal: ConstructorParameters<typeof RequestError>) {
-    super(...refusal)
+  constructor(account: Account, { code, message, retry_after }: RequestError) {
+    super(code, message, retry_after)
     this.limit_state = toLimitState(account)
   }
 }
@@ -51,5 +51,6 @@ export class LimitReached extends RequestError {
 /** @returns the error, with the seconds until the next token, rounded up and at least 1. */
 export function rateReached(account: Account): LimitReached {
   const wait = Math.max(1, Math.ceil(untilToken(account.bucket.tokens, account.limits.rate)))
-  return new LimitReached(account, 'rate_limited', fill(TEXTS.rateExceeded, { seconds: wait }), wait)
+  const message = fill(TEXTS.rateExceeded, { seconds: wait })
+  return new LimitReached(account, new RequestError('rate_limited', message, wait))
 }

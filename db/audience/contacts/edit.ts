@@ -82,10 +82,8 @@ export async function createContact(
   const begun = await initialStates(tx, secrets, teamId, [identity])
   const beginning = begun.get(identity) ?? NEW_CONTACT
   checkClaims(given, beginning.status)
-  if (left(account.limits.contacts, account.used.contacts) < 1) {
-    const { code, message } = contactsReached(account.limits.contacts)
-    throw new LimitReached(account, code, message)
-  }
+  if (left(account.limits.contacts, account.used.contacts) < 1)
+    throw new LimitReached(account, contactsReached(account.limits.contacts))
   account.used.contacts += 1
   const contact = {
     id: idNow(),

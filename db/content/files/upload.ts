@@ -35,7 +35,7 @@ async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile
   const account = await lockAccount(tx, teamId)
   if ((await usedFiles(tx, [{ team_id: teamId, sha256 }])).length > 0) return
   const refusal = storageError(account, size)
-  if (refusal) throw new LimitReached(account, refusal.code, refusal.message)
+  if (refusal) throw new LimitReached(account, refusal)
   if ((await publishFiles(tx, [{ team_id: teamId, id }])) !== 1)
     throw new Unavailable('upload_timeout', TEXTS.uploadTooSlow, 1)
   account.used.storage += size

@@ -10,8 +10,7 @@ import { LimitReached, type LimitState, rateReached, toLimitState } from '../../
 import type { EMAIL_FACTS } from '../../channels/email.ts'
 import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
-import { RequestError, Unavailable } from '../../errors.ts'
-import { fill } from '../../fill.ts'
+import { RequestError, requestError, Unavailable } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import type { SharedJob } from '../../queue/jobs.ts'
@@ -223,14 +222,11 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
   const { limits, used } = batch.account
   const wanted = newItems(items, refusals, batch)
   if (wanted.length > left(limits.emails, used.emails)) {
-    return new LimitReached(
-      batch.account,
-      'quota_exceeded',
-      fill(TEXTS.emailQuota, { limit: limits.emails?.toLocaleString('en') ?? 'no' }),
-    )
+    const limit = limits.emails?.toLocaleString('en') ?? 'no'
+    return new LimitReached(batch.account, requestError('quota_exceeded', TEXTS.emailQuota, { limit }))
   }
   const storageFull = storageError(batch.account, bytesAdded(wanted, batch))
-  if (storageFull) return new LimitReached(batch.account, storageFull.code, storageFull.message)
+  if (storageFull) return new LimitReached(batch.account, storageFull)
   return items.map((item, index) => {
     const refusal = refusals[index]
     return findReplay(item, sender, batch) ?? (refusal ? refused(refusal) : store(item, sender, batch))

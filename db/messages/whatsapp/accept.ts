@@ -8,7 +8,6 @@
 import { left, lockWhatsappAccounts, type WhatsappAccount } from '../../accounts/teams/limits.ts'
 import { LimitReached } from '../../accounts/teams/rate-limit.ts'
 import { fieldError, RequestError, requestError } from '../../errors.ts'
-import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
@@ -190,8 +189,8 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
   const { made, outcomes } = buildAll(call, batch)
   const rows = made.flatMap(({ messages }) => messages).length
   if (rows > left(limits.whatsapp, used.whatsapp)) {
-    const reason = fill(TEXTS.whatsappQuota, { limit: limits.whatsapp?.toLocaleString('en') ?? 'no' })
-    return new LimitReached(batch.account, 'quota_exceeded', reason)
+    const limit = limits.whatsapp?.toLocaleString('en') ?? 'no'
+    return new LimitReached(batch.account, requestError('quota_exceeded', TEXTS.whatsappQuota, { limit }))
   }
   used.whatsapp += rows
   for (const stored of made) {
