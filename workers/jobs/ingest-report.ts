@@ -5,28 +5,21 @@
  * DECISIONS: Delivery reports.
  */
 
-import { MAIL_REPORTER } from '../../db/channels/email.ts'
 import type { EventResult } from '../../db/delivery/reports/event-result.ts'
 import {
   deleteReports,
   endReports,
   type PendingReport,
-  type Provider,
   pendingReports,
-  reportBodies,
   rewriteReports,
 } from '../../db/delivery/reports/reports.sql.ts'
-import { errorWords } from '../../db/errors.ts'
 import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages/apply-reports.ts'
 import { forwardToOperator, type OperatorMail } from '../../db/messages/operator-mail.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
-import { isUuid, textFault } from '../../db/validation/strings.ts'
 import { impersonal, storableWords } from '../../db/validation/words.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
-import { Uneventful, UnreadableReport } from '../providers/report.ts'
-import { readOperatorMail } from '../reports/operator-mail.ts'
-import { REPORT_CUTS } from '../reports/readers.ts'
+import { type KnownReport, type ParsedReport, readReports } from '../reports/read-reports.ts'
 import {
   endJobs,
   isShared,
@@ -37,20 +30,6 @@ import {
   type WaitingReport,
 } from '../reports/report-jobs.ts'
 
-type KnownReport = PendingReport & { provider: Provider }
-
-/** One report, read: its events, why it gives none, or why it could not be read. */
-type ParsedReport = {
-  report: KnownReport
-  events: readonly ReportedEvent[]
-  fault: string | null
-  uneventful?: Uneventful
-  /** It is for the operator, as they get it. */
-  forwarded?: OperatorMail | null
-  /** The part of its bytes to keep. null means nothing, undefined means all. */
-  kept?: Buffer | null | undefined
-}
-
 type ReportOutcome = 'applied' | 'repeated' | 'ignored' | 'auto_reply' | 'parked'
 
 /** How a report ends this time. `wait` is the seconds until the next attempt. */
@@ -60,8 +39,6 @@ type Verdict = { id: string } & (
   | { state: 'waiting'; wait: number }
 )
 
-/** The bytes of reports in memory at a time. No other report is read together with a larger one. */
-const CHUNK_BYTES = 16 * 1024 * 1024
 /** Seconds between attempts, by the report's age in seconds. Most are only a moment early. */
 const RETRY_PAUSES_S: readonly [age: number, wait: number][] = [
   [30, 5],
@@ -79,7 +56,8 @@ export async function ingestReports(
 ): Promise<void> {
   await separate(jobs.filter(isToSeparate), settle, deps)
   const others = jobs.filter((job) => !isToSeparate(job))
-  for (const part of toParts(others, REPORTS_AT_ONCE)) await ingestPart({ jobs: part, settle }, deps)
+  for (const part of toParts(others, (job) => reportIds(job).length, REPORTS_AT_ONCE))
+    await ingestPart({ jobs: part, settle }, deps)
 }
 
 /** Processes jobs in one transaction. If it fails, each report gets a separate one. */
@@ -110,16 +88,17 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
   const known = pending.filter((report) => isKnown(report, deps))
   const newer = pending.filter((report) => !isKnown(report, deps))
   if (newer.length > 0) deps.log.warn({ jobs: newer.length }, LEFT_TO_NEWER_WORDS)
-  const parsed = await readAll(known, deps)
+  const parsed = await readReports(known, deps)
   const now = deps.clock()
-  const { results, verdicts } = await deps.database.transaction(async (tx) => {
+  const { results, judged } = await deps.database.transaction(async (tx) => {
     const results = await applyEvents(
       tx,
       parsed.flatMap(({ events }) => events),
       now,
       { sentCountsMs: deps.sent_counts_ms, secrets: deps.secrets },
     )
-    const verdicts = parsed.map((one) => reportVerdict(one, results, now))
+    const judged = parsed.map((one) => ({ ...one, verdict: reportVerdict(one, results, now) }))
+    const verdicts = judged.map(({ verdict }) => verdict)
     const ended = verdicts.flatMap((verdict) =>
       verdict.state === 'done' || verdict.state === 'parked' ? [verdict] : [],
     )
@@ -133,20 +112,18 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     await followEvents({ tx, queue: deps.queue }, [...results.values()])
     const waiting = verdicts.filter((verdict) => verdict.state === 'waiting')
     await endJobs({ tx, queue: deps.queue, settle }, jobs, [...waiting, ...newer.map(leaving)])
-    return { results, verdicts }
+    return { results, judged }
   })
   await forward(
-    parsed.flatMap(({ forwarded }, at) =>
-      forwarded && verdicts[at]?.state !== 'waiting' ? [forwarded] : [],
-    ),
+    judged.flatMap(({ forwarded, verdict }) => (forwarded && verdict.state !== 'waiting' ? [forwarded] : [])),
     deps,
   )
   logPauses(results, deps)
   deps.stats?.applied(results)
-  for (const [at, { report }] of parsed.entries()) {
-    const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
-    const outcome = toOutcome(verdicts[at], parsed[at], results)
-    if (outcome !== null) deps.stats?.reported(report.provider, outcome, age)
+  for (const one of judged) {
+    const { provider, received_at } = one.report
+    const age = (now.getTime() - Date.parse(received_at)) / 1_000
+    if (one.verdict.state !== 'waiting') deps.stats?.reported(provider, toOutcome(one, results), age)
   }
 }
 
@@ -179,90 +156,6 @@ function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: Wo
   for (const { sender, seconds, reason } of new Map(pauses.map((pause) => [pause.sender, pause])).values()) {
     log.error({ sender, seconds, reason: impersonal(reason) }, 'sender paused')
   }
-}
-
-/** Reads reports in chunks, so that a batch of large ones is never in memory at once. */
-async function readAll(reports: readonly KnownReport[], deps: WorkerDeps): Promise<ParsedReport[]> {
-  const parsed: ParsedReport[] = []
-  for (const chunk of toChunks(reports)) {
-    const large = chunk.flatMap(({ id, body }) => (body === null ? [id] : []))
-    const bodies = large.length === 0 ? null : await reportBodies(deps.database, large)
-    for (const report of chunk)
-      parsed.push(await readOne(report, report.body ?? bodies?.get(report.id), deps))
-  }
-  return parsed
-}
-
-function toChunks(reports: readonly KnownReport[]): KnownReport[][] {
-  const chunks: KnownReport[][] = []
-  let room = 0
-  for (const report of reports) {
-    if (chunks.length === 0 || room < report.bytes) {
-      chunks.push([])
-      room = CHUNK_BYTES
-    }
-    chunks.at(-1)?.push(report)
-    room -= report.bytes
-  }
-  return chunks
-}
-
-async function readOne(
-  report: KnownReport,
-  body: Buffer | undefined,
-  deps: WorkerDeps,
-): Promise<ParsedReport> {
-  const read = deps.readers[report.provider]
-  const kept = body && reduceReport(report, body)
-  let forwarded: OperatorMail | null = null
-  try {
-    if (!body) throw new Error('its content has been deleted')
-    if (kept === null) return { report, events: [], fault: null, kept }
-    forwarded = report.provider === MAIL_REPORTER ? await readOperatorMail(body) : null
-    const events = await read({ body: kept ?? body, received_at: new Date(report.received_at) })
-    events.forEach(assertStorable)
-    return { report, events: events.map((event) => ofReport(event, report)), fault: null, kept, forwarded }
-  } catch (error) {
-    if (error instanceof Uneventful)
-      return { report, events: [], fault: null, uneventful: error, kept, forwarded }
-    const fault = storableWords(errorWords(error))
-    const known = { report_id: report.id, provider: report.provider }
-    deps.log.warn({ ...known, reason: impersonal(fault) }, 'failed to read a report')
-    const about = error instanceof UnreadableReport ? [ofReport(error.event, report)] : []
-    return { report, events: about, fault, kept, forwarded }
-  }
-}
-
-/** Returns the part of a report's bytes to keep (see `ParsedReport`). A web process of 0.1.0 stores more. */
-function reduceReport({ provider }: KnownReport, body: Buffer): Buffer | null | undefined {
-  const cut = REPORT_CUTS[provider]
-  if (!cut) return undefined
-  const left = cut(body)
-  const kept = left === null ? Buffer.alloc(0) : left.body
-  return kept?.equals(body) ? undefined : kept
-}
-
-/** An event dated before this is misdated, because no email was sent then. */
-const EARLIEST_PLAUSIBLE = Date.UTC(2000)
-
-/**
- * Adds the report's ID to an email event, so that operators can find what suppressed a contact. Events dated after
- * the report, or at implausible times, get the time of the report.
- */
-function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): ReportedEvent {
-  const received = new Date(received_at)
-  const plausible = event.occurred_at.getTime() >= EARLIEST_PLAUSIBLE && event.occurred_at <= received
-  const dated = plausible ? event : { ...event, occurred_at: received }
-  return dated.channel === 'email' ? { ...dated, report_id: id } : dated
-}
-
-/** Rejects an event that PostgreSQL can't store, because it would fail all events in the batch. @throws Error */
-function assertStorable(event: ReportedEvent): void {
-  const fault = textFault(event)
-  if (fault) throw new Error(`${fault.field} ${fault.problem}`)
-  if (Number.isNaN(event.occurred_at.getTime())) throw new Error('occurred_at must be a time')
-  if (!('ref' in event) || 'provider_message_id' in event.ref) return
-  if (!isUuid(event.ref.team_id) || !isUuid(event.ref.id)) throw new Error('ref must be two UUIDs')
 }
 
 /** Returns the teams whose messages the events are about. Empty unless all are known. */
@@ -304,16 +197,14 @@ function reportVerdict(
   return { id, state: 'done', reason, team_ids }
 }
 
-/** Returns the metric's outcome of a processed report. Null while it waits for its message. */
+/** Returns the metric's outcome of a processed report. */
 function toOutcome(
-  verdict: Verdict | undefined,
-  parsed: ParsedReport | undefined,
+  { verdict, uneventful, events }: ParsedReport & { verdict: Verdict },
   results: ReadonlyMap<ReportedEvent, EventResult>,
-): ReportOutcome | null {
-  if (verdict === undefined || parsed === undefined || verdict.state === 'waiting') return null
+): ReportOutcome {
   if (verdict.state === 'parked') return 'parked'
-  if (parsed.uneventful) return parsed.uneventful.outcome
-  const applied = parsed.events.flatMap((event) => {
+  if (uneventful) return uneventful.outcome
+  const applied = events.flatMap((event) => {
     const result = results.get(event)
     return result?.kind === 'applied' ? [{ event, repeated: result.repeated === true }] : []
   })

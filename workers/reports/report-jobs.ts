@@ -23,18 +23,18 @@ export const isShared = ({ data: { reports } }: IngestJob): boolean => reports !
 /** True if a worker was lost with several reports, or failed to ingest them. */
 export const isToSeparate = (job: IngestJob): boolean => isShared(job) && job.retryCount > 0
 
-/** Divides jobs into parts of at most `most` reports each. A larger job is a separate part. */
-export function toParts(jobs: readonly IngestJob[], most: number): IngestJob[][] {
-  const parts: IngestJob[][] = []
+/** Divides items into parts with a total size of at most `most` each. A larger item is a separate part. */
+export function toParts<T>(items: readonly T[], sizeOf: (item: T) => number, most: number): T[][] {
+  const parts: T[][] = []
   let left = 0
-  for (const job of jobs) {
-    const { length } = reportIds(job)
-    if (parts.length === 0 || left < length) {
+  for (const item of items) {
+    const size = sizeOf(item)
+    if (parts.length === 0 || left < size) {
       parts.push([])
       left = most
     }
-    parts.at(-1)?.push(job)
-    left -= length
+    parts.at(-1)?.push(item)
+    left -= size
   }
   return parts
 }
