@@ -201,20 +201,18 @@ const factsRow = row({
 /** The facts about an address. Times are in milliseconds since 1970. */
 export type SoftFacts = InferType<typeof factsRow>
 
-/** An email sent before `undisputed` without a report since then counts as delivered. */
-export type SoftRule = { most: number; undisputed: Date }
-
 const milliseconds = (time: FragmentSqlToken) => sql.fragment`(extract(epoch from ${time}) * 1000)::float8`
 
 /**
  * Returns the soft bounces and deliveries of addresses, for soft-bounces.ts. Emails are found by recipient only,
  * because with the team, the planner would scan all emails of a large team. A suppression that 0.1.0 stored is in the
  * contact until it is copied.
+ * @param undisputed an email sent before this without a report since then counts as delivered.
  */
 export const softFacts = (
   tx: Tx,
   refs: readonly (IdentityRef & { email: string })[],
-  { most, undisputed }: SoftRule,
+  { most, undisputed }: { most: number; undisputed: Date },
 ) =>
   tx.any(sql.prepared('soft_bounce_facts', factsRow)`
     select r.team_id, r.identity, ${milliseconds(sql.fragment`s.since`)} as since,

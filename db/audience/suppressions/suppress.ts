@@ -14,7 +14,6 @@ import {
   liftAddresses,
   lockAddresses,
   lockSoftCounts,
-  type SoftRule,
   softFacts,
   softlySuppressed,
   suppressedAmong,
@@ -231,14 +230,14 @@ export async function release(
   const addresses = new Map((await liftAddresses(tx, refs, lifted)).map((row) => [keyOf(row), row]))
   const contacts = new Map((await releaseContacts(tx, refs, { now, lifted })).map((row) => [keyOf(row), row]))
   const released = new Map([...addresses, ...contacts])
-  const others = await readContactIds(
-    tx,
-    [...addresses.values()].filter((row) => !contacts.has(keyOf(row))),
-  )
+  // Their contacts, if any, have no suppression.
+  const others = [...addresses.values()].filter((row) => !contacts.has(keyOf(row)))
+  const unmarked = others.length === 0 ? [] : await lockContacts(tx, others)
+  const contactIds = new Map([...contacts.values(), ...unmarked].map((row) => [keyOf(row), row.contact_id]))
   await publishContacts(
     tx,
     [...released].map(([key, { team_id, email, has_listeners }]) => ({
-      ...{ team_id, contact_id: contacts.get(key)?.contact_id ?? others.get(key) ?? null, has_listeners },
+      ...{ team_id, contact_id: contactIds.get(key) ?? null, has_listeners },
       kind: 'released' as const,
       about: { email },
       ...{ occurred_at: now, detail },
@@ -247,17 +246,6 @@ export async function release(
   return new Set(released.keys())
 }
 
-/** Returns the contacts of addresses whose contact row has no suppression. */
-async function readContactIds(tx: Tx, refs: readonly IdentityRef[]): Promise<Map<string, string>> {
-  if (refs.length === 0) return new Map()
-  return new Map((await lockContacts(tx, refs)).map((row) => [keyOf(row), row.contact_id]))
-}
-
-const softRule = (now: Date, sentCountsMs: number): SoftRule => ({
-  most: SOFT_BOUNCES,
-  undisputed: new Date(now.getTime() - sentCountsMs),
-})
-
 /** Judges locked addresses by their soft bounces. @returns how many it released. */
 async function judge(
   tx: Tx,
@@ -265,7 +253,7 @@ async function judge(
   { now, sentCountsMs }: { now: Date; sentCountsMs: number },
 ): Promise<number> {
   const addresses = [...undecided.keys()]
-  const rule = softRule(now, sentCountsMs)
+  const rule = { most: SOFT_BOUNCES, undisputed: new Date(now.getTime() - sentCountsMs) }
   const facts = new Map((await softFacts(tx, addresses, rule)).map((row) => [keyOf(row), row]))
   const judgeAddress = (address: TouchedAddress) => {
     const known = facts.get(keyOf(address))
