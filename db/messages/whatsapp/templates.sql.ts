@@ -176,13 +176,9 @@ const isMeant = sql.fragment`
       when n.account_id is not null then n.account_id = c.account_id
       else not exists (select from whatsapp_numbers where account_id = c.account_id) end)`
 
-const meantRow = row({
-  team_id: string(),
-  name: string(),
-  language: string(),
-  account_id: string().nullable(),
-  number: string().nullable(),
-})
+const meantRow = templateRow
+  .pick(['team_id', 'name', 'language'])
+  .concat(row({ account_id: string().nullable(), number: string().nullable() }))
 
 const compared = <C extends TemplateChange>(changes: readonly C[]): C[] =>
   changes.map((change) => ({ ...change, language: withUnderscores(change.language) }))
