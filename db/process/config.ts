@@ -39,24 +39,24 @@ export const settingsOf = <D extends { settings: ObjectShape }>(declared: readon
   Object.assign({}, ...declared.map(({ settings }) => settings)) as All<D['settings']>
 
 const DATABASE_URLS = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URL']
-const isDatabaseUrl = (name: string): boolean => DATABASE_URLS.includes(name)
-
-/** Adds the SSL options that platforms set in separate variables to the URL. */
-const withEnvironment = (url: string, { PGSSLMODE, PGSSLROOTCERT }: NodeJS.ProcessEnv): string =>
-  withSslDefaults(url, PGSSLMODE, PGSSLROOTCERT)
 
 /**
- * Reads settings with a yup schema whose keys are the names of the variables. Empty variables count as unset.
+ * Reads settings with a yup schema whose keys are the names of the variables. Empty variables count as unset. URLs of
+ * databases get the SSL options that platforms set in separate variables.
  * @throws SettingsFault that lists all missing and invalid variables.
  */
 export function readSettings<T extends object>(
   schema: ObjectSchema<T>,
   env: NodeJS.ProcessEnv = process.env,
 ): Readonly<T> {
+  const { PGSSLMODE, PGSSLROOTCERT } = env
   const given = Object.fromEntries(
     Object.entries(env)
       .filter(([name, value]) => value !== '' && name in schema.fields)
-      .map(([name, value = '']) => [name, isDatabaseUrl(name) ? withEnvironment(value, env) : value]),
+      .map(([name, value = '']) => [
+        name,
+        DATABASE_URLS.includes(name) ? withSslDefaults(value, PGSSLMODE, PGSSLROOTCERT) : value,
+      ]),
   )
   try {
     return Object.freeze(schema.validateSync(given, { abortEarly: false })) as Readonly<T>
@@ -85,20 +85,14 @@ export const replicaUrl = postgresUrl.test(
   (url) => url === undefined || databaseUrlFault(url) !== null || readDatabaseUrl(url).hosts.length === 1,
 )
 
-const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// URL of the database')
-
 const anySecretKey = string()
   .min(16, '${path} must be at least 16 characters long')
   .test('not blank', '${path} must not consist of spaces', (key) => key === undefined || key.trim() !== '')
 
-const strongSecretKey = anySecretKey.test(
+const secretKey = anySecretKey.test(
   'not weak',
   '${path} is too easy to guess. Use 32 random characters, for example from `openssl rand -hex 16`',
   (key) => key === undefined || !isWeakKey(key),
-)
-
-const secretKey = strongSecretKey.required(
-  '${path} is missing. Use the same 32 random characters in every process, for example from `openssl rand -hex 16`',
 )
 
 /** The plan of teams that are created without one. Default: `free`. */
@@ -160,11 +154,8 @@ export const returnPathDomain = string().test(
 )
 
 /** Returns RETURN_PATH_DOMAIN in ASCII, or null if it isn't set. */
-export const toReturnDomain = ({
-  RETURN_PATH_DOMAIN,
-}: {
-  RETURN_PATH_DOMAIN?: string | undefined
-}): string | null => domainToAscii(RETURN_PATH_DOMAIN ?? '')
+export const toReturnDomain = (settings: { RETURN_PATH_DOMAIN?: string | undefined }): string | null =>
+  domainToAscii(settings.RETURN_PATH_DOMAIN ?? '')
 
 export const networkList = string().test(
   'networks',
@@ -216,12 +207,11 @@ const NO_ADDRESS = ['EADDRNOTAVAIL', 'EINVAL', 'EAFNOSUPPORT', 'ENOTFOUND', 'EAI
 
 /** Converts an error from `listen` into one that names the setting. Returns other errors unchanged. */
 export function portFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
-  if (error.code === 'EADDRINUSE')
-    return new SettingsFault([`${setting} ${port} is in use by another program`])
-  if (error.code === 'EACCES')
+  const { code = '' } = error
+  if (code === 'EADDRINUSE') return new SettingsFault([`${setting} ${port} is in use by another program`])
+  if (code === 'EACCES')
     return new SettingsFault([`${setting} ${port} is not allowed for this user. Choose a port above 1023`])
-  if (NO_ADDRESS.includes(error.code ?? ''))
-    return new SettingsFault(['HOST must be an address of this machine'])
+  if (NO_ADDRESS.includes(code)) return new SettingsFault(['HOST must be an address of this machine'])
   return error
 }
 
@@ -267,7 +257,7 @@ export function graphApiUrl(
 
 /** Settings of both the API and the workers. */
 export const sharedSettings = {
-  DATABASE_URL: requiredUrl,
+  DATABASE_URL: postgresUrl.required('${path} is missing: the postgres:// URL of the database'),
   /** A URL that bypasses the connection pooler in DATABASE_URL, for LISTEN and migrations. */
   DATABASE_DIRECT_URL: postgresUrl,
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),
@@ -277,7 +267,9 @@ export const sharedSettings = {
   MEMORY_LIMIT_MB: wholeNumber(1, 1_048_576),
   /** Teams with fewer emails in 24 hours are left out of the checks and metrics of bounces and complaints. */
   TEAM_PAUSE_MIN_EMAILS: wholeNumber(1, 1_000_000).default(500),
-  SECRET_KEY: secretKey,
+  SECRET_KEY: secretKey.required(
+    '${path} is missing. Use the same 32 random characters in every process, for example from `openssl rand -hex 16`',
+  ),
   /** The key that SECRET_KEY replaces, or that will replace it. It only decrypts and verifies. */
   SECRET_KEY_PREVIOUS: anySecretKey,
 }
@@ -286,7 +278,7 @@ export const sharedSettings = {
 const toolSettings = object({
   DATABASE_URL: postgresUrl,
   DATABASE_DIRECT_URL: postgresUrl,
-  SECRET_KEY: strongSecretKey,
+  SECRET_KEY: secretKey,
   SECRET_KEY_PREVIOUS: anySecretKey,
   DNS_SERVER: dnsServer,
   RETURN_PATH_DOMAIN: returnPathDomain,
