@@ -211,15 +211,10 @@ const oneOfTeam = get('editor', '/teams/:team/background-jobs/:id', async ({ tea
   return show(jobView(job, now, { here: teamPath(team, 'background-jobs'), team: null, file }))
 })
 
-const stopOfTeam = action(
-  'editor',
-  '/teams/:team/background-jobs/:id/stop',
-  async (by, { team, params }) => {
-    const { id } = await requireJob(by.tx, team.id, params.id)
-    return stopped(await stopBackgroundJob(by, team.id, id), teamPath(team, 'background-jobs', id))
-  },
-  async ({ team, params }, deps) => askToStop(await requireJob(deps.database, team.id, params.id)),
-)
+const stopOfTeam = action('editor', '/teams/:team/background-jobs/:id/stop', async (by, { team, params }) => {
+  const { id } = await requireJob(by.tx, team.id, params.id)
+  return stopped(await stopBackgroundJob(by, team.id, id), teamPath(team, 'background-jobs', id))
+}).confirm(async ({ team, params }, deps) => askToStop(await requireJob(deps.database, team.id, params.id)))
 
 const all = get('operator', OPERATOR_PATH, async ({ now }, { database }) => {
   const jobs = await latestBackgroundJobs(database, null, JOBS_SHOWN)
@@ -234,14 +229,9 @@ const one = get('operator', `${OPERATOR_PATH}/:id`, async ({ params, now }, deps
   return show(jobView(job, now, { here: OPERATOR_PATH, team: teamCell(job, teams), file }))
 })
 
-const stop = action(
-  'operator',
-  `${OPERATOR_PATH}/:id/stop`,
-  async (by, { params }) => {
-    const { id } = await requireJob(by.tx, null, params.id)
-    return stopped(await stopBackgroundJob(by, null, id), `${OPERATOR_PATH}/${id}`)
-  },
-  async ({ params }, deps) => askToStop(await requireJob(deps.database, null, params.id)),
-)
+const stop = action('operator', `${OPERATOR_PATH}/:id/stop`, async (by, { params }) => {
+  const { id } = await requireJob(by.tx, null, params.id)
+  return stopped(await stopBackgroundJob(by, null, id), `${OPERATOR_PATH}/${id}`)
+}).confirm(async ({ params }, deps) => askToStop(await requireJob(deps.database, null, params.id)))
 
 export const backgroundJobPages = [ofTeam, oneOfTeam, stopOfTeam, all, one, stop]

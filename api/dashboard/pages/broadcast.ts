@@ -35,7 +35,7 @@ import { partsTyped } from '../components/typed.ts'
 import { asActor } from '../server/action.ts'
 import { action, compact, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { type Question, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
+import { type Question, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { again, againQuestion } from './broadcast-again.ts'
 import { draftParts, scheduledParts, seenIn, sendQuestion } from './broadcast-ahead.ts'
@@ -141,19 +141,14 @@ const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, 
   return redirect(broadcastPath(request), isChanged ? 'The draft is saved.' : 'No changes to save.')
 })
 
-const remove = action(
-  'editor',
-  '/teams/:team/broadcasts/:id/delete',
-  async (by, request) => {
-    const { name } = await removeBroadcast(by, toActing(request), request.params.id)
-    return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} was deleted.`)
-  },
-  async ({ team, params }, { database }) => {
-    const row = await requireBroadcast(database, team.id, params.id)
-    assertDraft(row, 'deleted')
-    return { question: `Delete the draft “${row.name}”?`, answer: 'Delete the draft', tone: 'danger' }
-  },
-)
+const remove = action('editor', '/teams/:team/broadcasts/:id/delete', async (by, request) => {
+  const { name } = await removeBroadcast(by, toActing(request), request.params.id)
+  return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} was deleted.`)
+}).confirm(async ({ team, params }, { database }) => {
+  const row = await requireBroadcast(database, team.id, params.id)
+  assertDraft(row, 'deleted')
+  return { question: `Delete the draft “${row.name}”?`, answer: 'Delete the draft', tone: 'danger' }
+})
 
 const duplicate = action('editor', '/teams/:team/broadcasts/:id/duplicate', async (by, request) => {
   const { id, name } = await duplicateBroadcast(by, toActing(request), request.params.id)
@@ -164,20 +159,14 @@ const stateButton = (
   verb: string,
   done: string,
   change: (by: PageDeps & By, acting: Acting, id: string, seen: Seen) => Promise<BroadcastRow>,
-  asks?: (request: TeamRequest<'id'>, deps: PageDeps) => Promise<Question>,
-): TeamPage =>
-  action(
-    'editor',
-    `/teams/:team/broadcasts/:id/${verb}`,
-    async (by, request) => {
-      const row = await change(by, toActing(request), request.params.id, seenIn(request))
-      return redirect(
-        broadcastPath(request),
-        `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`,
-      )
-    },
-    asks,
-  )
+) =>
+  action('editor', `/teams/:team/broadcasts/:id/${verb}`, async (by, request) => {
+    const row = await change(by, toActing(request), request.params.id, seenIn(request))
+    return redirect(
+      broadcastPath(request),
+      `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`,
+    )
+  })
 
 const stateQuestion =
   (verb: keyof typeof STATE_QUESTIONS) =>
@@ -210,17 +199,14 @@ export const broadcastPages = [
   save,
   remove,
   duplicate,
-  stateButton(
-    'send',
-    'is being sent',
-    (by, acting, id, seen) => sendBroadcast(by, acting, id, { seen }),
-    sendQuestion,
-  ),
+  stateButton('send', 'is being sent', (by, acting, id, seen) =>
+    sendBroadcast(by, acting, id, { seen }),
+  ).confirm(sendQuestion),
   stateButton('unschedule', 'is a draft again', unscheduleBroadcast),
-  stateButton('pause', 'is paused', pauseBroadcast, stateQuestion('pause')),
-  stateButton('resume', 'is being sent', resumeBroadcast, stateQuestion('resume')),
-  stateButton('cancel', 'is cancelled', cancelBroadcast, stateQuestion('cancel')),
-  stateButton('again', 'is being sent', sendToUnreached, againQuestion),
+  stateButton('pause', 'is paused', pauseBroadcast).confirm(stateQuestion('pause')),
+  stateButton('resume', 'is being sent', resumeBroadcast).confirm(stateQuestion('resume')),
+  stateButton('cancel', 'is cancelled', cancelBroadcast).confirm(stateQuestion('cancel')),
+  stateButton('again', 'is being sent', sendToUnreached).confirm(againQuestion),
   test,
   ...broadcastPreviewPages,
 ]

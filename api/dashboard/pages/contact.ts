@@ -237,22 +237,17 @@ const subscription = (verb: string, change: typeof resubscribe): TeamPage =>
     return redirect(contactPath(request), `The contact is ${verb}d.`)
   })
 
-const remove = action(
-  'editor',
-  '/teams/:team/contacts/:email/delete',
-  async (by, { team, params }) => {
-    await removeContact(by, team.id, contactIdentity(params.email))
-    return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
-  },
-  async ({ team, params }, { database }) => {
-    const { email } = await showContact(database, team.id, contactIdentity(params.email))
-    return {
-      question: `Delete ${email}? Emails already sent are kept.`,
-      answer: 'Delete contact',
-      tone: 'danger',
-    }
-  },
-)
+const remove = action('editor', '/teams/:team/contacts/:email/delete', async (by, { team, params }) => {
+  await removeContact(by, team.id, contactIdentity(params.email))
+  return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
+}).confirm(async ({ team, params }, { database }) => {
+  const { email } = await showContact(database, team.id, contactIdentity(params.email))
+  return {
+    question: `Delete ${email}? Emails already sent are kept.`,
+    answer: 'Delete contact',
+    tone: 'danger',
+  }
+})
 
 const exported = post('owner', '/teams/:team/contacts/:email/export', async (request, deps) => {
   const { team, params, person } = request
@@ -265,20 +260,15 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
   return raw(headers, Readable.from(pieces))
 })
 
-const erase = post(
-  'owner',
-  '/teams/:team/contacts/:email/erase',
-  async ({ team, params, person }, deps) => {
-    const erasure = toErasure(deps.secrets, team.id, contactIdentity(params.email))
-    const job = await beginBackgroundJob(deps, { ...erasure, actor: person.email })
-    return backgroundJobAnswer(job, teamPath(team, 'contacts'))
-  },
-  ({ params }) => ({
-    question: `Erase all data about ${params.email}? This removes the contact, and their data in emails, events, reports and webhooks. You can’t undo this.`,
-    answer: 'Erase personal data',
-    tone: 'danger',
-  }),
-)
+const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team, params, person }, deps) => {
+  const erasure = toErasure(deps.secrets, team.id, contactIdentity(params.email))
+  const job = await beginBackgroundJob(deps, { ...erasure, actor: person.email })
+  return backgroundJobAnswer(job, teamPath(team, 'contacts'))
+}).confirm(({ params }) => ({
+  question: `Erase all data about ${params.email}? This removes the contact, and their data in emails, events, reports and webhooks. You can’t undo this.`,
+  answer: 'Erase personal data',
+  tone: 'danger',
+}))
 
 export const contactPages = [
   page,

@@ -166,25 +166,20 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
 
-const rekey = action(
-  'owner',
-  '/teams/:team/domains/:name/rekey',
-  async (by, { team, params, form }) => {
-    const { name } = params
-    await rekeyDomain(by, team.id, name, { seen: form.get('seen') })
-    const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
-    return redirect(teamPath(team, 'domains', name), words)
-  },
-  async ({ team, params, form }, { database }) => {
-    const domain = await requireDomain(database, team.id, params.name)
-    assertUnreplaced(`The DKIM key of ${domain.name}`, form.get('seen'), newestSelector(domain))
-    return {
-      question: `Rotate the DKIM key of ${domain.name}?`,
-      answer: 'Rotate the DKIM key',
-      warning: 'Publish the new key’s record, then verify. Until then the old key signs.',
-    }
-  },
-)
+const rekey = action('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params, form }) => {
+  const { name } = params
+  await rekeyDomain(by, team.id, name, { seen: form.get('seen') })
+  const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
+  return redirect(teamPath(team, 'domains', name), words)
+}).confirm(async ({ team, params, form }, { database }) => {
+  const domain = await requireDomain(database, team.id, params.name)
+  assertUnreplaced(`The DKIM key of ${domain.name}`, form.get('seen'), newestSelector(domain))
+  return {
+    question: `Rotate the DKIM key of ${domain.name}?`,
+    answer: 'Rotate the DKIM key',
+    warning: 'Publish the new key’s record, then verify. Until then the old key signs.',
+  }
+})
 
 /** The use case queries DNS before it opens its transaction. */
 const returnPath = post('owner', '/teams/:team/domains/:name/return-path', async (request, deps) => {
@@ -214,13 +209,12 @@ const remove = action(
     await removeDomain(by, team.id, name)
     return redirect(teamPath(team, 'domains'), `${name} was removed.`)
   },
-  async ({ team, params }, { database }) => ({
-    question: `Remove ${(await requireDomain(database, team.id, params.name)).name}?`,
-    answer: 'Remove domain',
-    warning: 'You can’t send from it afterwards. Emails already sent are kept.',
-    tone: 'danger',
-  }),
-)
+).confirm(async ({ team, params }, { database }) => ({
+  question: `Remove ${(await requireDomain(database, team.id, params.name)).name}?`,
+  answer: 'Remove domain',
+  warning: 'You can’t send from it afterwards. Emails already sent are kept.',
+  tone: 'danger',
+}))
 
 const rampUp = action(
   'owner',

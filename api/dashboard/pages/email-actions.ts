@@ -17,25 +17,20 @@ import { countOwn } from './own-mail.ts'
 import { requeueAsAsked, requeueQuestion } from './requeue.ts'
 import { scheduledActs } from './scheduled.ts'
 
-const requeue = post(
-  'editor',
-  '/teams/:team/emails/:id/requeue',
-  async (request, deps) => {
-    return redirect(emailPath(request), await requeueAsAsked(request, deps, EMAIL))
-  },
-  async (request, deps) => {
-    const email = await loadEmail(request, deps)
-    const what = `“${email.subject}” to ${everyone(email).join(', ')}`
-    const asked = await requeueQuestion(request, deps, EMAIL, what)
-    const suppressed = asked ? await suppressedRecipients(email, request, deps) : []
-    if (isWithdrawn(email, suppressed)) throw new RequestError('invalid_state', TEXTS.broadcastSuppressed)
-    const stops = suppressed.map(
-      (each) =>
-        `${each.email} is suppressed (${each.cause.replace('_', ' ')}), but this email is sent to it anyway.`,
-    )
-    return asked && { ...asked, warning: [asked.warning, ...stops].join(' ') }
-  },
-)
+const requeue = post('editor', '/teams/:team/emails/:id/requeue', async (request, deps) => {
+  return redirect(emailPath(request), await requeueAsAsked(request, deps, EMAIL))
+}).confirm(async (request, deps) => {
+  const email = await loadEmail(request, deps)
+  const what = `“${email.subject}” to ${everyone(email).join(', ')}`
+  const asked = await requeueQuestion(request, deps, EMAIL, what)
+  const suppressed = asked ? await suppressedRecipients(email, request, deps) : []
+  if (isWithdrawn(email, suppressed)) throw new RequestError('invalid_state', TEXTS.broadcastSuppressed)
+  const stops = suppressed.map(
+    (each) =>
+      `${each.email} is suppressed (${each.cause.replace('_', ' ')}), but this email is sent to it anyway.`,
+  )
+  return asked && { ...asked, warning: [asked.warning, ...stops].join(' ') }
+})
 
 const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps) => {
   const { person } = request
@@ -80,22 +75,17 @@ const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, 
   return redirect(teamPath(team, 'emails', id), `Sent to ${mailbox.address}. This is the new email.`)
 })
 
-const remove = action(
-  'owner',
-  '/teams/:team/emails/:id/delete',
-  async (by, { team, params }) => {
-    await removeEmail(by, team.id, params.id)
-    return redirect(teamPath(team, 'emails'), 'The email was deleted.')
-  },
-  async (request, deps) => {
-    const email = await loadEmail(request, deps)
-    return {
-      question: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
-      answer: 'Delete email',
-      warning: 'The email is deleted with its timeline. You can’t undo this.',
-      tone: 'danger',
-    }
-  },
-)
+const remove = action('owner', '/teams/:team/emails/:id/delete', async (by, { team, params }) => {
+  await removeEmail(by, team.id, params.id)
+  return redirect(teamPath(team, 'emails'), 'The email was deleted.')
+}).confirm(async (request, deps) => {
+  const email = await loadEmail(request, deps)
+  return {
+    question: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
+    answer: 'Delete email',
+    warning: 'The email is deleted with its timeline. You can’t undo this.',
+    tone: 'danger',
+  }
+})
 
 export const emailActs = [requeue, copy, resend, remove, ...scheduledActs(EMAIL, 'email')]

@@ -271,42 +271,37 @@ async function assertLeft(verb: 'requeue' | 'delete', request: TeamRequest, deps
 }
 
 const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
-  post(
-    verb === 'delete' ? 'owner' : 'editor',
-    `/teams/:team/emails/all/${verb}`,
-    async (request, deps) => {
-      const { team, form, person } = request
-      const force = form.get('force') === FORCE
-      const search = decodeURIComponent(filter.set(form).toString())
-      const words = force ? `${search} including rejected emails`.trim() : search
-      const read = readMatching(request)
-      const matching = { ...read, filter: storedTimes(read.filter) }
-      const given = { ...matching, force, words }
-      const wanted = { given, total: matching.most, team_id: team.id, actor: person.email }
-      const { in_broadcast, failed } = matching.filter
-      const isKnown = in_broadcast === undefined && failed === undefined
-      const kind = isKnown ? verb : (`${verb}_apart` as const)
-      const job = await beginBackgroundJob(deps, { kind: `email.${kind}`, ...wanted })
-      const said = findJobTexts(job).outcome(job.result)
-      const paused =
-        verb === 'requeue' && Number(job.result.changed) > 0
-          ? await pauseWords(deps, EMAIL, { team, person })
-          : ''
-      return backgroundJobAnswer(job, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
-    },
-    async (request, deps) => {
-      const { form } = request
-      await assertLeft(verb, request, deps)
-      const many = describeMany(readCounted(form).most, form.get('newest_only') === 'yes')
-      return verb === 'delete'
-        ? { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
-        : {
-            question: `Send ${describeRequeued(form)} again?`,
-            answer: 'Send again',
-            warning: 'Emails already accepted by a provider aren’t sent again.',
-          }
-    },
-  )
+  post(verb === 'delete' ? 'owner' : 'editor', `/teams/:team/emails/all/${verb}`, async (request, deps) => {
+    const { team, form, person } = request
+    const force = form.get('force') === FORCE
+    const search = decodeURIComponent(filter.set(form).toString())
+    const words = force ? `${search} including rejected emails`.trim() : search
+    const read = readMatching(request)
+    const matching = { ...read, filter: storedTimes(read.filter) }
+    const given = { ...matching, force, words }
+    const wanted = { given, total: matching.most, team_id: team.id, actor: person.email }
+    const { in_broadcast, failed } = matching.filter
+    const isKnown = in_broadcast === undefined && failed === undefined
+    const kind = isKnown ? verb : (`${verb}_apart` as const)
+    const job = await beginBackgroundJob(deps, { kind: `email.${kind}`, ...wanted })
+    const said = findJobTexts(job).outcome(job.result)
+    const paused =
+      verb === 'requeue' && Number(job.result.changed) > 0
+        ? await pauseWords(deps, EMAIL, { team, person })
+        : ''
+    return backgroundJobAnswer(job, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
+  }).confirm(async (request, deps) => {
+    const { form } = request
+    await assertLeft(verb, request, deps)
+    const many = describeMany(readCounted(form).most, form.get('newest_only') === 'yes')
+    return verb === 'delete'
+      ? { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
+      : {
+          question: `Send ${describeRequeued(form)} again?`,
+          answer: 'Send again',
+          warning: 'Emails already accepted by a provider aren’t sent again.',
+        }
+  })
 
 /** Names the selected emails that aren't sent again. */
 const leftOut = (count: number, cause: string): string =>
@@ -322,53 +317,43 @@ function readSelection(form: URLSearchParams): string[] {
 const listAddress = ({ team, query }: TeamRequest): string =>
   addressWith({ path: teamPath(team, 'emails'), query }, {})
 
-const sendChosen = post(
-  'editor',
-  '/teams/:team/emails/requeue',
-  async (request, deps) => {
-    const ids = readSelection(request.form)
-    const changed = await asActor(request, deps, (by) =>
-      requeueChosen({ ...deps, ...by }, request.team.id, ids),
-    )
-    const left = ids.length - changed
-    const others = left > 0 ? ` ${plural(left, 'other')} can’t be sent again.` : ''
-    const paused = changed > 0 ? await pauseWords(deps, EMAIL, request) : ''
-    return redirect(
-      listAddress(request),
-      `${plural(changed, 'email')} queued to be sent again.${others}${paused}`,
-    )
-  },
-  async ({ team, form }, deps) => {
-    const ids = readSelection(form)
-    const { open, suppressed } = await countChosen({ ...deps, tx: deps.database }, team.id, ids)
-    if (open === 0) throw noneToSend(suppressed)
-    const many = plural(open, 'email')
-    const others = ids.length - open - suppressed
-    return {
-      question: `Send ${many} again?`,
-      answer: `Send ${many} again`,
-      warning: compact([
-        suppressed > 0 && leftOut(suppressed, 'all recipients are suppressed'),
-        others > 0 && leftOut(others, 'accepted by a provider, scheduled or expired'),
-      ]).join(' '),
-    }
-  },
-)
+const sendChosen = post('editor', '/teams/:team/emails/requeue', async (request, deps) => {
+  const ids = readSelection(request.form)
+  const changed = await asActor(request, deps, (by) =>
+    requeueChosen({ ...deps, ...by }, request.team.id, ids),
+  )
+  const left = ids.length - changed
+  const others = left > 0 ? ` ${plural(left, 'other')} can’t be sent again.` : ''
+  const paused = changed > 0 ? await pauseWords(deps, EMAIL, request) : ''
+  return redirect(
+    listAddress(request),
+    `${plural(changed, 'email')} queued to be sent again.${others}${paused}`,
+  )
+}).confirm(async ({ team, form }, deps) => {
+  const ids = readSelection(form)
+  const { open, suppressed } = await countChosen({ ...deps, tx: deps.database }, team.id, ids)
+  if (open === 0) throw noneToSend(suppressed)
+  const many = plural(open, 'email')
+  const others = ids.length - open - suppressed
+  return {
+    question: `Send ${many} again?`,
+    answer: `Send ${many} again`,
+    warning: compact([
+      suppressed > 0 && leftOut(suppressed, 'all recipients are suppressed'),
+      others > 0 && leftOut(others, 'accepted by a provider, scheduled or expired'),
+    ]).join(' '),
+  }
+})
 
-const removeChosen = action(
-  'owner',
-  '/teams/:team/emails/delete',
-  async (by, request) => {
-    const deleted = await deleteChosen(by, request.team.id, readSelection(request.form))
-    return redirect(listAddress(request), `${plural(deleted, 'email')} deleted.`)
-  },
-  async ({ team, form }, { database }) => {
-    const ids = readSelection(form)
-    if (!(await isStored(database, team.id, ids))) throw new RequestError('invalid_state', TEXTS.noneToDelete)
-    const many = plural(ids.length, 'email')
-    return { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
-  },
-)
+const removeChosen = action('owner', '/teams/:team/emails/delete', async (by, request) => {
+  const deleted = await deleteChosen(by, request.team.id, readSelection(request.form))
+  return redirect(listAddress(request), `${plural(deleted, 'email')} deleted.`)
+}).confirm(async ({ team, form }, { database }) => {
+  const ids = readSelection(form)
+  if (!(await isStored(database, team.id, ids))) throw new RequestError('invalid_state', TEXTS.noneToDelete)
+  const many = plural(ids.length, 'email')
+  return { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
+})
 
 /** Returns the actions on selected emails. */
 export function bulkActions(request: TeamRequest): Form[] | undefined {

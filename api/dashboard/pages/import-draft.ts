@@ -254,20 +254,15 @@ const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (r
   return redirect(here(request))
 })
 
-const discard = post(
-  'editor',
-  '/teams/:team/contacts/imports/:id/discard',
-  async (request, { database }) => {
-    const { team, params } = request
-    const { id, mapping } = await showDraft(database, team.id, params.id)
-    await discardImport(database, team.id, id)
-    return redirect(uploads(team, purposeOf(mapping)).href, 'The upload is discarded.')
-  },
-  async ({ team, params }, { database }) => ({
-    question: `Discard the upload ${(await showDraft(database, team.id, params.id)).file_name}? Nothing was imported from it.`,
-    answer: 'Discard upload',
-    tone: 'danger',
-  }),
-)
+const discard = post('editor', '/teams/:team/contacts/imports/:id/discard', async (request, { database }) => {
+  const { team, params } = request
+  const { id, mapping } = await showDraft(database, team.id, params.id)
+  await discardImport(database, team.id, id)
+  return redirect(uploads(team, purposeOf(mapping)).href, 'The upload is discarded.')
+}).confirm(async ({ team, params }, { database }) => ({
+  question: `Discard the upload ${(await showDraft(database, team.id, params.id)).file_name}? Nothing was imported from it.`,
+  answer: 'Discard upload',
+  tone: 'danger',
+}))
 
 export const importDraftPages = [save, check, start, discard]

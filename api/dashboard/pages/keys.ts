@@ -250,24 +250,19 @@ const rotate = action('owner', '/teams/:team/keys/:id/rotate', async (by, reques
   return redirect(teamPath(team, 'keys', id), { tone: 'good', text: words, secret: key })
 })
 
-const revoke = action(
-  'owner',
-  '/teams/:team/keys/:id/revoke',
-  async (by, { team, params }) => {
-    const row = await endKey(by, team.id, params.id)
-    return redirect(teamPath(team, 'keys', row.id), `The key ${row.name} was revoked.`)
-  },
-  async ({ team, params, now }, { database }) => {
-    const key = await requireKey(database, team.id, params.id)
-    if (key.revoked_at !== null) throw already(`The key ${key.name}`, 'revoked')
-    const used = lastUse(key, now)
-    return {
-      question: `Revoke the key ${key.name}? Requests with it are rejected from then on.`,
-      answer: 'Revoke key',
-      warning: `It starts with ${key.prefix}. Last used: ${used.age ?? used.text}.`,
-      tone: 'danger',
-    }
-  },
-)
+const revoke = action('owner', '/teams/:team/keys/:id/revoke', async (by, { team, params }) => {
+  const row = await endKey(by, team.id, params.id)
+  return redirect(teamPath(team, 'keys', row.id), `The key ${row.name} was revoked.`)
+}).confirm(async ({ team, params, now }, { database }) => {
+  const key = await requireKey(database, team.id, params.id)
+  if (key.revoked_at !== null) throw already(`The key ${key.name}`, 'revoked')
+  const used = lastUse(key, now)
+  return {
+    question: `Revoke the key ${key.name}? Requests with it are rejected from then on.`,
+    answer: 'Revoke key',
+    warning: `It starts with ${key.prefix}. Last used: ${used.age ?? used.text}.`,
+    tone: 'danger',
+  }
+})
 
 export const keysPages = [list, create, page, rotate, revoke]

@@ -184,30 +184,25 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
   })
 })
 
-const change = action(
-  'owner',
-  '/teams/:team/people/:id/role',
-  async (by, request) => {
-    const { team, form } = request
-    const role = readRole(form)
-    const { email } = await findMember(request, by.tx)
-    await setRole(by, team.id, { email, role })
-    return redirect(
-      here(team),
-      `${email} is now ${role}. Additional permissions apply from their next sign-in.`,
-    )
-  },
-  async (request, { database }) => {
-    const wanted = readRole(request.form)
-    const { email, role } = await findMember(request, database)
-    if (role === wanted) throw already(email, role)
-    return {
-      question: `Change the role of ${email} to ${wanted}?`,
-      answer: 'Change the role',
-      warning: 'Removed permissions end immediately. Additional ones apply from their next sign-in.',
-    }
-  },
-)
+const change = action('owner', '/teams/:team/people/:id/role', async (by, request) => {
+  const { team, form } = request
+  const role = readRole(form)
+  const { email } = await findMember(request, by.tx)
+  await setRole(by, team.id, { email, role })
+  return redirect(
+    here(team),
+    `${email} is now ${role}. Additional permissions apply from their next sign-in.`,
+  )
+}).confirm(async (request, { database }) => {
+  const wanted = readRole(request.form)
+  const { email, role } = await findMember(request, database)
+  if (role === wanted) throw already(email, role)
+  return {
+    question: `Change the role of ${email} to ${wanted}?`,
+    answer: 'Change the role',
+    warning: 'Removed permissions end immediately. Additional ones apply from their next sign-in.',
+  }
+})
 
 const link = action('owner', '/teams/:team/people/:id/link', async (by, request) => {
   const { team } = request
@@ -224,21 +219,16 @@ const endSessions = action('owner', '/teams/:team/people/:id/end-sessions', asyn
   return redirect(here(team, member.user_id), `${member.email} was signed out of this team.`)
 })
 
-const remove = action(
-  'owner',
-  '/teams/:team/people/:id/remove',
-  async (by, request) => {
-    const { team } = request
-    const { email } = await findMember(request, by.tx)
-    await removeMember(by, team.id, email)
-    return redirect(here(team), `${email} was removed from the team.`)
-  },
-  async (request, { database }) => ({
-    question: `Remove ${(await findMember(request, database)).email} from ${request.team.name}?`,
-    answer: 'Remove from the team',
-    warning: 'They are signed out of this team immediately. Their past changes are kept.',
-    tone: 'danger',
-  }),
-)
+const remove = action('owner', '/teams/:team/people/:id/remove', async (by, request) => {
+  const { team } = request
+  const { email } = await findMember(request, by.tx)
+  await removeMember(by, team.id, email)
+  return redirect(here(team), `${email} was removed from the team.`)
+}).confirm(async (request, { database }) => ({
+  question: `Remove ${(await findMember(request, database)).email} from ${request.team.name}?`,
+  answer: 'Remove from the team',
+  warning: 'They are signed out of this team immediately. Their past changes are kept.',
+  tone: 'danger',
+}))
 
 export const peoplePages = [list, add, page, change, link, endSessions, remove]

@@ -132,19 +132,14 @@ export function moveForm(message: ScheduledFields, path: string, given: string |
 
 /** Defines the actions that cancel and reschedule a message. @param noun such as `email`. */
 export const scheduledActs = ({ name: channel, path }: Channel, noun: string): TeamPage[] => [
-  action(
-    'editor',
-    `/teams/:team/${path}/:id/cancel`,
-    async (by, { team, params }) => {
-      await cancelScheduled(by, { channel, team_id: team.id, id: params.id })
-      return redirect(teamPath(team, path), `The ${noun} was cancelled and won’t be sent.`)
-    },
-    async ({ team, params }, { database }) => {
-      await assertScheduled(database, { channel, team_id: team.id, id: params.id })
-      const question = `Cancel this ${noun}? It is deleted and never sent.`
-      return { question, answer: `Cancel this ${noun}`, tone: 'danger' }
-    },
-  ),
+  action('editor', `/teams/:team/${path}/:id/cancel`, async (by, { team, params }) => {
+    await cancelScheduled(by, { channel, team_id: team.id, id: params.id })
+    return redirect(teamPath(team, path), `The ${noun} was cancelled and won’t be sent.`)
+  }).confirm(async ({ team, params }, { database }) => {
+    await assertScheduled(database, { channel, team_id: team.id, id: params.id })
+    const question = `Cancel this ${noun}? It is deleted and never sent.`
+    return { question, answer: `Cancel this ${noun}`, tone: 'danger' }
+  }),
   action('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
     const zone = parseZone(form.get('zone') ?? undefined)
     const id = params.id

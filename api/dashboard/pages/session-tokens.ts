@@ -86,17 +86,16 @@ const revoke = action(
     await endToken(by, team.id, params.id, { user_id: person.user_id, role: team.role })
     return redirect(teamPath(team, 'integration', 'tokens'), 'The session token is revoked.')
   },
-  async ({ team, params, person, now }, { database }) => {
-    const who = { user_id: person.user_id, role: team.sees }
-    const found = (await tokensFor({ tx: database, now }, team.id, who)).find(({ id }) => id === params.id)
-    const token = requireFound(found, "This session token doesn't exist.")
-    if (token.revoked_at !== null) throw already('This session token', 'revoked')
-    return {
-      question: `Revoke this session token of ${token.user ?? 'the team'}? Requests with it are rejected immediately.`,
-      answer: 'Revoke token',
-      tone: 'danger',
-    }
-  },
-)
+).confirm(async ({ team, params, person, now }, { database }) => {
+  const who = { user_id: person.user_id, role: team.sees }
+  const found = (await tokensFor({ tx: database, now }, team.id, who)).find(({ id }) => id === params.id)
+  const token = requireFound(found, "This session token doesn't exist.")
+  if (token.revoked_at !== null) throw already('This session token', 'revoked')
+  return {
+    question: `Revoke this session token of ${token.user ?? 'the team'}? Requests with it are rejected immediately.`,
+    answer: 'Revoke token',
+    tone: 'danger',
+  }
+})
 
 export const sessionTokenPages = [page, make, revoke]

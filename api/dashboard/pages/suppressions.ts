@@ -168,34 +168,29 @@ const add = action('editor', '/teams/:team/suppressions', async (by, { team, for
   return redirect(teamPath(team, 'suppressions'), `${email} was suppressed.`)
 })
 
-const lift = post(
-  'editor',
-  '/teams/:team/suppressions/lift',
-  async ({ team, form, person }, deps) => {
-    const { most, seen } = readCounted(form)
-    const set = filter.set(form)
-    const given = {
-      filter: { ...filter.read(form), seen },
-      reason: parseReason(form.get('reason') ?? ''),
-      words: [...set].map(([name, value]) => `${name}: ${value}`).join(', '),
-      most,
-    }
-    const wanted = { kind: 'suppression.lift' as const, given, total: most }
-    const job = await beginBackgroundJob(deps, { ...wanted, team_id: team.id, actor: person.email })
-    return backgroundJobAnswer(job, `${teamPath(team, 'suppressions')}?${set}`)
-  },
-  async ({ team, form }, { database }) => {
-    const { most, seen } = readCounted(form)
-    const count = await countSuppressed(database, team.id, { ...filter.read(form), seen }, most)
-    if (count === 0) throw noneLeft()
-    const many = plural(count, 'suppression')
-    parseReason(form.get('reason') ?? '')
-    return {
-      question: `Lift ${many}?`,
-      answer: `Lift ${many}`,
-      warning: 'Contacts return to their previous status. These addresses can receive email again.',
-    }
-  },
-)
+const lift = post('editor', '/teams/:team/suppressions/lift', async ({ team, form, person }, deps) => {
+  const { most, seen } = readCounted(form)
+  const set = filter.set(form)
+  const given = {
+    filter: { ...filter.read(form), seen },
+    reason: parseReason(form.get('reason') ?? ''),
+    words: [...set].map(([name, value]) => `${name}: ${value}`).join(', '),
+    most,
+  }
+  const wanted = { kind: 'suppression.lift' as const, given, total: most }
+  const job = await beginBackgroundJob(deps, { ...wanted, team_id: team.id, actor: person.email })
+  return backgroundJobAnswer(job, `${teamPath(team, 'suppressions')}?${set}`)
+}).confirm(async ({ team, form }, { database }) => {
+  const { most, seen } = readCounted(form)
+  const count = await countSuppressed(database, team.id, { ...filter.read(form), seen }, most)
+  if (count === 0) throw noneLeft()
+  const many = plural(count, 'suppression')
+  parseReason(form.get('reason') ?? '')
+  return {
+    question: `Lift ${many}?`,
+    answer: `Lift ${many}`,
+    warning: 'Contacts return to their previous status. These addresses can receive email again.',
+  }
+})
 
 export const suppressionPages = [list, csv, add, lift]

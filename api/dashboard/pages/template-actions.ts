@@ -54,21 +54,16 @@ const duplicate = action('editor', '/teams/:team/templates/:id/duplicate', async
   return redirect(teamPath(request.team, 'templates', id), `The template ${name} was created.`)
 })
 
-const remove = action(
-  'editor',
-  '/teams/:team/templates/:id/delete',
-  async (by, { team, params }) => {
-    const { name } = await removeTemplate(by, team.id, params.id)
-    return redirect(teamPath(team, 'templates'), `The template ${name} was deleted.`)
-  },
-  async (request, { database }) => ({
-    question: `Delete the template ${(await loadTemplate(request, database)).name}?`,
-    answer: 'Delete template',
-    keep: 'Keep template',
-    warning:
-      'Emails with its ID are rejected, and broadcasts that use it can’t start. Emails that were already accepted are kept and still sent.',
-    tone: 'danger',
-  }),
-)
+const remove = action('editor', '/teams/:team/templates/:id/delete', async (by, { team, params }) => {
+  const { name } = await removeTemplate(by, team.id, params.id)
+  return redirect(teamPath(team, 'templates'), `The template ${name} was deleted.`)
+}).confirm(async (request, { database }) => ({
+  question: `Delete the template ${(await loadTemplate(request, database)).name}?`,
+  answer: 'Delete template',
+  keep: 'Keep template',
+  warning:
+    'Emails with its ID are rejected, and broadcasts that use it can’t start. Emails that were already accepted are kept and still sent.',
+  tone: 'danger',
+}))
 
 export const templateActs = [rename, duplicate, remove]

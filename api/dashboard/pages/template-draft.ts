@@ -130,49 +130,38 @@ const save = action(large('editor'), '/teams/:team/templates/:id/draft', async (
   return redirect(next, `${done}${describeDecoded(decoded)}`)
 })
 
-const publish = action(
-  'editor',
-  '/teams/:team/templates/:id/publish',
-  async (by, request) => {
-    const { team, params, form } = request
-    const seen = { draft: idParam(form, 'draft') ?? '', version: idParam(form, 'version') ?? '' }
-    const { slots } = await publishDraft(by, team.id, params.id, seen)
-    const variables = slotWords(slots) || 'none'
-    return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
-  },
-  async (request, deps) => {
-    const { template, draft } = await draftToAskAbout(request, deps)
-    const { added: fresh } = compareSlots(template.slots, draft.slots)
-    const warnings = compact([
-      draft.version_id !== template.version_id &&
-        'Another version was published after this draft was started. Publishing the draft replaces it.',
-      fresh.length > 0 &&
-        `It has new variables. Emails without ${slotWords(fresh)} are rejected from then on.`,
-    ])
-    return {
-      question: `Publish the draft of ${template.name}? Emails use it from then on.`,
-      answer: 'Publish draft',
-      warning: warnings.join(' ') || undefined,
-    }
-  },
-)
+const publish = action('editor', '/teams/:team/templates/:id/publish', async (by, request) => {
+  const { team, params, form } = request
+  const seen = { draft: idParam(form, 'draft') ?? '', version: idParam(form, 'version') ?? '' }
+  const { slots } = await publishDraft(by, team.id, params.id, seen)
+  const variables = slotWords(slots) || 'none'
+  return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
+}).confirm(async (request, deps) => {
+  const { template, draft } = await draftToAskAbout(request, deps)
+  const { added: fresh } = compareSlots(template.slots, draft.slots)
+  const warnings = compact([
+    draft.version_id !== template.version_id &&
+      'Another version was published after this draft was started. Publishing the draft replaces it.',
+    fresh.length > 0 && `It has new variables. Emails without ${slotWords(fresh)} are rejected from then on.`,
+  ])
+  return {
+    question: `Publish the draft of ${template.name}? Emails use it from then on.`,
+    answer: 'Publish draft',
+    warning: warnings.join(' ') || undefined,
+  }
+})
 
-const discard = action(
-  'editor',
-  '/teams/:team/templates/:id/discard',
-  async (by, request) => {
-    const { team, params, form } = request
-    await discardTemplateDraft(by, team.id, params.id, idParam(form, 'draft') ?? '')
-    return redirect(templatePath(request), 'The draft is discarded.')
-  },
-  async (request, deps) => {
-    const { template, draft } = await draftToAskAbout(request, deps)
-    return {
-      question: `Discard the draft of ${template.name}, saved by ${draft.saved_by}?`,
-      answer: 'Discard the draft',
-      tone: 'danger',
-    }
-  },
-)
+const discard = action('editor', '/teams/:team/templates/:id/discard', async (by, request) => {
+  const { team, params, form } = request
+  await discardTemplateDraft(by, team.id, params.id, idParam(form, 'draft') ?? '')
+  return redirect(templatePath(request), 'The draft is discarded.')
+}).confirm(async (request, deps) => {
+  const { template, draft } = await draftToAskAbout(request, deps)
+  return {
+    question: `Discard the draft of ${template.name}, saved by ${draft.saved_by}?`,
+    answer: 'Discard the draft',
+    tone: 'danger',
+  }
+})
 
 export const templateDraftPages = [changes, save, publish, discard]

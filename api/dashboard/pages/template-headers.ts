@@ -25,27 +25,22 @@ export const headersForm = ({ list_unsubscribe: has }: ShownTemplate, request: T
     menu: true,
   })
 
-const change = action(
-  'editor',
-  '/teams/:team/templates/:id/list-unsubscribe',
-  async (by, request) => {
-    const { team, params, form } = request
-    const list_unsubscribe = form.get('wanted') === 'yes'
-    await updateTemplate(by, team.id, params.id, { list_unsubscribe })
-    const words = list_unsubscribe ? 'carry List-Unsubscribe headers' : 'carry no List-Unsubscribe headers'
-    return redirect(templatePath(request), `From now on emails of this template ${words}.`)
-  },
-  async (request, { database }) => {
-    const { name, list_unsubscribe } = await loadTemplate(request, database)
-    const isOn = request.form.get('wanted') === 'yes'
-    const way = isOn ? 'on' : 'off'
-    if (list_unsubscribe === isOn) throw already(`The List-Unsubscribe setting of ${name}`, way)
-    return {
-      question: `Turn the List-Unsubscribe headers of ${name} ${way}? This creates a new version. Emails use it immediately.`,
-      answer: `Turn the headers ${way}`,
-      warning: way === 'on' ? WARNING : undefined,
-    }
-  },
-)
+const change = action('editor', '/teams/:team/templates/:id/list-unsubscribe', async (by, request) => {
+  const { team, params, form } = request
+  const list_unsubscribe = form.get('wanted') === 'yes'
+  await updateTemplate(by, team.id, params.id, { list_unsubscribe })
+  const words = list_unsubscribe ? 'carry List-Unsubscribe headers' : 'carry no List-Unsubscribe headers'
+  return redirect(templatePath(request), `From now on emails of this template ${words}.`)
+}).confirm(async (request, { database }) => {
+  const { name, list_unsubscribe } = await loadTemplate(request, database)
+  const isOn = request.form.get('wanted') === 'yes'
+  const way = isOn ? 'on' : 'off'
+  if (list_unsubscribe === isOn) throw already(`The List-Unsubscribe setting of ${name}`, way)
+  return {
+    question: `Turn the List-Unsubscribe headers of ${name} ${way}? This creates a new version. Emails use it immediately.`,
+    answer: `Turn the headers ${way}`,
+    warning: way === 'on' ? WARNING : undefined,
+  }
+})
 
 export const templateHeadersPages = [change]

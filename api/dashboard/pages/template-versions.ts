@@ -122,32 +122,27 @@ const compared = get(
   },
 )
 
-const restore = action(
-  'editor',
-  '/teams/:team/templates/:id/restore',
-  async (by, request) => {
-    const { team, params, form } = request
-    const version = idParam(form, 'version')
-    const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
-    const [row] = await versionsByIds(by.tx, refs)
-    if (!row || row.template_id !== params.id) throw new RequestError('not_found', TEXTS.noVersion)
-    const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
-    await updateTemplate(by, team.id, params.id, parts)
-    return redirect(templatePath(request), 'The version is restored. Emails use it from now on.')
-  },
-  async (request, { database }) => {
-    const { name, html, text, list_unsubscribe } = await loadTemplate(request, database)
-    const version = idParam(request.form, 'version') ?? request.params.id
-    const [row] = await versionsToCompare(database, request.team.id, request.params.id, [version])
-    if (!row) throw new RequestError('not_found', TEXTS.noVersion)
-    const [old] = await versionsByIds(database, [{ team_id: request.team.id, id: row.id }])
-    if (row.html === html && row.body_text === text && old?.list_unsubscribe === list_unsubscribe)
-      throw already(`v${row.number} of ${name}`, 'restored')
-    return {
-      question: `Restore v${row.number} of ${name}? This creates a new version. Emails use it immediately.`,
-      answer: 'Restore version',
-    }
-  },
-)
+const restore = action('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
+  const { team, params, form } = request
+  const version = idParam(form, 'version')
+  const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
+  const [row] = await versionsByIds(by.tx, refs)
+  if (!row || row.template_id !== params.id) throw new RequestError('not_found', TEXTS.noVersion)
+  const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
+  await updateTemplate(by, team.id, params.id, parts)
+  return redirect(templatePath(request), 'The version is restored. Emails use it from now on.')
+}).confirm(async (request, { database }) => {
+  const { name, html, text, list_unsubscribe } = await loadTemplate(request, database)
+  const version = idParam(request.form, 'version') ?? request.params.id
+  const [row] = await versionsToCompare(database, request.team.id, request.params.id, [version])
+  if (!row) throw new RequestError('not_found', TEXTS.noVersion)
+  const [old] = await versionsByIds(database, [{ team_id: request.team.id, id: row.id }])
+  if (row.html === html && row.body_text === text && old?.list_unsubscribe === list_unsubscribe)
+    throw already(`v${row.number} of ${name}`, 'restored')
+  return {
+    question: `Restore v${row.number} of ${name}? This creates a new version. Emails use it immediately.`,
+    answer: 'Restore version',
+  }
+})
 
 export const templateVersionsPages = [compared, versionPreview, restore]

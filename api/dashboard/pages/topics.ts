@@ -196,23 +196,18 @@ const rename = action('editor', '/teams/:team/topics/:id/rename', async (by, { t
   return redirect(teamPath(team, 'topics'), `The topic was renamed to ${wanted.name}.`)
 })
 
-const remove = action(
-  'editor',
-  '/teams/:team/topics/:id/delete',
-  async (by, { team, params }) => {
-    await removeTopic(by, team.id, params.id)
-    return redirect(teamPath(team, 'topics'), 'The topic was deleted.')
-  },
-  async ({ team, params }, { database }) => {
-    const topic = requireFound(await findTopic(database, team.id, params.id), NO_TOPIC)
-    const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
-    return {
-      question: `Delete the topic ${topic.name}?`,
-      answer: 'Delete topic',
-      warning: `${plural(count, 'contact')} will no longer be subscribed to it. The contacts are kept.`,
-      tone: 'danger',
-    }
-  },
-)
+const remove = action('editor', '/teams/:team/topics/:id/delete', async (by, { team, params }) => {
+  await removeTopic(by, team.id, params.id)
+  return redirect(teamPath(team, 'topics'), 'The topic was deleted.')
+}).confirm(async ({ team, params }, { database }) => {
+  const topic = requireFound(await findTopic(database, team.id, params.id), NO_TOPIC)
+  const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
+  return {
+    question: `Delete the topic ${topic.name}?`,
+    answer: 'Delete topic',
+    warning: `${plural(count, 'contact')} will no longer be subscribed to it. The contacts are kept.`,
+    tone: 'danger',
+  }
+})
 
 export const topicsPages = [list, create, page, rename, remove]

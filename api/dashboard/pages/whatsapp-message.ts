@@ -159,14 +159,9 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
   })
 })
 
-const requeue = post(
-  'editor',
-  '/teams/:team/whatsapp/:id/requeue',
-  async (request, deps) => {
-    const said = await requeueAsAsked(request, deps, WHATSAPP)
-    return redirect(teamPath(request.team, 'whatsapp', request.params.id), said)
-  },
-  (request, deps) => requeueQuestion(request, deps, WHATSAPP, 'this message'),
-)
+const requeue = post('editor', '/teams/:team/whatsapp/:id/requeue', async (request, deps) => {
+  const said = await requeueAsAsked(request, deps, WHATSAPP)
+  return redirect(teamPath(request.team, 'whatsapp', request.params.id), said)
+}).confirm((request, deps) => requeueQuestion(request, deps, WHATSAPP, 'this message'))
 
 export const whatsappMessagePages = [message, opened, requeue, ...scheduledActs(WHATSAPP, 'message')]

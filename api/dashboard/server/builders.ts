@@ -33,40 +33,40 @@ type AskFirst<A extends Access, P extends string> = (
   deps: PageDeps,
 ) => ReturnType<NonNullable<Page['asks']>>
 
+type Handle<A extends Access, P extends string> = (
+  request: RequestOf<A, ParamsOf<P>>,
+  deps: PageDeps,
+) => Promise<PageAnswer>
+
 const definePage =
   (method: Page['method']) =>
-  <A extends Access, P extends string>(
-    whom: AccessOptions<A>,
-    path: P,
-    handle: (request: RequestOf<A, ParamsOf<P>>, deps: PageDeps) => Promise<PageAnswer>,
-    asks?: AskFirst<A, P>,
-  ): PageOf<A> =>
-    ({
-      ...(typeof whom === 'string' ? { access: whom } : whom),
-      method,
-      path,
-      handle,
-      asks,
-    }) as Page as PageOf<A>
+  <A extends Access, P extends string>(whom: AccessOptions<A>, path: P, handle: Handle<A, P>): PageOf<A> =>
+    ({ ...(typeof whom === 'string' ? { access: whom } : whom), method, path, handle }) as Page as PageOf<A>
 
 export const get = definePage('GET')
 
-/** Defines a form handler that enqueues a background job or needs work outside a transaction. */
-export const post = definePage('POST')
+const definePost = definePage('POST')
+
+/**
+ * Defines a form handler that enqueues a background job or needs work outside a transaction. `confirm` adds a
+ * question.
+ */
+export const post = <A extends Access, P extends string>(
+  whom: AccessOptions<A>,
+  path: P,
+  handle: Handle<A, P>,
+) => {
+  const page = definePost(whom, path, handle)
+  return { ...page, confirm: (asks: AskFirst<A, P>) => ({ ...page, asks }) as Page as PageOf<A> }
+}
 
 /** Defines a form handler that runs in one transaction, as the user. */
 export const action = <A extends Exclude<Access, 'open'>, P extends string>(
   whom: AccessOptions<A>,
   path: P,
   work: (by: PageDeps & By, request: RequestOf<A, ParamsOf<P>>) => Promise<PageAnswer>,
-  asks?: AskFirst<A, P>,
-): PageOf<A> =>
-  post<A, P>(
-    whom,
-    path,
-    (request, deps) => asActor(request, deps, (by) => work({ ...deps, ...by }, request)),
-    asks,
-  )
+) =>
+  post<A, P>(whom, path, (request, deps) => asActor(request, deps, (by) => work({ ...deps, ...by }, request)))
 
 type Falsy = false | null | undefined | '' | 0
 

@@ -14,7 +14,7 @@
  *    the user. Use `post` for background jobs and for work that must not run inside a transaction. Token and
  *    origin are checked before the handler runs. Return `redirect(path, notice)`. The next page shows the
  *    notice once. Put a secret that is shown once into the notice's `secret`. If an action is destructive or
- *    affects many rows, pass a question as the last argument of `action` or `post`.
+ *    affects many rows, add a question with `.confirm(…)`.
  * 4. Throw a RequestError for an error. The nearest GET page above the path of the POST is shown again, with
  *    the message and the submitted values.
  * 5. Rules and queries belong in use cases in db/, which the CLI also uses. A page has no SQL and no rules. A

@@ -120,23 +120,18 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   })
 })
 
-const replace = action(
-  'operator',
-  PATH,
-  async (by, { form }) => {
-    await loadCatalog(by, jsonTyped(form.get('catalog'), 'catalog'), form.get('seen'))
-    const count = (await allPlans(by.tx)).length
-    return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
-  },
-  async ({ form }, { database }) => {
-    const next = parseCatalog(jsonTyped(form.get('catalog'), 'catalog'))
-    assertUnreplaced('The catalog', form.get('seen'), markOf(await printCatalog(database)))
-    return {
-      question: 'Replace the entire catalog?',
-      answer: 'Replace the catalog',
-      warning: `${describeChanges(await allPlans(database), next, await planUse(database, MAX_COUNTED))} Teams keep their plans. New limits apply within a minute.`,
-    }
-  },
-)
+const replace = action('operator', PATH, async (by, { form }) => {
+  await loadCatalog(by, jsonTyped(form.get('catalog'), 'catalog'), form.get('seen'))
+  const count = (await allPlans(by.tx)).length
+  return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
+}).confirm(async ({ form }, { database }) => {
+  const next = parseCatalog(jsonTyped(form.get('catalog'), 'catalog'))
+  assertUnreplaced('The catalog', form.get('seen'), markOf(await printCatalog(database)))
+  return {
+    question: 'Replace the entire catalog?',
+    answer: 'Replace the catalog',
+    warning: `${describeChanges(await allPlans(database), next, await planUse(database, MAX_COUNTED))} Teams keep their plans. New limits apply within a minute.`,
+  }
+})
 
 export const planPages = [plans, replace]

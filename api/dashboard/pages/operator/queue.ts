@@ -159,29 +159,24 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
   })
 })
 
-const pause = action(
-  'operator',
-  `${QUEUES_PATH}/:queue/pause`,
-  async (by, { params }) => {
-    const queue = readQueue(params)
-    await pauseQueue(by, queue)
-    return redirect(
-      QUEUES_PATH,
-      `The queue ${queueName(queue)} is paused. Jobs already in progress will finish.`,
-    )
-  },
-  async ({ params }, { database }) => {
-    const queues = withParts(readQueue(params))
-    const shown = (await listQueues(database)).filter((one) => queues.some((queue) => queue === one.queue))
-    if (shown.every(({ paused }) => paused)) throw already(`The queue ${queueName(params.queue)}`, 'paused')
-    const waiting = counted(shown.reduce((sum, { ready, deferred }) => sum + ready + deferred, 0)).text
-    return {
-      question: `Pause ${queues.map(queueName).join(' and ')}? The jobs wait until you resume.`,
-      warning: `Waiting now: ${waiting}.`,
-      answer: 'Pause queue',
-    }
-  },
-)
+const pause = action('operator', `${QUEUES_PATH}/:queue/pause`, async (by, { params }) => {
+  const queue = readQueue(params)
+  await pauseQueue(by, queue)
+  return redirect(
+    QUEUES_PATH,
+    `The queue ${queueName(queue)} is paused. Jobs already in progress will finish.`,
+  )
+}).confirm(async ({ params }, { database }) => {
+  const queues = withParts(readQueue(params))
+  const shown = (await listQueues(database)).filter((one) => queues.some((queue) => queue === one.queue))
+  if (shown.every(({ paused }) => paused)) throw already(`The queue ${queueName(params.queue)}`, 'paused')
+  const waiting = counted(shown.reduce((sum, { ready, deferred }) => sum + ready + deferred, 0)).text
+  return {
+    question: `Pause ${queues.map(queueName).join(' and ')}? The jobs wait until you resume.`,
+    warning: `Waiting now: ${waiting}.`,
+    answer: 'Pause queue',
+  }
+})
 
 const resume = action('operator', `${QUEUES_PATH}/:queue/resume`, async (by, request) => {
   const queue = readQueue(request.params)
@@ -189,33 +184,28 @@ const resume = action('operator', `${QUEUES_PATH}/:queue/resume`, async (by, req
   return redirect(QUEUES_PATH, `The queue ${queueName(queue)} is resumed.`)
 })
 
-const redrive = post(
-  'operator',
-  `${QUEUES_PATH}/:queue/redrive`,
-  async (request, deps) => {
-    const queue = readQueue(request.params)
-    const counted = readCounted(request.form)
-    const job = await beginBackgroundJob(deps, {
-      kind: 'queue.redrive',
-      given: { queue, reason: request.form.get('reason'), ...counted },
-      total: counted.most,
-      team_id: null,
-      actor: request.person.email,
-    })
-    return backgroundJobAnswer(
-      job,
-      QUEUES_PATH,
-      `${plural(job.done, 'job')} of ${queueName(queue)} will be retried.`,
-    )
-  },
-  async ({ params, form }, { database }) => {
-    const queue = readQueue(params)
-    const { most, seen } = readCounted(form)
-    const left = await countDeadLetters(database, queue, { reason: form.get('reason'), seen })
-    if (left === 0) throw noneLeft()
-    const many = plural(Math.min(most, left), 'failed job')
-    return { question: `Retry ${many} of ${queueName(queue)}?`, answer: `Retry ${many}` }
-  },
-)
+const redrive = post('operator', `${QUEUES_PATH}/:queue/redrive`, async (request, deps) => {
+  const queue = readQueue(request.params)
+  const counted = readCounted(request.form)
+  const job = await beginBackgroundJob(deps, {
+    kind: 'queue.redrive',
+    given: { queue, reason: request.form.get('reason'), ...counted },
+    total: counted.most,
+    team_id: null,
+    actor: request.person.email,
+  })
+  return backgroundJobAnswer(
+    job,
+    QUEUES_PATH,
+    `${plural(job.done, 'job')} of ${queueName(queue)} will be retried.`,
+  )
+}).confirm(async ({ params, form }, { database }) => {
+  const queue = readQueue(params)
+  const { most, seen } = readCounted(form)
+  const left = await countDeadLetters(database, queue, { reason: form.get('reason'), seen })
+  if (left === 0) throw noneLeft()
+  const many = plural(Math.min(most, left), 'failed job')
+  return { question: `Retry ${many} of ${queueName(queue)}?`, answer: `Retry ${many}` }
+})
 
 export const queuePages = [page, pause, resume, redrive]

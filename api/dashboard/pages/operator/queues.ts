@@ -75,25 +75,20 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
   })
 })
 
-const resumeCopy = action(
-  'operator',
-  `${QUEUES_PATH}/restored`,
-  async (by) => {
-    const { queues: resumed, broadcasts } = await resumeRestored(by)
-    return redirect(
-      QUEUES_PATH,
-      `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} resumed.`,
-    )
-  },
-  async (_request, { database }) => {
-    const pauses = [...(await pausedQueues(database)).values()]
-    if (pauses.every(({ reason }) => reason !== RESTORED)) throw already('Everything', 'resumed')
-    return {
-      question:
-        'Resume everything paused by the restore? Queued messages will be sent, and some may already have been sent before the backup was restored.',
-      answer: 'Resume all',
-    }
-  },
-)
+const resumeCopy = action('operator', `${QUEUES_PATH}/restored`, async (by) => {
+  const { queues: resumed, broadcasts } = await resumeRestored(by)
+  return redirect(
+    QUEUES_PATH,
+    `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} resumed.`,
+  )
+}).confirm(async (_request, { database }) => {
+  const pauses = [...(await pausedQueues(database)).values()]
+  if (pauses.every(({ reason }) => reason !== RESTORED)) throw already('Everything', 'resumed')
+  return {
+    question:
+      'Resume everything paused by the restore? Queued messages will be sent, and some may already have been sent before the backup was restored.',
+    answer: 'Resume all',
+  }
+})
 
 export const queuesPages = [list, resumeCopy]

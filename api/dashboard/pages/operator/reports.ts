@@ -173,34 +173,24 @@ async function countParked(form: URLSearchParams, tx: Tx): Promise<string> {
   return countWords({ most: Math.min(most, wanted.most ?? most) })
 }
 
-const replay = action(
-  'operator',
-  `${PATH}/replay`,
-  async (by, request) => {
-    const filter = parseReportFilter(request.form)
-    const { replayed } = await replayParked(by, by.queue, filter)
-    return redirect(PATH, `${plural(replayed, 'report')} will be replayed.`)
-  },
-  async ({ form }, { database }) => {
-    if (form.has('id')) return null
-    const many = await countParked(form, database)
-    return { question: `Replay ${many}?`, answer: `Replay ${many}` }
-  },
-)
+const replay = action('operator', `${PATH}/replay`, async (by, request) => {
+  const filter = parseReportFilter(request.form)
+  const { replayed } = await replayParked(by, by.queue, filter)
+  return redirect(PATH, `${plural(replayed, 'report')} will be replayed.`)
+}).confirm(async ({ form }, { database }) => {
+  if (form.has('id')) return null
+  const many = await countParked(form, database)
+  return { question: `Replay ${many}?`, answer: `Replay ${many}` }
+})
 
-const drop = action(
-  'operator',
-  `${PATH}/drop`,
-  async (by, request) => {
-    const filter = parseReportFilter(request.form)
-    const { dropped } = await dropParked(by, filter)
-    return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
-  },
-  async ({ form }, { database }) => {
-    const many = await countParked(form, database)
-    if (form.has('id')) return { question: 'Drop this report?', answer: 'Drop report', tone: 'danger' }
-    return { question: `Drop ${many}?`, answer: `Drop ${many}`, tone: 'danger' }
-  },
-)
+const drop = action('operator', `${PATH}/drop`, async (by, request) => {
+  const filter = parseReportFilter(request.form)
+  const { dropped } = await dropParked(by, filter)
+  return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
+}).confirm(async ({ form }, { database }) => {
+  const many = await countParked(form, database)
+  if (form.has('id')) return { question: 'Drop this report?', answer: 'Drop report', tone: 'danger' }
+  return { question: `Drop ${many}?`, answer: `Drop ${many}`, tone: 'danger' }
+})
 
 export const reportPages = [reports, report, replay, drop]

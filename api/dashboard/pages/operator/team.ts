@@ -136,24 +136,19 @@ const resumeBulkEmail = action(
   },
 )
 
-const suspend = action(
-  'operator',
-  `${TEAMS_PATH}/:id/suspend`,
-  async (by, { params: { id } }) => {
-    const team = await suspendTeam(by, id)
-    return redirect(pageOfTeam(id), `${team.name} is suspended.`)
-  },
-  async ({ params }, { database }) => {
-    const { name, suspended_at } = await showTeam(database, params.id)
-    if (suspended_at !== null) throw already(name, 'suspended')
-    return {
-      question: `Suspend ${name}?`,
-      answer: 'Suspend team',
-      warning: 'Its keys and tokens are rejected from then on, and queued messages wait.',
-      tone: 'danger',
-    }
-  },
-)
+const suspend = action('operator', `${TEAMS_PATH}/:id/suspend`, async (by, { params: { id } }) => {
+  const team = await suspendTeam(by, id)
+  return redirect(pageOfTeam(id), `${team.name} is suspended.`)
+}).confirm(async ({ params }, { database }) => {
+  const { name, suspended_at } = await showTeam(database, params.id)
+  if (suspended_at !== null) throw already(name, 'suspended')
+  return {
+    question: `Suspend ${name}?`,
+    answer: 'Suspend team',
+    warning: 'Its keys and tokens are rejected from then on, and queued messages wait.',
+    tone: 'danger',
+  }
+})
 
 const resume = action('operator', `${TEAMS_PATH}/:id/resume`, async (by, { params: { id } }) => {
   const team = await resumeTeam(by, id)

@@ -277,19 +277,14 @@ const doing = (verb: string, work: (by: By, name: string) => Promise<unknown>, w
 const pause = doing('pause', pauseNumber, 'The number is paused. Its messages wait.')
 const resume = doing('resume', resumeNumber, 'The number is resumed.')
 
-const remove = action(
-  'operator',
-  `${PATH}/:name/remove`,
-  async (by, { params: { name } }) => {
-    await removeNumber(by, name)
-    return redirect(PATH, `The number ${name} was removed.`)
-  },
-  async ({ params }, { database, secrets }) => ({
-    question: `Remove the number ${(await showNumber(database, secrets, params.name)).name}?`,
-    answer: 'Remove number',
-    warning: 'Its access token is deleted.',
-    tone: 'danger',
-  }),
-)
+const remove = action('operator', `${PATH}/:name/remove`, async (by, { params: { name } }) => {
+  await removeNumber(by, name)
+  return redirect(PATH, `The number ${name} was removed.`)
+}).confirm(async ({ params }, { database, secrets }) => ({
+  question: `Remove the number ${(await showNumber(database, secrets, params.name)).name}?`,
+  answer: 'Remove number',
+  warning: 'Its access token is deleted.',
+  tone: 'danger',
+}))
 
 export const numberPages = [list, add, one, set, check, pause, resume, remove]

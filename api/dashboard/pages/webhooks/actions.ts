@@ -4,7 +4,7 @@ import type { By } from '../../../../db/accounts/audit/record.ts'
 import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { beginBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
-import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
+import { secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import {
   changeEndpoint,
   disableEndpoint,
@@ -17,7 +17,6 @@ import {
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
 import { plural } from '../../../../db/plural.ts'
-import type { Tx } from '../../../../db/postgres/pool.ts'
 import { parseZone } from '../../components/zone.ts'
 import { already, assertUnreplaced } from '../../server/already.ts'
 import { action, post } from '../../server/builders.ts'
@@ -45,51 +44,11 @@ const set = action('owner', `${PATH}/:id/set`, async (by, request) => {
   return redirect(one(request), 'The webhook was saved.')
 })
 
-const doing = (
-  verb: string,
-  work: (by: By, teamId: string, id: string) => Promise<unknown>,
-  words: string,
-  asks?: ReturnType<typeof asking>,
-) =>
-  action(
-    'owner',
-    `${PATH}/:id/${verb}`,
-    async (by, request) => {
-      await work(by, request.team.id, request.params.id)
-      return redirect(one(request), words)
-    },
-    asks,
-  )
-
-/**
- * Defines the confirmation of an action.
- * @param words builds the question from the webhook's name.
- * @param check throws if the action was already done.
- */
-const asking =
-  (
-    words: (name: string) => string,
-    more: Omit<Question, 'question'>,
-    check: (
-      endpoint: EndpointRow,
-      request: TeamRequest<'id'>,
-      database: Tx,
-    ) => Promise<void> | void = () => {},
-  ) =>
-  async (request: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> => {
-    const endpoint = await requireEndpoint(database, request.team.id, request.params.id)
-    await check(endpoint, request, database)
-    return { question: words(endpoint.name), ...more }
-  }
-
-const checkEnabledYet = ({ name, state }: EndpointRow): void => {
-  if (state === 'disabled') throw already(name, state)
-}
-
-/** Compares the secret with the mark on the page. @throws RequestError. */
-async function checkSecret({ name, id }: EndpointRow, { team, form }: TeamRequest, tx: Tx): Promise<void> {
-  assertUnreplaced(`The secret of ${name}`, form.get('seen'), await secretMark(tx, team.id, id))
-}
+const doing = (verb: string, work: (by: By, teamId: string, id: string) => Promise<unknown>, words: string) =>
+  action('owner', `${PATH}/:id/${verb}`, async (by, request) => {
+    await work(by, request.team.id, request.params.id)
+    return redirect(one(request), words)
+  })
 
 function replayWanted(
   { form, team, params, cookies }: TeamRequest<'id'>,
@@ -133,70 +92,65 @@ async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<
   }
 }
 
-const replay = post(
-  'owner',
-  `${PATH}/:id/replay`,
-  async (request, deps) => {
-    const { form, team, params, person } = request
-    const id = params.id
-    const replay = await replayWanted(request, deps)
-    const counted = readCounted(form)
-    const given = { ...replay, ...counted }
-    const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
-    const job = await beginBackgroundJob(deps, { kind: 'webhook.replay', ...shared })
-    const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + id)
-    return backgroundJobAnswer(job, teamPath(team, 'webhooks', id), {
-      tone: job.result.replayed === 0 ? 'bad' : 'good',
-      text:
-        job.result.replayed === 0
-          ? 'Nothing was sent again, because these messages have changed since they were counted.'
-          : findJobTexts(job).outcome(job.result) + paused,
-    })
-  },
-  askToReplay,
-)
+const disable = doing(
+  'disable',
+  disableEndpoint,
+  `The webhook is disabled. Events of the next ${KEPT_DAYS} days are kept. You can send them once the webhook is enabled.`,
+).confirm(async ({ team, params }, { database }) => {
+  const { name, state } = await requireEndpoint(database, team.id, params.id)
+  if (state === 'disabled') throw already(name, state)
+  return {
+    question: `Stop sending to ${name}? Waiting messages fail. Events of the next ${KEPT_DAYS} days are kept. You can send all of them once the webhook is enabled.`,
+    answer: 'Disable webhook',
+    tone: 'danger',
+  }
+})
 
-const rotate = action(
-  'owner',
-  `${PATH}/:id/rotate`,
-  async (by, request) => {
-    const id = request.params.id
-    const { secret } = await rotateSecret(by, request.team.id, id, { seen: request.form.get('seen') })
-    const words = 'This is the new secret. Copy it now. It isn’t shown again.'
-    return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
-  },
-  asking(
-    (name) => `Create a new secret for ${name}? The old one also signs for 24 hours.`,
-    { answer: 'Create a new secret' },
-    checkSecret,
-  ),
-)
+const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
+  const { form, team, params, person } = request
+  const id = params.id
+  const replay = await replayWanted(request, deps)
+  const counted = readCounted(form)
+  const given = { ...replay, ...counted }
+  const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
+  const job = await beginBackgroundJob(deps, { kind: 'webhook.replay', ...shared })
+  const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + id)
+  return backgroundJobAnswer(job, teamPath(team, 'webhooks', id), {
+    tone: job.result.replayed === 0 ? 'bad' : 'good',
+    text:
+      job.result.replayed === 0
+        ? 'Nothing was sent again, because these messages have changed since they were counted.'
+        : findJobTexts(job).outcome(job.result) + paused,
+  })
+}).confirm(askToReplay)
 
-const remove = action(
-  'owner',
-  `${PATH}/:id/remove`,
-  async (by, request) => {
-    const { name } = await removeEndpoint(by, request.team.id, request.params.id)
-    return redirect(teamPath(request.team, 'webhooks'), `${name} was removed.`)
-  },
-  asking((name) => `Remove ${name}, and all messages to it?`, { answer: 'Remove webhook', tone: 'danger' }),
-)
+const rotate = action('owner', `${PATH}/:id/rotate`, async (by, request) => {
+  const id = request.params.id
+  const { secret } = await rotateSecret(by, request.team.id, id, { seen: request.form.get('seen') })
+  const words = 'This is the new secret. Copy it now. It isn’t shown again.'
+  return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
+}).confirm(async ({ team, params, form }, { database }) => {
+  const { id, name } = await requireEndpoint(database, team.id, params.id)
+  assertUnreplaced(`The secret of ${name}`, form.get('seen'), await secretMark(database, team.id, id))
+  return {
+    question: `Create a new secret for ${name}? The old one also signs for 24 hours.`,
+    answer: 'Create a new secret',
+  }
+})
+
+const remove = action('owner', `${PATH}/:id/remove`, async (by, request) => {
+  const { name } = await removeEndpoint(by, request.team.id, request.params.id)
+  return redirect(teamPath(request.team, 'webhooks'), `${name} was removed.`)
+}).confirm(async ({ team, params }, { database }) => {
+  const { name } = await requireEndpoint(database, team.id, params.id)
+  return { question: `Remove ${name}, and all messages to it?`, answer: 'Remove webhook', tone: 'danger' }
+})
 
 export const webhookActs = [
   set,
   doing('test', testEndpoint, 'A test is on its way. The response is listed below.'),
   doing('enable', enableEndpoint, 'The webhook is enabled. You can send failed messages again below.'),
-  doing(
-    'disable',
-    disableEndpoint,
-    `The webhook is disabled. Events of the next ${KEPT_DAYS} days are kept. You can send them once the webhook is enabled.`,
-    asking(
-      (name) =>
-        `Stop sending to ${name}? Waiting messages fail. Events of the next ${KEPT_DAYS} days are kept. You can send all of them once the webhook is enabled.`,
-      { answer: 'Disable webhook', tone: 'danger' },
-      checkEnabledYet,
-    ),
-  ),
+  disable,
   replay,
   rotate,
   remove,
