@@ -44,10 +44,11 @@ async function offer(name: string, { team }: TeamRequest, deps: PageDeps): Promi
   const label = `Start slowly: ${number(USUAL_RAMP.limit).text} emails on the first day`
   const fields = [hidden('limit', String(USUAL_RAMP.limit))]
   return [
-    buildForm(teamPath(team, 'domains', name, 'ramp'), label, fields, {
+    buildForm(teamPath(team, 'domains', name, 'ramp'), label, {
       title: 'A new sending domain',
       tone: 'quiet',
       note,
+      fields,
     }),
   ]
 }

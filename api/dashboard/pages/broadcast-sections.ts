@@ -235,20 +235,16 @@ export function actions(view: BroadcastView, request: TeamRequest, isBlocked = f
 }
 
 export const testForm = (request: TeamRequest, { state }: BroadcastRow): Section =>
-  buildForm(
-    broadcastPath(request, 'test'),
-    'Send test',
-    [
+  buildForm(broadcastPath(request, 'test'), 'Send test', {
+    title: 'Send a test',
+    // A draft that can't start has no main action, so this must not become one.
+    folded: state === 'draft' ? 'quiet' : true,
+    note: `Sends a test to up to ${MAX_TESTS} addresses, as a contact would receive it. The stats of the broadcast don’t include tests.`,
+    fields: [
       field('to', 'To (comma-separated)', { required: true, value: request.person.email }),
       field('contact', 'As this contact (optional)', {
         value: request.query.get('contact') ?? '',
         hint: 'The address of a contact, whose properties fill the variables.',
       }),
     ],
-    {
-      title: 'Send a test',
-      // A draft that can't start has no main action, so this must not become one.
-      folded: state === 'draft' ? 'quiet' : true,
-      note: `Sends a test to up to ${MAX_TESTS} addresses, as a contact would receive it. The stats of the broadcast don’t include tests.`,
-    },
-  )
+  })

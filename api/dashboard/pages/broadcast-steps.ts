@@ -182,19 +182,15 @@ async function stepView(
     above: [buildStepper(step, draft && teamPath(request.team, 'broadcasts', draft.id))],
     sections: compact<Section>([
       draft && unfilledSection(slots.unfilled, step === 'message' ? undefined : messagePath(draft, request)),
-      buildForm(
-        action,
-        '',
-        compact([
+      buildForm(action, '', {
+        ...{ title: STEP_TITLES[step], ...buildButtons(step) },
+        result: await summary(step, { draft, sent, fields }, request, deps),
+        fields: compact([
           fields,
           hidden('step', step, true),
           draft ? hidden('seen', draft.updated_at, true) : hidden('topic', request.query.get('topic') ?? ''),
         ]),
-        {
-          ...{ title: STEP_TITLES[step], ...buildButtons(step) },
-          result: await summary(step, { draft, sent, fields }, request, deps),
-        },
-      ),
+      }),
     ]),
     // The script counts after each change of the form, and uses only the count.
     aside:

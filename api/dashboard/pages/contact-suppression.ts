@@ -57,22 +57,18 @@ const isRisky = ({ suppression, suppression_cause: cause }: ShownAddress): boole
   suppression === 'complained' || (cause?.what !== 'soft bounces' && !isManual(cause))
 
 const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section =>
-  buildForm(
-    contactPath(request, 'lift'),
-    'Lift suppression',
-    [
+  buildForm(contactPath(request, 'lift'), 'Lift suppression', {
+    title: 'Lift the suppression',
+    folded: isRisky(contact) ? 'menu' : 'quiet',
+    note: describeLift(contact),
+    fields: [
       field('reason', 'Reason', {
         required: true,
         hint: 'Recorded in the audit log. A contact returns to its previous status.',
       }),
       hidden('seen', suppressionMark(contact), true),
     ],
-    {
-      title: 'Lift the suppression',
-      folded: isRisky(contact) ? 'menu' : 'quiet',
-      note: describeLift(contact),
-    },
-  )
+  })
 
 /** The causes that are called differently on other pages. */
 const CAUSE_NAMES: Readonly<Record<string, string>> = {

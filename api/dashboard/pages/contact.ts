@@ -185,10 +185,11 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     aside: compact([
       ...causeFacts(contact),
       edits &&
-        buildForm(contactPath(request), 'Save changes', fields, {
+        buildForm(contactPath(request), 'Save changes', {
           title: 'Properties',
           rows: true,
           tone: 'quiet',
+          fields,
         }),
       !edits &&
         properties.length !== 0 && {

@@ -102,10 +102,10 @@ export const topicChoices = (topics: TopicRows, chosen: readonly string[]): Fiel
       ]
 
 const createForm = ({ team }: TeamRequest, topics: TopicRows): Section =>
-  buildForm(
-    teamPath(team, 'contacts'),
-    'Add contact',
-    [
+  buildForm(teamPath(team, 'contacts'), 'Add contact', {
+    title: 'Add a contact',
+    folded: true,
+    fields: [
       field('email', 'Email address', { type: 'email', required: true }),
       field('properties', 'Properties', {
         type: 'textarea',
@@ -114,8 +114,7 @@ const createForm = ({ team }: TeamRequest, topics: TopicRows): Section =>
       }),
       ...topicChoices(topics, []),
     ],
-    { title: 'Add a contact', folded: true },
-  )
+  })
 
 /** Maximum number of lines, including empty ones. */
 const MAX_COLUMN_LINES = 100
@@ -125,10 +124,10 @@ const CHOSEN = 'Leave this empty to show the most frequent properties.'
 
 /** @param isChosen true if the team has chosen the columns shown. */
 const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: boolean): Section =>
-  buildForm(
-    teamPath(team, 'contacts', 'columns'),
-    'Save columns',
-    [
+  buildForm(teamPath(team, 'contacts', 'columns'), 'Save columns', {
+    title: 'Columns',
+    folded: 'menu',
+    fields: [
       field('columns', 'Properties shown as columns', {
         type: 'textarea',
         code: true,
@@ -138,8 +137,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: 
       }),
       hidden('shown', JSON.stringify(shown), true),
     ],
-    { title: 'Columns', folded: 'menu' },
-  )
+  })
 
 async function createReader(
   { team, query }: TeamRequest,

@@ -55,18 +55,17 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database, r
         { empty: team.role === 'owner' ? 'No domains yet. Add your sending domain.' : 'No domains yet.' },
       ),
       team.role === 'owner' &&
-        buildForm(
-          teamPath(team, 'domains'),
-          'Add domain',
-          [
+        buildForm(teamPath(team, 'domains'), 'Add domain', {
+          title: 'Add a domain',
+          folded: true,
+          fields: [
             field('name', 'Domain', {
               required: true,
               placeholder: 'mail.example.com',
               hint: 'The part after the @ of your From address. Add each subdomain as a separate domain.',
             }),
           ],
-          { title: 'Add a domain', folded: true },
-        ),
+        }),
     ]),
   })
 })

@@ -56,10 +56,11 @@ export function resendForm(
     value: former?.address ?? '',
     hint: `Sends a new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ' only to this address' : ''}. It counts towards your quota.`,
   })
-  return buildForm(emailPath(request, 'resend'), 'Send to this address', [to], {
+  return buildForm(emailPath(request, 'resend'), 'Send to this address', {
     title: 'Send to a corrected address',
     // Only a bounced email needs it.
     folded: email.status === 'bounced' ? true : 'quiet',
+    fields: [to],
   })
 }
 

@@ -86,12 +86,11 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
     above: [importSteps('Columns', request)],
     sections: [
       ...buildAlerts([withoutTopic(draft, topics.length === 0 ? newTopic(team) : undefined)]),
-      buildForm(
-        here(request),
-        'Continue',
-        [...columnFields(draft, topics), ...settingFields(draft, topics)],
-        { title: 'Columns', pairs: draft.mapping.suppress ? undefined : HEADINGS },
-      ),
+      buildForm(here(request), 'Continue', {
+        title: 'Columns',
+        pairs: draft.mapping.suppress ? undefined : HEADINGS,
+        fields: [...columnFields(draft, topics), ...settingFields(draft, topics)],
+      }),
       samples(draft),
     ],
     aside: [facts(draft, now)],

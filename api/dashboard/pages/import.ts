@@ -51,22 +51,18 @@ const form = (purpose: Purpose): TeamPage =>
       title: label,
       back: { href: teamPath(team, purpose), label: headed(purpose) },
       sections: [
-        buildForm(
-          href,
-          'Upload',
-          [
+        buildForm(href, 'Upload', {
+          note: NOTES[purpose],
+          multipart: true,
+          more: [{ href: teamPath(team, purpose, 'import', 'example.csv'), label: 'Example CSV' }],
+          fields: [
             field('file', 'CSV file, up to 8 MB', {
               type: 'file',
               required: true,
               hint: 'Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.',
             }),
           ],
-          {
-            note: NOTES[purpose],
-            multipart: true,
-            more: [{ href: teamPath(team, purpose, 'import', 'example.csv'), label: 'Example CSV' }],
-          },
-        ),
+        }),
       ],
       aside: [
         buildTable(

@@ -85,10 +85,10 @@ const readExpiry = ({ form, cookies }: TeamRequest): Date | null =>
   readDay(form, 'expires', { zone: parseZone(cookies('zone')), next: true }) ?? null
 
 function createForm(request: TeamRequest, domains: readonly string[]): Section {
-  return buildForm(
-    teamPath(request.team, 'keys'),
-    'Create key',
-    [
+  return buildForm(teamPath(request.team, 'keys'), 'Create key', {
+    title: 'New key',
+    folded: true,
+    fields: [
       field('name', 'Name', {
         required: true,
         placeholder: 'web shop',
@@ -107,8 +107,7 @@ function createForm(request: TeamRequest, domains: readonly string[]): Section {
       }),
       lastDayField(request),
     ],
-    { title: 'New key', folded: true },
-  )
+  })
 }
 
 type Creators = ReadonlyMap<string, string>
@@ -215,10 +214,11 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
     sections: compact([
       team.role === 'owner' &&
         isActive &&
-        buildForm(at('rotate'), 'Create the new key', [lastDayField(request)], {
+        buildForm(at('rotate'), 'Create the new key', {
           title: 'Rotate',
           note: 'The new key has the same name, scopes and domain. This key works for another 24 hours, or until it expires if that is sooner.',
           folded: 'quiet',
+          fields: [lastDayField(request)],
         }),
       buildFacts(
         {

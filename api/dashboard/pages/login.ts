@@ -14,8 +14,8 @@ import {
 } from '../../../db/accounts/members/sign-in.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
-import type { Form, Section, View } from '../components/section.ts'
-import { buildForm, button, compact, field, get, hidden, post } from '../server/builders.ts'
+import type { Section, View } from '../components/section.ts'
+import { buildForm, compact, field, get, hidden, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { localPath, seal, unseal } from '../server/guard.ts'
 import type { Flow } from '../server/openid.ts'
@@ -44,15 +44,13 @@ const canMail = ({ from, openid }: PageDeps): boolean => from !== null && !openi
 /** Builds the form that requests a link by email, unless these are disabled. */
 const mailForm = ({ query }: PageRequest, deps: PageDeps): Section | false =>
   canMail(deps) &&
-  buildForm(
-    '/login',
-    'Send me a link',
-    [
+  buildForm('/login', 'Send me a link', {
+    title: 'With a link by email',
+    fields: [
       field('email', 'Your email address', { type: 'email', required: true, autofocus: true }),
       hidden('return_to', localPath(query.get('return_to'))),
     ],
-    { title: 'With a link by email' },
-  )
+  })
 
 function loginView(request: PageRequest, deps: PageDeps): View {
   const search = new URLSearchParams({ return_to: BASE + localPath(request.query.get('return_to')) })
@@ -99,12 +97,11 @@ const link = get('open', '/login/:secret', async (request, deps) => {
   const owner = await unlessUsed(ownerOfLink({ tx: deps.database, now }, secret))
   if (!owner) return show(usedLinkView(request, deps), 404)
   const { email, places } = owner
-  const form: Form = button(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')
   return show({
     title: 'Sign in to Heliograph',
     narrow: true,
     lead: `You are about to sign in as ${email}${describeTeams(places)}.`,
-    sections: [{ kind: 'form', ...form }],
+    sections: [buildForm(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')],
   })
 })
 

@@ -55,12 +55,11 @@ const roleField = (chosen: Role): Field =>
 const here = (team: { id: string }, ...rest: string[]): string => teamPath(team, 'people', ...rest)
 
 const inviteForm = (team: { id: string }) =>
-  buildForm(
-    here(team),
-    'Invite',
-    [field('email', 'Email address', { type: 'email', required: true }), roleField('viewer')],
-    { title: 'Invite a colleague', folded: true },
-  )
+  buildForm(here(team), 'Invite', {
+    title: 'Invite a colleague',
+    folded: true,
+    fields: [field('email', 'Email address', { type: 'email', required: true }), roleField('viewer')],
+  })
 
 /** Builds the cell with a member's last activity, or with when their unused link expires. @param link that time. */
 const activityCell = ({ last_seen_at: seen }: MemberRow, link: string | undefined, now: Date): Cell =>
@@ -169,7 +168,7 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
             Role: text(headed(role), { detail: `Can do all that editors can. ${SAYS.owner}.` }),
             'Last active': lastActive(member.last_seen_at, now),
           })
-        : buildForm(here(team, id, 'role'), 'Change the role', [roleField(role)]),
+        : buildForm(here(team, id, 'role'), 'Change the role', { fields: [roleField(role)] }),
     ],
     aside:
       link === undefined && active === 0

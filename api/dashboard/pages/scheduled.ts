@@ -127,7 +127,7 @@ export function moveForm(message: ScheduledFields, path: string, given: string |
     hidden('zone', zone, true),
     hidden('shown', due, true),
   ]
-  return buildForm(`${path}/move`, 'Save new time', fields, { title: 'Reschedule', folded: 'quiet' })
+  return buildForm(`${path}/move`, 'Save new time', { title: 'Reschedule', folded: 'quiet', fields })
 }
 
 /** Defines the actions that cancel and reschedule a message. @param noun such as `email`. */

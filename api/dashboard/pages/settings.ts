@@ -57,7 +57,7 @@ async function settingsForm({ team }: TeamRequest, chosen: SuppressTransactional
     }),
     hidden(SEEN.which, chosen, true),
   ]
-  return buildForm(teamPath(team, 'settings'), 'Save the settings', fields, { title: 'Team' })
+  return buildForm(teamPath(team, 'settings'), 'Save the settings', { title: 'Team', fields })
 }
 
 async function noticesSection({ team }: TeamRequest, { database, from }: PageDeps): Promise<Section> {

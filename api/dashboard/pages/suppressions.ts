@@ -32,10 +32,10 @@ import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { backgroundJobAnswer } from './background-job.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
-  buildForm(
-    teamPath(team, 'suppressions'),
-    'Suppress address',
-    [
+  buildForm(teamPath(team, 'suppressions'), 'Suppress address', {
+    title: 'Add a suppression',
+    folded: true,
+    fields: [
       field('email', 'Email address', {
         type: 'email',
         required: true,
@@ -53,8 +53,7 @@ const addForm = ({ team }: TeamRequest): Section =>
       }),
       field('reason', 'Reason', { required: true, hint: 'Recorded in the audit log.' }),
     ],
-    { title: 'Add a suppression', folded: true },
-  )
+  })
 
 /** The causes in the filter, the most common first. */
 const CAUSES_SHOWN = ['bounce', 'complaint', 'soft_bounces', 'manual'] as const satisfies readonly Cause[]
@@ -83,16 +82,16 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
   const seen = await seenNow(database)
   const count = await countSuppressed(database, team.id, filter.read(query), null)
   if (count === 0) return false
-  return buildForm(
-    addressWith({ path: teamPath(team, 'suppressions', 'lift'), query: filter.set(query) }, {}),
-    `Lift ${plural(count, 'suppression')}`,
-    [
+  const path = addressWith({ path: teamPath(team, 'suppressions', 'lift'), query: filter.set(query) }, {})
+  return buildForm(path, `Lift ${plural(count, 'suppression')}`, {
+    title: 'Lift all that match',
+    folded: true,
+    fields: [
       field('reason', 'Reason', { required: true, hint: 'Recorded in the audit log.' }),
       ...[...filter.set(query)].map(([name, value]) => hidden(name, value)),
       ...countedFields({ most: count, seen }),
     ],
-    { title: 'Lift all that match', folded: true },
-  )
+  })
 }
 
 /** Describes which suppressions also stop transactional email. */

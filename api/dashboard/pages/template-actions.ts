@@ -15,14 +15,16 @@ import { loadTemplate, templatePath } from './template-parts.ts'
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
 
 export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
-  buildForm(templatePath(request, 'rename'), 'Save name', [nameField(name)], {
+  buildForm(templatePath(request, 'rename'), 'Save name', {
     title: 'Rename template',
     folded: 'menu',
+    fields: [nameField(name)],
   }),
-  buildForm(templatePath(request, 'duplicate'), 'Create copy', [nameField(`Copy of ${name}`)], {
+  buildForm(templatePath(request, 'duplicate'), 'Create copy', {
     title: 'Duplicate template',
     folded: 'menu',
     note: 'A new template with the published text of this one.',
+    fields: [nameField(`Copy of ${name}`)],
   }),
 ]
 

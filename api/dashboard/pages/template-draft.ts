@@ -43,20 +43,16 @@ export const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
 
 /** Builds the editor. Both of its buttons send the text, so that publishing can't lose it. */
 export const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
-  buildForm(
-    templatePath(request, 'draft'),
-    draft ? 'Publish draft' : SAVE,
-    [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
-    {
-      title: 'Editor',
-      note: draft
-        ? undefined
-        : 'Changes are saved as a draft. Emails use the published version until you publish the draft.',
-      name: EDITOR,
-      buttonsFirst: true,
-      ...(draft ? { next: PUBLISH, others: [{ next: '', label: SAVE }] } : { tone: 'quiet' }),
-    },
-  )
+  buildForm(templatePath(request, 'draft'), draft ? 'Publish draft' : SAVE, {
+    title: 'Editor',
+    note: draft
+      ? undefined
+      : 'Changes are saved as a draft. Emails use the published version until you publish the draft.',
+    name: EDITOR,
+    buttonsFirst: true,
+    ...(draft ? { next: PUBLISH, others: [{ next: '', label: SAVE }] } : { tone: 'quiet' }),
+    fields: [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
+  })
 
 export const savedBy = ({ saved_by, saved_at }: DraftRow, now: Date): string =>
   `Saved by ${saved_by}, ${formatAge(saved_at, now)}.`

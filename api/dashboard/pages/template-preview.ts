@@ -102,17 +102,19 @@ export async function preview(
   const search = new URLSearchParams()
   for (const { name, value = '' } of fields) search.set(name, value)
   const edits = request.team.role !== 'viewer'
-  const fromEditor: Section = buildForm(
-    templatePath(request, 'preview'),
-    'Preview unsaved text',
-    valueFields(values),
-    { title: 'Sample values', joins: { form: EDITOR, frame: FRAME }, rows: true, tone: 'quiet' },
-  )
-  const samples = buildForm(templatePath(request), 'Show with these values', fields, {
+  const fromEditor: Section = buildForm(templatePath(request, 'preview'), 'Preview unsaved text', {
+    title: 'Sample values',
+    joins: { form: EDITOR, frame: FRAME },
+    rows: true,
+    tone: 'quiet',
+    fields: valueFields(values),
+  })
+  const samples = buildForm(templatePath(request), 'Show with these values', {
     title: 'Sample values',
     method: 'get',
     rows: true,
     tone: 'quiet',
+    fields,
   })
   const links = [
     { label: 'Draft', href: addressWith(request, { of: undefined }), current: previewed.isDraft },

@@ -40,10 +40,12 @@ async function testForm(
     label: `Value of ${field.label}`,
   }))
   const what = previewed.isDraft ? 'The draft' : 'The published version'
-  return buildForm(
-    templatePath(request, 'test'),
-    'Send it to me',
-    [
+  return buildForm(templatePath(request, 'test'), 'Send it to me', {
+    title: 'Send a test',
+    // Publishing is the main action while there is a draft.
+    folded: previewed.isDraft ? 'quiet' : true,
+    note: `${what} is sent to ${request.person.email} with these values, and counts towards the quota like any email.`,
+    fields: [
       field('from', 'From', {
         required: true,
         value: verified ? `hello@${verified.name}` : '',
@@ -52,13 +54,7 @@ async function testForm(
       ...values,
       ...choice(previewed),
     ],
-    {
-      title: 'Send a test',
-      // Publishing is the main action while there is a draft.
-      folded: previewed.isDraft ? 'quiet' : true,
-      note: `${what} is sent to ${request.person.email} with these values, and counts towards the quota like any email.`,
-    },
-  )
+  })
 }
 
 /** Lists the variables of the published version, and how those of the draft differ. */

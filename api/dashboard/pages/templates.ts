@@ -65,16 +65,12 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
         { main: 'Name', empty: 'No templates yet. Create one, then send it by its ID.' },
       ),
       team.role !== 'viewer' &&
-        buildForm(
-          teamPath(team, 'templates'),
-          'Create template',
-          [field('name', 'Name', { required: true }), ...partFields({ html: '', text: '' })],
-          {
-            title: 'New template',
-            folded: true,
-            note: 'It is published immediately, and you can send it by its ID. Later changes are drafts until you publish them.',
-          },
-        ),
+        buildForm(teamPath(team, 'templates'), 'Create template', {
+          title: 'New template',
+          folded: true,
+          note: 'It is published immediately, and you can send it by its ID. Later changes are drafts until you publish them.',
+          fields: [field('name', 'Name', { required: true }), ...partFields({ html: '', text: '' })],
+        }),
     ]),
   })
 })

@@ -27,15 +27,15 @@ export async function testEmailForm(
   return compact([
     team.role !== 'viewer' &&
       from.length > 0 &&
-      buildForm(
-        teamPath(team, 'integration', 'test-email'),
-        'Send test email',
-        [
+      buildForm(teamPath(team, 'integration', 'test-email'), 'Send test email', {
+        title: 'Send a test email',
+        note: 'Counts towards your quota.',
+        folded,
+        fields: [
           field('from', 'From', { type: 'select', options: buildOptions(from, []) }),
           field('to', 'To', { type: 'email', required: true, value: to }),
         ],
-        { title: 'Send a test email', note: 'Counts towards your quota.', folded },
-      ),
+      }),
   ])
 }
 

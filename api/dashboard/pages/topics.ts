@@ -66,12 +66,11 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
         },
       ),
       edits &&
-        buildForm(
-          teamPath(team, 'topics'),
-          'Add topic',
-          [field('name', 'Name', { required: true, placeholder: 'Newsletter' })],
-          { title: 'Add a topic', folded: true },
-        ),
+        buildForm(teamPath(team, 'topics'), 'Add topic', {
+          title: 'Add a topic',
+          folded: true,
+          fields: [field('name', 'Name', { required: true, placeholder: 'Newsletter' })],
+        }),
     ]),
   })
 })
@@ -175,12 +174,11 @@ const page = get('viewer', '/teams/:team/topics/:id', async (request, deps) => {
     sections: compact([
       // A team that was suspended in the meantime still shows the rejected form, to copy its text.
       (edits || team.suspended) &&
-        buildForm(
-          teamPath(team, 'topics', id, 'rename'),
-          'Save name',
-          [field('name', 'Name', { value: name, required: true })],
-          { title: 'Rename topic', folded: 'quiet' },
-        ),
+        buildForm(teamPath(team, 'topics', id, 'rename'), 'Save name', {
+          title: 'Rename topic',
+          folded: 'quiet',
+          fields: [field('name', 'Name', { value: name, required: true })],
+        }),
       await broadcastsTo(id, request, deps),
       await newestSubscribers(id, request, deps),
       buildFacts({ Created: time(topic.created_at, now), ID: text(id, { code: true, copy: true }) }),

@@ -9,9 +9,10 @@ import { redirect, show, teamPath } from '../server/page.ts'
 const PATH = '/teams/:team/whatsapp-opt-outs'
 
 const numberForm = (action: string, submit: string, title: string): Section =>
-  buildForm(action, submit, [field('to', 'Number', { required: true, placeholder: '+15551234567' })], {
+  buildForm(action, submit, {
     title,
     folded: true,
+    fields: [field('to', 'Number', { required: true, placeholder: '+15551234567' })],
   })
 
 const list = get('viewer', PATH, async ({ team, now }, { database }) => {

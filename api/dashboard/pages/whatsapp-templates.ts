@@ -123,10 +123,10 @@ const list = get('viewer', PATH, async (request, { database }) => {
       ),
       found && availableSection(found, templates, here, edits),
       edits &&
-        buildForm(
-          here,
-          'Add template',
-          [
+        buildForm(here, 'Add template', {
+          title: 'Add a template as JSON',
+          folded: 'menu',
+          fields: [
             field('definition', 'Meta’s template object, as JSON', {
               type: 'textarea',
               rows: 14,
@@ -134,8 +134,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
               required: true,
             }),
           ],
-          { title: 'Add a template as JSON', folded: 'menu' },
-        ),
+        }),
     ]),
   })
 })

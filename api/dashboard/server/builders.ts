@@ -174,6 +174,5 @@ export const button = (action: string, submit: string, more: Partial<Form> = {})
 export const buildForm = (
   action: string,
   submit: string,
-  fields: readonly Field[],
   more: Partial<SectionOf<'form'>> = {},
-): SectionOf<'form'> => ({ ...button(action, submit), fields, ...more, kind: 'form' })
+): SectionOf<'form'> => ({ ...button(action, submit), ...more, kind: 'form' })

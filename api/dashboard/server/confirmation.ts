@@ -47,16 +47,16 @@ const questionView = ({ question, ...asked }: Question, request: PageRequest, ca
   lead: asked.warning,
   back: { href: cancel, label: 'Back, change nothing' },
   sections: [
-    buildForm(
-      addressWith(request, {}),
-      asked.answer,
-      [
+    buildForm(addressWith(request, {}), asked.answer, {
+      id: 'confirm',
+      reset: { href: cancel, label: asked.keep ?? 'Go back' },
+      tone: asked.tone,
+      fields: [
         ...carried(request.form).filter(({ name }) => asked.fields?.[name] === undefined),
         ...Object.entries(asked.fields ?? {}).map(([name, value]) => hidden(name, value)),
         hidden('confirmed', 'yes'),
       ],
-      { id: 'confirm', reset: { href: cancel, label: asked.keep ?? 'Go back' }, tone: asked.tone },
-    ),
+    }),
   ],
 })
 
@@ -170,6 +170,8 @@ export const endedView = (request: PageRequest): View => ({
   lead: 'Nothing was changed, and your input is kept on this page. Sign in in another tab, then come back here.',
   sections: [
     { kind: 'actions', links: [{ href: '/login', label: 'Sign in in another tab', tab: true }] },
-    buildForm(addressWith(request, {}), 'Send it again', [...carried(request.form), hidden(KEPT, 'yes')]),
+    buildForm(addressWith(request, {}), 'Send it again', {
+      fields: [...carried(request.form), hidden(KEPT, 'yes')],
+    }),
   ],
 })

@@ -97,10 +97,11 @@ const plans = get('operator', PATH, async (_request, { database }) => {
         }),
         { note: countNote(uses), empty: 'The catalog is empty. Paste one, or run “plan load FILE”.' },
       ),
-      buildForm(
-        PATH,
-        'Replace the catalog',
-        [
+      buildForm(PATH, 'Replace the catalog', {
+        title: 'Change the catalog',
+        note: 'Replaces the entire catalog. It must contain every plan that teams use. Before you confirm, you see the changed limits.',
+        folded: 'quiet',
+        fields: [
           field('catalog', 'Catalog as JSON', {
             type: 'textarea',
             value: JSON.stringify(catalog, null, 2),
@@ -109,12 +110,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
           }),
           hidden('seen', markOf(catalog)),
         ],
-        {
-          title: 'Change the catalog',
-          note: 'Replaces the entire catalog. It must contain every plan that teams use. Before you confirm, you see the changed limits.',
-          folded: 'quiet',
-        },
-      ),
+      }),
       pricesOnly(priced),
     ]),
   })

@@ -52,16 +52,15 @@ export async function planForm(team: TeamView, tx: Tx): Promise<Section> {
     return field(name, label, { value: value?.toLocaleString('en-US') ?? '', placeholder, beside: true })
   })
   const shown = Object.fromEntries(figures.map(({ name, value }) => [name, value]))
-  return buildForm(
-    `${pageOfTeam(team.id)}/plan`,
-    'Save plan and limits',
-    [
+  return buildForm(`${pageOfTeam(team.id)}/plan`, 'Save plan and limits', {
+    title: 'Plan and limits',
+    note: 'Leave a limit empty to use the plan’s.',
+    fields: [
       { ...(await planField(tx, team.plan)), beside: true },
       ...figures,
       hidden('shown', JSON.stringify({ plan: team.plan, ...shown })),
     ],
-    { title: 'Plan and limits', note: 'Leave a limit empty to use the plan’s.' },
-  )
+  })
 }
 
 /** A number with commas or spaces as thousands separators. */

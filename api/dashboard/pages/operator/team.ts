@@ -47,15 +47,11 @@ async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
   const own = (await numberOfTeam(tx, teamId))?.number
   const names = ['default', ...numbers.map(({ name }) => name)]
   const options = buildOptions(names, [own], (name) => (name === 'default' ? 'the default number' : name))
-  return buildForm(
-    `${pageOfTeam(teamId)}/number`,
-    'Save number',
-    [field('number', 'Number', { type: 'select', options, required: true })],
-    {
-      title: 'WhatsApp number',
-      note: 'Waiting messages keep their number. If the account changes, templates are pending until they are found in the new one.',
-    },
-  )
+  return buildForm(`${pageOfTeam(teamId)}/number`, 'Save number', {
+    title: 'WhatsApp number',
+    note: 'Waiting messages keep their number. If the account changes, templates are pending until they are found in the new one.',
+    fields: [field('number', 'Number', { type: 'select', options, required: true })],
+  })
 }
 
 const changeNumber = action('operator', `${TEAMS_PATH}/:id/number`, async (by, { params: { id }, form }) => {

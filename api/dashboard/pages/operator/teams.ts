@@ -89,12 +89,15 @@ const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPla
           next: page.next,
         },
       ),
-      buildForm(
-        TEAMS_PATH,
-        'Create team',
-        [field('name', 'Name', { required: true }), await planField(database, defaultPlan), TEST_FIELD],
-        { title: 'New team', folded: true },
-      ),
+      buildForm(TEAMS_PATH, 'Create team', {
+        title: 'New team',
+        folded: true,
+        fields: [
+          field('name', 'Name', { required: true }),
+          await planField(database, defaultPlan),
+          TEST_FIELD,
+        ],
+      }),
     ],
   })
 })

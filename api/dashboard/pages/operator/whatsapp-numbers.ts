@@ -124,10 +124,11 @@ const list = get('operator', PATH, async ({ now }, { database }) => {
         : undefined,
     sections: [
       numbersTable(numbers, now),
-      buildForm(
-        PATH,
-        'Add number',
-        [
+      buildForm(PATH, 'Add number', {
+        title: 'Add a number',
+        note: 'The number is checked with Meta first. Nothing is stored if Meta rejects the token.',
+        folded: true,
+        fields: [
           field('name', 'Name', { required: true, hint: 'a-z, 0-9 and -. It can’t be changed later.' }),
           field('phone_number_id', 'Phone number ID', { required: true }),
           field('account_id', 'WhatsApp Business Account ID', { required: true }),
@@ -138,12 +139,7 @@ const list = get('operator', PATH, async ({ now }, { database }) => {
           field('messages_per_second', 'Messages per second', RATE),
           SUBSCRIBE,
         ],
-        {
-          title: 'Add a number',
-          note: 'The number is checked with Meta first. Nothing is stored if Meta rejects the token.',
-          folded: true,
-        },
-      ),
+      }),
     ],
   })
 })
@@ -205,10 +201,11 @@ const hookFacts = (shown: NumberDetail): Section =>
   )
 
 const changeForm = (shown: NumberDetail): Section =>
-  buildForm(
-    `${numberPath(shown.name)}/set`,
-    'Save number',
-    [
+  buildForm(`${numberPath(shown.name)}/set`, 'Save number', {
+    title: 'Change the number',
+    note: 'Empty fields aren’t changed.',
+    folded: 'menu',
+    fields: [
       secretField('token', 'New access token'),
       secretField('app_secret', 'New app secret'),
       field('messages_per_second', 'Messages per second', {
@@ -216,8 +213,7 @@ const changeForm = (shown: NumberDetail): Section =>
         value: String(shown.messages_per_second),
       }),
     ],
-    { title: 'Change the number', note: 'Empty fields aren’t changed.', folded: 'menu' },
-  )
+  })
 
 /** Builds the buttons, with the next step first. */
 const numberButtons = ({ name, paused, subscribed }: NumberDetail): Form[] =>

@@ -42,9 +42,10 @@ const list = get('viewer', PATH, async (request, { database }) => {
         },
       ),
       team.role === 'owner' &&
-        buildForm(teamPath(team, 'webhooks'), 'Add a webhook', fieldsFor(domains, null), {
+        buildForm(teamPath(team, 'webhooks'), 'Add a webhook', {
           title: 'New webhook',
           folded: true,
+          fields: fieldsFor(domains, null),
         }),
     ]),
   })

@@ -68,10 +68,11 @@ async function actionsFor(
 }
 
 const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Section =>
-  buildForm(
-    teamPath(team, 'webhooks', id, 'replay'),
-    'Continue',
-    [
+  buildForm(teamPath(team, 'webhooks', id, 'replay'), 'Continue', {
+    title: 'Send messages again',
+    note: 'With the same IDs and bodies. Delivered messages are kept for 3 days, failed ones for 30.',
+    folded: 'quiet',
+    fields: [
       field('from', dayLabel('First day', parseZone(cookies('zone'))), {
         type: 'date',
         hint: 'Leave it empty for all.',
@@ -83,12 +84,7 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
         options: REPLAYED.map((what) => ({ value: what, label: REPLAY_LABELS[what] })),
       }),
     ],
-    {
-      title: 'Send messages again',
-      note: 'With the same IDs and bodies. Delivered messages are kept for 3 days, failed ones for 30.',
-      folded: 'quiet',
-    },
-  )
+  })
 
 function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section {
   const shown = attempts.slice(0, TRIES_SHOWN)
@@ -180,12 +176,11 @@ const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
       attemptsTable(request, endpoint),
       isOwner && endpoint.state === 'enabled' && replayForm(request, endpoint),
       isOwner &&
-        buildForm(
-          teamPath(team, 'webhooks', endpoint.id, 'set'),
-          'Save webhook',
-          fieldsFor(domains, endpoint),
-          { title: 'Change the webhook', folded: 'quiet' },
-        ),
+        buildForm(teamPath(team, 'webhooks', endpoint.id, 'set'), 'Save webhook', {
+          title: 'Change the webhook',
+          folded: 'quiet',
+          fields: fieldsFor(domains, endpoint),
+        }),
     ]),
     aside: [facts(endpoint, request)],
   })
