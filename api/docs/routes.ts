@@ -106,7 +106,6 @@ const docRoute = (path: string, name: Exclude<keyof Docs, 'guide'>): PublicRoute
   publicRoute({
     method: 'GET',
     path,
-    access: 'public',
     handle: async (request, { docs }) => unlessKnown(request, await docs[name]()),
   })
 
@@ -114,7 +113,6 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
   publicRoute({
     method: 'GET',
     path: '/',
-    access: 'public',
     // Browsers accept text/html. Programs accept any type.
     async handle({ headers }, { dashboard }) {
       const isBrowser = headers.accept?.includes('text/html') ?? false
@@ -134,7 +132,6 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
   publicRoute({
     method: 'GET',
     path: '/docs/:guide.md',
-    access: 'public',
     async handle(request, { docs }) {
       const id = request.params.guide ?? ''
       const renamed = RENAMED_GUIDES.get(id)

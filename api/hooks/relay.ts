@@ -54,7 +54,6 @@ const routes = [
   publicRoute({
     method: 'POST',
     path: '/hooks/relay',
-    access: 'public',
     async handle({ bytes, headers, now }, deps) {
       const { relay, proof } = deps.hooks.relay
       const { events, token } = await proof({ headers, bytes, now })

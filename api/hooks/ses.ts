@@ -65,7 +65,6 @@ const routes = [
   publicRoute({
     method: 'POST',
     path: '/hooks/ses',
-    access: 'public',
     async handle({ bytes, headers, now }, deps) {
       // Without topics no post can be verified, so none is read.
       if (!deps.hooks.sns.listens) throw notGenuine()

@@ -34,7 +34,6 @@ const routes = [
   publicRoute({
     method: 'POST',
     path: '/hooks/smtp',
-    access: 'public',
     readsAuthenticated: true,
     async handle({ bytes, headers, now }, deps) {
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)

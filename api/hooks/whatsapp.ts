@@ -120,7 +120,6 @@ const routes = [
   publicRoute({
     method: 'GET',
     path: '/hooks/whatsapp',
-    access: 'public',
     async handle({ search }, { hooks: { whatsapp_verify_token: token } }) {
       return challenge(search(), token === null ? [] : [token])
     },
@@ -128,14 +127,12 @@ const routes = [
   publicRoute({
     method: 'POST',
     path: '/hooks/whatsapp',
-    access: 'public',
     handle: (request, deps) =>
       takePost(deps, request, { secret: deps.hooks.whatsapp_app_secret, scope: null }),
   }),
   publicRoute({
     method: 'GET',
     path: '/hooks/whatsapp/:number',
-    access: 'public',
     async handle({ search, params }, deps) {
       const { verify_tokens } = await requireHook(deps, params.number)
       return challenge(search(), verify_tokens)
@@ -144,7 +141,6 @@ const routes = [
   publicRoute({
     method: 'POST',
     path: '/hooks/whatsapp/:number',
-    access: 'public',
     async handle(request, deps) {
       const { app_secret: secret, scope } = await requireHook(deps, request.params.number)
       return takePost(deps, request, { secret, scope })

@@ -63,13 +63,14 @@ type RouteOptions<B, Q> = {
   searches?: boolean
 }
 
-/** A route without credentials. A hook verifies its caller itself. */
-export type PublicRoute<D, B = unknown, Q = unknown> = RouteOptions<B, Q> & {
-  access: 'public'
+type PublicOptions<D, B, Q> = RouteOptions<B, Q> & {
   /** True if the handler verifies its caller before it reads the body. */
   readsAuthenticated?: true
   handle(request: Request<B, Q>, deps: D): Promise<Answer>
 }
+
+/** A route without credentials. A hook verifies its caller itself. */
+export type PublicRoute<D, B = unknown, Q = unknown> = PublicOptions<D, B, Q> & { access: 'public' }
 
 export type TeamRoute<D, B = unknown, Q = unknown> = RouteOptions<B, Q> & {
   access: PrivateAccess
@@ -81,5 +82,7 @@ export type Route<D> = PublicRoute<D> | TeamRoute<D>
 /** Declares a module's public routes. A handler's body and query have the types of its route's shapes. */
 export const publicRoutes =
   <D>() =>
-  <B = undefined, Q = undefined>(route: PublicRoute<D, B, Q>): PublicRoute<D> =>
-    route
+  <B = undefined, Q = undefined>(route: PublicOptions<D, B, Q>): PublicRoute<D> => ({
+    ...route,
+    access: 'public',
+  })

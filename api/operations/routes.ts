@@ -53,13 +53,11 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
   publicRoute({
     method: 'GET',
     path: '/health',
-    access: 'public',
     handle: async () => ({ status: 200, body: { status: 'ok', version: VERSION } }),
   }),
   publicRoute({
     method: 'GET',
     path: '/ready',
-    access: 'public',
     // If the database is unavailable, `databaseFault` throws, and the response is 503 like for any other
     // request.
     handle: async (_request, { database, isDraining, diskFault }) => {
@@ -72,7 +70,6 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
   publicRoute({
     method: 'GET',
     path: '/metrics',
-    access: 'public',
     handle: async ({ headers }, { database, fleet, queues, replica, least, returnPath, tokens }) => {
       assertOperator(headers.authorization, tokens.metrics)
       // Stores this process's own counts first, so that they are as recent as those of the other processes.
@@ -87,7 +84,6 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
   publicRoute({
     method: 'GET',
     path: '/scale',
-    access: 'public',
     handle: async ({ headers }, { scale, tokens }) => {
       assertOperator(headers.authorization, tokens.metrics)
       return { status: 200, body: await scale() }
@@ -97,7 +93,6 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     // HireFire's format: the token is in the path, and the response is a list.
     method: 'GET',
     path: '/hirefire/:token/info',
-    access: 'public',
     handle: async ({ params }, { scale, tokens }) => {
       if (tokens.hirefire === null || !sameSecret(params.token ?? '', tokens.hirefire)) throw nothingHere()
       const { workers } = await scale()

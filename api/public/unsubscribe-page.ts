@@ -116,7 +116,6 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
   publicRoute({
     method: 'GET',
     path: '/u/:token',
-    access: 'public',
     async handle(request, deps) {
       const { team_id, identity, contact, broadcast, isBulk } = await findRecipient(request, deps)
       if (!contact || !identity) return page('gone')
@@ -131,7 +130,6 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
   publicRoute({
     method: 'POST',
     path: '/u/:token',
-    access: 'public',
     async handle(request, deps) {
       // The token is checked first. If it isn't ours, the body isn't read.
       const { team_id, identity, contact, broadcast, isBulk } = await findRecipient(request, deps)
