@@ -9,7 +9,7 @@ import { BROADCAST_STATES } from '../../db/messages/broadcasts/state.ts'
 import { BROADCAST_STATS, type BroadcastStat } from '../../db/stats/daily/broadcasts.sql.ts'
 import { EXAMPLE_ID } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
-import { count, list, map, oneOf, orNull, record, said, text, time, uuid } from './parts.ts'
+import { count, list, map, nullable, oneOf, orNull, record, said, text, time, uuid } from './parts.ts'
 
 const EXAMPLE_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
@@ -70,7 +70,7 @@ const EMAIL = record(
     id: said(uuid, 'The ID of the email. Repeated calls return the same ID.'),
     team_id: said(uuid, 'The team that sent it.'),
     domain_id: said(uuid, 'The verified domain of `from`.'),
-    template_id: said(orNull(uuid), 'null if it was sent with `html`.', null),
+    template_id: nullable(uuid, 'null if it was sent with `html`.'),
     from_address: said(text, '`from`, normalized.', 'Acme <hello@example.com>'),
     to_emails: said(list(text), '`to`, in the order given.', ['ana@example.org']),
     cc_emails: said(list(text), '`cc`, in the order given. Absent if empty.', ['ben@example.org']),
@@ -82,29 +82,20 @@ const EMAIL = record(
     status: said(oneOf(EMAIL_LADDER), 'The current status.', 'queued'),
     idempotency_key: said(orNull(text), 'The key it was stored under, if any.', 'order-1001-shipped'),
     created_at: said(time, 'When it was accepted.'),
-    requeued_at: said(orNull(time), 'When it was last requeued.', null),
-    provider_message_id: said(
-      orNull(text),
-      'The provider’s ID, set once the provider accepts the message.',
-      null,
-    ),
-    broadcast_id: said(orNull(uuid), 'The broadcast that it is part of.', null),
-    contact_id: said(
-      orNull(uuid),
+    requeued_at: nullable(time, 'When it was last requeued.'),
+    provider_message_id: nullable(text, 'The provider’s ID, set once the provider accepts the message.'),
+    broadcast_id: nullable(uuid, 'The broadcast that it is part of.'),
+    contact_id: nullable(
+      uuid,
       'The contact, if the only recipient of `to`, `cc` and `bcc` is a stored contact.',
-      null,
     ),
-    unsubscribe_token: said(
-      orNull(text),
-      'The last part of its unsubscribe link, if it has a contact.',
-      null,
-    ),
+    unsubscribe_token: nullable(text, 'The last part of its unsubscribe link, if it has a contact.'),
     body_text: said(
       text,
       'The plain text, as given. Empty if none was given, even if a text is generated from the HTML when it is sent.',
       '',
     ),
-    headers: said(orNull(map), 'Custom headers, as accepted.', null),
+    headers: nullable(map, 'Custom headers, as accepted.'),
     reply_to: said(text, 'The address without a name. Empty if not set.', 'support@example.com'),
     attachments: said(
       list(
@@ -112,11 +103,7 @@ const EMAIL = record(
           filename: said(text, 'As given.', 'invoice.pdf'),
           content_type: said(text, 'As given, or based on the file extension.', 'application/pdf'),
           size: said(count, 'In bytes, decoded.', 48_213),
-          content_id: said(
-            orNull(text),
-            'The ID that the HTML uses for it. null for ordinary attachments.',
-            null,
-          ),
+          content_id: nullable(text, 'The ID that the HTML uses for it. null for ordinary attachments.'),
           sha256: said(text, 'SHA-256 of its bytes, in lower-case hex.', EXAMPLE_SHA256),
         }),
       ),
@@ -165,10 +152,9 @@ const BROADCAST = record({
   team_id: said(uuid, 'The team that sends it.'),
   name: said(text, 'The display name.', 'Spring news'),
   state: said(oneOf(BROADCAST_STATES), 'The current state.', 'draft'),
-  state_reason: said(
-    orNull(text),
+  state_reason: nullable(
+    text,
     'Why it was paused automatically: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `team_bounces`, `team_complaints`, `restored`, `from_domain_not_verified`, `topic_gone`, `no_audience`. After `team_bounces` or `team_complaints`, only an owner or operator can resume it. This API can’t.',
-    null,
   ),
   template_id: said(uuid, 'Its template.'),
   from: said(text, 'The sender, normalized.', 'Acme <news@example.com>'),
@@ -181,21 +167,21 @@ const BROADCAST = record({
   exclude_topic_ids: said(list(uuid), 'Contacts of these topics don’t receive it.'),
   where: said(list(CONDITION), 'Conditions for the properties of contacts.'),
   variables: said(map, 'Default values for variables.', { name: 'you' }),
-  headers: said(orNull(map), 'Custom headers, as accepted.', null),
+  headers: nullable(map, 'Custom headers, as accepted.'),
   tags: said(list(text), 'The tags of each of its emails.', ['news']),
   rate_per_minute: said(
     { type: ['integer', 'null'], minimum: 1 },
     'The maximum number of emails per minute.',
     null,
   ),
-  send_at: said(orNull(time), 'When it is scheduled to start, if it is scheduled.', null),
-  idempotency_key: said(orNull(text), 'The key it was stored under, if any.', null),
+  send_at: nullable(time, 'When it is scheduled to start, if it is scheduled.'),
+  idempotency_key: nullable(text, 'The key it was stored under, if any.'),
   audience: said(orNull(count), AUDIENCE, null),
   stats: STATS_SCHEMA,
   created_at: said(time, 'When it was created.'),
   updated_at: said(time, 'When it was last changed.'),
-  started_at: said(orNull(time), 'When it started.', null),
-  ended_at: said(orNull(time), 'When it was sent or cancelled.', null),
+  started_at: nullable(time, 'When it started.'),
+  ended_at: nullable(time, 'When it was sent or cancelled.'),
 })
 
 const CONTACT = record({

@@ -17,6 +17,10 @@ export const said = (schema: JsonSchema, description: string, example?: unknown)
   ...(example === undefined ? {} : { examples: [example] }),
 })
 
+/** A field that can be null, as in its example. */
+export const nullable = (schema: { type: string }, description: string): JsonSchema =>
+  said(orNull(schema), description, null)
+
 /** An object with these fields and no others. All are required except the optional ones. */
 export const record = (fields: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema => ({
   type: 'object',

@@ -11,7 +11,7 @@ import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
 import { AUDIENCE, STATS_SCHEMA } from './components.ts'
 import { buildExample } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
-import { count, list, oneOf, orNull, record, said, text, time, uuid } from './parts.ts'
+import { count, list, nullable, oneOf, orNull, record, said, text, time, uuid } from './parts.ts'
 
 type WebhookName = (typeof WEBHOOK_TYPES)[number] | typeof TEST_TYPE
 
@@ -24,10 +24,9 @@ const DETAIL = said(
 )
 const percent: JsonSchema = { type: 'number', minimum: 0, maximum: 100 }
 const KEY = said(orNull(text), 'The idempotency key of the send, if any.', 'order-1001')
-const REQUEUED = said(
-  orNull(time),
+const REQUEUED = nullable(
+  time,
   'When the message was last requeued. Ranks then restart, so of two events about one message, the one with the later requeued_at is current.',
-  null,
 )
 const rank = (ladder: readonly string[]): JsonSchema =>
   said(
@@ -75,7 +74,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   email: record(
     {
       email_id: said(uuid, 'The email.'),
-      broadcast_id: said(orNull(uuid), 'The broadcast it is part of, if any.', null),
+      broadcast_id: nullable(uuid, 'The broadcast it is part of, if any.'),
       from: said(text, 'The sender, normalized.', 'Acme <hello@example.com>'),
       to: said(list(text), 'Recipients, excluding cc and bcc.', ['ana@example.org']),
       cc: said(list(text), 'Recipients of copies. Absent if there are none.', ['ben@example.org']),
@@ -87,7 +86,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
       ),
       subject: said(text, 'The subject, as sent.', 'Hello'),
       tags: said(list(text), 'The tags, as given.', ['welcome']),
-      template_id: said(orNull(uuid), 'Its template, if any.', null),
+      template_id: nullable(uuid, 'Its template, if any.'),
       idempotency_key: KEY,
       requeued_at: REQUEUED,
       rank: rank(EMAIL_LADDER),
