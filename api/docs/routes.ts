@@ -14,14 +14,7 @@ import type { Shown } from './shown.ts'
 type RenderedDoc = { body: string; headers: Record<string, string> }
 
 /** The descriptions in the memory of a process. */
-export type Docs = {
-  openapi(): Promise<RenderedDoc>
-  page(): Promise<RenderedDoc>
-  postman(): Promise<RenderedDoc>
-  llms(): Promise<RenderedDoc>
-  /** Returns a guide as Markdown, or null for an unknown ID. */
-  guide(id: string): Promise<RenderedDoc | null>
-}
+export type Docs = ReturnType<typeof createDocs>
 
 /** `dashboard` is null if it is disabled. */
 export type DocsDeps = { docs: Docs; dashboard: object | null }
@@ -49,7 +42,7 @@ type ServiceAddress = { publicUrl: string | null; port: number; domain: string; 
 export function createDocs(
   routes: readonly Described[],
   { publicUrl, port, domain, clock = () => new Date() }: ServiceAddress,
-): Docs {
+) {
   const home = publicUrl?.replace(/\/$/, '') ?? `http://localhost:${port}`
   const rendered = (type: string, render: (shown: Shown) => Promise<string>) =>
     daily(clock, async (now) => ({
@@ -75,7 +68,8 @@ export function createDocs(
       }
     }),
     llms: rendered('text/plain', async (shown) => (await import('./markdown.ts')).llmsText(shown)),
-    async guide(id) {
+    /** Returns a guide as Markdown, or null for an unknown ID. */
+    async guide(id: string) {
       const { findGuide, guideMarkdown } = await import('./markdown.ts')
       const guide = findGuide(id)
       if (!guide) return null

@@ -19,12 +19,9 @@ type Caller = { team_id: string; key?: string }
 
 type Call = { method: string; route: string; http_request_id: string; now: Date }
 
-export type Rejections = {
-  note(caller: Caller, call: Call, refusal: RequestError): void
-  flush(): Promise<void>
-}
+export type Rejections = ReturnType<typeof createRejections>
 
-export function createRejections(database: Pick<Database, 'transaction'>): Rejections {
+export function createRejections(database: Pick<Database, 'transaction'>) {
   const gathered = new Map<string, Parameters<typeof insertRejectedCalls>[1][number][]>()
   let timer: NodeJS.Timeout | null = null
 
@@ -36,7 +33,7 @@ export function createRejections(database: Pick<Database, 'transaction'>): Rejec
     if (calls.length > 0) await database.transaction((tx) => insertRejectedCalls(tx, calls))
   }
   return {
-    note({ team_id, key }, { now, ...call }, { code, message }) {
+    note({ team_id, key }: Caller, { now, ...call }: Call, { code, message }: RequestError): void {
       const stored = {
         team_id,
         id: idAt(now),

@@ -38,7 +38,7 @@ export const suppressedRecipients = (
     everyone(email).map((to) => ({ team_id: team.id, identity: recipientIdentity(to) })),
   )
 
-type Suppressed = Awaited<ReturnType<typeof suppressedRecipients>>
+export type Suppressed = Awaited<ReturnType<typeof suppressedRecipients>>
 
 /** True if a worker deletes the email instead of sending it, because broadcasts never go to suppressed addresses. */
 export const isWithdrawn = (

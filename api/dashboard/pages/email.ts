@@ -32,6 +32,7 @@ import {
   isWithdrawn,
   loadEmail,
   noteOpened,
+  type Suppressed,
   suppressedRecipients,
   toBeSkipped,
 } from './email-place.ts'
@@ -90,8 +91,6 @@ async function buildTemplateCell({ email, request: { team }, deps }: EmailView):
   const name = await templateName(deps.database, team.id, id)
   return name === null ? text('deleted') : text(name, { href: teamPath(team, 'templates', id) })
 }
-
-type Suppressed = Awaited<ReturnType<typeof suppressedRecipients>>
 
 const CAUSE_WORDS: Record<Cause, string> = {
   bounce: 'An email to it bounced',

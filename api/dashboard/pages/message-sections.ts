@@ -1,22 +1,12 @@
 /** Sections that the pages of messages share on all channels: why it waits, timeline, times and IDs. */
 import type { Waiting } from '../../../db/delivery/waiting.ts'
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { text, time } from '../components/cell.ts'
 import type { Alert, Moment, Section } from '../components/section.ts'
 import { buildAlerts, buildFacts } from '../server/builders.ts'
 
-type Message = {
-  id: string
-  http_request_id: string | null
-  idempotency_key: string | null
-  provider_message_id: string | null
-}
-
-type MessageTimes = {
-  created_at: string
-  scheduled_at?: string
-  expires_at?: string
-  requeued_at: string | null
-}
+type MessageIds = Pick<ShownEmail, 'id' | 'http_request_id' | 'idempotency_key' | 'provider_message_id'>
+type MessageTimes = Pick<ShownEmail, 'created_at' | 'scheduled_at' | 'expires_at' | 'requeued_at'>
 
 /** Builds the section with why a message waits or failed. While it is being sent, only an earlier response is news. */
 export function whyItWaits(alerts: readonly Alert[], state: Waiting['state'] | undefined): Section[] {
@@ -49,7 +39,7 @@ export const messageTimes = (message: MessageTimes, now: Date) => ({
   'Queued again': message.requeued_at && time(message.requeued_at, now),
 })
 
-export function buildIds(message: Message): Section {
+export function buildIds(message: MessageIds): Section {
   const shown = (id: string | null) => id !== null && text(id, { code: true, copy: true })
   const ids = {
     ID: shown(message.id),

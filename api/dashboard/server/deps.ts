@@ -1,32 +1,18 @@
 /** The dependencies of the dashboard. Only types. */
 import type { DomainLookups, ZoneLookup } from '../../../db/accounts/domains/dns-lookups.ts'
 import type { RecentLookups } from '../../../db/accounts/domains/recent-lookups.ts'
-import type { Versions } from '../../../db/content/templates/versions.ts'
-import type { UnsubscribeLinks } from '../../../db/messages/emails/unsubscribe-token.ts'
 import type { Database } from '../../../db/postgres/pool.ts'
-import type { Replica } from '../../../db/postgres/replica.ts'
-import type { Log } from '../../../db/process/log.ts'
-import type { Metrics } from '../../../db/process/metrics.ts'
 import type { PlainTexts } from '../../../db/process/plain-texts.ts'
 import type { Network } from '../../../db/process/public-address.ts'
-import type { Secrets } from '../../../db/process/secrets.ts'
-import type { Producer } from '../../../db/queue/producer.ts'
-import type { Bodies } from '../../http/bodies.ts'
+import type { HttpDeps } from '../../http/route.ts'
+import type { OperationsDeps } from '../../operations/routes.ts'
+import type { V1Deps } from '../../v1/deps.ts'
 import type { OpenId } from './openid.ts'
 
 /** Shared with the API of the same process. */
-export type SharedDeps = {
-  bodies: Bodies
-  queue: Producer
-  secrets: Secrets
-  versions: Versions
-  links: UnsubscribeLinks | null
-  metrics: Metrics
-  /** For lists that can lag slightly. */
-  replica: Pick<Replica, 'read'>
-  log: Log
-  clock: () => Date
-}
+export type SharedDeps = Pick<HttpDeps, 'bodies' | 'log'> &
+  Pick<OperationsDeps, 'replica'> &
+  Pick<V1Deps, 'queue' | 'secrets' | 'versions' | 'links' | 'metrics' | 'clock'>
 
 /** The dashboard's own dependencies, created by main.ts. */
 export type DashboardDeps = DomainLookups & {
