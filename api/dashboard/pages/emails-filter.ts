@@ -9,8 +9,8 @@ import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import { parseZone } from '../components/zone.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineChoice, defineFilter, defineId, search } from '../server/filter.ts'
-import { idParam } from '../server/list.ts'
-import type { TeamRequest } from '../server/page.ts'
+import { addressWith, idParam } from '../server/list.ts'
+import { type TeamRequest, teamPath } from '../server/page.ts'
 import { parseSearch } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
 import { SCHEDULED_STATUS, statusFilter } from './scheduled.ts'
@@ -103,3 +103,9 @@ export const readSearch = ({ team, query, now, cookies }: TeamRequest) => ({
   ...parseEmailFilter(query, parseZone(cookies('zone'))),
   ...{ team_id: team.id, since: new Date(team.created_at), now },
 })
+
+/** Returns the URL of the list, or of a page below it, with this filter. */
+export const listAddress = (
+  { team, query }: Pick<TeamRequest, 'team' | 'query'>,
+  ...rest: string[]
+): string => addressWith({ path: teamPath(team, 'emails', ...rest), query }, {})

@@ -16,7 +16,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { buildList, fromList, pageById, type RowReader, readBy } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { recipientsCell } from './email-place.ts'
-import { bulkActions } from './emails-bulk.ts'
+import { chosenActions, emailsChosenPages } from './emails-chosen.ts'
 import {
   ALL_EMAILS,
   FAILED_STATUS,
@@ -65,7 +65,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Template
       none: 'No emails yet. Send the first one with the API.',
       start: { href: teamPath(request.team, 'integration'), label: 'How to send' },
       wider: withBroadcasts(request),
-      picks: bulkActions(request),
+      picks: chosenActions(request),
     })
   } catch (error) {
     if (!isTooSlow(error)) throw error
@@ -178,4 +178,4 @@ const csv = defineCsv<Ended>(
   },
 )
 
-export const emailsPages = [list, csv]
+export const emailsPages = [list, csv, ...emailsChosenPages]

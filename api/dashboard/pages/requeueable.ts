@@ -54,3 +54,6 @@ export function describeRequeued(form: URLSearchParams): string {
     ? waits
     : `${waits} and ${requeueableWords(rejected, counts, ['rejected one'])}`
 }
+
+export const noneToSend = (suppressed: number): RequestError =>
+  new RequestError('invalid_state', suppressed > 0 ? TEXTS.allSuppressed : TEXTS.noneToSend)
