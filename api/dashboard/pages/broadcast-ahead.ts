@@ -9,6 +9,7 @@ import { domainOf, requireBroadcast } from '../../../db/messages/broadcasts/draf
 import { assertSameDraft, type Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { checkReadiness, type Readiness } from '../../../db/messages/broadcasts/readiness.ts'
 import { assertState } from '../../../db/messages/broadcasts/start.ts'
+import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
 import { plural } from '../../../db/plural.ts'
 import { duration, formatAge, headed, number } from '../components/cell.ts'
@@ -19,7 +20,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { type BroadcastStep, buildStepper, stepPath } from './broadcast-fields.ts'
-import { broadcastPath, listNames } from './broadcast-sections.ts'
+import { actions, broadcastPath, listNames, splitSentence } from './broadcast-sections.ts'
 import { lackingWords, slotWords } from './template-parts.ts'
 
 /** Returns hidden fields that bind a form to the state shown. */
@@ -71,7 +72,7 @@ function lengthTiles({ rate_per_minute: rate, audience }: Plan): Tile[] {
 /** The sentence below a count of 0 in the steps. */
 export const NO_MATCH = 'match, so no one would receive it'
 
-const contactsTile = (audience: number | null, detail?: string): Tile => ({
+export const contactsTile = (audience: number | null, detail?: string): Tile => ({
   label: 'Contacts',
   value: audience === null ? 'very many' : number(audience).text,
   tone: audience === 0 ? 'bad' : undefined,
@@ -94,7 +95,18 @@ export const startTiles = (plan: Plan, zone: string, now: Date): Tile[] => [
 const isAllSkipped = ({ audience, lacking }: Readiness): boolean =>
   audience !== null && audience > 0 && lacking >= audience
 
-/** Returns the link to the page that removes a blocker. Only drafts can be edited. */
+/** Returns the link to a step, for those who can edit it. Only drafts can be edited. */
+function editLink(
+  step: 'message' | 'audience',
+  row: BroadcastRow,
+  request: TeamRequest<'id'>,
+): Link | undefined {
+  if (row.state !== 'draft' || request.team.role === 'viewer') return undefined
+  const label = step === 'message' ? 'Edit message' : 'Edit audience'
+  return { href: stepPath(broadcastPath(request), step), label }
+}
+
+/** Returns the link to the page that removes a blocker. */
 function findRemedy(
   { kind, edit }: Blocker,
   row: BroadcastRow,
@@ -104,9 +116,7 @@ function findRemedy(
   if (kind === 'from_domain_not_verified')
     return { href: teamPath(team, 'domains'), label: 'Show the domains' }
   if (kind === 'quota_exceeded') return { href: teamPath(team), label: 'Show the quota' }
-  if (!edit || row.state !== 'draft' || team.role === 'viewer') return undefined
-  const label = edit === 'message' ? 'Edit message' : 'Edit audience'
-  return { href: stepPath(broadcastPath(request), edit), label }
+  return edit && editLink(edit, row, request)
 }
 
 /** Explains why all contacts would be skipped, with the next step for editors. The tiles of a draft have the count. */
@@ -120,19 +130,16 @@ function describeSkips(ready: Readiness, { state }: BroadcastRow, { team }: Team
 
 /** Builds the alerts of all problems that keep a broadcast from being sent, each with its remedy. */
 function blockerAlerts(row: BroadcastRow, ready: Readiness, request: TeamRequest<'id'>): Alert[] {
+  const blockers = ready.missing.map((blocker): Alert => {
+    return { tone: 'bad', title: headed(blocker.words), link: findRemedy(blocker, row, request) }
+  })
   return compact<Alert>([
-    ...ready.missing.map(
-      (blocker): Alert => ({
-        tone: 'bad',
-        title: headed(blocker.words),
-        link: findRemedy(blocker, row, request),
-      }),
-    ),
+    ...blockers,
     isAllSkipped(ready) && {
       tone: 'bad',
       title: 'Every contact would be skipped',
       text: describeSkips(ready, row, request),
-      link: findRemedy({ kind: 'no_audience', words: '', edit: 'message' }, row, request),
+      link: editLink('message', row, request),
     },
   ])
 }
@@ -165,12 +172,6 @@ function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
 
 type Ahead = Awaited<ReturnType<typeof readAhead>>
 
-/** Splits a text into its first sentence, for a title, and the rest. */
-function splitSentence(words: string): { title: string; text?: string } {
-  const [title = '', ...rest] = words.split('. ')
-  return rest.length === 0 ? { title } : { title: `${title}.`, text: rest.join('. ') }
-}
-
 /** Builds the sections about the current audience and problems, with blockers first. */
 function aheadSections(row: BroadcastRow, { ready, warnings }: Ahead, request: TeamRequest<'id'>): Section[] {
   const isVerified = ready.missing.every(({ kind }) => kind !== 'from_domain_not_verified')
@@ -178,24 +179,14 @@ function aheadSections(row: BroadcastRow, { ready, warnings }: Ahead, request: T
     ? { href: teamPath(request.team, 'domains', domainOf(row.from_address)), label: 'Show the domain' }
     : undefined
   const tiles = audienceTiles(row, ready, request)
-  const isEditable = row.state === 'draft' && request.team.role !== 'viewer'
-  return [
-    ...buildAlerts(blockerAlerts(row, ready, request), { title: 'Before it can start' }),
-    ...(tiles.length === 0
-      ? []
-      : [{ kind: 'tiles' as const, title: row.state === 'scheduled' ? 'Forecast' : 'Audience', tiles }]),
+  const advice = warnings.map((words): Alert => ({ tone: 'warn', ...splitSentence(words), link: domain }))
+  return compact<Section>([
+    buildAlerts(blockerAlerts(row, ready, request), { title: 'Before it can start' }),
+    tiles.length > 0 && { kind: 'tiles', title: row.state === 'scheduled' ? 'Forecast' : 'Audience', tiles },
     // If all contacts are skipped, the alert above has the variables.
-    ...(isAllSkipped(ready)
-      ? []
-      : unfilledSection(
-          ready.unfilled,
-          isEditable ? stepPath(broadcastPath(request), 'message') : undefined,
-        )),
-    ...buildAlerts(
-      warnings.map((words): Alert => ({ tone: 'warn', ...splitSentence(words), link: domain })),
-      { title: 'Recommended' },
-    ),
-  ]
+    !isAllSkipped(ready) && unfilledSection(ready.unfilled, editLink('message', row, request)?.href),
+    buildAlerts(advice, { title: 'Recommended' }),
+  ])
 }
 
 async function readAhead(row: BroadcastRow, deps: PageDeps) {
@@ -218,20 +209,20 @@ function describeStart(row: BroadcastRow, { ready }: Ahead, { cookies, now }: Te
   return `Starts ${formatAge(at, now)} (${words}).`
 }
 
-/** The sections of a broadcast that hasn't started, and the sentence about it. */
-type AheadParts = { sections: Section[]; lead: string }
+/** The parts of a page that depend on the state. `lead` is the sentence about a broadcast that hasn't started. */
+export type StateParts = { sections: Section[]; buttons: Actions; lead?: string; stepper?: Section }
 
-/** Builds the sections of a scheduled broadcast. `isBlocked` is true if a problem prevents it. */
 export async function scheduledParts(
   row: BroadcastRow,
+  view: BroadcastView,
   request: TeamRequest<'id'>,
   deps: PageDeps,
-): Promise<AheadParts & { isBlocked: boolean }> {
+): Promise<StateParts> {
   const ahead = await readAhead(row, deps)
   return {
     sections: aheadSections(row, ahead, request),
     lead: describeStart(row, ahead, request),
-    isBlocked: isBlocked(ahead.ready),
+    buttons: actions(view, request, isBlocked(ahead.ready)),
   }
 }
 
@@ -286,7 +277,7 @@ export async function draftParts(
   row: BroadcastRow,
   request: TeamRequest,
   deps: PageDeps,
-): Promise<AheadParts & { buttons: Actions; stepper?: Section }> {
+): Promise<StateParts> {
   const ahead = await readAhead(row, deps)
   const ready = isBlocked(ahead.ready) ? '' : ' Nothing is missing.'
   return {

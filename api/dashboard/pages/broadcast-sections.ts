@@ -104,6 +104,12 @@ const STATE_WORDS: Partial<Record<BroadcastState, string>> = {
   cancelled: 'Cancelled',
 }
 
+/** Splits a text into its first sentence, for a title, and the rest. */
+export function splitSentence(words: string): { title: string; text?: string } {
+  const [title = '', ...rest] = words.split('. ')
+  return rest.length === 0 ? { title } : { title: `${title}.`, text: rest.join('. ') }
+}
+
 /** Explains why a broadcast was paused automatically. */
 export function pausedAlert(
   { state_reason: reason, brake }: BroadcastRow,
@@ -111,14 +117,12 @@ export function pausedAlert(
   { team }: TeamRequest,
 ): Section[] {
   if (reason === null) return buildAlerts([], { id: 'paused', live: true })
-  const [title = '', ...next] = keepPercents(pausedBecause(reason, brake, team.role !== 'viewer')).split('. ')
+  const { title, text: next } = splitSentence(
+    keepPercents(pausedBecause(reason, brake, team.role !== 'viewer')),
+  )
   const others = brake === null ? '' : describeOtherRate(reason, view)
-  const words = [others, ...next].filter(Boolean).join('. ')
-  const text = next.length === 0 && words !== '' ? `${words}.` : words
-  return buildAlerts([{ tone: 'bad', title: next.length === 0 ? title : `${title}.`, text }], {
-    id: 'paused',
-    live: true,
-  })
+  const text = next === undefined ? others && `${others}.` : compact<string>([others, next]).join('. ')
+  return buildAlerts([{ tone: 'bad', title, text }], { id: 'paused', live: true })
 }
 
 /** @param isPreviewed true if the page has a preview, which shows the subject and the sender. */

@@ -11,14 +11,13 @@ import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError, resultOrError } from '../../../db/errors.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { countAudience, draftSlots } from '../../../db/messages/broadcasts/readiness.ts'
-import { number } from '../components/cell.ts'
 import type { Field, Form, Section, Tile, View } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
 import { buildForm, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { asSent, describeByLabels } from '../server/form.ts'
 import { type PageAnswer, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { asTextTiles, NO_MATCH, startTiles, unfilledSection } from './broadcast-ahead.ts'
+import { asTextTiles, contactsTile, NO_MATCH, startTiles, unfilledSection } from './broadcast-ahead.ts'
 import {
   type BroadcastStep,
   buildStepper,
@@ -82,11 +81,7 @@ async function audienceTiles(
   if (aim instanceof RequestError) return not(`Not counted. ${aim.message}`)
   if (aim.topic_ids.length === 0) return not('Choose a topic.')
   const { size, as_text } = await countAudience(database, { team_id: team.id, ...aim })
-  const value = size === null ? 'very many' : number(size).text
-  const tile: Tile =
-    size === 0
-      ? { label: 'Contacts', value, detail: NO_MATCH, tone: 'bad' }
-      : { label: 'Contacts', value, detail: 'subscribed, not suppressed' }
+  const tile = contactsTile(size, size === 0 ? NO_MATCH : 'subscribed, not suppressed')
   return [tile, ...asTextTiles(as_text)]
 }
 

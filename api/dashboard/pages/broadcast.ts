@@ -30,7 +30,6 @@ import { type BroadcastView, broadcastView } from '../../../db/messages/broadcas
 import { bouncesOfBroadcast } from '../../../db/messages/emails/bounces.sql.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
-import type { Actions, Section } from '../components/section.ts'
 import { partsTyped } from '../components/typed.ts'
 import { asActor } from '../server/action.ts'
 import { action, compact, get, post } from '../server/builders.ts'
@@ -38,7 +37,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { type Question, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { again, againQuestion } from './broadcast-again.ts'
-import { draftParts, scheduledParts, seenIn, sendQuestion } from './broadcast-ahead.ts'
+import { draftParts, type StateParts, scheduledParts, seenIn, sendQuestion } from './broadcast-ahead.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
 import { outcomes } from './broadcast-outcomes.ts'
@@ -61,9 +60,6 @@ import { broadcastStateCell } from './broadcasts.ts'
 
 const toActing = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
-/** `lead` is the sentence about a broadcast that hasn't started. */
-type StateParts = { sections: Section[]; buttons: Actions; lead?: string; stepper?: Section }
-
 async function stateParts(
   row: BroadcastRow,
   view: BroadcastView,
@@ -71,13 +67,9 @@ async function stateParts(
   deps: PageDeps,
 ): Promise<StateParts> {
   if (row.state === 'draft') return draftParts(row, request, deps)
-  if (row.state !== 'scheduled')
-    return {
-      sections: [...progress(view, request.now), outcomes(view, request)],
-      buttons: actions(view, request),
-    }
-  const { sections, lead, isBlocked } = await scheduledParts(row, request, deps)
-  return { sections, lead, buttons: actions(view, request, isBlocked) }
+  if (row.state === 'scheduled') return scheduledParts(row, view, request, deps)
+  const sections = [...progress(view, request.now), outcomes(view, request)]
+  return { sections, buttons: actions(view, request) }
 }
 
 const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) => {
