@@ -34,9 +34,6 @@ const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>, list: string): JobTex
 })
 
 const WEBHOOKS = 'webhooks'
-const IMPORT_UNSTOPPABLE = 'An import can’t be stopped, because that would leave half of the file imported.'
-const showImport = ({ id }: Job) => ['Show import', 'contacts', 'imports', id] as const
-const showSuppressions = () => ['Show suppressions', 'suppressions'] as const
 
 const DELETE_WORDS: JobTexts = {
   title: 'Delete emails',
@@ -54,36 +51,29 @@ export const describeReview = ({
 }: Record<string, unknown>): string =>
   `Bounces: ${Number(bounce ?? 0)}, soft bounces: ${Number(soft_bounces ?? 0)}, complaints: ${Number(complaint ?? 0)}, manual: ${Number(manual ?? 0)}.`
 
-/** Describes the result of an import. @param others the effect on the other records. */
-function describeRejected(refused: unknown, others: string): string {
-  const rejected = Number(refused ?? 0)
-  return rejected === 0
-    ? `All records ${others}.`
-    : `${plural(rejected, 'record')} rejected. All others ${others}.`
-}
+/** @param others the effect on the records that aren't rejected. */
+const importWords = (title: string, others: string): JobTexts => ({
+  title,
+  noun: 'record',
+  verb: 'Imported',
+  outcome({ refused }) {
+    const rejected = Number(refused ?? 0)
+    return rejected === 0
+      ? `All records ${others}.`
+      : `${plural(rejected, 'record')} rejected. All others ${others}.`
+  },
+  shown: ({ id }) => ['Show import', 'contacts', 'imports', id],
+  unstoppable: 'An import can’t be stopped, because that would leave half of the file imported.',
+})
 
 const WORDS: Readonly<Record<string, JobTexts>> = {
-  'contact.import': {
-    title: 'Import contacts',
-    noun: 'record',
-    verb: 'Imported',
-    outcome: ({ refused }) => describeRejected(refused, 'were imported'),
-    shown: showImport,
-    unstoppable: IMPORT_UNSTOPPABLE,
-  },
-  'suppression.import': {
-    title: 'Import suppressions',
-    noun: 'record',
-    verb: 'Imported',
-    outcome: ({ refused }) => describeRejected(refused, 'are suppressed'),
-    shown: showImport,
-    unstoppable: IMPORT_UNSTOPPABLE,
-  },
+  'contact.import': importWords('Import contacts', 'were imported'),
+  'suppression.import': importWords('Import suppressions', 'are suppressed'),
   'suppression.lift': {
     title: 'Lift suppressions',
     verb: 'Checked',
     outcome: ({ lifted }) => `${plural(Number(lifted ?? 0), 'suppression')} lifted.`,
-    shown: showSuppressions,
+    shown: () => ['Show suppressions', 'suppressions'],
   },
   'suppression.judge': {
     title: 'Re-evaluate suppressions',
@@ -98,12 +88,7 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
       `${plural(Number(emails ?? 0), 'email')} redacted, ${Number(waiting_emails_deleted ?? 0)} waiting deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
     unstoppable: 'An erasure can’t be stopped, so that no personal data is left.',
   },
-  ...Object.fromEntries(
-    CHANNELS.map((channel): [string, JobTexts] => [
-      `${channel.name}.requeue`,
-      requeueWords(channel, channel.path),
-    ]),
-  ),
+  ...Object.fromEntries(CHANNELS.map((each) => [`${each.name}.requeue`, requeueWords(each, each.path)])),
   'webhook.requeue': requeueWords(WEBHOOK, WEBHOOKS),
   'webhook.requeue_matching': requeueWords(WEBHOOK, WEBHOOKS),
   'email.requeue_apart': requeueWords(EMAIL, EMAIL.path),

@@ -60,16 +60,15 @@ function describeResult(job: BackgroundJobRow): string {
   return job.fault ?? (stopper === null ? result : `Stopped by ${actorName(stopper)}. ${result}`)
 }
 
+const teamIds = (jobs: readonly BackgroundJobRow[]): string[] => [
+  ...new Set(jobs.flatMap(({ team_id }) => team_id ?? [])),
+]
+
 /** Returns the file names of jobs that are imports. An import has the ID of its job. */
 async function filesOf(tx: Tx, jobs: readonly BackgroundJobRow[]): Promise<Map<string, string>> {
   const imports = jobs.filter(({ kind }) => kind.endsWith('.import'))
-  if (imports.length === 0) return new Map()
-  const teams = [...new Set(imports.flatMap(({ team_id }) => team_id ?? []))]
-  return importFileNames(
-    tx,
-    teams,
-    imports.map(({ id }) => id),
-  )
+  const ids = imports.map(({ id }) => id)
+  return ids.length === 0 ? new Map() : importFileNames(tx, teamIds(imports), ids)
 }
 
 type TeamNames = ReadonlyMap<string, string>
@@ -77,13 +76,10 @@ type TeamNames = ReadonlyMap<string, string>
 const teamCell = ({ team_id: id }: BackgroundJobRow, teams: TeamNames): Cell =>
   id === null ? text('all teams') : text(teams.get(id) ?? id, { href: `/operator/teams/${id}` })
 
-/** @param teams the names of teams, for operators. Null on the page of a team. */
-async function listView(
-  tx: Tx,
-  jobs: readonly BackgroundJobRow[],
-  now: Date,
-  teams: TeamNames | null,
-): Promise<View> {
+/** @param of the ID of a team, or null for operators, who also see the names of teams. */
+async function listView(tx: Tx, of: string | null, now: Date): Promise<View> {
+  const jobs = await latestBackgroundJobs(tx, of, JOBS_SHOWN)
+  const teams = of === null ? await namesOfTeams(tx, teamIds(jobs)) : null
   const files = await filesOf(tx, jobs)
   const isAnyFinished = jobs.some(({ finished_at }) => finished_at !== null)
   return {
@@ -147,23 +143,26 @@ function progressTile(job: BackgroundJobRow, now: Date): Section {
   }
 }
 
-/** @param team the name of its team, for operators. Null on the page of the team. */
-function jobView(
-  job: BackgroundJobRow,
-  now: Date,
-  { here, team, file }: { here: string; team: Cell | null; file: string | undefined },
-): View {
+/** @param team the ID of its team, or null for any. @throws RequestError not_found. */
+const requireJob = async (tx: Tx, team: string | null, id: string): Promise<BackgroundJobRow> =>
+  requireFound(await backgroundJobById(tx, team, id), TEXTS.noJob)
+
+/** @param of the ID of its team, or null for operators, who also see the name of the team. */
+async function jobView(tx: Tx, of: string | null, id: string, now: Date): Promise<View> {
+  const job = await requireJob(tx, of, id)
+  const here = of === null ? OPERATOR_PATH : teamPath({ id: of }, 'background-jobs')
+  const file = (await filesOf(tx, [job])).get(job.id)
+  const team = of === null && teamCell(job, await namesOfTeams(tx, teamIds([job])))
   const { title } = findJobTexts(job)
   const { finished_at, begun_at, fault } = job
   const state = stateOf(job)
-  const link = resultLink(job)
   return {
     title: file ?? title,
     state: status(state, { tone: TONES[state] }),
     lead: fault === null ? (finished_at === null ? describeRun(job) : describeResult(job)) : undefined,
     back: { href: here, label: 'Background jobs' },
     actions: {
-      links: compact([link]),
+      links: compact([resultLink(job)]),
       forms: isStoppable(job) ? [button(`${here}/${job.id}/stop`, 'Stop job', { tone: 'danger' })] : [],
     },
     sections: compact([
@@ -183,10 +182,6 @@ function jobView(
   }
 }
 
-/** @param team the ID of its team, or null for any. @throws RequestError not_found. */
-const requireJob = async (tx: Tx, team: string | null, id: string): Promise<BackgroundJobRow> =>
-  requireFound(await backgroundJobById(tx, team, id), TEXTS.noJob)
-
 function askToStop(job: BackgroundJobRow): Question {
   if (job.finished_at !== null) throw already('This job', 'finished')
   return {
@@ -202,32 +197,25 @@ const stopped = (job: BackgroundJobRow | null, path: string): PageAnswer =>
   redirect(path, job === null ? { tone: 'bad', text: TEXTS.jobNotStopped } : 'The job was stopped.')
 
 const ofTeam = get('editor', '/teams/:team/background-jobs', async ({ team, now }, { database }) =>
-  show(await listView(database, await latestBackgroundJobs(database, team.id, JOBS_SHOWN), now, null)),
+  show(await listView(database, team.id, now)),
 )
 
-const oneOfTeam = get('editor', '/teams/:team/background-jobs/:id', async ({ team, params, now }, deps) => {
-  const job = await requireJob(deps.database, team.id, params.id)
-  const file = (await filesOf(deps.database, [job])).get(job.id)
-  return show(jobView(job, now, { here: teamPath(team, 'background-jobs'), team: null, file }))
-})
+const oneOfTeam = get('editor', '/teams/:team/background-jobs/:id', async ({ team, params, now }, deps) =>
+  show(await jobView(deps.database, team.id, params.id, now)),
+)
 
 const stopOfTeam = action('editor', '/teams/:team/background-jobs/:id/stop', async (by, { team, params }) => {
   const { id } = await requireJob(by.tx, team.id, params.id)
   return stopped(await stopBackgroundJob(by, team.id, id), teamPath(team, 'background-jobs', id))
 }).confirm(async ({ team, params }, deps) => askToStop(await requireJob(deps.database, team.id, params.id)))
 
-const all = get('operator', OPERATOR_PATH, async ({ now }, { database }) => {
-  const jobs = await latestBackgroundJobs(database, null, JOBS_SHOWN)
-  const teams = [...new Set(jobs.flatMap(({ team_id }) => team_id ?? []))]
-  return show(await listView(database, jobs, now, await namesOfTeams(database, teams)))
-})
+const all = get('operator', OPERATOR_PATH, async ({ now }, { database }) =>
+  show(await listView(database, null, now)),
+)
 
-const one = get('operator', `${OPERATOR_PATH}/:id`, async ({ params, now }, deps) => {
-  const job = await requireJob(deps.database, null, params.id)
-  const teams = await namesOfTeams(deps.database, compact([job.team_id]))
-  const file = (await filesOf(deps.database, [job])).get(job.id)
-  return show(jobView(job, now, { here: OPERATOR_PATH, team: teamCell(job, teams), file }))
-})
+const one = get('operator', `${OPERATOR_PATH}/:id`, async ({ params, now }, { database }) =>
+  show(await jobView(database, null, params.id, now)),
+)
 
 const stop = action('operator', `${OPERATOR_PATH}/:id/stop`, async (by, { params }) => {
   const { id } = await requireJob(by.tx, null, params.id)
