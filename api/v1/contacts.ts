@@ -1,4 +1,7 @@
-/** Contacts: create, read, list, change, delete. The rules for changes are in db/audience/contacts/edit.ts. */
+/**
+ * Contacts: create, read, list, change, delete, unsubscribe, resubscribe. The rules are in
+ * db/audience/contacts/edit.ts and db/audience/subscription/subscription.ts.
+ */
 
 import { object } from 'yup'
 import {
@@ -13,11 +16,13 @@ import {
   noContact,
   removeContact,
 } from '../../db/audience/contacts/edit.ts'
+import { leaveTopics, resubscribe, unsubscribe } from '../../db/audience/subscription/subscription.ts'
 import { text, unsupported } from '../../db/validation/fields.ts'
-import { keyOnly } from '../http/auth.ts'
+import type { About } from '../docs/about.ts'
+import { anyKeyOrSession, keyOnly } from '../http/auth.ts'
 import { defineQuery } from '../http/input.ts'
 import { ABOUT } from './about.ts'
-import { changeBody, createBody } from './contact-bodies.ts'
+import { changeBody, createBody, unsubscribeBody } from './contact-bodies.ts'
 import { asClient, teamRoute, type V1Route } from './deps.ts'
 import { paging, readPage } from './paging.ts'
 import { presentContact } from './present.ts'
@@ -36,8 +41,7 @@ const listSchema = object({
 })
 
 /** Returns the identity of the email in the path. An invalid address belongs to no contact. */
-export const pathIdentity = ({ email = '' }: Readonly<Record<string, string>>): string =>
-  contactIdentity(email)
+const pathIdentity = ({ email = '' }: Readonly<Record<string, string>>): string => contactIdentity(email)
 
 export const contactRoutes: readonly V1Route[] = [
   teamRoute({
@@ -97,6 +101,41 @@ export const contactRoutes: readonly V1Route[] = [
     access: keyOnly('contacts:write'),
     async handle({ params, principal: { team_id }, now }, { database }) {
       await asClient(database, now, (by) => removeContact(by, team_id, pathIdentity(params)))
+      return { status: 204 }
+    },
+  }),
+]
+
+/** Declares POST /v1/contacts/:email/<verb>. A body is ignored. */
+const statusRoute = (verb: string, change: typeof resubscribe, about: About): V1Route =>
+  teamRoute({
+    method: 'POST',
+    path: `/v1/contacts/:email/${verb}`,
+    about,
+    access: keyOnly('contacts:write'),
+    async handle({ params, principal, now }, { database, secrets }) {
+      const contact = await asClient(database, now, (by) =>
+        change({ ...by, secrets }, principal.team_id, pathIdentity(params)),
+      )
+      return { status: 200, body: presentContact(contact) }
+    },
+  })
+
+export const subscriptionRoutes: readonly V1Route[] = [
+  statusRoute('unsubscribe', unsubscribe, ABOUT.unsubscribeContact),
+  statusRoute('resubscribe', resubscribe, ABOUT.resubscribeContact),
+  teamRoute({
+    method: 'POST',
+    path: '/v1/marketing/unsubscribe',
+    about: ABOUT.unsubscribeEmail,
+    access: anyKeyOrSession('contacts:write'),
+    body: unsubscribeBody,
+    async handle({ body: { email, topic_ids }, principal, now }, { database }) {
+      const identity = contactIdentity(email)
+      await asClient(database, now, async (by) => {
+        if (topic_ids === undefined) await unsubscribe(by, principal.team_id, identity)
+        else await leaveTopics(by, principal.team_id, identity, { topic_ids, by: 'api' })
+      })
       return { status: 204 }
     },
   }),

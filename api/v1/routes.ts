@@ -2,11 +2,10 @@
 import { attachmentRoutes } from './attachments.ts'
 import { broadcastRoutes } from './broadcasts.ts'
 import { bulkRoutes } from './bulk.ts'
-import { contactRoutes } from './contacts.ts'
+import { contactRoutes, subscriptionRoutes } from './contacts.ts'
 import type { V1Route } from './deps.ts'
 import { emailRoutes } from './emails.ts'
 import { planRoutes } from './plans.ts'
-import { subscriptionRoutes } from './subscriptions.ts'
 import { whatsappRoutes } from './whatsapp.ts'
 
 export const V1_ROUTES: readonly V1Route[] = [

@@ -1,15 +1,16 @@
-/** Renames, duplicates and deletes templates. */
+/** Renames, duplicates and deletes templates, and turns the List-Unsubscribe headers of their emails on or off. */
 
 import type { DraftRow } from '../../../db/content/templates/drafts.sql.ts'
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
-import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
+import { renameTemplate, saveTemplate, updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
+import { type Cell, text } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
-import type { Actions, Section } from '../components/section.ts'
-import { action, buildForm, button, compact, field } from '../server/builders.ts'
+import type { Actions, Form, Section } from '../components/section.ts'
+import { already } from '../server/already.ts'
+import { action, buildForm, button, compact, field, hidden } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
 import { changesLink, discardForm } from './template-draft.ts'
-import { headersForm } from './template-headers.ts'
 import { loadTemplate, templatePath } from './template-parts.ts'
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
@@ -27,6 +28,22 @@ export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Secti
     fields: [nameField(`Copy of ${name}`)],
   }),
 ]
+
+const ON = 'Mail apps show an unsubscribe button, which uses the link in {{unsubscribe_url}}.'
+const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers require one for newsletters.'
+
+const WARNING =
+  'unsubscribe_url becomes a required variable. If PUBLIC_URL is set, emails to a single stored contact get it automatically. All other emails without it are rejected.'
+
+export const headersCell = ({ list_unsubscribe: has }: ShownTemplate): Cell =>
+  text(has ? 'on' : 'off', { detail: has ? ON : OFF })
+
+const headersForm = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Form =>
+  button(templatePath(request, 'list-unsubscribe'), `Turn List-Unsubscribe headers ${has ? 'off' : 'on'}`, {
+    fields: [hidden('wanted', has ? 'no' : 'yes', true)],
+    tone: 'quiet',
+    menu: true,
+  })
 
 /** Builds the actions of the menu. The editor has the buttons that save and publish. */
 export const wholeActions = (
@@ -68,4 +85,22 @@ const remove = action('editor', '/teams/:team/templates/:id/delete', async (by, 
   tone: 'danger',
 }))
 
-export const templateActs = [rename, duplicate, remove]
+const setHeaders = action('editor', '/teams/:team/templates/:id/list-unsubscribe', async (by, request) => {
+  const { team, params, form } = request
+  const list_unsubscribe = form.get('wanted') === 'yes'
+  await updateTemplate(by, team.id, params.id, { list_unsubscribe })
+  const words = list_unsubscribe ? 'carry List-Unsubscribe headers' : 'carry no List-Unsubscribe headers'
+  return redirect(templatePath(request), `From now on emails of this template ${words}.`)
+}).confirm(async (request, { database }) => {
+  const { name, list_unsubscribe } = await loadTemplate(request, database)
+  const isOn = request.form.get('wanted') === 'yes'
+  const way = isOn ? 'on' : 'off'
+  if (list_unsubscribe === isOn) throw already(`The List-Unsubscribe setting of ${name}`, way)
+  return {
+    question: `Turn the List-Unsubscribe headers of ${name} ${way}? This creates a new version. Emails use it immediately.`,
+    answer: `Turn the headers ${way}`,
+    warning: way === 'on' ? WARNING : undefined,
+  }
+})
+
+export const templateActs = [rename, duplicate, remove, setHeaders]

@@ -11,9 +11,8 @@ import { buildFacts, buildForm, compact, field, get, post } from '../server/buil
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
-import { templateActs, wholeActions, wholeForms } from './template-actions.ts'
+import { headersCell, templateActs, wholeActions, wholeForms } from './template-actions.ts'
 import { changesLink, draftAlerts, editor, savedBy, templateDraftPages } from './template-draft.ts'
-import { headersCell, templateHeadersPages } from './template-headers.ts'
 import { compareSlots, slotWords, templatePath, UNPUBLISHED } from './template-parts.ts'
 import {
   choice,
@@ -124,7 +123,6 @@ export const templatePages = [
   ...templatePreviewPages,
   ...templateActs,
   ...templateDraftPages,
-  ...templateHeadersPages,
   ...templateVersionsPages,
   test,
 ]

@@ -1,4 +1,4 @@
-/** The form with the plan and the own limits of a team. */
+/** The form with the plan and the own limits of a team, and the paths of the operator's pages about teams. */
 
 import { allPlans, type PlanRow, planName } from '../../../../db/accounts/plans/plans.sql.ts'
 import { byLimit, isPeriodic, QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
@@ -12,7 +12,9 @@ import { headed } from '../../components/cell.ts'
 import type { Field, Section } from '../../components/section.ts'
 import { action, buildForm, field, hidden } from '../../server/builders.ts'
 import { redirect } from '../../server/page.ts'
-import { pageOfTeam, TEAMS_PATH } from './team-paths.ts'
+
+export const TEAMS_PATH = '/operator/teams'
+export const pageOfTeam = (id: string): string => `${TEAMS_PATH}/${id}`
 
 const GB = 1e9
 

@@ -31,8 +31,7 @@ import {
 import type { PageDeps } from '../../server/deps.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 import { bulkPausedAlert, RESUME_BULK } from '../stopped.ts'
-import { pageOfTeam, TEAMS_PATH } from './team-paths.ts'
-import { changePlan, planForm } from './team-plan.ts'
+import { changePlan, pageOfTeam, planForm, TEAMS_PATH } from './team-plan.ts'
 import { weekCells } from './team-shares.ts'
 
 const suspension = (id: string, suspendedAt: string | null): Form =>

@@ -12,8 +12,7 @@ import { action, buildForm, buildTable, compact, field, get } from '../../server
 import { defineFilter, search, sorts } from '../../server/filter.ts'
 import { pageBy } from '../../server/list.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
-import { pageOfTeam, TEAMS_PATH } from './team-paths.ts'
-import { isForTeams, planField } from './team-plan.ts'
+import { isForTeams, pageOfTeam, planField, TEAMS_PATH } from './team-plan.ts'
 import { weekCells } from './team-shares.ts'
 
 /** Usage above this share of a limit is marked. */
