@@ -38,26 +38,21 @@ const PATH = '/operator/health'
 const MAX_REJECTED_SHOWN = 50
 
 /** Lists senders whose set-up caused bounces. */
-async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
-  const senders = await misconfiguredSenders(tx)
-  if (senders.length === 0) return []
-  return [
-    buildTable(
-      senders,
-      ({ sender, last_at, response }) => ({
-        Sender: text(sender, { code: true }),
-        'Last bounce': time(last_at, now),
-        Response: text(response),
-      }),
-      {
-        title: 'Misconfigured senders',
-        note: 'The servers of three or more domains rejected emails because of your configuration. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
-        empty: '',
-        wrap: ['Response'],
-      },
-    ),
-  ]
-}
+const blamedTable = (senders: Awaited<ReturnType<typeof misconfiguredSenders>>, now: Date): Section =>
+  buildTable(
+    senders,
+    ({ sender, last_at, response }) => ({
+      Sender: text(sender, { code: true }),
+      'Last bounce': time(last_at, now),
+      Response: text(response),
+    }),
+    {
+      title: 'Misconfigured senders',
+      note: 'The servers of three or more domains rejected emails because of your configuration. Contacts aren’t affected. Check the login, the sender addresses and the limits at the relay.',
+      empty: '',
+      wrap: ['Response'],
+    },
+  )
 
 /** Returns the result of re-evaluating suppressions from before the upgrade, if that was necessary. */
 async function judgedCheck(tx: Tx, now: Date): Promise<Check | false> {
@@ -94,26 +89,21 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
 }
 
 /** Lists return paths of teams with a rejection by the relay. */
-async function rejectedSection(tx: Tx, now: Date): Promise<Section[]> {
-  const rejected = await rejectedReturnPaths(tx, MAX_REJECTED_SHOWN)
-  if (rejected.length === 0) return []
-  return [
-    buildTable(
-      rejected,
-      ({ team_id, name, at, response }) => ({
-        Domain: text(ownReturnPath(name), { href: `/teams/${team_id}/domains/${name}` }),
-        Rejected: time(at, now),
-        Response: text(response),
-      }),
-      {
-        title: 'Return paths that the relay rejects',
-        note: 'Emails that would use them go out with RETURN_PATH_DOMAIN. Allow each listed domain as envelope sender at the relay, then turn its return path off and on.',
-        empty: '',
-        wrap: ['Response'],
-      },
-    ),
-  ]
-}
+const rejectedTable = (rejected: Awaited<ReturnType<typeof rejectedReturnPaths>>, now: Date): Section =>
+  buildTable(
+    rejected,
+    ({ team_id, name, at, response }) => ({
+      Domain: text(ownReturnPath(name), { href: `/teams/${team_id}/domains/${name}` }),
+      Rejected: time(at, now),
+      Response: text(response),
+    }),
+    {
+      title: 'Return paths that the relay rejects',
+      note: 'Emails that would use them go out with RETURN_PATH_DOMAIN. Allow each listed domain as envelope sender at the relay, then turn its return path off and on.',
+      empty: '',
+      wrap: ['Response'],
+    },
+  )
 
 const check = action('operator', `${PATH}/check`, async (by) => {
   const id = await requestCheck(by)
@@ -135,6 +125,8 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
   const processes = await liveProcesses(database, LISTED_FOR_S)
   const path = await returnPathCheck(database, returnDomain, looks)
   const found = await relayFound(database, query.get('check'))
+  const blamed = await misconfiguredSenders(database)
+  const rejected = await rejectedReturnPaths(database, MAX_REJECTED_SHOWN)
   return show({
     title: 'Health',
     actions: {
@@ -176,11 +168,11 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
       buildChecklist('Database', compact([...databaseChecks(state), await judgedCheck(database, now)])),
       buildChecklist('Settings of this web process', settingChecks(switches)),
     ],
-    below: [
-      ...(await blamedSection(database, now)),
-      ...(await rejectedSection(database, now)),
-      ...(await whatsappSection(database, now)),
-    ],
+    below: compact([
+      blamed.length > 0 && blamedTable(blamed, now),
+      rejected.length > 0 && rejectedTable(rejected, now),
+      await whatsappSection(database, now),
+    ]),
   })
 })
 
