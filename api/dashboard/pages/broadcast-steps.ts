@@ -3,7 +3,6 @@
  * script warns before a link leaves a changed one. The audience count is that of the form, saved or not.
  */
 
-import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { propertyNames, propertyValues } from '../../../db/audience/contacts/search.sql.ts'
 import { countSubscribers } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
@@ -31,6 +30,7 @@ import {
 } from './broadcast-fields.ts'
 import { readAudience, readWhen } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
+import { suggestSenders } from './test-email.ts'
 
 /** The draft being edited, with the path of its form and the titles of its pages. Null if it isn't stored yet. */
 export type DraftPage = Pick<View, 'title' | 'back'> & { action: string; draft: BroadcastRow | null }
@@ -45,7 +45,7 @@ async function loadChoices(
 ): Promise<Choices> {
   const topics = await topicsOfTeam(database, team.id)
   const ids = topics.map(({ id }) => id)
-  const verified = (await domainsOfTeam(database, team.id)).find((domain) => domain.status === 'verified')
+  const [from = ''] = await suggestSenders(database, team.id)
   return {
     templates: await templatesOfTeam(database, team.id),
     topics,
@@ -57,7 +57,7 @@ async function loadChoices(
         }
       : { properties: [], values: [] }),
     slots,
-    from: verified ? `hello@${verified.name}` : '',
+    from,
   }
 }
 

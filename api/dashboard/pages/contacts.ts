@@ -12,9 +12,9 @@ import { EXPORT_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { importById } from '../../../db/audience/import/imports.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { parseJson } from '../../../db/validation/strings.ts'
-import { number, status, text, time } from '../components/cell.ts'
+import { type Cell, number, status, text, time } from '../components/cell.ts'
 import { formatLine, parseLine, splitLines } from '../components/lines.ts'
-import { compareProperties } from '../components/names.ts'
+import { compareProperties, findName } from '../components/names.ts'
 import { readContact } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
 import { action, buildForm, compact, field, fromReplica, get, hidden } from '../server/builders.ts'
@@ -31,6 +31,12 @@ export const importLink = (team: { id: string }) => ({
   href: teamPath(team, 'contacts', 'import'),
   label: 'Import from CSV',
 })
+
+/** Builds the cell with a contact: the name, and the address below it. */
+export function namedContactCell({ email, properties }: ContactRow, team: { id: string }): Cell {
+  const name = findName(properties)
+  return text(name ?? email, { href: teamPath(team, 'contacts', email), detail: name ? email : undefined })
+}
 
 const filter = defineFilter({
   q: search('Address or properties', { short: 'Search' }),

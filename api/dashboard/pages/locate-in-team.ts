@@ -11,7 +11,7 @@ import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import type { Searched } from '../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { type Cell, status, text, time } from '../components/cell.ts'
+import { status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
 import type { PageLink, Section } from '../components/section.ts'
 import { buildTable, compact } from '../server/builders.ts'
@@ -19,6 +19,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { lookedTo } from '../server/list.ts'
 import { type OwnRequest, teamPath } from '../server/page.ts'
 import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../server/search.ts'
+import { namedContactCell } from './contacts.ts'
 import { recipientsCell } from './email-place.ts'
 import { ALL_EMAILS } from './emails-filter.ts'
 import { listedState } from './scheduled.ts'
@@ -120,12 +121,6 @@ export async function contactsFound({
   return { rows: [...byAddress.rows, ...others].slice(0, SHOWN_OF_EACH_KIND), reached: byWords.reached }
 }
 
-function contactCell({ email, properties }: ContactRow, team: TeamRow): Cell {
-  const href = teamPath(team, 'contacts', email)
-  const name = findName(properties)
-  return name === null ? text(email, { href }) : text(name, { href, detail: email })
-}
-
 /** Returns the values of a contact's properties, except its name. */
 const listValues = ({ properties }: ContactRow): string[] =>
   Object.values(properties).filter((value) => value !== findName(properties))
@@ -137,7 +132,7 @@ async function contactsFor(asked: TeamSearch): Promise<Section> {
     rows,
     (contact) => ({
       Status: status(contact.status),
-      Contact: contactCell(contact, team),
+      Contact: namedContactCell(contact, team),
       Properties: text(listValues(contact).join(', ')),
       Added: time(contact.created_at, request.now),
     }),

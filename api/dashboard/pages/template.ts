@@ -1,6 +1,5 @@
 /** The page of a template: editor, preview, test email, stats and versions. */
 
-import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import type { DraftRow } from '../../../db/content/templates/drafts.sql.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
@@ -26,14 +25,14 @@ import {
 } from './template-preview.ts'
 import { templateFigures } from './template-stats.ts'
 import { history, templateVersionsPages } from './template-versions.ts'
+import { suggestSenders } from './test-email.ts'
 
 async function testForm(
   previewed: PreviewTemplate,
   request: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section> {
-  const domains = await domainsOfTeam(database, request.team.id)
-  const verified = domains.find(({ status }) => status === 'verified')
+  const [from = ''] = await suggestSenders(database, request.team.id)
   const values = valueFields(readValues(previewed, request.query)).map((field) => ({
     ...field,
     label: `Value of ${field.label}`,
@@ -47,7 +46,7 @@ async function testForm(
     fields: [
       field('from', 'From', {
         required: true,
-        value: verified ? `hello@${verified.name}` : '',
+        value: from,
         hint: 'An address of a verified domain of yours.',
       }),
       ...values,

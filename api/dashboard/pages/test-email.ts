@@ -16,14 +16,19 @@ import { sendOwn } from './own-mail.ts'
 const SUBJECT = 'A test email from Heliograph'
 const TEXT = 'It works. This email was accepted, signed and delivered like all emails of your team.'
 
+/** Suggests a sender for each verified domain of a team. */
+export async function suggestSenders(tx: Tx, teamId: string): Promise<string[]> {
+  const domains = await domainsOfTeam(tx, teamId)
+  return domains.flatMap(({ name, status }) => (status === 'verified' ? [`hello@${name}`] : []))
+}
+
 /** Builds the form. It is empty for viewers and before a domain is verified. */
 export async function testEmailForm(
   { team, person }: TeamRequest,
   tx: Tx,
   { folded = true, to = person.email }: { folded?: true | 'menu'; to?: string } = {},
 ): Promise<Section[]> {
-  const domains = await domainsOfTeam(tx, team.id)
-  const from = domains.flatMap(({ name, status }) => (status === 'verified' ? [`hello@${name}`] : []))
+  const from = await suggestSenders(tx, team.id)
   return compact([
     team.role !== 'viewer' &&
       from.length > 0 &&

@@ -11,7 +11,6 @@ import { plural } from '../../../db/plural.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { number, status, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
-import { findName } from '../components/names.ts'
 import { percent } from '../components/percent.ts'
 import type { Actions, Section } from '../components/section.ts'
 import { requireFound } from '../server/already.ts'
@@ -20,7 +19,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortableTable } from '../server/sort.ts'
 import { broadcastStateCell, openedCell, sentCell, startTime } from './broadcasts.ts'
-import { importLink } from './contacts.ts'
+import { importLink, namedContactCell } from './contacts.ts'
 
 /** Maximum number of broadcasts that are searched for those to a topic. */
 const BROADCASTS_SEARCHED = 100
@@ -119,17 +118,11 @@ async function newestSubscribers(id: string, request: TeamRequest, { database }:
   const { rows } = await searchContacts(database, team.id, { topic: id }, { limit: CONTACTS_SHOWN })
   return buildTable(
     rows,
-    ({ email, properties, status: word, created_at }) => {
-      const name = findName(properties)
-      return {
-        Status: status(word),
-        Contact: text(name ?? email, {
-          href: teamPath(team, 'contacts', email),
-          detail: name === null ? undefined : email,
-        }),
-        Added: time(created_at, now),
-      }
-    },
+    (contact) => ({
+      Status: status(contact.status),
+      Contact: namedContactCell(contact, team),
+      Added: time(contact.created_at, now),
+    }),
     {
       title: 'Subscribers',
       main: 'Contact',
