@@ -84,48 +84,37 @@ function conditionFields(conditions: readonly Condition[], { properties, values 
   }).flat()
 }
 
-const topicField = (
+/** Builds options. Keeps chosen objects that were deleted, because saving other fields must not change them. */
+const toOptions = <C extends Choice>(
+  choices: readonly C[],
+  chosen: readonly string[],
+  noun: string,
+  label: (choice: C) => string,
+) => [
+  ...choices.map((each) => ({ value: each.id, label: label(each), selected: chosen.includes(each.id) })),
+  ...chosen
+    .filter((each) => choices.every(({ id }) => id !== each))
+    .map((id) => ({ value: id, label: `a deleted ${noun} (${id})`, selected: true })),
+]
+
+function topicField(
   name: string,
   label: string,
   { topics, subscribers }: Choices,
   chosen: readonly string[],
-): Field => ({
-  name,
-  label,
-  type: 'checks',
-  options: [
-    ...topics.map(({ id, name: topic }) => ({
-      value: id,
-      label: `${topic} (${(subscribers.get(id) ?? 0).toLocaleString('en-US')})`,
-      selected: chosen.includes(id),
-    })),
-    // Keeps deleted topics, because saving other fields must not change the audience.
-    ...missingIds(topics, chosen).map((id) => ({
-      value: id,
-      label: `a deleted topic (${id})`,
-      selected: true,
-    })),
-  ],
-})
-
-const missingIds = (choices: readonly Choice[], chosen: readonly string[]): string[] =>
-  chosen.filter((each) => choices.every(({ id }) => id !== each))
+): Field {
+  const count = (id: string): string => (subscribers.get(id) ?? 0).toLocaleString('en-US')
+  const options = toOptions(topics, chosen, 'topic', (topic) => `${topic.name} (${count(topic.id)})`)
+  return field(name, label, { type: 'checks', options })
+}
 
 const hasUnsubscribe = ({ slots }: TemplateChoice): boolean => slots.includes(UNSUBSCRIBE_SLOT)
 
 /** Builds the options for the template. One without an unsubscribe link can't be sent as a broadcast. */
-const toOptions = (choices: readonly TemplateChoice[], chosen: string | undefined) => [
-  ...choices.map((choice) => ({
-    value: choice.id,
-    label: hasUnsubscribe(choice) ? choice.name : `${choice.name} (no unsubscribe link)`,
-    selected: choice.id === chosen,
-  })),
-  ...missingIds(choices, chosen === undefined ? [] : [chosen]).map((id) => ({
-    value: id,
-    label: `a deleted template (${id})`,
-    selected: true,
-  })),
-]
+const templateOptions = (choices: readonly TemplateChoice[], chosen: readonly string[]) =>
+  toOptions(choices, chosen, 'template', (choice) =>
+    hasUnsubscribe(choice) ? choice.name : `${choice.name} (no unsubscribe link)`,
+  )
 
 export const STEPS = ['message', 'audience', 'when'] as const
 export type BroadcastStep = (typeof STEPS)[number]
@@ -216,7 +205,7 @@ export function findOnlyTemplate(choices: readonly TemplateChoice[]): Choice | u
 function newOptions(choices: readonly TemplateChoice[]) {
   const chosen = findOnlyTemplate(choices)?.id
   const none = { value: '', label: 'Choose a template', selected: chosen === undefined }
-  return [none, ...toOptions(choices, chosen)]
+  return [none, ...templateOptions(choices, compact([chosen]))]
 }
 
 const messageFields = (choices: Choices, draft: BroadcastDraft | null): Field[] =>
@@ -225,7 +214,9 @@ const messageFields = (choices: Choices, draft: BroadcastDraft | null): Field[] 
     field('template_id', 'Template', {
       type: 'select',
       required: true,
-      options: draft ? toOptions(choices.templates, draft.template_id) : newOptions(choices.templates),
+      options: draft
+        ? templateOptions(choices.templates, [draft.template_id])
+        : newOptions(choices.templates),
       hint: draft ? undefined : 'You can set default values for its variables once the draft is saved.',
     }),
     field('from', 'From', { required: true, value: draft?.from_address ?? choices.from }),

@@ -222,12 +222,7 @@ const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', a
 })
 
 export const importPages = [
-  form('contacts'),
-  upload('contacts'),
-  example('contacts'),
-  form('suppressions'),
-  upload('suppressions'),
-  example('suppressions'),
+  ...(['contacts', 'suppressions'] as const).flatMap((each) => [form(each), upload(each), example(each)]),
   progress,
   refused,
   ...importDraftPages,
