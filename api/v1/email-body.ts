@@ -68,12 +68,8 @@ function toDraft({ attachments: list = [], ...send }: SendBody, path = ''): Emai
   return { path, send, attached: readAttachments(list) }
 }
 
-/** Reads an item of a batch. @throws RequestError bad_request */
-const parseBatchItem = (value: unknown, at: string): EmailDraft =>
-  toDraft(parse(sendSchema, value, at), `${at}.`)
-
 export const emailBody = jsonAs(sendSchema, (value) => toDraft(parse(sendSchema, value)))
 export const emailsBody = defineBatch(
   { field: 'emails', most: BATCH_LIMIT, schema: sendSchema },
-  parseBatchItem,
+  (value, at) => toDraft(parse(sendSchema, value, at), `${at}.`),
 )

@@ -26,16 +26,12 @@ const checked = (pairs: readonly (readonly [string, string])[]): Record<string, 
 /** Maximum number of lines, including empty ones. A contact has up to 100 properties. */
 const MAX_PROPERTY_LINES = 1_000
 
-/** @throws RequestError bad_request that quotes the line or explains the error in a property. */
-const parseProperties = (typed: string): Record<string, string> =>
-  checked(namedLines(typed, 'properties', MAX_PROPERTY_LINES))
-
 const fields = object({ email: address().required(REQUIRED), topic_ids: uuids() })
 
-/** Reads a new contact from a form. @throws RequestError bad_request. */
+/** Reads a new contact from a form. @throws RequestError bad_request that explains an invalid property or line. */
 export const readContact = (form: URLSearchParams) => ({
   ...parse(fields, { email: form.get('email') || null, topic_ids: form.getAll('topic_ids') }),
-  properties: parseProperties(form.get('properties') ?? ''),
+  properties: checked(namedLines(form.get('properties') ?? '', 'properties', MAX_PROPERTY_LINES)),
 })
 
 export const readTopics = (form: URLSearchParams): string[] =>

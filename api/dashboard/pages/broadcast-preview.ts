@@ -108,9 +108,6 @@ const choice = (contact: ChosenContact, request: TeamRequest<'id'>): Section => 
   reset: null,
 })
 
-const writeTitle = (contact: ChosenContact): string =>
-  contact ? `Preview for ${findName(contact.properties) ?? contact.email}` : 'Preview'
-
 /** Explains the preview. A broadcast that has started has already skipped contacts. */
 function writeNote(
   contact: ChosenContact,
@@ -140,7 +137,7 @@ export async function previewSections(
       {
         kind: 'inbox',
         id: 'preview',
-        title: writeTitle(contact),
+        title: contact ? `Preview for ${findName(contact.properties) ?? contact.email}` : 'Preview',
         note: writeNote(contact, skipped, row, request),
         from: row.from_address,
         subject,

@@ -153,9 +153,6 @@ async function buildAside(
   return (await previewSections(draft, of, deps)).slice(0, 1)
 }
 
-const messagePath = ({ id }: BroadcastRow, { team }: TeamRequest): string =>
-  stepPath(teamPath(team, 'broadcasts', id), 'message')
-
 /** Builds the page of a step. @param sent the submitted form, to show instead of the stored draft. */
 async function stepView(
   { title, back, action, draft }: DraftPage,
@@ -166,6 +163,7 @@ async function stepView(
 ): Promise<View> {
   const slots = draft ? await draftSlots(deps.database, draft) : { given: [], unfilled: [] }
   const choices = await loadChoices(step, request.team, slots.given, deps)
+  const path = draft && teamPath(request.team, 'broadcasts', draft.id)
   const stored = draftFields(choices, draft, parseZone(request.cookies('zone')))
   const fields = sent ? asSent(stored[step], sent) : stored[step]
   return {
@@ -174,9 +172,9 @@ async function stepView(
       ? `${step === 'message' ? 'Continue saves' : 'Continue and Back save'} the step. Nothing is sent until you start the draft.`
       : 'It is saved as a draft when you continue. Nothing is sent until you start it.',
     back,
-    above: [buildStepper(step, draft && teamPath(request.team, 'broadcasts', draft.id))],
+    above: [buildStepper(step, path)],
     sections: compact<Section>([
-      draft && unfilledSection(slots.unfilled, step === 'message' ? undefined : messagePath(draft, request)),
+      path && unfilledSection(slots.unfilled, step === 'message' ? undefined : stepPath(path, 'message')),
       buildForm(action, '', {
         ...{ title: STEP_TITLES[step], ...buildButtons(step) },
         result: await summary(step, { draft, sent, fields }, request, deps),

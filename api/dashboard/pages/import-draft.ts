@@ -16,7 +16,7 @@ import { plural } from '../../../db/plural.ts'
 import { markOf } from '../../../db/validation/mark.ts'
 import { isSlotName } from '../../../db/validation/slots.ts'
 import { byteWords, text, time } from '../components/cell.ts'
-import type { Actions, Alert, Field, Link, Section, View } from '../components/section.ts'
+import type { Actions, Alert, Link, Section, View } from '../components/section.ts'
 import { auditRead } from '../server/action.ts'
 import { buildAlerts, buildFacts, buildForm, button, compact, get, hidden, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -164,8 +164,6 @@ const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, link
     link,
   }
 
-const chooseTopics = (request: TeamRequest<'id'>): Link => ({ href: here(request), label: 'Choose topics' })
-
 const newTopic = (team: { id: string }): Link => ({ href: teamPath(team, 'topics'), label: 'Add a topic' })
 
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
@@ -200,9 +198,6 @@ const describeImport = (draft: Draft, { created, updated }: Trial): string => {
     : plural(created + updated, 'contact')
 }
 
-/** Binds the form to the mapping shown, because a colleague can change it in the meantime. */
-const seenField = ({ mapping }: Draft): Field => hidden('seen', markOf(mapping), true)
-
 const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (request, deps) => {
   const { team, params, now } = request
   const { database, secrets } = deps
@@ -211,6 +206,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
   const trial = await tryDraft({ tx: database, now, secrets }, team.id, draft)
   const topics = await topicsOfTeam(database, team.id)
   const none = draft.whole && trial.refusals.length === trial.tried
+  const choose = { href: here(request), label: 'Choose topics' }
   return show({
     title: `Import ${draft.file_name}?`,
     lead: none
@@ -221,7 +217,8 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
       forms: compact([
         !none &&
           button(here(request, 'start'), `Import ${describeImport(draft, trial)}`, {
-            fields: [seenField(draft)],
+            // A colleague can change the mapping in the meantime.
+            fields: [hidden('seen', markOf(draft.mapping), true)],
           }),
         discarding(request).forms,
       ]),
@@ -230,7 +227,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
       importSteps('Check', request),
       ...buildAlerts([
         unusable(draft, here(request)),
-        !none && withoutTopic(draft, topics.length === 0 ? newTopic(team) : chooseTopics(request)),
+        !none && withoutTopic(draft, topics.length === 0 ? newTopic(team) : choose),
       ]),
     ],
     sections: trialSections(draft, trial),

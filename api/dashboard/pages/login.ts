@@ -19,7 +19,7 @@ import { buildForm, compact, field, get, hidden, post } from '../server/builders
 import type { PageDeps } from '../server/deps.ts'
 import { localPath, seal, unseal } from '../server/guard.ts'
 import type { Flow } from '../server/openid.ts'
-import { type Cookie, type PageRequest, redirect, redirectAway, show } from '../server/page.ts'
+import { type Cookie, type PageRequest, redirect, show } from '../server/page.ts'
 import { describeTeams, linkPath, mailLink } from './mail-link.ts'
 
 const FLOW_SECONDS = 600
@@ -125,9 +125,9 @@ const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, sec
   })
   if (!begun) return show(refusedView('Your provider isn’t responding. Try again later.'), 503)
   const { url, flow } = begun
-  return redirectAway(url, [
-    { name: 'openid', value: seal(secrets, 'openid-cookie', flow), seconds: FLOW_SECONDS },
-  ])
+  const sealed = seal(secrets, 'openid-cookie', flow)
+  const cookies: Cookie[] = [{ name: 'openid', value: sealed, seconds: FLOW_SECONDS }]
+  return { kind: 'redirect', to: url, notice: null, cookies }
 })
 
 const refusedView = (words: string): View => ({

@@ -11,19 +11,12 @@ import { integrationTabs } from './integration.ts'
 
 type Token = Awaited<ReturnType<typeof tokensFor>>[number]
 
-const splitBy = <T>(all: readonly T[], fits: (item: T) => boolean): [T[], T[]] => [
-  all.filter(fits),
-  all.filter((item) => !fits(item)),
-]
-
 const tokenPath = ({ team }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'integration', 'tokens', ...rest)
 
 /** Lists a token's permissions, which depend on the current role of its user. */
 const describeRights = ({ role }: Token): string =>
   role === 'viewer' ? 'none' : 'send, cancel, reschedule, unsubscribe'
-
-const isActive = ({ revoked_at }: Token): boolean => revoked_at === null
 
 function describeNone({ team }: TeamRequest, hadSome: boolean): string {
   if (hadSome) return 'No active session tokens.'
@@ -60,7 +53,9 @@ const revokedTable = (tokens: readonly Token[], { now }: TeamRequest): Section =
 const page = get('viewer', '/teams/:team/integration/tokens', async (request, { database }) => {
   const { team, person, now } = request
   const who = { user_id: person.user_id, role: team.sees }
-  const [active, revoked] = splitBy(await tokensFor({ tx: database, now }, team.id, who), isActive)
+  const tokens = await tokensFor({ tx: database, now }, team.id, who)
+  const active = tokens.filter(({ revoked_at }) => revoked_at === null)
+  const revoked = tokens.filter(({ revoked_at }) => revoked_at !== null)
   return show({
     title: 'Session tokens',
     lead: 'A session token calls the API as you, for example in your own script. It expires after 30 days. Programs use API keys.',

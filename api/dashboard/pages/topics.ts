@@ -28,6 +28,9 @@ const CONTACTS_SHOWN = 10
 
 const NO_TOPIC = "This topic doesn't exist."
 
+const subscribersPath = (team: { id: string }, id: string): string =>
+  `${teamPath(team, 'contacts')}?topic=${id}`
+
 const findTopic = async (tx: Tx, teamId: string, id: string) =>
   (await topicsOfTeam(tx, teamId)).find((topic) => topic.id === id)
 
@@ -52,9 +55,7 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
         topics,
         ({ id, name, created_at }) => ({
           Name: text(name, { href: teamPath(team, 'topics', id) }),
-          Subscribers: number(subscribers.get(id) ?? 0, {
-            href: `${teamPath(team, 'contacts')}?topic=${id}`,
-          }),
+          Subscribers: number(subscribers.get(id) ?? 0, { href: subscribersPath(team, id) }),
           'Last broadcast': time(lastStart(id, broadcasts), now),
           Created: time(created_at, now),
         }),
@@ -110,11 +111,11 @@ async function broadcastsTo(
   )
 }
 
-const subscribersPath = ({ team }: TeamRequest, id: string): string =>
-  `${teamPath(team, 'contacts')}?${new URLSearchParams({ topic: id })}`
-
-async function newestSubscribers(id: string, request: TeamRequest, { database }: PageDeps): Promise<Section> {
-  const { team, now } = request
+async function newestSubscribers(
+  id: string,
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Section> {
   const { rows } = await searchContacts(database, team.id, { topic: id }, { limit: CONTACTS_SHOWN })
   return buildTable(
     rows,
@@ -126,7 +127,7 @@ async function newestSubscribers(id: string, request: TeamRequest, { database }:
     {
       title: 'Subscribers',
       main: 'Contact',
-      next: rows.length === 0 ? [] : [{ href: subscribersPath(request, id), label: 'All subscribers' }],
+      next: rows.length === 0 ? [] : [{ href: subscribersPath(team, id), label: 'All subscribers' }],
       empty: 'No contact is subscribed yet.',
       start: team.role === 'viewer' ? undefined : importLink(team),
     },

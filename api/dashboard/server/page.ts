@@ -114,13 +114,6 @@ export const redirect = (
   cookies,
 })
 
-export const redirectAway = (url: string, cookies: readonly Cookie[]): PageAnswer => ({
-  kind: 'redirect',
-  to: url,
-  notice: null,
-  cookies,
-})
-
 /** Returns a file or a preview. Its headers override the dashboard's. */
 export const raw = (headers: Record<string, string>, body: string | Buffer | Readable): PageAnswer => ({
   kind: 'raw',
