@@ -6,7 +6,7 @@ import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
 import { RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
-import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
+import { emailById } from '../../db/messages/emails/emails.sql.ts'
 import { parseReplyTo, parseSender } from '../../db/messages/emails/item.ts'
 import { formatMailbox, parseMailbox } from '../../db/validation/address.ts'
 import { whenOf } from '../../db/validation/fields.ts'
@@ -104,11 +104,7 @@ async function acceptBatch(deps: V1Deps, sender: EmailSender, items: readonly Em
   return countSends(deps.metrics, 'email', outcomes)
 }
 
-async function storedRow(
-  { database }: V1Deps,
-  principal: Principal,
-  outcome: EmailOutcome,
-): Promise<EmailRow> {
+async function storedRow({ database }: V1Deps, principal: Principal, outcome: EmailOutcome) {
   if (outcome.kind === 'refused') throw outcome.refusal
   if (outcome.kind === 'stored') return outcome.row
   const row = await emailById(database, principal.team_id, outcome.id)

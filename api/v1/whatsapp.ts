@@ -33,11 +33,7 @@ async function acceptBatch({ database, queue, metrics }: V1Deps, call: WhatsappC
   return countSends(metrics, 'whatsapp', outcomes)
 }
 
-async function loadRows(
-  { database }: V1Deps,
-  { team_id }: Principal,
-  outcome: WhatsappOutcome,
-): Promise<readonly SentRow[]> {
+async function loadRows({ database }: V1Deps, { team_id }: Principal, outcome: WhatsappOutcome) {
   if (outcome.kind === 'refused') throw outcome.refusal
   if (outcome.kind === 'stored') return outcome.rows
   return messagesOfRequest(database, team_id, outcome.request_id)

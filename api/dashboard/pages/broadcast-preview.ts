@@ -123,11 +123,7 @@ function writeNote(
 }
 
 /** Builds the preview for the chosen contact, or the first of the audience, with a link to the next. */
-export async function previewSections(
-  row: BroadcastRow,
-  request: TeamRequest<'id'>,
-  deps: PageDeps,
-): Promise<Section[]> {
+export async function previewSections(row: BroadcastRow, request: TeamRequest<'id'>, deps: PageDeps) {
   let contact: ChosenContact = null
   try {
     contact = await shownTo(row, request, deps)

@@ -15,7 +15,7 @@ import { parseZone } from '../components/zone.ts'
 import { buildForm, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { asSent, describeByLabels } from '../server/form.ts'
-import { type PageAnswer, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { asTextTiles, contactsTile, NO_MATCH, startTiles, unfilledSection } from './broadcast-ahead.ts'
 import {
   type BroadcastStep,
@@ -72,11 +72,7 @@ function aimSent(form: URLSearchParams, fields: readonly Field[]): Aim | Request
 }
 
 /** Counts the audience, or shows why it can't be counted. */
-async function audienceTiles(
-  aim: Aim | RequestError,
-  { team }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Tile[]> {
+async function audienceTiles(aim: Aim | RequestError, { team }: TeamRequest, { database }: PageDeps) {
   const not = (detail: string): Tile[] => [{ label: 'Contacts', value: '–', detail }]
   if (aim instanceof RequestError) return not(`Not counted. ${aim.message}`)
   if (aim.topic_ids.length === 0) return not('Choose a topic.')
@@ -194,11 +190,7 @@ async function stepView(
 }
 
 /** Shows the requested step, or the submitted one after an error. An unknown one is the first. */
-export async function stepShown(
-  writing: DraftPage,
-  request: TeamRequest,
-  deps: PageDeps,
-): Promise<PageAnswer> {
+export async function stepShown(writing: DraftPage, request: TeamRequest, deps: PageDeps) {
   const typed = request.form.get('step')
   const asked = isStep(typed) ? typed : request.query.get('step')
   const step = writing.draft && isStep(asked) ? asked : 'message'
@@ -217,11 +209,8 @@ export const stepWanted = ({ form }: Pick<TeamRequest, 'form'>): BroadcastStep |
 }
 
 /** Shows the submitted step again with its audience counted, without saving it. */
-export const stepCounted = async (
-  writing: DraftPage,
-  request: TeamRequest,
-  deps: PageDeps,
-): Promise<PageAnswer> => show(await stepView(writing, stepSent(request), request, deps, request.form))
+export const stepCounted = async (writing: DraftPage, request: TeamRequest, deps: PageDeps) =>
+  show(await stepView(writing, stepSent(request), request, deps, request.form))
 
 /** True if the clicked button leads back. The step can then be incomplete. */
 export const isBack = (from: BroadcastStep, next: BroadcastStep | null): boolean =>

@@ -77,11 +77,7 @@ const CAUSE_NAMES: Readonly<Record<string, string>> = {
 }
 
 /** Builds the alert about a suppression, with its effect. */
-export async function suppressionAlert(
-  contact: ShownAddress,
-  request: TeamRequest<'email'>,
-  deps: PageDeps,
-): Promise<Section[]> {
+export async function suppressionAlert(contact: ShownAddress, request: TeamRequest<'email'>, deps: PageDeps) {
   const { team, now } = request
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause

@@ -7,7 +7,6 @@ import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
-import type { Section } from '../components/section.ts'
 import { asActor } from '../server/action.ts'
 import { action, buildForm, field, post } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
@@ -41,11 +40,7 @@ const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps
 })
 
 /** Builds a form that sends the same content to a corrected address. */
-export function resendForm(
-  email: ShownEmail,
-  isEmptied: boolean,
-  request: TeamRequest<'id'>,
-): Section | null {
+export function resendForm(email: ShownEmail, isEmptied: boolean, request: TeamRequest<'id'>) {
   const isResendable = !email.internal && !isEmptied && email.broadcast_id === null
   if (request.team.role === 'viewer' || !isResendable) return null
   const all = everyone(email)

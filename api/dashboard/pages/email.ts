@@ -51,11 +51,7 @@ const buildContent = ({ email, state, sent }: EmailState, request: TeamRequest<'
 type EmailState = Awaited<ReturnType<typeof emailAndState>>
 
 /** Builds the right column: the most important facts, and its IDs collapsed. */
-function facts(
-  { email, request: { team, now } }: EmailView,
-  contacts: Contacts,
-  template: Cell | null,
-): Section[] {
+function facts({ email, request: { team, now } }: EmailView, contacts: Contacts, template: Cell | null) {
   const [only = '', ...others] = everyone(email)
   const known = contacts.get(recipientIdentity(only))
   const address = known?.email ?? parseMailbox(only)?.address

@@ -83,10 +83,7 @@ export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<Ema
 
 export type TemplateNames = ReadonlyMap<string, string>
 
-export async function namesOfTemplates(
-  { team }: TeamRequest,
-  { database }: PageDeps,
-): Promise<TemplateNames> {
+export async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps) {
   const templates = await templatesOfTeam(database, team.id)
   return new Map(templates.map(({ id, name }) => [id, name]))
 }

@@ -6,7 +6,7 @@
 
 import { auditRead } from '../../../db/accounts/audit/audit-read.ts'
 import { namesOfTeams, teamsAfter } from '../../../db/accounts/teams/directory.sql.ts'
-import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
+import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
@@ -44,10 +44,7 @@ async function choice(found: readonly MessagePlace[], { database }: PageDeps): P
 }
 
 /** Returns the team of the page, to search in. @throws RequestError not_found if the user can't see it. */
-async function findTeam(
-  { query, person, now, around }: OwnRequest,
-  { database }: PageDeps,
-): Promise<TeamRow | null> {
+async function findTeam({ query, person, now, around }: OwnRequest, { database }: PageDeps) {
   const id = idParam(query, 'team') ?? around?.id
   if (id === undefined) return null
   const team = requireFound(id === around?.id ? await teamById(database, id) : null, TEXTS.noTeam)

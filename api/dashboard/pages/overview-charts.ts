@@ -8,7 +8,7 @@ import { hoursSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { keysOf } from '../../../db/validation/keys.ts'
 import { headed } from '../components/cell.ts'
 import { countByDay, countByHour, figureSections } from '../components/chart.ts'
-import type { Section, Switch } from '../components/section.ts'
+import type { Switch } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
 import { compact } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -58,11 +58,7 @@ function switches(request: TeamRequest, figures: ChannelStats): Switch[] {
 }
 
 /** Builds the requested chart. @param figures each channel's daily counts. */
-export async function chartSections(
-  request: TeamRequest,
-  { database }: PageDeps,
-  figures: ChannelStats,
-): Promise<Section[]> {
+export async function chartSections(request: TeamRequest, { database }: PageDeps, figures: ChannelStats) {
   const { team, now, cookies } = request
   const { channel, range } = chartAsked(request)
   const title = `${many(channel)} of the last ${RANGES[range]}`

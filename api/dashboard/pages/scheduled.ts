@@ -53,10 +53,7 @@ export async function scheduledApart(
 type ScheduledCount = { channel: Channel; messages: number; next: string }
 
 /** Returns the channels with scheduled messages. */
-export async function scheduledMessages(
-  team: { id: string },
-  { database }: PageDeps,
-): Promise<ScheduledCount[]> {
+export async function scheduledMessages(team: { id: string }, { database }: PageDeps) {
   const all: ScheduledCount[] = []
   for (const channel of CHANNELS) {
     const { messages, next } = await scheduledOfTeam(database, team.id, channel, MAX_COUNTED)

@@ -32,11 +32,7 @@ const restoreCell = (version: ListedVersion, request: TeamRequest): Cell =>
   })
 
 /** Lists the newest versions. Reads one more than it shows, for the changes of the last one. */
-export async function history(
-  template: ShownTemplate,
-  request: TeamRequest,
-  { database }: PageDeps,
-): Promise<Section> {
+export async function history(template: ShownTemplate, request: TeamRequest, { database }: PageDeps) {
   const { team, now } = request
   const versions = await versionsOfTemplate(database, team.id, template.id, MAX_VERSIONS + 1)
   const edits = team.role !== 'viewer'

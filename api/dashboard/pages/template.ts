@@ -27,11 +27,7 @@ import { templateFigures } from './template-stats.ts'
 import { history, templateVersionsPages } from './template-versions.ts'
 import { suggestSenders } from './test-email.ts'
 
-async function testForm(
-  previewed: PreviewTemplate,
-  request: TeamRequest,
-  { database }: PageDeps,
-): Promise<Section> {
+async function testForm(previewed: PreviewTemplate, request: TeamRequest, { database }: PageDeps) {
   const [from = ''] = await suggestSenders(database, request.team.id)
   const values = valueFields(readValues(previewed, request.query)).map((field) => ({
     ...field,

@@ -12,7 +12,7 @@ import type { Tx } from '../../../db/postgres/pool.ts'
 import { number, status, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
 import { percent } from '../components/percent.ts'
-import type { Actions, Section } from '../components/section.ts'
+import type { Actions } from '../components/section.ts'
 import { requireFound } from '../server/already.ts'
 import { action, buildFacts, buildForm, buildTable, button, compact, field, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -82,11 +82,7 @@ const create = action('editor', '/teams/:team/topics', async (by, { team, form }
 })
 
 /** Lists the newest broadcasts to a topic, with a link to all broadcasts if there are more. */
-async function broadcastsTo(
-  id: string,
-  { team, now }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Section> {
+async function broadcastsTo(id: string, { team, now }: TeamRequest, { database }: PageDeps) {
   const newest = await newestBroadcasts(database, team.id, BROADCASTS_SEARCHED)
   const found = newest.filter(({ topic_ids }) => topic_ids.includes(id))
   const isCut = found.length > BROADCASTS_SHOWN || newest.length === BROADCASTS_SEARCHED
@@ -111,11 +107,7 @@ async function broadcastsTo(
   )
 }
 
-async function newestSubscribers(
-  id: string,
-  { team, now }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Section> {
+async function newestSubscribers(id: string, { team, now }: TeamRequest, { database }: PageDeps) {
   const { rows } = await searchContacts(database, team.id, { topic: id }, { limit: CONTACTS_SHOWN })
   return buildTable(
     rows,

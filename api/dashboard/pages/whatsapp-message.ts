@@ -38,11 +38,7 @@ const filling = ({ parameters }: ShownMessage, template: Template | undefined): 
   ])
 
 /** Shows the content of a message. An operator who isn't a member opens it on a separate page. */
-function buildContent(
-  message: ShownMessage,
-  template: Template | undefined,
-  { team }: TeamRequest,
-): Section[] {
+function buildContent(message: ShownMessage, template: Template | undefined, { team }: TeamRequest) {
   if (team.member || Object.keys(message.parameters).length === 0) return filling(message, template)
   return [closedContent('Parameters', teamPath(team, 'whatsapp', message.id, 'content'))]
 }

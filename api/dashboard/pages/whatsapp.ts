@@ -57,11 +57,7 @@ function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
 }
 
 /** Returns why messages failed, by their IDs. */
-async function loadProblems(
-  { team }: TeamRequest,
-  { database }: PageDeps,
-  rows: readonly WhatsappRow[],
-): Promise<ReadonlyMap<string, string>> {
+async function loadProblems({ team }: TeamRequest, { database }: PageDeps, rows: readonly WhatsappRow[]) {
   const failed = rows.filter(({ status }) => status === 'failed').map(({ id }) => id)
   const failures = await lastFailures(database, team.id, failed)
   return new Map(failures.map(({ id, detail, code }) => [id, meaningOf(code) ?? detail]))

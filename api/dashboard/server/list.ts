@@ -116,10 +116,8 @@ type Paged<R> = {
 }
 
 /** Reads the requested page of a list that is ordered by ID, newest first. */
-export const pageById = <R extends { id: string }>(
-  request: PageRequest,
-  read: RowReader<R>,
-): Promise<Paged<R>> => pageBy(request, read, { keyOf: ({ id }) => id, way: 'back' })
+export const pageById = <R extends { id: string }>(request: PageRequest, read: RowReader<R>) =>
+  pageBy(request, read, { keyOf: ({ id }) => id, way: 'back' })
 
 /** Reads the requested page of any list. @param keyOf returns the key of a row, which the next page follows. */
 export async function pageBy<R>(

@@ -63,11 +63,7 @@ const unattendedAlerts = (queues: readonly ShownQueue[], now: Date): Alert[] =>
     }))
 
 /** Returns the alert for an installation without a running worker, otherwise those for single queues. */
-export function workAlerts(
-  processes: readonly ProcessRow[],
-  queues: readonly ShownQueue[],
-  now: Date,
-): Alert[] {
+export function workAlerts(processes: readonly ProcessRow[], queues: readonly ShownQueue[], now: Date) {
   const without = workerAlerts(processes)
   return without.length > 0 ? without : unattendedAlerts(queues, now)
 }

@@ -109,10 +109,7 @@ function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
   )
 }
 
-function troubles(
-  { state, state_reason, failing_since, paused_until, backlog }: ShownEndpoint,
-  now: Date,
-): Section[] {
+function troubles({ state, state_reason, failing_since, paused_until, backlog }: ShownEndpoint, now: Date) {
   const trouble = (alert: Alert) => buildAlerts([alert], { id: 'troubles', live: true })
   if (state === 'disabled')
     return trouble({
