@@ -120,6 +120,9 @@ export async function broadcastsAtEveryState(
     }
     made[state] = id
   }
+  await database.query(sql.unsafe`
+    delete from pgboss.job j using broadcasts b
+    where j.name = 'expand-broadcast' and j.id = b.id and b.team_id = ${team.id} and b.state <> 'sending'`)
   await storeUsage(service, team)
   return made as Record<State, string>
 }
