@@ -57,7 +57,7 @@ export const storeSkips = (
 ) =>
   database.query(sql.unsafe`
     insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at)
-    select team_id, ${broadcast}, c.id, email, reason, case reason when 'variables' then 'amount' else '' end,
+    select team_id, ${broadcast}, c.id, email, reason, case reason when 'variables' then 'no value for name' else '' end,
       now() - interval '11 minutes'
     from unnest(${sql.array([...reasons], 'text')}) with ordinality as r (reason, n)
     join (select *, row_number() over (order by created_at desc, email) as n from contacts

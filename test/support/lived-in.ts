@@ -82,7 +82,7 @@ async function storeHistory({ database }: Service, team: TestTeam, count: number
     const row = sql.fragment`
       select ${team.id} as team_id, ${uuidv7({ msecs: time })} as id, ${team.domain_id} as domain_id,
         'Northwind <hello@example.com>' as from_address,
-        ${sql.array([PEOPLE[1 + (at % (PEOPLE.length - 1))] ?? ''], 'text')} as to_emails,
+        ${sql.array([PEOPLE[at % PEOPLE.length || (at < 20 ? 1 : 0)] ?? ''], 'text')} as to_emails,
         ${SUBJECTS[at % SUBJECTS.length] ?? ''} as subject, '<p>Hello</p>' as html,
         ${at % 3 === 0 ? '["invoice"]' : '[]'}::json as tags, ${status} as status,
         ${new Date(time).toISOString()} as created_at, '' as reply_to`
@@ -106,6 +106,9 @@ async function storeAudience({ call, database }: Service, { id, key }: TestTeam)
       body: { email, properties, topic_ids: at % 2 ? [] : [topic.id] },
     })
   }
+  await database.query(sql.unsafe`
+    update contacts set created_at = now() - interval '50 days', updated_at = now() - interval '3 days'
+    where team_id = ${id}`)
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids,
       created_at, updated_at)
