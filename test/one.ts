@@ -8,7 +8,7 @@ import { existsSync, watch } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { program as commands } from 'commander'
 import type { TestServer } from './support/database.ts'
 import { keptName, needsDatabase, openServer } from './support/kept-server.ts'
 import { program, ROOT, testEnvironment } from './support/program.ts'
@@ -16,7 +16,6 @@ import { quickParent } from './support/quick-server.ts'
 import { runFiles } from './support/runners.ts'
 import { type Counts, tapReport } from './support/tap-report.ts'
 
-const USAGE = 'usage: npm run test:one -- FILE… [--grep WORDS] [--watch]'
 const FOLDERS = ['api', 'workers', 'db', 'test']
 /** How long files may still change after the first, in milliseconds: an editor saves several at once. */
 const CALM_MS = 100
@@ -78,14 +77,17 @@ async function changed(stop: AbortSignal): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: { grep: { type: 'string' }, watch: { type: 'boolean' } },
-  })
-  const files = positionals.map((file) => relative(ROOT, resolve(file)))
+  const command = commands
+    .name('npm run test:one --')
+    .description('Runs test files without lint and types, on a database that is kept between runs.')
+    .argument('<file...>', 'test files')
+    .option('--grep <words>', 'only tests with these words in their titles')
+    .option('--watch', 'run again after each change')
+    .parse()
+  const values = command.opts<{ grep?: string; watch?: true }>()
+  const files = command.args.map((file) => relative(ROOT, resolve(file)))
   const missing = files.filter((file) => !existsSync(join(ROOT, file)))
-  if (files.length === 0 || missing.length > 0)
-    throw new Error([...missing.map((file) => `there is no ${file}`), USAGE].join('\n'))
+  if (missing.length > 0) command.error(`There is no ${missing.join(', ')}.`)
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort())
   const parent = await quickParent()

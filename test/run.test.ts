@@ -240,8 +240,19 @@ t.test('test:one runs a file’s matching tests, and reports missing files', asy
   )
   t.match(fitting.stdout, /\n[1-9]\d* passed, 0 failed\n$/)
   t.equal(fitting.status, 0)
-  t.match(one('test/nothing.test.ts').stderr, /^there is no test\/nothing\.test\.ts\nusage: npm run test:one/)
+  t.match(one('test/nothing.test.ts').stderr, /^There is no test\/nothing\.test\.ts\./)
   t.equal(one().status, 1)
+})
+
+t.test('commands for tests describe themselves, and reject unknown names', async (t) => {
+  const run = (file: string, word: string) =>
+    spawnSync(process.execPath, [`test/${file}.ts`, word], { cwd: ROOT, encoding: 'utf8' })
+  for (const file of ['one', 'chaos/main', 'mutants/run', 'upgrade/main', 'versions/main', 'bench/run']) {
+    t.match(run(file, '--help'), { status: 0, stdout: /^Usage: npm run [a-z:]+ -- \[options\] / }, file)
+    t.match(run(file, '--unknown'), { status: 1, stderr: /^error: unknown option '--unknown'/ }, file)
+  }
+  for (const file of ['one', 'chaos/main', 'mutants/run'])
+    t.match(run(file, 'nowhere'), { status: 1, stderr: /nowhere/ }, file)
 })
 
 t.test("finds programs of /usr/sbin that a user's PATH leaves out", async (t) => {

@@ -6,6 +6,7 @@
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { program } from 'commander'
 import { Client } from 'pg'
 import { startPostgres } from '../../db/dev/postgres.ts'
 import { migrate } from '../../db/migrate.ts'
@@ -78,13 +79,15 @@ async function runLane(
 }
 
 async function main(): Promise<void> {
-  const wanted = process.argv.slice(2)
+  const ids = FAULTS.map(({ id }) => id).join(', ')
+  const command = program
+    .name('npm run test:chaos --')
+    .description('Checks delivery under faults. Without FAULT, all of them. CHAOS_SCALE multiplies the load.')
+    .argument('[fault...]', `IDs, or the part before a slash: ${ids}`)
+    .parse()
+  const wanted = command.args
   const faults = FAULTS.filter(({ id }) => wanted.length === 0 || wanted.some((name) => isNamed(id, name)))
-  if (faults.length === 0) {
-    print(`usage: npm run test:chaos [-- FAULT…]; there are ${FAULTS.map(({ id }) => id).join(', ')}`)
-    process.exitCode = 1
-    return
-  }
+  if (faults.length === 0) command.error(`There is no fault ${wanted.join(' or ')}. There are ${ids}.`)
   const scale = Number(process.env.CHAOS_SCALE ?? 1)
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())

@@ -7,6 +7,7 @@
 import { rmSync } from 'node:fs'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { program } from 'commander'
 import { needsDatabase, openServer } from '../support/kept-server.ts'
 import { quickParent } from '../support/quick-server.ts'
 import { TIMEOUT } from '../support/runners.ts'
@@ -41,6 +42,8 @@ async function main(words: string[]): Promise<void> {
   const chosen = Object.entries(COVERED).filter(
     ([file]) => words.length === 0 || words.some((word) => file.includes(word)),
   )
+  if (chosen.length === 0)
+    throw new Error(`No source in test/mutants/covered.ts contains ${words.join(' or ')}.`)
   const parent = await quickParent()
   const scratch = await mkdtemp(join(parent, 'heliograph-mutants-'))
   // By Ctrl-C too, where no finally runs.
@@ -68,4 +71,9 @@ async function main(words: string[]): Promise<void> {
   process.exitCode = all.faults > 0 || share < GOAL ? 1 : 0
 }
 
-await main(process.argv.slice(2))
+const command = program
+  .name('npm run test:mutants --')
+  .description('Runs tests against mutants of their sources (test/mutants/covered.ts).')
+  .argument('[word...]', 'parts of paths; without one, all sources')
+  .parse()
+await main(command.args).catch((error: Error) => command.error(error.message))

@@ -14,6 +14,7 @@ import { chmod, mkdtemp, readFile, realpath, rm, symlink } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { program } from 'commander'
 import { Client } from 'pg'
 import { startPostgres } from '../../db/dev/postgres.ts'
 import { startApi } from '../support/api-process.ts'
@@ -226,7 +227,17 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
   return faults
 }
 
-const faults = await rehearse(process.argv[2])
+const [ref] = program
+  .name('npm run test:upgrade --')
+  .description(
+    'Rehearses an upgrade under load, and the way back. UPGRADE_RATE and UPGRADE_SECONDS set the load.',
+  )
+  .argument(
+    '[ref]',
+    'the tag or commit to upgrade from; without it, this version, to one that the test makes',
+  )
+  .parse().args
+const faults = await rehearse(ref)
   .catch((error: Error) => [error.message])
   .finally(async () => {
     for (const end of endings.reverse()) await end()

@@ -11,7 +11,7 @@ import { once } from 'node:events'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { arch, platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { program } from 'commander'
 import about from '../../package.json' with { type: 'json' }
 import { startCluster } from '../support/cluster.ts'
 import { PROGRAMS } from '../support/own-server.ts'
@@ -119,10 +119,17 @@ async function tryOn(version: string, files: readonly string[]): Promise<boolean
   }
 }
 
-const { positionals } = parseArgs({ allowPositionals: true })
+const { args } = program
+  .name('npm run test:versions --')
+  .description('Runs tests on each major version of PostgreSQL, or on the given ones.')
+  .argument(
+    '[version-or-file...]',
+    `versions (${Object.keys(VERSIONS).join(', ')}, or ${SYSTEM} for Debian's server), and test files in place of the usual ones`,
+  )
+  .parse()
 const isVersion = (word: string): boolean => word in VERSIONS || word === SYSTEM
-const named = positionals.filter(isVersion)
-const files = positionals.filter((word) => !isVersion(word))
+const named = args.filter(isVersion)
+const files = args.filter((word) => !isVersion(word))
 const failed: string[] = []
 for (const [major, version] of Object.entries(VERSIONS))
   if (!isStopped && (named.length === 0 || named.includes(major)))
