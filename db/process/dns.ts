@@ -37,35 +37,29 @@ const HOSTS = '/etc/hosts'
 export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS) {
   const system = createSystem(server)
   const ask = guarded(patience)
+  const askFor = async <T>(kind: string, name: string, query: (resolver: Resolver) => Promise<T>) => {
+    const resolver = await system.resolver()
+    return ask(`${kind} ${name}`, () => query(resolver))
+  }
   return {
     /** Returns all addresses of a name. @throws Error with the resolver's code, or Unanswered. */
     async addresses(name: string): Promise<readonly string[]> {
       const known = system.hosts().get(name.toLowerCase().replace(/\.$/, ''))
-      if (known) return known
-      const resolver = await system.resolver()
-      return ask(`addresses ${name}`, () => addressesBy(resolver, name, patience))
+      return known ?? askFor('addresses', name, (resolver) => addressesBy(resolver, name, patience))
     },
     /** Returns the strings of each TXT record. @throws like `addresses`. */
-    async texts(name: string): Promise<string[][]> {
-      const resolver = await system.resolver()
-      return ask(`texts ${name}`, () => within(resolver.resolveTxt(name), patience))
-    },
+    texts: (name: string) => askFor('texts', name, (resolver) => within(resolver.resolveTxt(name), patience)),
     /** Returns the targets of a name's CNAME records. @throws like `addresses`. */
-    async aliases(name: string): Promise<string[]> {
-      const resolver = await system.resolver()
-      return ask(`aliases ${name}`, () => within(resolver.resolveCname(name), patience))
-    },
+    aliases: (name: string) =>
+      askFor('aliases', name, (resolver) => within(resolver.resolveCname(name), patience)),
     /** Returns the mail servers of a name. @throws like `addresses`. */
     async exchanges(name: string): Promise<string[]> {
-      const resolver = await system.resolver()
-      const found = await ask(`exchanges ${name}`, () => within(resolver.resolveMx(name), patience))
+      const query = (resolver: Resolver) => within(resolver.resolveMx(name), patience)
+      const found = await askFor('exchanges', name, query)
       return found.map(({ exchange }) => exchange)
     },
     /** Returns the zone of a name: the name itself or the nearest parent with an SOA record, or null. */
-    async zone(name: string): Promise<string | null> {
-      const resolver = await system.resolver()
-      return ask(`zone ${name}`, () => within(zoneBy(resolver, name), patience))
-    },
+    zone: (name: string) => askFor('zone', name, (resolver) => within(zoneBy(resolver, name), patience)),
   }
 }
 
