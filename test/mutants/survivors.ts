@@ -448,7 +448,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "StringLiteral: '' → \"Stryker was here!\" in return [[key, { delays: costs.map(() => 0), wait_seconds: 0, reason: '', state }]]",
     ],
     [`${SAME}what is absent is read as null`]: [
-      'ObjectLiteral: { paused_until: null, troubles: 0, accepted_at: null, deferrals: null } → {} in export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null, deferrals: null }',
+      'ObjectLiteral: { paused_until: null, troubles: 0, accepted_at: null, deferrals: null } → {} in export const UNTROUBLED: Circuit = { paused_until: null, troubles: 0, accepted_at: null, deferrals: null }',
     ],
   },
   'workers/providers/smtp/automatic-replies.ts': {

@@ -20,6 +20,7 @@ const SLOWEST_RATE = 0.2
 
 /** A sender's state at one time. */
 export type Pace = Omit<CachedSender, 'key'>
+type Circuit = Pick<Pace, 'paused_until' | 'troubles' | 'accepted_at' | 'deferrals'>
 
 const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
 
@@ -116,20 +117,12 @@ export type SenderState = {
 }
 
 /** Returns the state of a sender with this rate at a time. Pure. */
-export const stateAt = (
-  {
-    paused_until,
-    troubles,
-    accepted_at,
-    deferrals,
-  }: Pick<Pace, 'paused_until' | 'troubles' | 'accepted_at' | 'deferrals'>,
-  now: Date,
-): SenderState => ({
+export const stateAt = (circuit: Circuit, now: Date): SenderState => ({
   now,
-  wait_seconds: Math.max(0, ((paused_until?.getTime() ?? 0) - now.getTime()) / 1_000),
-  probing: troubles > 0,
-  accepted_at,
-  deferring: deferrals !== null,
+  wait_seconds: Math.max(0, ((circuit.paused_until?.getTime() ?? 0) - now.getTime()) / 1_000),
+  probing: circuit.troubles > 0,
+  accepted_at: circuit.accepted_at,
+  deferring: circuit.deferrals !== null,
 })
 
 /** A change of one sender's rate. `decide` receives the time of the lock. */
@@ -228,7 +221,7 @@ async function unpaced(
 }
 
 /** The initial state of a sender without a row. */
-export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null, deferrals: null }
+export const UNTROUBLED: Circuit = { paused_until: null, troubles: 0, accepted_at: null, deferrals: null }
 
 /**
  * Halves the rate after the provider reported that it is too fast. Several calls within a second count once, and so
