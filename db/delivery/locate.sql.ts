@@ -17,10 +17,7 @@ export type MessagePlace = InferType<typeof placeRow>
 type Wanted = { teams: readonly string[] | null; limit: number }
 
 const inEach = (query: (channel: Channel) => FragmentSqlToken) =>
-  sql.join(
-    CHANNELS.map((channel) => query(channel)),
-    sql.fragment` union all `,
-  )
+  sql.join(CHANNELS.map(query), sql.fragment` union all `)
 
 /** Searches team by team. Each part uses an index. */
 async function messagesOfTeams(tx: Tx, id: string, teams: readonly string[], limit: number) {
@@ -50,9 +47,5 @@ async function messagesAnywhere(tx: Tx, id: string, limit: number) {
  * idempotency key.
  * @param teams null: all teams, and internal email.
  */
-export const messagesWithId = (
-  tx: Tx,
-  id: string,
-  { teams, limit }: Wanted,
-): Promise<readonly MessagePlace[]> =>
+export const messagesWithId = (tx: Tx, id: string, { teams, limit }: Wanted) =>
   teams === null ? messagesAnywhere(tx, id, limit) : messagesOfTeams(tx, id, teams, limit)

@@ -30,20 +30,17 @@ export type CallEnd<O> = O[] | RequestError | null
 export async function acceptCalls<C extends { team_id: string }, B extends { account: Account }, M, O>(
   calls: readonly C[],
   batches: Batches<B>,
-  {
-    take,
-    commit,
-  }: {
+  steps: {
     take: (call: C, batch: B) => { made: M[]; outcomes: O[] } | RequestError
     commit: (made: readonly M[]) => Promise<void>
   },
 ): Promise<CallEnd<O>[]> {
   const ends = calls.map((call) => {
     const batch = batches.get(call.team_id)
-    return batch ? take(call, batch) : null
+    return batch ? steps.take(call, batch) : null
   })
   const made = ends.flatMap((end) => (end === null || end instanceof RequestError ? [] : end.made))
-  if (made.length > 0) await commit(made)
+  if (made.length > 0) await steps.commit(made)
   return ends.map((end) => (end === null || end instanceof RequestError ? end : end.outcomes))
 }
 

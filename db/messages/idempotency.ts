@@ -14,10 +14,7 @@ export type StoredKeys<K> = Map<string, K>
 export async function readKeys<K, R extends { team_id: string; idempotency_key: string }>(
   batches: ReadonlyMap<string, { stored: StoredKeys<K> }>,
   named: readonly { team_id: string; key: string | null }[],
-  {
-    read,
-    keyOf,
-  }: {
+  rows: {
     read: (keys: readonly { team_id: string; key: string }[]) => Promise<readonly R[]>
     keyOf: (row: R) => K
   },
@@ -25,8 +22,8 @@ export async function readKeys<K, R extends { team_id: string; idempotency_key: 
   const keys = named.flatMap(({ team_id, key }) =>
     key !== null && batches.has(team_id) ? [{ team_id, key }] : [],
   )
-  for (const row of keys.length === 0 ? [] : await read(keys))
-    batches.get(row.team_id)?.stored.set(row.idempotency_key, keyOf(row))
+  for (const row of keys.length === 0 ? [] : await rows.read(keys))
+    batches.get(row.team_id)?.stored.set(row.idempotency_key, rows.keyOf(row))
 }
 
 /** Returns the value for an item's key, or undefined if the item is new. */

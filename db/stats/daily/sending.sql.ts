@@ -47,28 +47,19 @@ const SORTS = {
 }
 /** The sort orders of teams, highest first: the higher of both rates, one of them, or the creation time. */
 export const TEAM_SORTS = keysOf(SORTS)
-type TeamSort = (typeof TEAM_SORTS)[number]
+type TeamPage = {
+  name?: string | undefined
+  plan?: string | undefined
+  sort: (typeof TEAM_SORTS)[number]
+  after: string | undefined
+  limit: number
+}
 
 /**
  * Returns a page of IDs of teams whose names contain `name`, by their rates over the last seven days, after `after`.
  * @param plan the key of their plan.
  */
-export async function teamsByShare(
-  tx: Tx,
-  {
-    name = '',
-    plan,
-    sort,
-    after,
-    limit,
-  }: {
-    name?: string | undefined
-    plan?: string | undefined
-    sort: TeamSort
-    after: string | undefined
-    limit: number
-  },
-): Promise<readonly string[]> {
+export async function teamsByShare(tx: Tx, { name = '', plan, sort, after, limit }: TeamPage) {
   const beyond =
     after === undefined
       ? sql.fragment`true`
@@ -97,10 +88,7 @@ const weekRow = row({ team_id: string(), ...counts, suppressed: number() })
 export type SendingOfWeek = InferType<typeof weekRow>
 
 /** Returns what these teams sent in the last seven days, including today. */
-export async function sendingOfWeek(
-  tx: Tx,
-  teamIds: readonly string[],
-): Promise<ReadonlyMap<string, SendingOfWeek>> {
+export async function sendingOfWeek(tx: Tx, teamIds: readonly string[]) {
   const rows = await tx.any(sql.type(weekRow)`
     select f.team_id, ${sums}, ${sumOf('suppressed')}
     from daily_figures f where f.team_id = any(${sql.array(teamIds, 'uuid')}) and ${inWeek}
