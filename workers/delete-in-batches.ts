@@ -1,8 +1,5 @@
 /** Deletes up to `most` rows at a time until none are left. @returns the number of deleted rows. */
-export async function deleteInBatches(
-  most: number,
-  remove: (most: number) => Promise<number>,
-): Promise<number> {
+export async function deleteInBatches(most: number, remove: (most: number) => Promise<number>) {
   let removed = 0
   for (;;) {
     const batch = await remove(most)

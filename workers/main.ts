@@ -47,10 +47,7 @@ function logSettings(settings: WorkerSettings, log: Log): void {
   for (const words of unsetChannels(settings)) log.info(words)
 }
 
-const openHealth = async (
-  deps: Parameters<typeof serveHealth>[0],
-  { HEALTH_PORT }: WorkerSettings,
-): Promise<Awaited<ReturnType<typeof serveHealth>> | null> =>
+const openHealth = async (deps: Parameters<typeof serveHealth>[0], { HEALTH_PORT }: WorkerSettings) =>
   HEALTH_PORT === undefined ? null : serveHealth(deps, HEALTH_PORT)
 
 /** Opens the worker's dependencies and starts work. @returns how to stop, and the status for the parent process. */

@@ -1,6 +1,6 @@
 /** Queries for requeueing and failing messages of every channel. */
 import { sql } from 'slonik'
-import { array, boolean, type InferType, mixed, object, string } from 'yup'
+import { array, boolean, mixed, object, string } from 'yup'
 import type { BulkPause } from '../accounts/teams/reputation.ts'
 import { isSuspended } from '../accounts/teams/teams.sql.ts'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
@@ -106,7 +106,6 @@ export const requeuedAt = (
 export type How = { by: 'person' | 'sweep' } & Partial<Pick<Picked, 'force' | 'named'>>
 
 const requeuedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS), sender: string().nullable() }))
-export type Requeued = InferType<typeof requeuedRow>
 
 /**
  * Marks rows as requeued if they still can be, and no newer version delivers them. Locks them in ID order.

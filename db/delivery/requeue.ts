@@ -29,7 +29,6 @@ import {
   markFailed,
   markRequeued,
   type Note,
-  type Requeued,
   requeueableMessages,
 } from './requeue.sql.ts'
 import { pausedSenders } from './senders/senders.sql.ts'
@@ -55,11 +54,7 @@ export const requeueNote = ({ team_id, id }: DeliveryRef, now: Date): Note => ({
 })
 
 /** Adds jobs that became dead letters to their messages' timelines, up to `limit` of them. @returns how many. */
-export async function recordDeadLettered(
-  { tx, now }: At,
-  channel: Deliverable,
-  limit: number,
-): Promise<number> {
+export async function recordDeadLettered({ tx, now }: At, channel: Deliverable, limit: number) {
   const messages = await findDeadLettered(tx, channel, limit)
   if (messages.length === 0) return 0
   const notes = messages.map(({ reason, ...ref }) => gaveUpNote(ref, reason || NO_ANSWER, now))
@@ -72,12 +67,7 @@ const keepFiles = async (tx: Tx, channel: Deliverable, refs: readonly DeliveryRe
   channel.name === EMAIL.name && refs.length > 0 ? findMissingFiles(tx, refs) : []
 
 /** Marks the messages that no provider has accepted, and records it in their timelines. @returns those messages. */
-async function recordRequeued(
-  { tx, now }: At,
-  channel: Deliverable,
-  refs: readonly DeliveryRef[],
-  how: How,
-): Promise<readonly Requeued[]> {
+async function recordRequeued({ tx, now }: At, channel: Deliverable, refs: readonly DeliveryRef[], how: How) {
   const gone = new Set((await keepFiles(tx, channel, refs)).map(({ id }) => id))
   const whole = refs.filter(({ id }) => !gone.has(id))
   if (whole.length === 0) return []

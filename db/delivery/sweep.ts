@@ -2,7 +2,7 @@
  * Scans all waiting messages in batches, and gives those that have lost their job a new one. Each batch is a
  * transaction with a bounded cost. A scan that doesn't end in one round continues in the next one, in any worker.
  */
-import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
+import type { Deliverable } from '../channels/channel.sql.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import { requeueMessages } from './requeue.ts'
@@ -16,11 +16,7 @@ type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
 type Limits = { before: Date; most: number; part?: number; patience?: number }
 
 /** Scans the next batch. @returns the requeued messages, and whether the scan has ended. */
-async function scanBatch(
-  at: Requeueing,
-  channel: Deliverable,
-  { before, most, part = SWEEP_BATCH }: Limits,
-): Promise<{ requeued: readonly DeliveryRef[]; over: boolean }> {
+async function scanBatch(at: Requeueing, channel: Deliverable, { before, most, part = SWEEP_BATCH }: Limits) {
   const after = await lockCursor(at.tx, channel)
   if (after === null) return { requeued: [], over: true }
   const { lost, next } = await lostMessages(at.tx, channel, { after, size: part }, { before, limit: most })

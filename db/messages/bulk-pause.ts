@@ -11,7 +11,7 @@ import {
   percentOf,
   type ReputationLimits,
 } from '../accounts/teams/reputation.ts'
-import { requireTeam, showTeam, type TeamView } from '../accounts/teams/view.ts'
+import { requireTeam, showTeam } from '../accounts/teams/view.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import { publish } from '../channels/events/webhooks.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
@@ -77,10 +77,7 @@ export async function judgeTeams(
  * Resumes a team's broadcasts and batch items that were paused for its reputation, and starts a new count. @throws
  * RequestError not_found.
  */
-export async function resumeBulk(
-  by: By & { queue: Pick<Producer, 'reenqueue'> },
-  teamId: string,
-): Promise<TeamView> {
+export async function resumeBulk(by: By & { queue: Pick<Producer, 'reenqueue'> }, teamId: string) {
   const { tx, now } = by
   const { name } = await requireTeam(tx, teamId)
   const broadcasts = await lockBulkPaused(tx, teamId)

@@ -106,12 +106,7 @@ async function takeToken(tx: Tx, teamId: string, account: Account): Promise<void
  * @throws RequestError bad_request for a time that is too far ahead or past, not_found, domain_not_allowed,
  * invalid_state
  */
-export async function moveScheduled(
-  by: Caller,
-  named: Named,
-  scheduled_at: string,
-  account?: Account,
-): Promise<{ id: string; scheduled_at: string }> {
+export async function moveScheduled(by: Caller, named: Named, scheduled_at: string, account?: Account) {
   const { tx } = by
   const now = await serviceTime(tx)
   const problem = momentFault(scheduled_at, now)

@@ -97,10 +97,7 @@ export const connect = async (url: string, extra: ClientConfig = {}): Promise<Cl
  * server that accepts writes.
  * @param further additional set-up of each connection.
  */
-export async function poolConfig(
-  url: string,
-  further: (client: Client) => Promise<void> = async () => {},
-): Promise<ClientConfig> {
+export async function poolConfig(url: string, further: (client: Client) => Promise<void> = async () => {}) {
   const address = readDatabaseUrl(url)
   const way = await wayTo(address)
   const seek = async (): Promise<ClientConfig> => (address.hosts.length === 1 ? way : await wayTo(address))

@@ -67,11 +67,7 @@ const runOn =
     (await boss.getDb().executeSql(text, values)) as Awaited<ReturnType<Run>>
 
 /** `registerInstance` is off, because stats/fleet has our own list of processes. */
-const createBoss = async (
-  url: string,
-  options: BossOptions,
-  further?: Parameters<typeof poolConfig>[1],
-): Promise<PgBoss> =>
+const createBoss = async (url: string, options: BossOptions, further?: Parameters<typeof poolConfig>[1]) =>
   new PgBoss({
     ...{ schema: SCHEMA, registerInstance: false },
     ...(await poolConfig(url, further)),

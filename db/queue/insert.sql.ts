@@ -7,7 +7,7 @@ import type { Tx } from '../postgres/pool.ts'
 import { countRow, rowsOf } from '../postgres/rows.ts'
 import type { JobName } from './jobs.ts'
 
-export type NewJob = { name: JobName; id: string; data: object; priority: number; group_id: string | null }
+type NewJob = { name: JobName; id: string; data: object; priority: number; group_id: string | null }
 
 /**
  * Stores jobs that are due now, and returns a row for each.

@@ -202,11 +202,7 @@ export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponeme
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 
 /** Returns the IDs of the attempts that are still claimed. */
-export async function attemptsUnderWay(
-  tx: Tx,
-  job: JobName,
-  attempts: readonly Attempt[],
-): Promise<ReadonlySet<string>> {
+export async function attemptsUnderWay(tx: Tx, job: JobName, attempts: readonly Attempt[]) {
   const found = await tx.anyFirst(sql.type(idRow)`
     select j.id from pgboss.job j join ${rowsOf('a', { id: 'uuid', retryCount: 'int4' }, attempts)} using (id)
     where j.name = ${job} and j.retry_count = a."retryCount" and j.state = 'active'`)

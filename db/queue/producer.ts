@@ -5,7 +5,7 @@
 import { onCommit, type Tx } from '../postgres/pool.ts'
 import { removeDeadLetters } from './dead-letters.sql.ts'
 import { createLines, positionsOfReturning, toPriority } from './fair-queue.ts'
-import { asRelation, insertingJobs, insertJobs, type NewJob } from './insert.sql.ts'
+import { asRelation, insertingJobs, insertJobs } from './insert.sql.ts'
 import { delayJobs, deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
 import { JOBS, type JobName, type Payload, type SharedJob, toGroup } from './jobs.ts'
 import type { Waker } from './wake.ts'
@@ -53,11 +53,7 @@ const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): str
   payloads.map((payload) => jobId(job, payload))
 
 /** @param places none if the queue has no order. */
-const toJobs = <J extends JobName>(
-  name: J,
-  payloads: readonly Payload<J>[],
-  places: readonly number[],
-): NewJob[] =>
+const toJobs = <J extends JobName>(name: J, payloads: readonly Payload<J>[], places: readonly number[]) =>
   payloads.map((data, index) => ({
     ...{ name, id: jobId(name, data), data, group_id: toGroup(name, data) },
     priority: toPriority(places[index] ?? 0),

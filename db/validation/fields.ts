@@ -43,10 +43,7 @@ function missingFields<T extends AnyObject>(schema: ObjectSchema<T>, fields: Rec
 const parts = new WeakMap<object, Map<string, unknown>>()
 const MAX_PARTS = 200
 
-function partOf<T extends AnyObject>(
-  schema: ObjectSchema<T>,
-  names: readonly string[],
-): ObjectSchema<AnyObject> {
+function partOf<T extends AnyObject>(schema: ObjectSchema<T>, names: readonly string[]) {
   const known = parts.get(schema) ?? new Map<string, unknown>()
   const key = names.join()
   const part = (known.get(key) ?? schema.pick(names as (keyof T)[])) as ObjectSchema<AnyObject>

@@ -50,11 +50,7 @@ export const LEFT_TO_NEWER = { end: 'snoozed', seconds: 60 } as const satisfies 
 export const LEFT_TO_NEWER_WORDS = 'leaving jobs of a newer version to its workers'
 
 /** Separates claimed jobs to work on from those that end at once. */
-export function splitReadable<J extends JobName>(
-  job: J,
-  claimed: readonly FetchedJob<J>[],
-  log: Log,
-): { readable: FetchedJob<J>[]; others: Map<FetchedJob<J>, End> } {
+export function splitReadable<J extends JobName>(job: J, claimed: readonly FetchedJob<J>[], log: Log) {
   const others = new Map<FetchedJob<J>, End>()
   const readable = claimed.filter((each) => {
     const newer = isNewer(job, each.data)

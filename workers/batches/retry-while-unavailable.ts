@@ -11,11 +11,7 @@ const MAX_PAUSE_MS = 1_000
 const LOG_INTERVAL_MS = 10_000
 
 /** @throws the work's other errors. @param onFault is called each time the database was unreachable. */
-export async function retryWhileUnavailable<T>(
-  work: () => Promise<T>,
-  log: Log,
-  onFault = () => {},
-): Promise<T> {
+export async function retryWhileUnavailable<T>(work: () => Promise<T>, log: Log, onFault = () => {}) {
   let logged = Number.NEGATIVE_INFINITY
   for (let pause = 100; ; pause = Math.min(MAX_PAUSE_MS, pause * 2)) {
     try {

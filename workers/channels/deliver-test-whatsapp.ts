@@ -1,21 +1,18 @@
 /** Sends WhatsApp messages of test teams to the simulator, with the guarantees of deliver-test.ts. */
 import { TEST_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { messagesToDeliver } from '../../db/messages/whatsapp/messages.sql.ts'
-import type { DeliveryChannel } from '../delivery/channel.ts'
 import {
   reportsOfWhatsapp,
   SIMULATED_WHATSAPP,
   SIMULATED_WHATSAPP_SENDER as sender,
 } from '../providers/test/whatsapp.ts'
 import { type Reporting, reporting } from './deliver-test.ts'
-import { type WhatsappAttempt, type WhatsappDeps, whatsappThrough } from './deliver-whatsapp.ts'
+import { type WhatsappDeps, whatsappThrough } from './deliver-whatsapp.ts'
 
 /** The wait after a lost response, in seconds. The simulator loses none. */
 const UNKNOWN_WAIT_S = 60
 
-export const testWhatsappChannel = (
-  deps: Omit<WhatsappDeps, 'whatsapp'> & Reporting,
-): DeliveryChannel<'deliver-test-whatsapp', WhatsappAttempt> =>
+export const testWhatsappChannel = (deps: Omit<WhatsappDeps, 'whatsapp'> & Reporting) =>
   reporting(
     whatsappThrough<'deliver-test-whatsapp', true>(
       TEST_WHATSAPP,

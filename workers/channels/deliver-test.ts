@@ -11,7 +11,6 @@ import type { Delivered, DeliveryChannel } from '../delivery/channel.ts'
 import { reportsOfEmail, SIMULATED_EMAIL } from '../providers/test/simulator.ts'
 import { withFinalCheck } from './deliver-broadcast.ts'
 import type { EmailDeps } from './deliver-email.ts'
-import type { EmailAttempt } from './email-attempts.ts'
 
 export type Reporting = { queue: Pick<Producer, 'enqueue'> }
 
@@ -29,9 +28,7 @@ export const reporting = <J extends DeliveryJob, A>(
   },
 })
 
-export const testEmailChannel = (
-  deps: Omit<EmailDeps, 'email'> & Reporting,
-): DeliveryChannel<'deliver-test', EmailAttempt> =>
+export const testEmailChannel = (deps: Omit<EmailDeps, 'email'> & Reporting) =>
   reporting(
     withFinalCheck(TEST_EMAIL, { ...deps, email: SIMULATED_EMAIL, simulated_recipients: true }),
     deps,

@@ -114,11 +114,7 @@ function createReadTurns() {
 type Source = { tx: Tx; blocks: Blocks; inTurn: ReturnType<typeof createReadTurns> }
 
 /** Reads and encodes a content, one chunk at a time. @throws Error if its bytes are deleted */
-async function encode(
-  { tx, blocks, inTurn }: Source,
-  ref: FileRef,
-  { size, filename }: Wanted,
-): Promise<readonly Buffer[]> {
+async function encode({ tx, blocks, inTurn }: Source, ref: FileRef, { size, filename }: Wanted) {
   await touchFiles(tx, [ref])
   const encoded: Buffer[] = []
   const parts = Math.ceil(size / CHUNK)

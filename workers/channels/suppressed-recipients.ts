@@ -43,10 +43,7 @@ async function findDetails(row: Row, { database, secrets }: SuppressionDeps): Pr
 }
 
 /** Returns the suppressed recipients of rows, by the ID of the row. */
-export async function suppressedRecipients(
-  rows: readonly Row[],
-  deps: SuppressionDeps,
-): Promise<ReadonlyMap<string, Suppressed>> {
+export async function suppressedRecipients(rows: readonly Row[], deps: SuppressionDeps) {
   const today = new Date().toISOString()
   const simulated = suppressedDetail({
     ...{ cause: 'bounce', since: today, response: 'simulated' },

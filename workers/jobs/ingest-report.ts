@@ -159,10 +159,7 @@ function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: Wo
 }
 
 /** Returns the teams whose messages the events are about. Empty unless all are known. */
-function findTeams(
-  events: readonly ReportedEvent[],
-  results: ReadonlyMap<ReportedEvent, EventResult>,
-): string[] {
+function findTeams(events: readonly ReportedEvent[], results: ReadonlyMap<ReportedEvent, EventResult>) {
   const teams = new Set<string>()
   for (const event of events) {
     const result = results.get(event)

@@ -75,11 +75,7 @@ export type RampPlace = { name: string; day: string }
  * a deferral of an email at the same time see each other.
  * @param waiting the names of ramps that made emails wait. @returns the ramps without a limit at the moment.
  */
-export async function returnPlaces(
-  tx: Tx,
-  unused: readonly RampPlace[],
-  waiting: readonly string[],
-): Promise<ReadonlySet<string>> {
+export async function returnPlaces(tx: Tx, unused: readonly RampPlace[], waiting: readonly string[]) {
   const names = [...waiting, ...unused.map(({ name }) => name)]
   const found = await tx.anyFirst(sql.type(nameRow)`
     with held as materialized (

@@ -67,11 +67,7 @@ export async function lookUpKey(
 }
 
 /** Checks the keys of domains, and returns the states that are known after this many milliseconds, by ID. */
-export async function lookUpKeys(
-  domains: readonly DomainRow[],
-  lookupTxt: TxtLookup,
-  patience: number,
-): Promise<ReadonlyMap<string, RecordCheck['state']>> {
+export async function lookUpKeys(domains: readonly DomainRow[], lookupTxt: TxtLookup, patience: number) {
   const states = new Map<string, RecordCheck['state']>()
   const lookups = domains.map(async (domain) => {
     const key = await lookUpKey(domain, lookupTxt)

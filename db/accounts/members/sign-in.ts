@@ -30,7 +30,6 @@ import {
   insertLink,
   insertLinkRequest,
   membershipsOfSession,
-  type Place,
   personOfLink,
   recordMembershipSeen,
   sessionByHash,
@@ -84,10 +83,7 @@ export async function makeLink(
 const noLink = (): RequestError => new RequestError('not_found', TEXTS.linkUsed)
 
 /** Returns the user of a link, and the teams behind it, without using it up. @throws RequestError not_found. */
-export async function ownerOfLink(
-  { tx, now }: At,
-  secret: string,
-): Promise<{ email: string; places: readonly Place[] }> {
+export async function ownerOfLink({ tx, now }: At, secret: string) {
   const owner = await personOfLink(tx, digest(secret), now)
   if (!owner) throw noLink()
   const { email, user_id, team_id, role: held } = owner
@@ -154,10 +150,7 @@ export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: 
  * @param origin the IP address of the request.
  * @returns also the `id`, to withdraw the request if the email could not be sent.
  */
-export async function requestLink(
-  at: At,
-  { email, origin }: { email: string; origin: string },
-): Promise<{ id: string; email: string; secret: string; places: readonly Place[] } | null> {
+export async function requestLink(at: At, { email, origin }: { email: string; origin: string }) {
   const { tx, now } = at
   const identity = parseAddress(email)?.identity
   const person = identity === undefined ? null : await personByIdentity(tx, identity)

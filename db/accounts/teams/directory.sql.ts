@@ -4,7 +4,7 @@ import { string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { type AccountRow, accountColumns, accountRow, accountTables, teamRow } from './teams.sql.ts'
+import { accountColumns, accountRow, accountTables, teamRow } from './teams.sql.ts'
 
 /** Returns a page of teams whose names contain `name`, newest first, after the team `before`. */
 export async function teamsAfter(
@@ -30,10 +30,7 @@ export async function teamsOfIds(tx: Tx, ids: readonly string[]) {
 }
 
 /** Reads accounts without locking them. */
-export async function readAccountRows(
-  tx: Tx,
-  teamIds: readonly string[],
-): Promise<ReadonlyMap<string, AccountRow>> {
+export async function readAccountRows(tx: Tx, teamIds: readonly string[]) {
   const rows = await tx.any(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables}
     where a.team_id = any(${sql.array(teamIds, 'uuid')})`)

@@ -39,10 +39,7 @@ export const thingKey = (teamId: string, word: string): string => `${teamId} ${w
  * Returns the names of the objects that these terms identify, by `thingKey`. A term is an ID, a domain name or the
  * identity of a contact.
  */
-export async function namesOfThings(
-  tx: Tx,
-  things: readonly { team_id: string; word: string }[],
-): Promise<ReadonlyMap<string, NamedThing>> {
+export async function namesOfThings(tx: Tx, things: readonly { team_id: string; word: string }[]) {
   const ids = things.filter(({ word }) => isUuid(word))
   const words = things.filter(({ word }) => !isUuid(word))
   const given = sql.fragment`

@@ -8,7 +8,7 @@ import {
   setTeamName,
   type TeamRow,
 } from './teams.sql.ts'
-import { requireTeam, showTeam, type TeamView } from './view.ts'
+import { requireTeam, showTeam } from './view.ts'
 
 /**
  * Renames a team. Its ID and all references stay. The audit log has both names.
@@ -24,11 +24,7 @@ export async function renameTeam(by: By, teamId: string, name: string): Promise<
 }
 
 /** @throws RequestError not_found. */
-export async function chooseSuppressTransactional(
-  by: By,
-  teamId: string,
-  which: SuppressTransactional,
-): Promise<TeamView> {
+export async function chooseSuppressTransactional(by: By, teamId: string, which: SuppressTransactional) {
   const team = await requireTeam(by.tx, teamId)
   const before = await readSuppressTransactional(by.tx, teamId)
   if (before !== which) {

@@ -59,11 +59,7 @@ export const contactByIdentity = (tx: Tx, teamId: string, identity: string) =>
 
 const statusRow = row({ identity: string(), status: string().oneOf(CONTACT_STATUSES) })
 
-export async function statusesOf(
-  tx: Tx,
-  teamId: string,
-  identities: readonly string[],
-): Promise<Map<string, ContactStatus>> {
+export async function statusesOf(tx: Tx, teamId: string, identities: readonly string[]) {
   const rows = await tx.any(sql.type(statusRow)`
     select identity, status from contacts
     where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')})`)

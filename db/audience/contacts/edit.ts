@@ -104,12 +104,7 @@ export async function createContact(
  * topics are locked first, as when a topic is deleted.
  * @throws RequestError contact_not_found.
  */
-export async function contactToChange(
-  tx: Tx,
-  teamId: string,
-  identity: string,
-  ids: readonly string[],
-): Promise<ContactRow> {
+export async function contactToChange(tx: Tx, teamId: string, identity: string, ids: readonly string[]) {
   const before = await contactByIdentity(tx, teamId, identity)
   await holdTopics(tx, teamId, distinctTopics([...ids, ...(before?.topic_ids ?? [])]))
   const contact = await lockContact(tx, teamId, identity)

@@ -120,11 +120,7 @@ export async function clearOptOuts(
 }
 
 /** Deletes the stored suppressions of addresses. @returns the addresses that were suppressed. */
-export async function endErasedSuppressions(
-  at: Changing,
-  teamId: string,
-  identities: readonly string[],
-): Promise<string[]> {
+export async function endErasedSuppressions(at: Changing, teamId: string, identities: readonly string[]) {
   const kept = await readKept(at.tx, at.secrets, teamId, identities)
   const ended = [...kept].filter(([, { suppression }]) => suppression !== null)
   for (const [identity, { status, left_topic_ids }] of ended) {

@@ -141,11 +141,7 @@ export const propertyValues = (tx: Tx, teamId: string) =>
     where place <= ${MAX_VALUES.each} order by place, name limit ${MAX_VALUES.all}`)
 
 /** Returns the properties that none of a team's latest contacts has. */
-export async function missingProperties(
-  tx: Tx,
-  teamId: string,
-  names: readonly string[],
-): Promise<readonly string[]> {
+export async function missingProperties(tx: Tx, teamId: string, names: readonly string[]) {
   if (names.length === 0) return []
   const missing = await tx.anyFirst(sql.type(nameRow)`
     select unnest(${sql.array(names, 'text')}) as name

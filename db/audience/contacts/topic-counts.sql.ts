@@ -7,11 +7,7 @@ import { row } from '../../postgres/rows.ts'
 const topicCountRow = row({ topic_id: string(), count: number() })
 
 /** Returns how many of a team's contacts have each topic. Topics without contacts can be absent. */
-export async function countSubscribers(
-  tx: Tx,
-  teamId: string,
-  topics: readonly string[],
-): Promise<ReadonlyMap<string, number>> {
+export async function countSubscribers(tx: Tx, teamId: string, topics: readonly string[]) {
   const rows = await tx.any(sql.type(topicCountRow)`
     select topic_id, sum(count)::bigint as count from topic_counts
     where team_id = ${teamId} and topic_id = any(${sql.array(topics, 'uuid')}) group by topic_id`)

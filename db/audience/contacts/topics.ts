@@ -33,11 +33,7 @@ export async function createTopic(by: By, teamId: string, { name }: { name: stri
 }
 
 /** @throws RequestError bad_request if the name is invalid or in use, not_found. */
-export async function renameTopic(
-  by: By,
-  teamId: string,
-  { id, name }: { id: string; name: string },
-): Promise<TopicRow> {
+export async function renameTopic(by: By, teamId: string, { id, name }: { id: string; name: string }) {
   checkName(name)
   const topic = await renameTopicRow(by.tx, teamId, { id, name })
   if (!topic) throw await renameError(by.tx, teamId, { id, name })

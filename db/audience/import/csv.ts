@@ -188,11 +188,7 @@ function checkLength(length: number, line: number): void {
  * @returns up to `most` records, the separator, and the next `place`, which is null at the end of the file.
  * @throws RequestError bad_request with the position of the error.
  */
-export async function readSlice(
-  readBytes: ReadBytes,
-  place: CsvPlace | null,
-  most = LONGEST_RECORD,
-): Promise<{ table: CsvTable; place: CsvPlace | null; separator: string }> {
+export async function readSlice(readBytes: ReadBytes, place: CsvPlace | null, most = LONGEST_RECORD) {
   const first = place === null ? readBeginning(await readBytes(0, SEPARATOR_LINE_BYTES)) : null
   const { at, line, breaks } = place ?? { at: 0, line: 0, breaks: 0, ...first }
   let separator = place?.separator ?? first?.separator

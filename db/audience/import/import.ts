@@ -19,7 +19,6 @@ import type { AfterNo } from './consent.ts'
 import { type CsvPlace, type CsvRecord, REFUSED_COLUMNS, readSlice } from './csv.ts'
 import {
   addSlice,
-  type ImportRow,
   importById,
   importBytes,
   type RefusedRecord,
@@ -232,12 +231,7 @@ export async function importSlice(at: Upserting, teamId: string, id: string, cur
 }
 
 /** Returns an import with its first rejected records. @throws RequestError not_found. */
-export async function showImport(
-  tx: Tx,
-  teamId: string,
-  id: string,
-  most: number,
-): Promise<ImportRow & { refusals: RefusedRecord[] }> {
+export async function showImport(tx: Tx, teamId: string, id: string, most: number) {
   const row = await importById(tx, teamId, id)
   if (!row) throw noImport()
   const slices = row.refused === 0 ? [] : await refusingSlices(tx, teamId, id, { after: -1, most })

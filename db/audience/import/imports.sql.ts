@@ -63,11 +63,7 @@ export async function deleteImportDraft(tx: Tx, teamId: string, id: string): Pro
 const fileRow = row({ id: string(), file_name: string() })
 
 /** Returns the file names of imports of these teams, by ID. */
-export async function importFileNames(
-  tx: Tx,
-  teams: readonly string[],
-  ids: readonly string[],
-): Promise<Map<string, string>> {
+export async function importFileNames(tx: Tx, teams: readonly string[], ids: readonly string[]) {
   const rows = await tx.any(sql.type(fileRow)`
     select id, file_name from contact_imports
     where team_id = any(${sql.array([...teams], 'uuid')}) and id = any(${sql.array([...ids], 'uuid')})`)

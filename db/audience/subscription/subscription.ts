@@ -32,12 +32,7 @@ async function locked(tx: Tx, teamId: string, identity: string): Promise<Contact
   return contact
 }
 
-async function become(
-  by: Caller,
-  teamId: string,
-  { id }: ContactRow,
-  status: 'subscribed' | 'unsubscribed',
-): Promise<ContactRow> {
+async function become(by: Caller, teamId: string, { id }: ContactRow, status: 'subscribed' | 'unsubscribed') {
   const { tx, now } = by
   const { has_listeners, ...contact } = await updateContactStatus(tx, teamId, { id, status }, now)
   const kind = status === 'subscribed' ? 'resubscribed' : 'unsubscribed'

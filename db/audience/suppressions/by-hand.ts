@@ -33,11 +33,7 @@ export const CAUSE_AS = { bounced: 'bounce', complained: 'complaint' } as const 
 type Added = { identity: string; email: string; cause: Cause; reason: string }
 
 /** Suppresses addresses that don't have an equal or stronger suppression. @returns how many. */
-export async function suppressAddresses(
-  { tx, now }: At,
-  teamId: string,
-  added: readonly Added[],
-): Promise<number> {
+export async function suppressAddresses({ tx, now }: At, teamId: string, added: readonly Added[]) {
   const unique = new Map(added.map((one) => [one.identity, one]))
   const refs = [...unique.values()].map(({ identity, email }) => ({ team_id: teamId, identity, email }))
   if (refs.length === 0) return 0

@@ -74,11 +74,7 @@ export async function copyLockedSuppressions(
 }
 
 /** Copies the next suppressions of 0.1.0. @returns the number of checked contacts, and of copied rows. */
-export async function copyNext(
-  tx: Tx,
-  limit: number,
-  now: Date,
-): Promise<{ checked: number; copied: Copied }> {
+export async function copyNext(tx: Tx, limit: number, now: Date) {
   const contacts = await contactsToCopy(tx, limit)
   return { checked: contacts.length, copied: await copyLockedSuppressions(tx, contacts, now) }
 }

@@ -72,11 +72,7 @@ export async function showSuppression(tx: Tx, teamId: string, identity: string):
 /**
  * Returns a contact, or the suppression of an address. @throws RequestError bad_request if the address is neither.
  */
-export async function showAddress(
-  tx: Tx,
-  teamId: string,
-  identity: string,
-): Promise<ContactDetail | ShownSuppression> {
+export async function showAddress(tx: Tx, teamId: string, identity: string) {
   if (await contactByIdentity(tx, teamId, identity)) return showContact(tx, teamId, identity)
   return showSuppression(tx, teamId, identity)
 }
@@ -136,12 +132,7 @@ export async function liftSuppression(
 }
 
 /** Lifts the suppression of an address, if it has one. @returns how many. @throws RequestError bad_request. */
-export async function liftOne(
-  by: Lifting,
-  teamId: string,
-  identity: string,
-  reason: string,
-): Promise<number> {
+export async function liftOne(by: Lifting, teamId: string, identity: string, reason: string) {
   const words = parseReason(reason)
   const lifted = await liftIdentities(by, teamId, [identity], words)
   if (lifted > 0)

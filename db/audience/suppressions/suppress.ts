@@ -54,11 +54,7 @@ function toRef({ team_id, recipient, effect = 'none' }: Pick<Touched, 'team_id' 
 }
 
 /** Locks the contacts of addresses, and copies suppressions of version 0.1.0. */
-export async function lockTouched(
-  tx: Tx,
-  refs: readonly (IdentityRef & { email: string })[],
-  now: Date,
-): Promise<TouchedAddress[]> {
+export async function lockTouched(tx: Tx, refs: readonly (IdentityRef & { email: string })[], now: Date) {
   const contacts = await lockContacts(tx, refs)
   await copyLockedSuppressions(tx, contacts, now)
   const byKey = new Map(contacts.map((contact) => [keyOf(contact), contact]))
@@ -273,11 +269,7 @@ async function judge(
  * Judges all addresses again that are suppressed for soft bounces, in batches, because no event tells that an email
  * has stayed `sent` for a day. @returns how many it released.
  */
-export async function reviewSoftSuppressions(
-  database: Database,
-  now: Date,
-  sentCountsMs = SENT_COUNTS_MS,
-): Promise<number> {
+export async function reviewSoftSuppressions(database: Database, now: Date, sentCountsMs = SENT_COUNTS_MS) {
   let after: IdentityRef | undefined
   let released = 0
   for (;;) {

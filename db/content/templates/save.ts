@@ -136,12 +136,7 @@ type TemplateChange = { html?: string; text?: string | undefined; list_unsubscri
  * Creates a new current version, unless nothing differs. @throws RequestError not_found, bad_request for invalid
  * parts.
  */
-export async function updateTemplate(
-  by: By,
-  teamId: string,
-  id: string,
-  change: TemplateChange,
-): Promise<SavedTemplate> {
+export async function updateTemplate(by: By, teamId: string, id: string, change: TemplateChange) {
   const before = await requireCurrentVersion(by, teamId, id)
   const { name, slots } = before
   const { html, decoded } =

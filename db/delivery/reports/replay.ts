@@ -43,11 +43,7 @@ function toEntry(action: string, { ids, provider, reason, before }: ParkedFilter
 }
 
 /** Makes a report pending again, with a job that retries for an hour. @throws RequestError not_found. */
-export async function replayReport(
-  by: By,
-  queue: Pick<Producer, 'reenqueue'>,
-  id: string,
-): Promise<ReportRow> {
+export async function replayReport(by: By, queue: Pick<Producer, 'reenqueue'>, id: string) {
   const { tx, now } = by
   const row = await reopenReport(tx, id, new Date(now.getTime() + UNMATCHED_TRIES_MS))
   if (!row) throw refused(id)

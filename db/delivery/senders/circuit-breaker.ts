@@ -222,10 +222,7 @@ export async function stateOfSender(tx: Tx, key: string): Promise<SenderState> {
 }
 
 /** Returns the state of senders with an open or half-open circuit, by a prefix of their keys. One query. */
-export async function failingSenders(
-  tx: Tx,
-  prefix: string,
-): Promise<{ now: Date; states: ReadonlyMap<string, SenderState> }> {
+export async function failingSenders(tx: Tx, prefix: string) {
   const { now, rows } = await readFailingSenders(tx, prefix)
   const states = [...rows].map(([key, row]): [string, SenderState] => [
     key,

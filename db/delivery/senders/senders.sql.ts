@@ -27,7 +27,6 @@ export type SenderRow = InferType<typeof senderRow>
 export const isOwnSender = sql.fragment`not starts_with(s.key, ${WEBHOOK_SENDERS})`
 
 const timedRow = senderRow.concat(row({ now: string() }))
-type TimedSender = InferType<typeof timedRow>
 
 const senderColumns = sql.fragment`
   key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at, deferrals`
@@ -36,10 +35,7 @@ const senderColumns = sql.fragment`
  * Locks the rows of senders in key order, and returns them with the database's time after the lock. Missing rows are
  * created with the full rate.
  */
-export async function lockSenders(
-  tx: Tx,
-  senders: readonly { key: string; ceiling: number }[],
-): Promise<Map<string, TimedSender>> {
+export async function lockSenders(tx: Tx, senders: readonly { key: string; ceiling: number }[]) {
   const keys = senders.map(({ key }) => key)
   const held = async () =>
     await tx.any(sql.prepared('lock_senders', timedRow)`

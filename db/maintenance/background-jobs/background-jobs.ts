@@ -133,10 +133,7 @@ export async function continueBackgroundJob(
  * Starts a job and runs all of it here. If this process dies, workers do the rest.
  * @returns the result. @throws RequestError if it can't be done.
  */
-export async function runBackgroundJob<R extends object>(
-  deps: BackgroundJobDeps,
-  wanted: Wanted,
-): Promise<R> {
+export async function runBackgroundJob<R extends object>(deps: BackgroundJobDeps, wanted: Wanted) {
   const { database, ...tools } = deps
   const id = await database.transaction((tx) => begin(tx, wanted))
   for (;;) {

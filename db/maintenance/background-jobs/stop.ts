@@ -25,11 +25,7 @@ const formatProgress = ({ done, total }: BackgroundJobRow): string =>
  * @param team its team. Null: any, for operators.
  * @returns the job, or null if it doesn't exist, has finished, or can't be stopped.
  */
-export async function stopBackgroundJob(
-  by: By,
-  team: string | null,
-  id: string,
-): Promise<BackgroundJobRow | null> {
+export async function stopBackgroundJob(by: By, team: string | null, id: string) {
   const { tx, now, actor } = by
   const known = await backgroundJobById(tx, team, id)
   const job = known && isStoppable(known) ? await lockBackgroundJob(tx, id) : null

@@ -215,11 +215,7 @@ export async function exportPerson(at: Exporting, teamId: string, identity: stri
 }
 
 /** Returns the same as text in pieces, for an existing contact. @throws RequestError contact_not_found. */
-export async function exportContact(
-  at: Exporting,
-  teamId: string,
-  identity: string,
-): Promise<AsyncGenerator<string>> {
+export async function exportContact(at: Exporting, teamId: string, identity: string) {
   const finding = { tx: at.database, person: buildPerson(teamId, identity) }
   const contact = await readContact(finding)
   if (contact === null) throw noContact()

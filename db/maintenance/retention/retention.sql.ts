@@ -114,12 +114,7 @@ export function deleteMessages(tx: Tx, teamId: string, channel: Shared, batch: R
 }
 
 /** Does the same for emails, in a transaction. The stats of broadcasts keep them. */
-export async function deleteOldEmails(
-  tx: Tx,
-  teamId: string,
-  channel: Channel,
-  batch: RetentionBatch,
-): Promise<BatchEnd> {
+export async function deleteOldEmails(tx: Tx, teamId: string, channel: Channel, batch: RetentionBatch) {
   const gone = await deleteEmails(tx, teamId, oldOnes(channel, teamId, batch))
   await keepStats(tx, teamId, gone)
   const last = gone.reduce<string | null>((most, { id }) => (most === null || id > most ? id : most), null)

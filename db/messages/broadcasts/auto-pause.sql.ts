@@ -18,10 +18,7 @@ export type Tally = InferType<typeof tally>
 const brakedRow = row({ braked: mixed<Tally>().nullable() })
 
 /** Returns the current counts of a broadcast, and those at its last auto-pause. */
-export async function readTallies(
-  tx: Tx,
-  { team_id, id }: BroadcastKey,
-): Promise<{ now: Tally; braked: Tally }> {
+export async function readTallies(tx: Tx, { team_id, id }: BroadcastKey) {
   const { braked } = await tx.one(sql.type(brakedRow)`
     select braked_at_figures as braked from broadcasts where team_id = ${team_id} and id = ${id}`)
   const stats = await findStats(tx, team_id, [id])

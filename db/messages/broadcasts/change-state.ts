@@ -2,7 +2,7 @@
 import type { BroadcastEvent } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/webhooks.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { type BroadcastKey, type BroadcastRow, type StateChange, updateState } from './broadcasts.sql.ts'
+import { type BroadcastKey, type StateChange, updateState } from './broadcasts.sql.ts'
 import type { BroadcastState } from './state.ts'
 import { broadcastView } from './view.ts'
 
@@ -14,12 +14,7 @@ const KIND_OF: Partial<Record<BroadcastState, BroadcastEvent['kind']>> = {
 }
 
 /** The second of two concurrent changes fails. @returns the row, or null if not in a `from` state. */
-export async function changeState(
-  tx: Tx,
-  key: BroadcastKey,
-  change: StateChange,
-  now: Date,
-): Promise<BroadcastRow | null> {
+export async function changeState(tx: Tx, key: BroadcastKey, change: StateChange, now: Date) {
   const changed = await updateState(tx, key, change, now)
   if (!changed) return null
   const { has_listeners, ...row } = changed

@@ -6,7 +6,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { deleteEmails } from '../emails/delete.sql.ts'
 import { EMAIL_REF, type EmailRef } from '../emails/emails.sql.ts'
-import { BROADCAST_STATES, type BroadcastState } from './state.ts'
+import { BROADCAST_STATES } from './state.ts'
 
 const stateRow = row({
   team_id: string(),
@@ -53,10 +53,7 @@ const heldRow = stateRow.pick(['id', 'state'])
  * Returns the states of the emails' broadcasts, by the email's ID. Waits for an uncommitted change of state. So the
  * change and a deferral of an email at the same time see each other.
  */
-export async function statesOfBroadcasts(
-  tx: Tx,
-  refs: readonly EmailRef[],
-): Promise<ReadonlyMap<string, BroadcastState>> {
+export async function statesOfBroadcasts(tx: Tx, refs: readonly EmailRef[]) {
   const found = await tx.any(sql.type(heldRow)`
     with these as materialized (
       select e.id, e.team_id, e.broadcast_id from ${rowsOf('ref', EMAIL_REF, refs)}

@@ -103,11 +103,7 @@ async function storeDraft(by: Caller, team_id: string, { fields, idempotency_key
  * Stores a draft, or returns the existing one with this key.
  * @throws RequestError bad_request, domain_not_allowed, not_found.
  */
-export async function createBroadcast(
-  by: Caller,
-  acting: Acting,
-  { fields, idempotency_key }: NewBroadcast,
-): Promise<{ row: BroadcastRow; isNew: boolean }> {
+export async function createBroadcast(by: Caller, acting: Acting, { fields, idempotency_key }: NewBroadcast) {
   const { tx, now } = by
   const { team_id } = acting
   const known = idempotency_key === null ? null : await broadcastByKey(tx, team_id, idempotency_key)
@@ -143,12 +139,7 @@ const saysAlready = (row: BroadcastRow, { send_at = row.send_at, ...fields }: Gi
  * Changes the fields of a draft. Writes nothing if they are the same.
  * @throws RequestError bad_request, not_found, invalid_state, domain_not_allowed.
  */
-export async function changeBroadcast(
-  by: Caller,
-  acting: Acting,
-  id: string,
-  fields: GivenFields,
-): Promise<BroadcastRow> {
+export async function changeBroadcast(by: Caller, acting: Acting, id: string, fields: GivenFields) {
   const { tx, now } = by
   assertSendAt(fields.send_at, now)
   const row = await requireLocked(tx, acting, id)

@@ -103,12 +103,7 @@ const limitAhead = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): num
   rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST_AHEAD, rate_per_minute))
 
 /** Pauses the broadcast until it is resumed manually, and notifies the team's owners. */
-async function pause(
-  { tx, queue }: WalkDeps,
-  row: BroadcastRow,
-  reason: string,
-  now: Date,
-): Promise<ExpansionStep> {
+async function pause({ tx, queue }: WalkDeps, row: BroadcastRow, reason: string, now: Date) {
   const { team_id, id } = row
   await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
   await queue.enqueue(tx, 'mail-owners', [{ team_id, broadcast_id: id, notice_id: idNow() }])

@@ -1,7 +1,6 @@
 /** Ramps up a sending domain: limits its broadcast emails per day. DECISIONS: Ramp-up. */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireDomain } from '../../accounts/domains/add.ts'
-import type { DomainRow } from '../../accounts/domains/domains.sql.ts'
 import { HISTORY_EMAILS, type RampStart, rampToday, TOP, USUAL_RAMP } from '../../accounts/domains/ramp.ts'
 import {
   countHistory,
@@ -75,12 +74,7 @@ export const shownRamp = async (tx: Tx, name: string): Promise<ShownRamp | null>
  * Sets today's limit of a domain name, or disables its ramp, regardless of DOMAIN_RAMP. @throws RequestError
  * not_found.
  */
-export async function changeRamp(
-  by: By,
-  teamId: string,
-  given: string,
-  limit: number | null,
-): Promise<DomainRow> {
+export async function changeRamp(by: By, teamId: string, given: string, limit: number | null) {
   const { tx } = by
   const domain = await requireDomain(tx, teamId, given)
   const { name } = domain

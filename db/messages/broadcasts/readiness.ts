@@ -55,10 +55,7 @@ export const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] 
   givenSlots(row, slots).filter((slot) => !Object.hasOwn(row.variables, slot))
 
 /** Returns the slots of a draft, and its slots without a value: no default, and no property of the latest contacts. */
-export async function draftSlots(
-  tx: Tx,
-  row: BroadcastRow,
-): Promise<{ given: readonly string[]; unfilled: readonly string[] }> {
+export async function draftSlots(tx: Tx, row: BroadcastRow) {
   const { slots } = await newestVersion(tx, row, null)
   const unfilled = await missingProperties(tx, row.team_id, ownSlots(row, slots))
   return { given: givenSlots(row, slots), unfilled }

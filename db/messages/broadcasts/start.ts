@@ -138,11 +138,7 @@ export async function pauseBroadcast(by: Caller, acting: Acting, id: string): Pr
 }
 
 /** Resumes or starts a paused broadcast. @throws RequestError not_found, domain_not_allowed, invalid_state. */
-export async function resumeBroadcast(
-  deps: Omit<Deps, 'publicUrl'>,
-  acting: Acting,
-  id: string,
-): Promise<BroadcastRow> {
+export async function resumeBroadcast(deps: Omit<Deps, 'publicUrl'>, acting: Acting, id: string) {
   const { tx } = deps
   const row = await requireLocked(tx, acting, id)
   assertState(row, 'resume')

@@ -115,22 +115,14 @@ export async function countRequeueable(
 }
 
 /** Requeues chosen emails that no provider has accepted. Skips suppressed recipients. @returns how many. */
-export async function requeueChosen(
-  by: By & RequeueingMany,
-  teamId: string,
-  ids: readonly string[],
-): Promise<number> {
+export async function requeueChosen(by: By & RequeueingMany, teamId: string, ids: readonly string[]) {
   const changed = await requeueMany(by, EMAIL, { teamId, ids, force: false })
   await recordChosen(by, teamId, 'email.requeue', changed)
   return changed.length
 }
 
 /** Counts the chosen emails. `open` ones can be sent again. `suppressed` ones have no other recipients. */
-export async function countChosen(
-  at: Checking,
-  teamId: string,
-  ids: readonly string[],
-): Promise<{ open: number; suppressed: number }> {
+export async function countChosen(at: Checking, teamId: string, ids: readonly string[]) {
   const part = { after: NIL, until: MAX, limit: ids.length }
   const refs = await requeueableMessages(at.tx, EMAIL, teamId, { ids, force: false }, part)
   const open = await withoutSuppressed(at, teamId, refs)

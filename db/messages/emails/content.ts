@@ -21,11 +21,7 @@ function emailContent(row: EmailRow, version: CompiledVersion | undefined): Cont
 }
 
 /** Returns the parts to send. A missing text is created from the HTML. @throws as `emailContent`. */
-export async function sentContent(
-  row: EmailRow,
-  version: CompiledVersion | undefined,
-  texts: PlainTexts,
-): Promise<Content> {
+export async function sentContent(row: EmailRow, version: CompiledVersion | undefined, texts: PlainTexts) {
   const content = emailContent(row, version)
   if (content.text !== '') return content
   const ofTemplate = row.html === null ? version : undefined

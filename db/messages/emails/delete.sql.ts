@@ -3,7 +3,7 @@
  * record events lock the states, so that no event is left behind. Triggers update the stats.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
@@ -13,18 +13,13 @@ const deletedRow = row({
   status: string(),
   broadcast_id: string().nullable(),
   contact_id: string().nullable(),
+  /** Its first recipient. */
   email: string(),
   person: string().nullable(),
 })
-/** What callers need of a deleted email. `email`: its first recipient. */
-type DeletedEmail = InferType<typeof deletedRow>
 
 /** Deletes the emails whose states a query has locked. @param held the query for their IDs. */
-export async function deleteEmails(
-  tx: Tx,
-  teamId: string,
-  held: FragmentSqlToken,
-): Promise<readonly DeletedEmail[]> {
+export async function deleteEmails(tx: Tx, teamId: string, held: FragmentSqlToken) {
   const deleted = await tx.any(sql.type(deletedRow)`
     with held as materialized (${held}), states as (
       delete from email_states s where s.team_id = ${teamId} and s.id in (select id from held)
@@ -45,11 +40,7 @@ const SKIP = { broadcast_id: 'uuid', contact_id: 'uuid', email: 'text', person: 
  * again.
  * @returns the deleted emails.
  */
-export async function deleteEmailsById(
-  tx: Tx,
-  teamId: string,
-  ids: readonly string[],
-): Promise<readonly DeletedEmail[]> {
+export async function deleteEmailsById(tx: Tx, teamId: string, ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')
   const deleted = await deleteEmails(
     tx,

@@ -93,11 +93,7 @@ async function rowsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage): Prom
   return rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
 }
 
-async function readPage(
-  deps: Deps,
-  filter: EmailFilter,
-  { before, limit }: EmailPage,
-): Promise<ListedEmail[]> {
+async function readPage(deps: Deps, filter: EmailFilter, { before, limit }: EmailPage) {
   const criteria = toCriteria(filter)
   if (filter.team_id !== undefined) await requireTeam(deps.tx, filter.team_id)
   const found: ListedEmail[] = []

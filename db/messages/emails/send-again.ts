@@ -57,11 +57,7 @@ export const copyEmail = (deps: AgainDeps, email: ShownEmail, address: string): 
   sendAgain(deps, email, 'copied', { to: [address], tags: ['copy'], reply_to: '', headers: null, person: '' })
 
 /** Sends the email unchanged to another address. If it had one recipient, the name stays. @throws RequestError. */
-export async function resendEmail(
-  deps: AgainDeps,
-  email: ShownEmail,
-  { name, address, domain }: Mailbox,
-): Promise<Outcomes> {
+export async function resendEmail(deps: AgainDeps, email: ShownEmail, { name, address, domain }: Mailbox) {
   if (email.broadcast_id !== null) throw new RequestError('bad_request', TEXTS.copyOfBroadcast)
   const { team_id, id: subject, tags, reply_to, headers } = email
   const all = everyone(email)

@@ -2,7 +2,7 @@
  * Stores reports in bounces by mail about our own configuration. They never pause a sender, because every recipient
  * has seen the return address that authenticates them. DECISIONS: Failure classes.
  */
-import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
+import { APPLIED, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type SenderReport, storeSenderReports } from '../../stats/fleet/sender-reports.sql.ts'
 import { ERASED, recipientIdentity } from '../../validation/addressees.ts'
@@ -32,10 +32,7 @@ function domainOf({ recipient }: SenderReportEvent, { to_emails }: ReportedSende
   return address.slice(address.lastIndexOf('@') + 1).toLowerCase()
 }
 
-export async function applySenderReports(
-  tx: Tx,
-  events: readonly SenderReportEvent[],
-): Promise<EventResult[]> {
+export async function applySenderReports(tx: Tx, events: readonly SenderReportEvent[]) {
   const rows = await senderReportRows(
     tx,
     events.map(({ ref }) => ({ team_id: ref.team_id, email_id: ref.id })),

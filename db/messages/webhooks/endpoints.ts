@@ -140,12 +140,7 @@ export async function addEndpoint(
 }
 
 /** Changes an endpoint. A new URL doesn't inherit a pause of the old one. @throws RequestError. */
-export async function changeEndpoint(
-  at: Choosing,
-  teamId: string,
-  id: string,
-  fields: EndpointFields,
-): Promise<EndpointRow> {
+export async function changeEndpoint(at: Choosing, teamId: string, id: string, fields: EndpointFields) {
   const { tx } = at
   const before = await requireEndpoint(tx, teamId, id)
   const change = await checked(at, teamId, fields, before.domain)

@@ -29,12 +29,7 @@ type ReplayCursor = { after: string }
 /**
  * Creates a replay to store. @throws RequestError not_found, bad_request for an unknown type or a disabled endpoint.
  */
-export async function replayOf(
-  tx: Tx,
-  teamId: string,
-  endpointId: string,
-  filter: ReplayFilter,
-): Promise<Replay> {
+export async function replayOf(tx: Tx, teamId: string, endpointId: string, filter: ReplayFilter) {
   checkEnabled(await requireEndpoint(tx, teamId, endpointId))
   if (filter.type !== undefined) checkTypes([filter.type])
   return { endpoint_id: endpointId, ...storedTimes(filter), seen: await seenNow(tx) }

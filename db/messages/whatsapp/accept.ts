@@ -102,11 +102,7 @@ type TeamBatch = {
 
 type StoredKey = { first_id: string; request_id: string }
 
-async function openTeamBatches(
-  tx: Tx,
-  calls: readonly WhatsappCall[],
-  lock: 'wait' | 'skip',
-): Promise<Map<string, TeamBatch>> {
+async function openTeamBatches(tx: Tx, calls: readonly WhatsappCall[], lock: 'wait' | 'skip') {
   const named = calls.flatMap(({ team_id, items }) =>
     items.map(({ template_id: id, idempotency_key: key }) => ({ team_id, id, key })),
   )

@@ -114,10 +114,7 @@ export async function ownNumbers(tx: Tx, ids: readonly string[]) {
 
 const foundRow = messageRefRow.concat(row({ provider_message_id: string() }))
 
-export async function messagesByProviderIds(
-  tx: Tx,
-  ids: readonly string[],
-): Promise<Map<string, MessageRef>> {
+export async function messagesByProviderIds(tx: Tx, ids: readonly string[]) {
   const rows = await tx.any(sql.prepared('whatsapp_by_provider_ids', foundRow)`
     select team_id, id as message_id, provider_message_id from whatsapp_messages
     where provider_message_id = any(${sql.array(ids, 'text')})`)

@@ -168,11 +168,7 @@ export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedSta
 
 const LATE = ['held', 'deferred'] as const
 
-async function applyKnown(
-  tx: Tx,
-  known: readonly Known[],
-  { locked, now }: { locked: Locked; now: Date },
-): Promise<[number, EventResult][]> {
+async function applyKnown(tx: Tx, known: readonly Known[], { locked, now }: { locked: Locked; now: Date }) {
   const isLate = (event: Known): event is Known & LateFailure => isOneOf(LATE, event.kind)
   const lifting = known.filter((event) => !isLate(event))
   const late = known.filter(isLate)

@@ -46,11 +46,7 @@ export async function applyTemplateChanges(
  * Applies Meta's other events about templates. A new category triggers a webhook and a notice to the owners.
  * @returns a result for each.
  */
-export async function applyTemplateFacts(
-  tx: Tx,
-  facts: readonly TemplateFacts[],
-  now: Date,
-): Promise<EventResult[]> {
+export async function applyTemplateFacts(tx: Tx, facts: readonly TemplateFacts[], now: Date) {
   const results: EventResult[] = []
   for (const one of facts) {
     const meant = await storeTemplateFacts(tx, one, now)

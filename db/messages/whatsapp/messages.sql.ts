@@ -255,10 +255,7 @@ export async function messagesToDeliver<T extends boolean = false>(
 }
 
 /** Reads waiting messages of other numbers, each with its number. */
-export async function messagesOfNumbers(
-  tx: Tx,
-  refs: readonly MessageRef[],
-): Promise<readonly NumberMessageRow[]> {
+export async function messagesOfNumbers(tx: Tx, refs: readonly MessageRef[]) {
   const columns = sql.fragment`,
       m.phone_number_id, n.name as number_name, n.access_token, n.messages_per_second,
       n.paused_at is not null as paused`

@@ -3,8 +3,6 @@ import { rewriteReports, storedAfter } from '../../delivery/reports/reports.sql.
 import type { Tx } from '../../postgres/pool.ts'
 import { cutPost } from './cut-post.ts'
 
-type PurgeCursor = { after: string }
-
 /** Returns the part of a stored post to keep. Null means nothing, undefined means no change. */
 function reducePost(body: Buffer): Buffer | null | undefined {
   const cut = cutPost(body)
@@ -13,10 +11,7 @@ function reducePost(body: Buffer): Buffer | null | undefined {
 }
 
 /** Purges the next reports after an ID. `changed` counts the reduced and deleted ones. */
-export async function purgeTexts(
-  tx: Tx,
-  after: string,
-): Promise<{ cursor: PurgeCursor | null; checked: number; changed: number }> {
+export async function purgeTexts(tx: Tx, after: string) {
   const stored = await storedAfter(tx, 'whatsapp', after)
   const rewritten = stored.flatMap(({ id, body: given }) => {
     const body = given === null ? undefined : reducePost(given)

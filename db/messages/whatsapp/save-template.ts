@@ -83,11 +83,7 @@ export function readTemplate(definition: unknown): TemplateContent {
 }
 
 /** Stores a new template, approved for a test team. @throws RequestError not_found for the team, bad_request */
-export async function createWhatsappTemplate(
-  by: Caller,
-  teamId: string,
-  definition: unknown,
-): Promise<WhatsappTemplateView> {
+export async function createWhatsappTemplate(by: Caller, teamId: string, definition: unknown) {
   const { tx, now } = by
   const given = readTemplate(definition)
   const { test } = await requireTeam(tx, teamId)
@@ -100,12 +96,7 @@ export async function createWhatsappTemplate(
 }
 
 /** Sets a template's state manually. @throws RequestError not_found, bad_request */
-export async function setWhatsappTemplateStatus(
-  by: Caller,
-  teamId: string,
-  id: string,
-  word: string,
-): Promise<WhatsappTemplateView> {
+export async function setWhatsappTemplateStatus(by: Caller, teamId: string, id: string, word: string) {
   const { tx, now } = by
   const status = requireState(word)
   await requireTeam(tx, teamId)

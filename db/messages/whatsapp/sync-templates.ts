@@ -119,11 +119,7 @@ export const requestAvailable = async (by: Asking, teamId: string): Promise<stri
 /**
  * Requests adding a template of the team's account. @returns as `requestSync` does. @throws RequestError bad_request
  */
-export async function requestAdd(
-  by: Asking,
-  teamId: string,
-  wanted: { name: string; language: string },
-): Promise<string | null> {
+export async function requestAdd(by: Asking, teamId: string, wanted: { name: string; language: string }) {
   const own = await whatsappTemplatesOfTeam(by.tx, teamId)
   if (own.some((each) => keyOf(each) === keyOf(wanted)))
     throw requestError('bad_request', TEXTS.whatsappTemplateExists, wanted)

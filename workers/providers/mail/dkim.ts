@@ -80,10 +80,7 @@ async function bodyDigest(body: Pieces): Promise<string> {
 const nameOf = (field: string): string => field.slice(0, field.indexOf(':')).trim().toLowerCase()
 
 /** Returns one signature per key. @throws Error if a key can't sign. */
-export async function createSignatures(
-  [text, ...rest]: [string, ...Pieces],
-  keys: readonly DkimKey[],
-): Promise<string> {
+export async function createSignatures([text, ...rest]: [string, ...Pieces], keys: readonly DkimKey[]) {
   const cut = text.indexOf('\r\n\r\n')
   const fields = Map.groupBy(text.slice(0, cut).split(/\r\n(?![ \t])/), nameOf)
   const signedFields = SIGNED_HEADERS.flatMap(({ name, when }) => {
@@ -99,11 +96,7 @@ export async function createSignatures(
 
 type SignedField = { name: string; field: string | null }
 
-async function signatureBy(
-  key: DkimKey,
-  signedFields: readonly SignedField[],
-  bodyHash: string,
-): Promise<string> {
+async function signatureBy(key: DkimKey, signedFields: readonly SignedField[], bodyHash: string) {
   const names = signedFields.map(({ name }) => name)
   const isEd25519 = key.private_key.asymmetricKeyType === 'ed25519'
   const algorithm = isEd25519 ? 'ed25519-sha256' : 'rsa-sha256'

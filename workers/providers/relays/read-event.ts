@@ -144,11 +144,7 @@ function readTime(text: string, received_at: Date): Date {
 }
 
 /** Identifies the event by the relay's ID and its time, or by its full content. */
-function toKey(
-  page: RelayPage,
-  event: unknown,
-  { body, recipient }: { body: Buffer; recipient: string },
-): string {
+function toKey(page: RelayPage, event: unknown, { body, recipient }: { body: Buffer; recipient: string }) {
   const id = textAt(event, ...page.id)
   const words = id === '' ? body : JSON.stringify([id, textAt(event, ...page.time), recipient.toLowerCase()])
   return createHash('sha256').update(words).digest('base64url')

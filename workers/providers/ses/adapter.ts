@@ -128,11 +128,7 @@ async function attempt(
   }
 }
 
-async function toCommand(
-  email: OutgoingEmail,
-  to: string[],
-  configuration_set: string | undefined,
-): Promise<{ command: SendEmailCommand; size: number }> {
+async function toCommand(email: OutgoingEmail, to: string[], configuration_set: string | undefined) {
   const from = wireAddress(parseMailbox(email.from)?.address ?? '')
   if (from === null) throw new Error("the sender isn't a single mailbox")
   const message = await composeMessage({ ...email, dkim: null })

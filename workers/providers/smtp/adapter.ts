@@ -179,11 +179,7 @@ async function deliver(pool: SMTPPool, email: OutgoingEmail, sending: Sending): 
   return isReason ? { ...delivery, rejected_return_path: sending.describe(first.senderRejection) } : delivery
 }
 
-async function deliverOnce(
-  pool: SMTPPool,
-  email: OutgoingEmail,
-  sending: Sending,
-): Promise<{ delivery: EmailDelivery; senderRejection: string | null }> {
+async function deliverOnce(pool: SMTPPool, email: OutgoingEmail, sending: Sending) {
   const { to, outcomes: outcomesOf } = wireRecipients(email.recipients)
   const { found, senderRejection } = to.length === 0 ? NOT_TRIED : await attemptTo(pool, email, to, sending)
   const outcomes = outcomesOf(found)

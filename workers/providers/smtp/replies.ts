@@ -76,11 +76,7 @@ const isOfOneCode = (reply: string): boolean =>
   reply.split('\n').every((line) => line.trim() === '' || line.slice(0, 3) === reply.slice(0, 3))
 
 /** Returns an outcome for each recipient of the attempt if the message wasn't accepted for all of them. */
-export function outcomesOfFailure(
-  attempt: Attempt,
-  error: NodemailerError,
-  describe: Describe,
-): Map<string, Outcome> {
+export function outcomesOfFailure(attempt: Attempt, error: NodemailerError, describe: Describe) {
   const shared = judgeFailure(attempt, error, describe)
   // with PIPELINING, replies to RCPT after a rejected MAIL only mean that MAIL is missing
   const refusals = error.command === 'MAIL FROM' ? [] : attempt.refusals()
