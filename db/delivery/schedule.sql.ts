@@ -8,11 +8,9 @@ import { isSuspended } from '../accounts/teams/teams.sql.ts'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { refRow, row, rowsOf } from '../postgres/rows.ts'
+import { nameRow, refRow, row, rowsOf } from '../postgres/rows.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { RESTORED } from '../queue/pauses.sql.ts'
-
-const nameRow = row({ name: string() })
 
 /** The name for teams that were resumed, next to the names of channels. */
 const RESUMED = 'resumed'

@@ -33,6 +33,8 @@ export const row = <Of extends object>(columns: Of) =>
 export const idRow = row({ id: string() })
 export const refRow = row({ team_id: string(), id: string() })
 export const countRow = row({ count: number() })
+export const nameRow = row({ name: string() })
+export const teamIdRow = row({ team_id: string() })
 
 /** Joins columns to a list. @param table qualifies them, if necessary. */
 export const columnsOf = (names: readonly string[], ...table: string[]): FragmentSqlToken => {

@@ -7,7 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { array, mixed, number, object, string } from 'yup'
 import { allOf } from '../postgres/conditions.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { countRow, row } from '../postgres/rows.ts'
+import { countRow, nameRow, row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/snapshot.sql.ts'
 import { keysOf } from '../validation/keys.ts'
 import { deadLetterQueue, JOBS, type JobName, type Payload, SCHEDULE_QUEUES } from './jobs.ts'
@@ -32,8 +32,6 @@ export const openJobsWithin = (job: JobName, rows: FragmentSqlToken) => sql.frag
 
 const KNOWN = [...keysOf(JOBS).flatMap((job) => [job, deadLetterQueue(job)]), ...SCHEDULE_QUEUES]
 
-const queueRow = row({ name: string() })
-
 /**
  * Returns the condition that a row's job or dead letter is in a queue that this version does not have. A newer
  * version then delivers the row (db/README.md, *Upgrading*), and our job would be a second one. The names of such
@@ -41,7 +39,7 @@ const queueRow = row({ name: string() })
  * @param id the row's id, as a column.
  */
 export async function isOfNewerQueue(tx: Tx, id: FragmentSqlToken): Promise<FragmentSqlToken> {
-  const newer = await tx.anyFirst(sql.type(queueRow)`
+  const newer = await tx.anyFirst(sql.type(nameRow)`
     select name from pgboss.queue where name <> all(${sql.array(KNOWN, 'text')})`)
   if (newer.length === 0) return sql.fragment`false`
   return sql.fragment`exists (

@@ -4,7 +4,7 @@ import { boolean, type InferType, mixed, number, string } from 'yup'
 import { ofTestTeam } from '../../channels/channel.sql.ts'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf, teamIdRow } from '../../postgres/rows.ts'
 import { isSuspended } from '../teams/teams.sql.ts'
 
 const domainRow = row({
@@ -253,14 +253,12 @@ export const sendingDomains = (tx: Tx, domains: readonly { team_id: string; name
     where (team_id, name) in (select * from ${rowsOf('ref', { team_id: 'uuid', name: 'text' }, domains)})
       and status = 'verified'`)
 
-const ownerRow = row({ team_id: string() })
-
 /**
  * Returns the team that has verified this domain, or null. If there are several, the first one, preferring teams that
  * aren't suspended. Never a test team, whose domains are verified without DNS.
  */
 export const teamOfDomain = (tx: Tx, name: string) =>
-  tx.maybeOneFirst(sql.type(ownerRow)`
+  tx.maybeOneFirst(sql.type(teamIdRow)`
     select team_id from domains where name = ${name} and status = 'verified' and not ${ofTestTeam}
     order by ${isSuspended(sql.fragment`domains.team_id`)}, verified_at limit 1`)
 

@@ -2,7 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { countRow, row, rowsOf } from '../../postgres/rows.ts'
+import { countRow, nameRow, row, rowsOf } from '../../postgres/rows.ts'
 import { HISTORY_DAYS, HISTORY_EMAILS } from './ramp.ts'
 
 const today = sql.fragment`(service_time() at time zone 'UTC')::date`
@@ -64,8 +64,6 @@ export const decideRamp = (tx: Tx, { name, state, limit, factor }: Decision) =>
 export const lockRamp = (tx: Tx, name: string) =>
   tx.maybeOne(sql.type(rampRow)`
     select ${columns} from domain_ramps r where name = ${name} and state = 'on' for no key update`)
-
-const nameRow = row({ name: string() })
 
 /** An email that counts towards the limit of a domain name on a day. */
 export type RampPlace = { name: string; day: string }

@@ -4,7 +4,7 @@ import { type InferType, string } from 'yup'
 import { isCustomers } from '../../channels/email.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { idRow, row } from '../../postgres/rows.ts'
+import { idRow, nameRow, row } from '../../postgres/rows.ts'
 import type { SearchPage } from '../../postgres/search-parts.ts'
 import { likePattern } from '../../validation/strings.ts'
 import {
@@ -112,8 +112,6 @@ export async function contactFurther(tx: Tx, teamId: string, before: string | un
 /** The number of contacts that are searched for property names, and the most names returned. */
 const CONTACTS_ASKED = 1_000
 const MAX_NAMES = 100
-
-const nameRow = row({ name: string() })
 
 /** Returns the names of properties in a team's latest contacts, most common first. */
 export const propertyNames = (tx: Tx, teamId: string) =>

@@ -2,16 +2,14 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { countRow, row, rowsOf } from '../../postgres/rows.ts'
+import { countRow, nameRow, row, rowsOf } from '../../postgres/rows.ts'
 
 /** The number of the workers' settings. */
 const DEFAULT_NUMBER = 'default'
 
-const namedRow = row({ name: string() })
-
 /** Returns the name of the number with this ID, unless it is the default one. Null without one. */
 export const otherNumberOfId = (tx: Tx, phoneNumberId: string) =>
-  tx.maybeOneFirst(sql.type(namedRow)`
+  tx.maybeOneFirst(sql.type(nameRow)`
     select name from whatsapp_numbers
     where phone_number_id = ${phoneNumberId} and name <> ${DEFAULT_NUMBER}`)
 
@@ -101,7 +99,7 @@ type NumberIds = Pick<WhatsappNumber, 'name' | 'phone_number_id'>
 
 /** Returns the number with this name or phone number ID, including the default one. Null without one. */
 export const findTakenNumber = (tx: Tx, { name, phone_number_id }: NumberIds) =>
-  tx.maybeOneFirst(sql.type(namedRow)`
+  tx.maybeOneFirst(sql.type(nameRow)`
     select name from whatsapp_numbers where name = ${name} or phone_number_id = ${phone_number_id}
     order by name <> ${name} limit 1`)
 
@@ -109,7 +107,7 @@ type NewNumber = SealedNumber & Pick<WhatsappNumber, 'phone_number_id' | 'accoun
 
 /** @returns false if its name or ID already exists. */
 export async function insertNumber(tx: Tx, given: NewNumber, now: Date): Promise<boolean> {
-  const stored = await tx.maybeOne(sql.type(namedRow)`
+  const stored = await tx.maybeOne(sql.type(nameRow)`
     insert into whatsapp_numbers (
       name, phone_number_id, account_id, access_token, app_secret, messages_per_second, created_at)
     values (${given.name}, ${given.phone_number_id}, ${given.account_id}, ${sql.binary(given.access_token)},

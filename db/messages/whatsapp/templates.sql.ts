@@ -4,7 +4,7 @@ import { array, boolean, type InferType, mixed, number, object, string } from 'y
 import { ofTestTeam, REF } from '../../channels/channel.sql.ts'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf, teamIdRow } from '../../postgres/rows.ts'
 import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
 import { TEMPLATE_STATES, type TemplateState } from './status.ts'
 import { hasNewParts, type TemplateParts, type TemplateShape } from './template.ts'
@@ -219,11 +219,9 @@ export async function applyTemplateUpdates(tx: Tx, news: readonly TemplateUpdate
     select distinct name, language, account_id, number from meant`)
 }
 
-const teamRow = row({ team_id: string() })
-
 /** Returns the live teams with templates whose accounts can be listed. */
 export const teamsToSync = (tx: Tx) =>
-  tx.anyFirst(sql.type(teamRow)`
+  tx.anyFirst(sql.type(teamIdRow)`
     select o.id as team_id
     from teams o join whatsapp_numbers n on n.name = coalesce(o.whatsapp_number, 'default')
     where n.account_id is not null and not o.test
