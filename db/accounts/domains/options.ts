@@ -1,16 +1,14 @@
 /** Enables and disables a domain's own return path and its second DKIM key. */
-import { RequestError } from '../../errors.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { type Actor, type By, record } from '../audit/record.ts'
+import { TEXTS } from '../texts.ts'
 import { requireDomain } from './add.ts'
 import { makeEd25519Key, returnPathRecord } from './dkim.ts'
 import { type DomainRow, storeReturnPath, storeSecondKey } from './domains.sql.ts'
 import { checkReturnPath } from './return-path.ts'
 import type { Looks } from './verify.ts'
-
-const removed = (name: string): RequestError =>
-  new RequestError('not_found', `The domain ${name} has been removed.`)
 
 /**
  * @throws RequestError bad_request, invalid_state, unavailable unless DNS has the records for the domain's own return
@@ -47,7 +45,7 @@ export async function setReturnPath(
   if (on) await assertReady(domain, looks)
   return database.transaction(async (tx) => {
     const row = await storeReturnPath(tx, teamId, id, on)
-    if (!row) throw removed(name)
+    if (!row) throw requestError('not_found', TEXTS.domainRemoved, { name })
     const entry = { team_id: teamId, action: 'domain.return-path', subject: name, detail: on ? 'on' : 'off' }
     await record({ tx, now, actor }, entry)
     return row
@@ -65,7 +63,7 @@ export async function setEd25519(
   if (on === (domain.ed25519_selector !== null)) return domain
   const key = on ? await makeEd25519Key(secrets, { team_id: teamId, name }) : null
   const row = await storeSecondKey(by.tx, teamId, id, key)
-  if (!row) throw removed(name)
+  if (!row) throw requestError('not_found', TEXTS.domainRemoved, { name })
   await record(by, { team_id: teamId, action: 'domain.ed25519', subject: name, detail: on ? 'on' : 'off' })
   return row
 }

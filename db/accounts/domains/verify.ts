@@ -4,9 +4,10 @@
  * server may be down (recheck.ts notifies the owners). DECISIONS: From domain.
  */
 import { setTimeout } from 'node:timers/promises'
-import { RequestError } from '../../errors.ts'
+import { RequestError, requestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { type Actor, record } from '../audit/record.ts'
+import { TEXTS } from '../texts.ts'
 import { requireDomain } from './add.ts'
 import {
   type DnsRecord,
@@ -151,7 +152,7 @@ export async function verifyDomain(
     }
     return { promoted, row }
   })
-  if (!row) throw new RequestError('not_found', `The domain ${name} has been removed.`)
+  if (!row) throw requestError('not_found', TEXTS.domainRemoved, { name })
   const { id, status, verified_at } = row
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
   // The old record can be removed once the email it signed has arrived.
