@@ -140,12 +140,9 @@ function endDeferrals(state: Changed, now: Date): Changed {
   const { pace } = state
   if (pace.deferrals === null) return state
   const ended = { ...pace, deferrals: null }
-  if (!pace.deferrals.slowed) return { ...state, pace: ended }
-  return {
-    pace: { ...ended, slowed_at: null },
-    changes: [...state.changes, { kind: 'recovered', words: RECOVERED, seconds: 0 }],
-    news: [...state.news, { kind: 'recovered', occurred_at: now, detail: RECOVERED }],
-  }
+  return pace.deferrals.slowed
+    ? recovered(state, { ...ended, slowed_at: null }, now)
+    : { ...state, pace: ended }
 }
 
 function slowDown(state: Changed, now: Date, { words, wait_seconds, began_at }: RequestError): Changed {
@@ -207,12 +204,14 @@ function recover(state: Changed, now: Date, began_at: Date): Changed {
   const { pace } = state
   const { troubled_at } = pace
   if (troubled_at === null || began_at <= troubled_at) return state
-  return {
-    pace: { ...pace, ...AT_EASE, accepted_at: now },
-    changes: [...state.changes, { kind: 'recovered', words: RECOVERED, seconds: 0 }],
-    news: [...state.news, { kind: 'recovered', occurred_at: now, detail: RECOVERED }],
-  }
+  return recovered(state, { ...pace, ...AT_EASE, accepted_at: now }, now)
 }
+
+const recovered = ({ changes, news }: Changed, pace: Pace, now: Date): Changed => ({
+  pace,
+  changes: [...changes, { kind: 'recovered', words: RECOVERED, seconds: 0 }],
+  news: [...news, { kind: 'recovered', occurred_at: now, detail: RECOVERED }],
+})
 
 /** Returns the state of the sender with this key. One query. */
 export async function stateOfSender(tx: Tx, key: string): Promise<SenderState> {
