@@ -16,6 +16,7 @@ const COUNTS = join(SUPPORT, 'odd-constructions.json')
 
 type Place = 'documents' | 'comments' | 'test comments' | 'test titles' | 'pages' | 'other strings'
 type Counts = Record<string, Record<string, number>>
+type Text = { file: string; text: string }
 
 const PAGES = /^api\/(dashboard|public)\//
 const SQL = /^\s*(?:(?:select|insert|update|delete|with|where|and|set|from|create|alter)\b|do \$\$)/i
@@ -48,21 +49,26 @@ function textsOf(file: string, text: string): { comments: string[]; strings: str
   return { comments: comments.map(({ value }) => value.replaceAll(/\n *\* ?/g, ' ')), strings, titles }
 }
 
+const inFile = (file: string, texts: readonly string[]): Text[] => texts.map((text) => ({ file, text }))
+
 /** The lines of the views, without their tags. */
-async function linesOfViews(): Promise<string[]> {
+async function linesOfViews(): Promise<Text[]> {
   const files = await Array.fromAsync(glob('api/**/*.hbs', { cwd: ROOT }))
   const views = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')))
-  return views.flatMap((view) =>
-    view
-      .replaceAll(/<[^>]*>|\{\{[^}]*\}\}/g, '')
-      .split('\n')
-      .filter(isProse),
+  return views.flatMap((view, index) =>
+    inFile(
+      files[index] ?? '',
+      view
+        .replaceAll(/<[^>]*>|\{\{[^}]*\}\}/g, '')
+        .split('\n')
+        .filter(isProse),
+    ),
   )
 }
 
-async function readPlaces(): Promise<Record<Place, string[]>> {
-  const places: Record<Place, string[]> = {
-    documents: (await documents()).flatMap(({ text }) => sentencesOf(text)),
+async function readPlaces(): Promise<Record<Place, Text[]>> {
+  const places: Record<Place, Text[]> = {
+    documents: (await documents()).flatMap(({ file, text }) => inFile(file, sentencesOf(text))),
     ...{
       comments: [],
       'test comments': [],
@@ -73,14 +79,15 @@ async function readPlaces(): Promise<Record<Place, string[]>> {
   }
   for (const { file, text } of await sources('api', 'workers', 'db', 'test')) {
     const { comments, strings, titles } = textsOf(file, text)
-    places[file.startsWith('test/') ? 'test comments' : 'comments'].push(...comments)
-    places['test titles'].push(...titles)
-    places[PAGES.test(file) ? 'pages' : 'other strings'].push(...strings)
+    places[file.startsWith('test/') ? 'test comments' : 'comments'].push(...inFile(file, comments))
+    places['test titles'].push(...inFile(file, titles))
+    places[PAGES.test(file) ? 'pages' : 'other strings'].push(...inFile(file, strings))
   }
   return places
 }
 
-async function count(): Promise<Counts> {
+/** Returns the matches of each pattern in each place, with their files. */
+async function find(): Promise<Record<string, Record<string, string[]>>> {
   const lines = (await readFile(join(SUPPORT, 'odd-constructions.tsv'), 'utf8')).trimEnd().split('\n')
   const patterns = lines.map((line) => line.split('\t') as [string, string])
   const places = await readPlaces()
@@ -90,7 +97,15 @@ async function count(): Promise<Counts> {
       Object.fromEntries(
         patterns.map(([name, pattern]) => {
           const expression = new RegExp(pattern, 'g')
-          return [name, texts.reduce((sum, text) => sum + [...text.matchAll(expression)].length, 0)]
+          return [
+            name,
+            texts.flatMap(({ file, text }) =>
+              [...text.matchAll(expression)].map(
+                ({ 0: match, index }) =>
+                  `${file}: …${text.slice(Math.max(0, index - 30), index + match.length + 30)}…`,
+              ),
+            ),
+          ]
         }),
       ),
     ]),
@@ -98,7 +113,13 @@ async function count(): Promise<Counts> {
 }
 
 t.test('no odd construction becomes more frequent', async (t) => {
-  const counts = await count()
+  const found = await find()
+  const counts: Counts = Object.fromEntries(
+    Object.entries(found).map(([place, each]) => [
+      place,
+      Object.fromEntries(Object.entries(each).map(([name, { length }]) => [name, length])),
+    ]),
+  )
   t.ok(Object.keys(counts).length === 6 && Object.keys(counts.documents ?? {}).length > 40)
   const stored: Counts = JSON.parse(await readFile(COUNTS, 'utf8').catch(() => '{}'))
   const most = (place: string, name: string): number => stored[place]?.[name] ?? Number.MAX_SAFE_INTEGER
@@ -107,9 +128,11 @@ t.test('no odd construction becomes more frequent', async (t) => {
       for (const name of Object.keys(each)) each[name] = Math.min(each[name] ?? 0, most(place, name))
     await writeFile(COUNTS, `${JSON.stringify(counts, null, 2)}\n`)
   }
-  const risen = Object.entries(counts).flatMap(([place, each]) =>
-    Object.entries(each).flatMap(([name, found]) =>
-      found > most(place, name) ? [`${place}: “${name}” ${found} times, at most ${most(place, name)}`] : [],
+  const risen = Object.entries(found).flatMap(([place, each]) =>
+    Object.entries(each).flatMap(([name, matches]) =>
+      matches.length > most(place, name)
+        ? [`${place}: “${name}” ${matches.length} times, at most ${most(place, name)}: ${matches.join(', ')}`]
+        : [],
     ),
   )
   t.strictSame(risen, [])

@@ -1,5 +1,5 @@
-/** Entries of one list are in the others: jobs and their handlers, routes and their access, codes. */
-import { readdir, readFile } from 'node:fs/promises'
+/** Entries of one list are in the others: jobs and their handlers, settings, routes and their access, codes. */
+import { glob, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROUTES } from '../api/app.ts'
 import { STATUS } from '../api/http/errors.ts'
@@ -41,6 +41,20 @@ t.test('PROVIDERS.md names where to register for feedback loops', async (t) => {
     t.match(section, program)
 })
 
+t.test('every setting is in db/README.md or db/RETENTION.md', async (t) => {
+  const files = ['api/config.ts', 'workers/config.ts', 'db/process/config.ts']
+  const declared = await Array.fromAsync(glob('workers/providers/*/declared.ts', { cwd: ROOT }))
+  const read = (file: string) => readFile(join(ROOT, file), 'utf8')
+  const sources = (await Promise.all([...files, ...declared].map(read))).join('\n')
+  const pages = (await Promise.all(['db/README.md', 'db/RETENTION.md'].map(read))).join('\n')
+  const names = [...sources.matchAll(/^ {2,4}([A-Z][A-Z\d_]+):/gm)].map(([, name = '']) => name)
+  t.ok(names.length > 60)
+  t.strictSame(
+    names.filter((name) => !pages.includes(`\`${name}\``)),
+    [],
+  )
+})
+
 t.test('every route declares who may call it', async (t) => {
   const open = ROUTES.filter(({ access }) => access === 'public').map(
     ({ method, path }) => `${method} ${path}`,
@@ -72,6 +86,10 @@ t.test('every code has a status', async (t) => {
 
 t.test('the parser’s thread knows every route with a body', async (t) => {
   const declared = V1_ROUTES.flatMap(({ method, path, body }) => (body ? [[`${method} ${path}`, body]] : []))
-  t.strictSame(Object.keys(BODIES).sort(), declared.map(([route]) => route).sort())
+  t.strictSame(
+    Object.keys(BODIES).sort(),
+    declared.map(([route]) => route).sort(),
+    'BODIES in api/v1/bodies.ts lists each route with a body',
+  )
   for (const [route, body] of declared) t.equal(BODIES[String(route)], body, String(route))
 })

@@ -78,7 +78,11 @@ t.test('each route requires its credential and scope, whatever the body', async 
     }
   }
   const ofTeams = ROUTES.filter(({ access }) => access !== 'public')
-  t.strictSame(asked.sort(), ofTeams.map(({ method, path }) => `${method} ${path}`).sort())
+  t.strictSame(
+    asked.sort(),
+    ofTeams.map(({ method, path }) => `${method} ${path}`).sort(),
+    'REQUIRED in this file lists each route',
+  )
 })
 
 t.test('a suspended team’s credentials return 401 until its resume', async (t) => {

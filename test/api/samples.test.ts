@@ -121,7 +121,11 @@ async function idFor(section: string, { team, news, template }: Made): Promise<s
   if (/^(cancel|reschedule)Email$|^scheduling$/.test(section))
     return made('/v1/emails', anEmail({ from: `hello@${DOMAIN}` }))
   if (/^(cancel|reschedule)Whatsapp/.test(section)) return made('/v1/whatsapp/messages', aMessage(template))
-  if (!/^(get|change|delete|test|send|pause|resume|cancel)Broadcast$/.test(section)) return ''
+  if (!/^(get|change|delete|test|send|pause|resume|cancel)Broadcast$/.test(section)) {
+    const { path = '' } = V1_ROUTES.find(({ about }) => about.id === section) ?? {}
+    if (path.includes(':id')) throw new Error(`idFor in this file must create an object for ${section}`)
+    return ''
+  }
   const id = await news.create({ from: `news@${DOMAIN}`, rate_per_minute: 1 })
   if (/^(pause|resume|cancel)/.test(section)) await news.post(id, 'send', {})
   if (section === 'resumeBroadcast') await news.post(id, 'pause')

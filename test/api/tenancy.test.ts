@@ -187,7 +187,7 @@ const unknown = asks({
 
 t.test('every route for teams has entries', async (t) => {
   const routes = ROUTES_OF_TEAMS.map(({ method, path }) => `${method} ${path}`)
-  t.strictSame(Object.keys(foreign).sort(), routes.sort())
+  t.strictSame(Object.keys(foreign).sort(), routes.sort(), 'asks in this file has calls of each route')
   for (const [route, lines] of Object.entries(foreign)) t.ok(lines.length > 0, route)
 })
 

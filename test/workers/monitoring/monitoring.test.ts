@@ -24,9 +24,17 @@ for (const file of ['alerts.yml', 'grafana-dashboard.json']) {
   })
 }
 
-t.test('the dashboard shows every metric', async (t) => {
-  const text = await readFile(join(FOLDER, 'grafana-dashboard.json'), 'utf8')
-  t.equal(figures.filter((name) => !text.includes(name)).join(), '')
+t.test('the dashboard and workers/README.md have every metric', async (t) => {
+  const [panels = '', page = ''] = await Promise.all(
+    ['grafana-dashboard.json', '../README.md'].map((file) => readFile(join(FOLDER, file), 'utf8')),
+  )
+  t.equal(figures.filter((name) => !panels.includes(name)).join(), '', 'grafana-dashboard.json has a panel')
+  const isListed = (name: string) =>
+    new RegExp(`\\b${name}\\b|\`${name.replace('heliograph_', '')}\\b`).test(page)
+  t.strictSame(
+    figures.filter((name) => !isListed(name)),
+    [],
+  )
 })
 
 t.test('each alert has and links its runbook entry', async (t) => {
