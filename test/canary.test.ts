@@ -9,16 +9,16 @@ import type { SMTPServerOptions } from 'smtp-server'
 import { createApp } from '../api/app.ts'
 import { storeReports } from '../db/delivery/reports/store.ts'
 import { pausedSenders } from '../db/delivery/senders/senders.sql.ts'
-import { cloudError, hubSignature, statusWebhook } from './sandbox/whatsapp.ts'
+import { cloudError, statusWebhook } from './sandbox/whatsapp.ts'
 import { createCanary } from './support/canary.ts'
 import { startCloud } from './support/cloud.ts'
 import { noteRest } from './support/database.ts'
 import { watchedLog } from './support/log.ts'
 import { reserveOne } from './support/senders.ts'
-import { anEmail, caller, listen, makeTeam, WHATSAPP_APP_SECRET, world } from './support/service.ts'
+import { anEmail, caller, listen, makeTeam, world } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import t from './support/tap.ts'
-import { aMessage, makeTemplate, templateOf } from './support/whatsapp.ts'
+import { aMessage, makeTemplate, postUpdates, sendWhatsapp, templateOf } from './support/whatsapp.ts'
 import { startWorker, until } from './support/worker.ts'
 
 const { service, team } = await world(t)
@@ -97,7 +97,7 @@ t.test('recipients in reports don’t appear, applied or parked', async (t) => {
   const log = watchedLog(own)
   const to = ['+15555550177', 'ana@x.test']
   own.contents({ to })
-  const { deps, database, call } = service
+  const { deps, database } = service
   const report = {
     provider: 'whatsapp',
     event_key: 'x',
@@ -106,10 +106,7 @@ t.test('recipients in reports don’t appear, applied or parked', async (t) => {
   } as const
   await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
   const { id } = await makeTemplate(service, team.id)
-  const { body } = await call('POST', '/v1/whatsapp/messages', {
-    key: team.key,
-    body: aMessage(id, { to: to.slice(0, 1) }),
-  })
+  const [message] = await sendWhatsapp(service, team, id, { to: to.slice(0, 1) })
   await reserveOne(database, { key: 'whatsapp:100', ceiling: 80 }, [1], 1)
   const fault = { code: 131042, title: `No money for ${to[0]}` }
   const status = {
@@ -118,10 +115,8 @@ t.test('recipients in reports don’t appear, applied or parked', async (t) => {
     recipient_id: '1',
     timestamp: `${Math.floor(Date.now() / 1_000)}`,
   }
-  const of = { biz_opaque_callback_data: `${team.id}:${body.data[0].id}`, errors: [fault] }
-  const raw = JSON.stringify(statusWebhook('100', [{ ...status, ...of }]))
-  const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
-  t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+  const of = { biz_opaque_callback_data: `${team.id}:${message}`, errors: [fault] }
+  t.equal((await postUpdates(service, statusWebhook('100', [{ ...status, ...of }]))).status, 200)
   const onMessage = () => ({ status: 400, body: cloudError(132000, `Not for ${to[0]}`, '') })
   const cloud = await startCloud(t, { script: { onMessage } }, { phone_number_id: '200' })
   const worker = await startWorker(t, service, { log, whatsapp: cloud.delivery })

@@ -14,7 +14,7 @@ import { bareEnvironment, SECRET_KEY } from './support/environment.ts'
 import { postfixMissing, startPostfix } from './support/postfix.ts'
 import { programMissing } from './support/programs.ts'
 import { contactState, emailStatus, eventsOf, storeContact, storedReports } from './support/reports.ts'
-import { anEmail, METRICS_TOKEN, SMTP_REPORT_TOKEN, startService, world } from './support/service.ts'
+import { METRICS_TOKEN, SMTP_REPORT_TOKEN, sendEmail, startService, world } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import { ROOT } from './support/sources.ts'
 import t, { type Test } from './support/tap.ts'
@@ -37,8 +37,8 @@ t.test('Postfix’s bounce report marks the email and its contact', { skip: miss
   const ids: string[] = []
   for (const to of ['gone@example.org', 'ana@example.org', 'eve@arrives.test']) {
     await storeContact(service, team.id, to)
-    const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
-    ids.push(body.id)
+    const id = await sendEmail(service, team, { to: [to] })
+    ids.push(id)
   }
   const [gone = '', fine = '', arrived = ''] = ids
   const status = () => emailStatus(service, gone)
@@ -107,8 +107,8 @@ t.test('replies of Gmail, Outlook.com and Yahoo through Postfix', { skip: missin
   await startWorker(t, service, { smtp_url: postfix.url, return_domain: 'bounces.example.com' })
   for (const [to, [reply, expected]] of Object.entries(REPLIES)) {
     await storeContact(service, team.id, to)
-    const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
-    await until(`${to} bounces`, async () => (await emailStatus(service, body.id)) === 'bounced', 60)
+    const id = await sendEmail(service, team, { to: [to] })
+    await until(`${to} bounces`, async () => (await emailStatus(service, id)) === 'bounced', 60)
     t.equal((await contactState(service, team.id, to)).status, expected, reply)
   }
 })

@@ -12,7 +12,7 @@ import { report as bounce } from './support/mail-reports.ts'
 import { openPool } from './support/pool.ts'
 import { emailStatus, jobsIn } from './support/reports.ts'
 import { sentCount } from './support/rows.ts'
-import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from './support/service.ts'
+import { anEmail, makeTeam, SMTP_REPORT_TOKEN, sendEmails, startService } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import t, { type Test } from './support/tap.ts'
 import { aMessage, makeTemplate } from './support/whatsapp.ts'
@@ -81,10 +81,9 @@ t.test('30 listed emails need as many statements as two', async (t) => {
   const few = await makeTeam(service)
   const one = await signedIn(service, { team: few.id, role: 'owner' })
   const list = () => one.get(`/teams/${few.id}/emails`)
-  const body = (count: number) => ({ emails: Array(count).fill(anEmail()) })
-  await call('POST', '/v1/emails/batch', { key: few.key, body: body(2) })
+  await sendEmails(service, few, Array(2).fill({}))
   const cost = await costOf(list)
-  await call('POST', '/v1/emails/batch', { key: few.key, body: body(28) })
+  await sendEmails(service, few, Array(28).fill({}))
   t.equal(await costOf(list), cost)
 })
 
@@ -126,7 +125,7 @@ t.test('a worker claims in 1 statement, sends in 10', async (t) => {
   const sent = async () => Number(await sentCount(direct, team.id))
   const mails = (count: number) => async () => {
     const before = await sent()
-    await direct.call('POST', '/v1/emails/batch', { key, body: { emails: Array(count).fill(anEmail()) } })
+    await sendEmails(direct, team, Array(count).fill({}))
     await until('all are sent', async () => (await sent()) === before + count)
   }
   const one = await costOfWork('deliver-email', mails(1))
@@ -138,16 +137,20 @@ t.test('a worker claims in 1 statement, sends in 10', async (t) => {
 
 t.test('a worker claims reports in 1 statement, applies in 10', async (t) => {
   const { direct, costOfWork } = await worker(t)
-  const emails = Array.from({ length: 6 }, (_, n) => anEmail({ to: [`returned-${n}@example.org`] }))
-  const { body } = await direct.call('POST', '/v1/emails/batch', { key, body: { emails } })
+  const recipients = Array.from({ length: 6 }, (_, n) => `returned-${n}@example.org`)
+  const ids = await sendEmails(
+    direct,
+    team,
+    recipients.map((to) => ({ to: [to] })),
+  )
   await until('all are sent', async () => (await jobsIn(direct, 'deliver-email')).length === 0)
-  const returned = emails.map(({ to }, n): [string, string] => [body.data[n].id, String(to)])
+  const returned = ids.map((id, n): [string, string] => [id, recipients[n] ?? ''])
   const read = async () => {
     await report(direct, returned.shift())
     await until('it is read', async () => (await jobsIn(direct, 'ingest-report')).length === 0)
   }
   const { claims, others } = await costOfWork('ingest-report', read)
-  t.equal(await emailStatus(direct, body.data[0].id), 'bounced')
+  t.equal(await emailStatus(direct, ids[0] ?? ''), 'bounced')
   t.equal(claims, 1)
   t.ok(others > 0 && others <= 10, `${others} others`)
 })

@@ -7,7 +7,7 @@ import { hold } from '../support/held.ts'
 import { lockWaits, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, byCli, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import t from '../support/tap.ts'
-import { aMessage, makeTemplate } from '../support/whatsapp.ts'
+import { aMessage, makeTemplate, sendWhatsapp } from '../support/whatsapp.ts'
 import { until } from '../support/worker.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')
@@ -87,8 +87,7 @@ t.test('a PATCH uses a token, a cancel doesn’t', async (t) => {
   const template = await makeTemplate(service, team.id)
   const after = (minutes: number) => new Date(now.getTime() + minutes * 60_000).toISOString()
   const email: string = (await send(team, { scheduled_at: after(60) })).body.id
-  const body = aMessage(template.id, { scheduled_at: after(60) })
-  const message: string = (await service.call('POST', '/v1/whatsapp/messages', { key, body })).body.data[0].id
+  const [message] = await sendWhatsapp(service, team, template.id, { scheduled_at: after(60) })
   const paths = [`/v1/emails/${email}`, `/v1/whatsapp/messages/${message}`] as const
   const move = (path: string, minutes: number) =>
     service.call('PATCH', path, { key, body: { scheduled_at: after(minutes) } })

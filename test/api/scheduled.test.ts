@@ -5,7 +5,7 @@
 import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { runClock, shiftClock } from '../support/clock.ts'
 import { jobStates, removeDomains, usedBy } from '../support/rows.ts'
-import { anEmail, makeKey, makeTeam, startService } from '../support/service.ts'
+import { anEmail, makeKey, makeTeam, sendEmail, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { aMessage, isRefused, makeTemplate, numbers } from '../support/whatsapp.ts'
 
@@ -220,28 +220,22 @@ t.test('whatsapp: a past scheduled_at is rejected before an unknown template', a
 
 t.test('email: a key only cancels and reschedules its domain’s emails', async (t) => {
   const team = await makeTeam(service)
-  const { body } = await call('POST', '/v1/emails', {
-    key: team.key,
-    body: anEmail({ scheduled_at: IN_AN_HOUR }),
-  })
+  const id = await sendEmail(service, team, { scheduled_at: IN_AN_HOUR })
   const key = await makeKey(service, team.id, { domain: 'other.example' })
-  isRefused(t, await call('POST', `/v1/emails/${body.id}/cancel`, { key }), 403, 'domain_not_allowed')
+  isRefused(t, await call('POST', `/v1/emails/${id}/cancel`, { key }), 403, 'domain_not_allowed')
   const moved = { scheduled_at: IN_AN_HOUR }
-  isRefused(t, await call('PATCH', `/v1/emails/${body.id}`, { key, body: moved }), 403, 'domain_not_allowed')
+  isRefused(t, await call('PATCH', `/v1/emails/${id}`, { key, body: moved }), 403, 'domain_not_allowed')
   const own = await makeKey(service, team.id, { domain: 'example.com' })
-  t.equal((await call('POST', `/v1/emails/${body.id}/cancel`, { key: own })).status, 200)
+  t.equal((await call('POST', `/v1/emails/${id}/cancel`, { key: own })).status, 200)
 })
 
 t.test('email: cancelling and rescheduling work after the domain was removed', async (t) => {
   const team = await makeTeam(service)
   const { key } = team
-  const { body } = await call('POST', '/v1/emails', { key, body: anEmail({ scheduled_at: IN_AN_HOUR }) })
+  const id = await sendEmail(service, { key }, { scheduled_at: IN_AN_HOUR })
   await removeDomains(service, team.id)
-  t.equal(
-    (await call('PATCH', `/v1/emails/${body.id}`, { key, body: { scheduled_at: IN_AN_HOUR } })).status,
-    200,
-  )
-  t.equal((await call('POST', `/v1/emails/${body.id}/cancel`, { key })).status, 200)
+  t.equal((await call('PATCH', `/v1/emails/${id}`, { key, body: { scheduled_at: IN_AN_HOUR } })).status, 200)
+  t.equal((await call('POST', `/v1/emails/${id}/cancel`, { key })).status, 200)
 })
 
 t.test('whatsapp: a key replays the rest, free without one', async (t) => {
@@ -270,9 +264,9 @@ t.test('whatsapp: a key replays the rest, free without one', async (t) => {
 t.test('email: only one concurrent cancellation succeeds', async (t) => {
   const team = await makeTeam(service)
   const { key } = team
-  const { body } = await call('POST', '/v1/emails', { key, body: anEmail({ scheduled_at: IN_AN_HOUR }) })
+  const id = await sendEmail(service, { key }, { scheduled_at: IN_AN_HOUR })
   const replies = await Promise.all(
-    Array.from({ length: 8 }, () => call('POST', `/v1/emails/${body.id}/cancel`, { key })),
+    Array.from({ length: 8 }, () => call('POST', `/v1/emails/${id}/cancel`, { key })),
   )
   t.strictSame(replies.map(({ status }) => status).sort(), [200, 404, 404, 404, 404, 404, 404, 404])
   t.equal((await usedBy(service, team.id)).emails, 0)

@@ -1,7 +1,7 @@
 /** The sandbox's magic recipients, all the way: sent by a worker, reported to the hook, ingested. */
 import { listenTo, RELAY_SECRETS } from '../support/relays.ts'
 import { contactState, emailStatus, eventsOf, storeContact } from '../support/reports.ts'
-import { anEmail, SMTP_REPORT_TOKEN, world } from '../support/service.ts'
+import { anEmail, SMTP_REPORT_TOKEN, sendEmail, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 import { createMailgunReporter } from './relay.ts'
@@ -34,8 +34,8 @@ t.test('reports change an email and its contact', async (t) => {
   const ids = new Map<string, string>()
   for (const [to] of statuses) {
     await storeContact(service, team.id, to)
-    const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
-    ids.set(to, body.id)
+    const id = await sendEmail(service, team, { to: [to] })
+    ids.set(to, id)
   }
   for (const [to, status, contact] of statuses) {
     const id = ids.get(to) ?? ''

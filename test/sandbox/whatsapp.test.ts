@@ -4,7 +4,7 @@
 import { startCloud } from '../support/cloud.ts'
 import { WHATSAPP_APP_SECRET, world } from '../support/service.ts'
 import t from '../support/tap.ts'
-import { aMessage, jobOf, makeTemplate, rowsOf, setDue } from '../support/whatsapp.ts'
+import { jobOf, makeTemplate, rowsOf, sendWhatsapp, setDue } from '../support/whatsapp.ts'
 import { startWorker, until } from '../support/worker.ts'
 import { startInbox } from './inbox.ts'
 import { DEMO_TEMPLATE, magicNumbers } from './whatsapp-magic.ts'
@@ -23,10 +23,7 @@ t.test('each magic number ends as documented', async (t) => {
   await startWorker(t, service, { whatsapp: cloud.delivery })
   const parameters = Object.fromEntries(slots.map((slot) => [slot, 'x']))
   const to = [1, 2, 3, 4, 5, 6, 7].map((digit) => `+1555555010${digit}`)
-  await service.call('POST', '/v1/whatsapp/messages', {
-    key: team.key,
-    body: aMessage(id, { to, parameters }),
-  })
+  await sendWhatsapp(service, team, id, { to, parameters })
   const rows = () => rowsOf(service, team.id)
   const expected = ['delivered', 'read', 'failed', 'failed', 'delivered', 'delivered', 'queued']
   await until('all have ended', async () => {

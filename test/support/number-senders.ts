@@ -5,7 +5,7 @@ import { adminCli } from './admin.ts'
 import { BUSINESS_ACCOUNT_ID, startCloud } from './cloud.ts'
 import { makeTeam, startService } from './service.ts'
 import type { Test } from './tap.ts'
-import { aMessage, type Json, makeTemplate } from './whatsapp.ts'
+import { type Json, makeTemplate, sendWhatsapp } from './whatsapp.ts'
 import type { answering } from './whatsapp-delivery.ts'
 import { giveNumber, makeDefaultNumber, makeNumber } from './whatsapp-numbers.ts'
 import { startWorker } from './worker.ts'
@@ -45,14 +45,7 @@ export async function startNumbers(t: Test) {
     }
     const number = own ? await makeNumber(service, given) : null
     if (number) await giveNumber(service, team.id, name)
-    const send = async (changes: Json = {}): Promise<string[]> => {
-      const reply = await service.call('POST', '/v1/whatsapp/messages', {
-        key: team.key,
-        body: aMessage(template.id, changes),
-      })
-      if (reply.status !== 201) throw new Error(JSON.stringify(reply.body))
-      return reply.body.data.map(({ id }: { id: string }) => id)
-    }
+    const send = (changes: Json = {}) => sendWhatsapp(service, team, template.id, changes)
     return { team, template, name, phone_number_id: `id-${name}`, send }
   }
 

@@ -309,11 +309,12 @@ export async function makeTeam(
   return { id, domain_id, key: await makeKey(service, id) }
 }
 
-/** Creates a team, with `team` for makeTeam, and a CLI. */
+/** Creates a team, with `team` for makeTeam, a CLI, and a function that sends the team's emails. */
 export async function worldOf(service: Service, team?: Parameters<typeof makeTeam>[1]) {
   const cli = adminCli({ DATABASE_URL: service.url })
   const made = await makeTeam(service, team)
-  return { ...service, service, cli, team: made, team_id: made.id, key: made.key }
+  const send = (changes: object = {}) => sendEmail(service, made, changes)
+  return { ...service, service, cli, team: made, team_id: made.id, key: made.key, send }
 }
 
 /** Creates the usual set-up: a service, its CLI, and a team from makeTeam with `team`. */
@@ -333,3 +334,33 @@ export const anEmail = (changes: Record<string, unknown> = {}): Record<string, u
   html: '<p>Hello</p>',
   ...changes,
 })
+
+/** Sends an email. @returns its id. @throws Error with the API's error if it isn't accepted. */
+export async function sendEmail(
+  { call }: Pick<Service, 'call'>,
+  { key }: { key: string },
+  changes: object = {},
+): Promise<string> {
+  const { status, body } = await call('POST', '/v1/emails', { key, body: anEmail({ ...changes }) })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return body.id
+}
+
+/**
+ * Sends an email with each of these changes, in batches. @returns the ids. @throws Error with the API's
+ * response unless all are accepted.
+ */
+export async function sendEmails(
+  { call }: Pick<Service, 'call'>,
+  { key }: { key: string },
+  changes: readonly object[],
+): Promise<string[]> {
+  const ids: string[] = []
+  for (let from = 0; from < changes.length; from += 100) {
+    const emails = changes.slice(from, from + 100).map((each) => anEmail({ ...each }))
+    const { body } = await call('POST', '/v1/emails/batch', { key, body: { emails } })
+    if (!body.data?.every(({ id }: { id?: string }) => id)) throw new Error(JSON.stringify(body))
+    ids.push(...body.data.map(({ id }: { id: string }) => id))
+  }
+  return ids
+}

@@ -13,7 +13,7 @@ import {
 import { startCloud } from './cloud.ts'
 import { sendersOf } from './rows.ts'
 import { makeTeam, startService, WHATSAPP_APP_SECRET } from './service.ts'
-import { aMessage, type Json, jobOf, loseJobs, makeTemplate } from './whatsapp.ts'
+import { type Json, jobOf, loseJobs, makeTemplate, sendWhatsapp } from './whatsapp.ts'
 import { startWorker, until } from './worker.ts'
 
 type Script = (message: CloudMessage) => CloudAnswer | undefined | Promise<CloudAnswer | undefined>
@@ -43,12 +43,7 @@ export async function startDeliveries(t: Test) {
       },
       { phone_number_id: `number-${++begun}`, ...provider },
     )
-    const send = async (changes: Json = {}): Promise<string[]> => {
-      const body = aMessage(template.id, changes)
-      const reply = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-      if (reply.status !== 201) throw new Error(JSON.stringify(reply.body))
-      return reply.body.data.map(({ id }: { id: string }) => id)
-    }
+    const send = (changes: Json = {}) => sendWhatsapp(service, team, template.id, changes)
     const one = async (changes: Json = {}): Promise<string> => (await send(changes))[0] ?? ''
     const row = async (id: string) => {
       const found = await messageById(service.database, team.id, id)

@@ -9,8 +9,9 @@ import {
   setWhatsappTemplateStatus,
 } from '../../db/messages/whatsapp/save-template.ts'
 import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
+import { hubSignature } from '../sandbox/whatsapp.ts'
 import { putBackFor, usedBy } from './rows.ts'
-import { byCli, makeTeam, type Reply, type Service } from './service.ts'
+import { byCli, makeTeam, type Reply, type Service, WHATSAPP_APP_SECRET } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>
 export type Json = Record<string, unknown>
@@ -149,6 +150,32 @@ export const setLimit = async (
   whatsapp_limit: number,
 ): Promise<void> => {
   await database.transaction((tx) => subscribeTeam(byCli(tx), teamId, { plan: 'pro', whatsapp_limit }))
+}
+
+/**
+ * Sends a message like `aMessage`. @returns the IDs of its rows. @throws Error with the API's response if it
+ * isn't accepted.
+ */
+export async function sendWhatsapp(
+  { call }: Pick<Service, 'call'>,
+  { key }: { key: string },
+  template_id: string,
+  changes: Json = {},
+): Promise<string[]> {
+  const body = aMessage(template_id, changes)
+  const reply = await call('POST', '/v1/whatsapp/messages', { key, body })
+  if (reply.status !== 201) throw new Error(JSON.stringify(reply.body))
+  return reply.body.data.map(({ id }: { id: string }) => id)
+}
+
+/** Posts updates to a WhatsApp hook with Meta's signature. */
+export function postUpdates(
+  { call }: Pick<Service, 'call'>,
+  updates: object,
+  { path = '/hooks/whatsapp', secret = WHATSAPP_APP_SECRET } = {},
+): Promise<Reply> {
+  const raw = JSON.stringify(updates)
+  return call('POST', path, { raw, headers: { 'X-Hub-Signature-256': hubSignature(secret, raw) } })
 }
 
 /** Asserts that a call was rejected like this, with only the envelope in its body. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import type { Scale } from '../../db/stats/fleet/scale.ts'
 import { sentCount } from '../support/rows.ts'
-import { anEmail, METRICS_TOKEN, world } from '../support/service.ts'
+import { METRICS_TOKEN, sendEmails, world } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { type OurProcess, startProcess, until } from '../support/worker.ts'
@@ -15,10 +15,7 @@ const MOST = 2
 t.test('adds workers for late email, and removes them afterwards', async (t) => {
   const { service, team } = await world(t)
   const { url: SMTP_URL } = await startSmtpSink(t, { onMessage: async () => void (await sleep(50)) })
-  for (let sent = 0; sent < BACKLOG; sent += 100) {
-    const emails = Array.from({ length: 100 }, () => anEmail())
-    await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-  }
+  await sendEmails(service, team, Array(BACKLOG).fill({}))
   // Makes it late, which the signal measures.
   await service.database.query(sql.unsafe`
     update pgboss.job set start_after = now() - interval '30 seconds' where name = 'deliver-email'`)

@@ -16,12 +16,11 @@ import { runClock, shiftClock } from '../support/clock.ts'
 import { startCloud } from '../support/cloud.ts'
 import { hold } from '../support/held.ts'
 import { jobStates, jobsOf, lockWaits } from '../support/rows.ts'
-import { sendEmail } from '../support/send-email.ts'
-import { makeTeam, type Service, type TestTeam, worldOf } from '../support/service.ts'
+import { makeTeam, type Service, sendEmail, type TestTeam, worldOf } from '../support/service.ts'
 import { shareService } from '../support/shared-service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
-import { aMessage, makeTemplate } from '../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../support/whatsapp.ts'
 import { startProcess, startWorker, until } from '../support/worker.ts'
 
 const renewed = await shareService(t)
@@ -236,14 +235,7 @@ t.test('a restored copy enqueues nothing until its queues are resumed', async (t
 t.test('WhatsApp messages wait, are enqueued and expire likewise', async (t) => {
   const { service, team, release } = await begin(t)
   const template = await makeTemplate(service, team.id)
-  const send = async (changes: object) =>
-    (
-      await service.call('POST', '/v1/whatsapp/messages', {
-        key: team.key,
-        body: aMessage(template.id, { ...changes }),
-      })
-    ).body.data[0].id
-  const id = await send({ scheduled_at: ahead(HOUR) })
+  const [id = ''] = await sendWhatsapp(service, team, template.id, { scheduled_at: ahead(HOUR) })
   const state = async () =>
     (await showMessage({ tx: service.database, now: new Date() }, team.id, id)).waiting?.state
   t.equal(await state(), 'scheduled')
@@ -253,7 +245,8 @@ t.test('WhatsApp messages wait, are enqueued and expire likewise', async (t) => 
   await release()
   t.strictSame(await jobStates(service, id), ['created'])
   t.equal(await state(), 'not_taken_yet')
-  const code = await send({ expires_in: 60, to: ['+15555550199'] })
+  const brief = { expires_in: 60, to: ['+15555550199'] }
+  const [code = ''] = await sendWhatsapp(service, team, template.id, brief)
   await shiftClock(service.database, 3_600 + 200)
   const cloud = await startCloud(t)
   await startWorker(t, service, { whatsapp: cloud.delivery })

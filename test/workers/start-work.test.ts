@@ -10,7 +10,7 @@ import { runBatches } from '../../workers/batches/batches.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
 import { sentCount } from '../support/rows.ts'
-import { anEmail, worldOf } from '../support/service.ts'
+import { anEmail, sendEmails, worldOf } from '../support/service.ts'
 import { shareService } from '../support/shared-service.ts'
 import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
@@ -21,8 +21,7 @@ const renewed = await shareService(t)
 t.test('an unreadable job is dead-lettered immediately and delays none', async (t) => {
   const { service, team } = await worldOf(await renewed())
   const { url: smtp_url } = await startSmtpSink(t)
-  const emails = Array.from({ length: 3 }, () => anEmail())
-  await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  await sendEmails(service, team, [{}, {}, {}])
   await service.database.query(sql.unsafe`
     update pgboss.job set data = '{"email_id": 5}' where id = (
       select min(id::text)::uuid from pgboss.job where name = 'deliver-email')`)
@@ -44,9 +43,7 @@ t.test('messages whose workers died twice are attempted separately', async (t) =
       return undefined
     },
   })
-  const emails = Array.from({ length: 12 }, () => anEmail())
-  const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-  const ids = body.data.map(({ id }: { id: string }) => id)
+  const ids = await sendEmails(service, team, Array(12).fill({}))
   const lost = ids.slice(0, 3)
   await service.database.query(sql.unsafe`
     update pgboss.job set retry_count = 2 where name = 'deliver-email' and id = any(${sql.array(lost, 'uuid')})`)

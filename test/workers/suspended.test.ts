@@ -9,12 +9,11 @@ import { adminCli } from '../support/admin.ts'
 import { runClock, shiftClock } from '../support/clock.ts'
 import { emailStatus, jobsIn } from '../support/reports.ts'
 import { jobStates } from '../support/rows.ts'
-import { sendEmail } from '../support/send-email.ts'
-import { makeTeam, type Service, worldOf } from '../support/service.ts'
+import { makeTeam, type Service, sendEmail, worldOf } from '../support/service.ts'
 import { shareService } from '../support/shared-service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
-import { aMessage, makeTemplate } from '../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../support/whatsapp.ts'
 import { startWorker, until } from '../support/worker.ts'
 
 const renewed = await shareService(t)
@@ -56,10 +55,7 @@ t.test("a resume sends a team's due messages within seconds", async (t) => {
   const template = await makeTemplate(service, team.id)
   const id = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
   const short = await sendEmail(service, team, { scheduled_at: ahead(HOUR), expires_in: 60 })
-  const { body } = await service.call('POST', '/v1/whatsapp/messages', {
-    key: team.key,
-    body: aMessage(template.id, { scheduled_at: ahead(HOUR) }),
-  })
+  const [message = ''] = await sendWhatsapp(service, team, template.id, { scheduled_at: ahead(HOUR) })
   const queued = await sendEmail(service, team)
   await suspend(team.id)
   const show = (which: string, noun = 'email') => cli.json([noun, 'show', team.id, which])
@@ -69,7 +65,7 @@ t.test("a resume sends a team's due messages within seconds", async (t) => {
   await until('the job is deleted', async () => (await jobsIn(service, 'deliver-email')).length === 0)
   await releaseAll(service.deps)
   for (const each of [id, short, queued]) t.match(await show(each), { status: 'queued', waiting: SUSPENDED })
-  t.match(await show(body.data[0].id, 'whatsapp'), { waiting: SUSPENDED })
+  t.match(await show(message, 'whatsapp'), { waiting: SUSPENDED })
   const due = await service.database.oneFirst(sql.unsafe`select due_at from email_states where id = ${id}`)
   t.not(due, null, 'it is still due')
 

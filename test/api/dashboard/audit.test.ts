@@ -12,9 +12,9 @@ import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { formsTo, type Seen, shows, signedIn, textOf, type Visitor } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { storedReports } from '../../support/reports.ts'
-import { anEmail, makeTeam, world } from '../../support/service.ts'
+import { anEmail, makeTeam, sendEmail, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
-import { aMessage, aTemplate, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
+import { aMessage, aTemplate, makeTemplate, rowsOf, sendWhatsapp, setFailed } from '../../support/whatsapp.ts'
 
 const { service, database, team } = await world(t, { publicUrl: 'https://mail.example.com' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -245,14 +245,10 @@ t.test('an entry links to its object until that is deleted', async (t) => {
   await boss.post(`${page}/topics/${gone}/delete`)
   await boss.post(`${page}/domains`, { name: 'second.test' })
   await boss.post(`${page}/contacts`, { email: 'Zoe@example.org' })
-  const { body } = await service.call('POST', '/v1/emails', {
-    key: own.key,
-    body: anEmail({ from: 'a@linked.test' }),
-  })
-  await boss.post(`${page}/emails/${body.id}/requeue`)
+  const id = await sendEmail(service, own, { from: 'a@linked.test' })
+  await boss.post(`${page}/emails/${id}/requeue`)
   const template = await makeTemplate(service, own.id)
-  await service.call('POST', '/v1/whatsapp/messages', { key: own.key, body: aMessage(template.id) })
-  const message = (await rowsOf(service, own.id))[0]?.id ?? ''
+  const [message = ''] = await sendWhatsapp(service, own, template.id)
   await boss.post(`${page}/whatsapp/${message}/requeue`)
   await boss.post(`${page}/whatsapp-templates`, {
     definition: JSON.stringify(aTemplate({}, { name: 'ours' })),
@@ -263,7 +259,7 @@ t.test('an entry links to its object until that is deleted', async (t) => {
     `topics/${kept}`,
     'domains/second.test',
     'contacts/Zoe%40example.org',
-    `emails/${body.id}`,
+    `emails/${id}`,
     `whatsapp/${message}`,
     `whatsapp-templates/${made?.detail}`,
   ])

@@ -5,12 +5,12 @@ import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import { idNow } from '../../../db/process/ids.ts'
 import { formsTo, shows, signedIn } from '../../support/dashboard.ts'
 import { openPool } from '../../support/pool.ts'
-import { anEmail, world } from '../../support/service.ts'
+import { sendEmail, world } from '../../support/service.ts'
 import { anItem } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
 import { happen } from '../../support/webhooks.ts'
 
-const { service, call, database, deps, team } = await world(t)
+const { service, database, deps, team } = await world(t)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const list = `/teams/${team.id}/emails`
 
@@ -18,9 +18,9 @@ const list = `/teams/${team.id}/emails`
 async function emails(tag: string, ...statuses: ('queued' | 'sent')[]): Promise<string[]> {
   const ids: string[] = []
   for (const status of statuses) {
-    const { body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail({ tags: [tag] }) })
-    if (status !== 'queued') await happen(service, { team_id: team.id, email_id: body.id, kind: status })
-    ids.push(body.id)
+    const id = await sendEmail(service, team, { tags: [tag] })
+    if (status !== 'queued') await happen(service, { team_id: team.id, email_id: id, kind: status })
+    ids.push(id)
   }
   return ids
 }

@@ -1,10 +1,10 @@
 /** Emails with cc and bcc on the dashboard. Everyone who can see the email sees who got a copy. */
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { anEmail, world } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const { service, call, cli, database, team } = await world(t)
+const { service, call, cli, database, team, send } = await world(t)
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -17,8 +17,6 @@ const COPIES = {
   bcc: ['hidden.7x@quiet.example'],
   subject: 'Your contract',
 }
-const send = async (changes: Record<string, unknown>): Promise<string> =>
-  (await call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })).body.id
 
 const happens = (email_id: string, kind: 'delivered' | 'bounced' | 'sent', recipient: string) =>
   database.transaction((tx) => {

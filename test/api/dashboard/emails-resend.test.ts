@@ -6,15 +6,12 @@ import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const { service, call, database, team } = await world(t, { dashboard: { from: 'login@example.com' } })
+const { service, call, database, team, send } = await world(t, { dashboard: { from: 'login@example.com' } })
 const other = await makeTeam(service, { domain: 'example.net' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const list = `/teams/${team.id}/emails`
-
-const send = async (changes: Record<string, unknown>): Promise<string> =>
-  (await call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })).body.id
 
 const logo = { filename: 'logo.png', content: btoa('picture'), content_id: 'logo@1' }
 

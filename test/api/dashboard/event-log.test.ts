@@ -1,10 +1,10 @@
 /** The event log, with the recipient of each event and a search for one. */
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, world } from '../../support/service.ts'
+import { anEmail, makeTeam, sendEmail, sendEmails, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { happen } from '../../support/webhooks.ts'
-import { aMessage, makeTemplate, rowsOf } from '../../support/whatsapp.ts'
+import { makeTemplate, rowsOf, sendWhatsapp } from '../../support/whatsapp.ts'
 
 const { service, team } = await world(t)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -80,8 +80,7 @@ const logOf = (recipient: string) =>
 
 t.test('finds the events of a phone number', async (t) => {
   const { id: template_id } = await makeTemplate(service, team.id)
-  const body = aMessage(template_id, { to: ['+15555550101', '+15555550102'] })
-  await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+  await sendWhatsapp(service, team, template_id, { to: ['+15555550101', '+15555550102'] })
   const rows = await rowsOf(service, team.id)
   const idOf = (number: string): string => rows.find(({ recipient }) => recipient === number)?.id ?? ''
   const reported = { status: 'delivered', provider_message_id: null, number: null, detail: '' } as const
@@ -111,13 +110,8 @@ t.test('finds the events of a contact', async (t) => {
 
 t.test('tells that only events about the newest messages are found', async (t) => {
   const note = 'Finds events about the recipient’s newest 500 messages.'
-  const emails = Array.from({ length: 100 }, () => anEmail({ to: ['busy@example.org'] }))
-  const send = async (count: number) => {
-    const body = { emails: emails.slice(0, count) }
-    t.equal((await service.call('POST', '/v1/emails/batch', { key: team.key, body })).status, 200)
-  }
-  for (const count of [100, 100, 100, 100, 99]) await send(count)
+  await sendEmails(service, team, Array(499).fill({ to: ['busy@example.org'] }))
   t.notMatch((await logOf('busy@example.org')).html, note)
-  await send(1)
+  await sendEmail(service, team, { to: ['busy@example.org'] })
   shows(t, await logOf('busy@example.org'), note)
 })

@@ -9,7 +9,7 @@ import { broadcastingOf } from '../../support/broadcasting.ts'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { signedIn } from '../../support/dashboard.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, makeTeam, world } from '../../support/service.ts'
+import { makeTeam, sendEmail, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { happen } from '../../support/webhooks.ts'
 import { until } from '../../support/worker.ts'
@@ -64,7 +64,7 @@ async function changing(
 
 async function livePages(browser: Browser): Promise<void> {
   let ahead = 0
-  const { service, call, cli, database, team } = await world(t, {
+  const { service, call, cli, database, team, send } = await world(t, {
     clock: () => new Date(Date.now() + ahead),
     publicUrl: 'http://localhost',
   })
@@ -75,8 +75,6 @@ async function livePages(browser: Browser): Promise<void> {
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const signIn = (t: Test, email = 'ana@example.com', rights: { operator?: boolean; team?: string } = {}) =>
     signInWith(browser, service, { t, team: team.id, email, ...rights })
-  const send = async (more = {}): Promise<string> =>
-    (await call('POST', '/v1/emails', { key, body: anEmail(more) })).body.id
   const become = (email_id: string, kind: 'sent' | 'delivered' | 'bounced') =>
     happen(service, { team_id: team.id, email_id, kind })
 
@@ -146,9 +144,9 @@ async function livePages(browser: Browser): Promise<void> {
 
   t.test('a team that is suspended loses its buttons', async (t) => {
     const other = await makeTeam(service)
-    const { body } = await call('POST', '/v1/emails', { key: other.key, body: anEmail() })
+    const id = await sendEmail({ call }, other)
     const shown = await signIn(t, 'ben@example.com', { operator: false, team: other.id })
-    const { before, after } = await changing(t, shown, `${home}/teams/${other.id}/emails/${body.id}`, () =>
+    const { before, after } = await changing(t, shown, `${home}/teams/${other.id}/emails/${id}`, () =>
       database.transaction((tx) => suspendTeam({ tx, now, actor: 'cli' }, other.id)),
     )
     t.match(before, /^more/m)

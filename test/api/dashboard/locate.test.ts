@@ -4,10 +4,10 @@ import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, world } from '../../support/service.ts'
+import { anEmail, makeTeam, sendEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { uuidAt } from '../../support/uuid-sql.ts'
-import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { aMessage, makeTemplate, sendWhatsapp } from '../../support/whatsapp.ts'
 
 const { service, team } = await world(t)
 const other = await makeTeam(service, { domain: 'example.net' })
@@ -102,12 +102,12 @@ t.test('finds contacts and emails by part of name or address', async (t) => {
   const properties = { name: 'Zo\u00eb Example', city: 'Lisbon' }
   const body = { email: 'z.e@elsewhere.example', properties }
   t.equal((await service.call('POST', '/v1/contacts', { key: team.key, body })).status, 201)
-  const { body: invoice } = await service.call('POST', '/v1/emails', {
-    key: team.key,
-    body: anEmail({ to: ['"Example, Zoë" <accounts@invoices.example>'], subject: 'Invoice 4711' }),
+  const invoice = await sendEmail(service, team, {
+    to: ['"Example, Zoë" <accounts@invoices.example>'],
+    subject: 'Invoice 4711',
   })
   const contact = `/teams/${team.id}/contacts/z.e%40elsewhere.example`
-  const page = `/teams/${team.id}/emails/${invoice.id}`
+  const page = `/teams/${team.id}/emails/${invoice}`
   const find = async (q: string) => (await viewer.get(`/find?q=${encodeURIComponent(q)}`)).html
   for (const q of ['zoë', 'ZOË example']) {
     t.match(await find(q), contact, q)
@@ -137,14 +137,11 @@ t.test('shows results of each kind, with a link to all', async (t) => {
   const at = `/teams/${own.id}`
   const { key } = own
   await service.call('POST', '/v1/contacts', { key, body: { email: 'kinds@example.org' } })
-  const { body } = await service.call('POST', '/v1/emails', {
-    key,
-    body: anEmail({ from: 'a@kinds.test', subject: 'All kinds' }),
-  })
+  const id = await sendEmail(service, { key }, { from: 'a@kinds.test', subject: 'All kinds' })
   await owner.post(`${at}/templates`, { name: 'Kinds of bread', html: '<p>Hi</p>', text: '' })
   await owner.post(`${at}/topics`, { name: 'kinds' })
   const { html } = await owner.get(`/find?q=KINDS&team=${own.id}`)
-  for (const path of ['contacts/kinds%40example.org', `emails/${body.id}`, 'domains/kinds.test'])
+  for (const path of ['contacts/kinds%40example.org', `emails/${id}`, 'domains/kinds.test'])
     t.ok(html.includes(`href="/dashboard${at}/${path}"`), path)
   for (const list of ['contacts', 'emails'])
     t.ok(html.includes(`href="/dashboard${at}/${list}?q&#x3D;KINDS`), list)
@@ -215,10 +212,7 @@ async function findable(domain: string) {
   })
   const { id, slots } = await makeTemplate(service, own.id, { ...DEMO_TEMPLATE, name: 'note' })
   const parameters = Object.fromEntries(slots.map((slot) => [slot, 'x']))
-  await service.call('POST', '/v1/whatsapp/messages', {
-    key: own.key,
-    body: aMessage(id, { to: ['+15555550177'], parameters }),
-  })
+  await sendWhatsapp(service, own, id, { to: ['+15555550177'], parameters })
   return own
 }
 

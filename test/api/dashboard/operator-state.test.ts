@@ -17,7 +17,7 @@ import { idleGauges } from '../../support/gauges.ts'
 import { post, raw, settled } from '../../support/ingestion.ts'
 import { emailStatus } from '../../support/reports.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, makeTeam, sendEmail, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -339,8 +339,8 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
     /The queue Emails is waiting, because smtp:relay\.test is paused\. .* Senders/,
   )
   const team = await makeTeam(service)
-  const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
-  const requeue = `/teams/${team.id}/emails/${body.id}`
+  const id = await sendEmail(service, team)
+  const requeue = `/teams/${team.id}/emails/${id}`
   await operator.post(`${requeue}/requeue`)
   shows(
     t,

@@ -4,16 +4,15 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { claimAsOriginal } from '../../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import { deletePauses, storePauses } from '../../../db/queue/pauses.sql.ts'
-import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { ageEmailRows, insertEmailRows } from '../../support/email-rows.ts'
-import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
+import { makeTeam, sendEmail, startService, type TestTeam } from '../../support/service.ts'
 import t from '../../support/tap.ts'
-import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../../support/whatsapp.ts'
 
 const service = await startService(t)
-const { call, database } = service
+const { database } = service
 
 /** Returns the text of a team's overview for a viewer. */
 async function overviewOf({ id }: TestTeam, chart = ''): Promise<string> {
@@ -21,14 +20,7 @@ async function overviewOf({ id }: TestTeam, chart = ''): Promise<string> {
   return textOf((await viewer.get(`/teams/${id}${chart}`)).html)
 }
 
-const send = async ({ key }: TestTeam): Promise<string> =>
-  (await call('POST', '/v1/emails', { key, body: anEmail() })).body.id
-
-async function sendWhatsapp({ id, key }: TestTeam): Promise<void> {
-  const template = await makeTemplate(service, id, DEMO_TEMPLATE)
-  const parameters = Object.fromEntries(template.slots.map((slot) => [slot, 'x']))
-  await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id, { parameters }) })
-}
+const send = (team: TestTeam) => sendEmail(service, team)
 
 /** Makes emails wait for ten minutes, deferred with this response. */
 async function hold(ids: readonly string[], words: string): Promise<void> {
@@ -46,7 +38,7 @@ t.test('counts long waits on both channels, with the usual response', async (t) 
   await send(team)
   await hold([first, second], '451 4.7.1 Greylisted')
   await hold([third], '452 4.2.2 Full')
-  await sendWhatsapp(team)
+  await sendWhatsapp(service, team, (await makeTemplate(service, team.id)).id)
   await database.query(
     sql.unsafe`update whatsapp_messages set created_at = created_at - interval '10 minutes'`,
   )
@@ -117,7 +109,7 @@ t.test("shows the last day by the reader's hours", async (t) => {
 
 t.test("accepted WhatsApp messages aren't shown as waiting", async (t) => {
   const team = await makeTeam(service)
-  await sendWhatsapp(team)
+  await sendWhatsapp(service, team, (await makeTemplate(service, team.id)).id)
   await database.query(
     sql.unsafe`update whatsapp_messages set accepted_at = now(), created_at = created_at - interval '10 minutes'
       where team_id = ${team.id}`,
@@ -280,7 +272,7 @@ t.test('the chart includes new messages immediately', async (t) => {
   await send(team)
   t.match(await overviewOf(team), /By day \(UTC\) .* 0 0 1 0 0 1/)
   t.notMatch(await overviewOf(team), 'Email WhatsApp 24 hours')
-  await sendWhatsapp(team)
+  await sendWhatsapp(service, team, (await makeTemplate(service, team.id)).id)
   t.match(await overviewOf(team), 'Email WhatsApp 24 hours')
   t.match(
     await overviewOf(team, '?channel=whatsapp'),

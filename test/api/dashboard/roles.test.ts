@@ -12,9 +12,9 @@ import { adminCli } from '../../support/admin.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { type Seen, shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { RIGHTS, rightOf } from '../../support/page-rights.ts'
-import { anEmail, makeTeam, world } from '../../support/service.ts'
+import { makeTeam, sendEmail, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
-import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../../support/whatsapp.ts'
 
 const { service, team } = await world(t)
 const other = await makeTeam(service)
@@ -175,12 +175,9 @@ async function fillOther(): Promise<void> {
   const { create, contacts } = await broadcastingOf(service, other)
   await create()
   await contacts(['theirs'])
-  await service.call('POST', '/v1/emails', {
-    key: other.key,
-    body: anEmail({ attachments: [{ filename: 'a.txt', content: btoa('secret') }] }),
-  })
+  await sendEmail(service, other, { attachments: [{ filename: 'a.txt', content: btoa('secret') }] })
   const { id: template_id } = await makeTemplate(service, other.id)
-  await service.call('POST', '/v1/whatsapp/messages', { key: other.key, body: aMessage(template_id) })
+  await sendWhatsapp(service, other, template_id)
   const cli = adminCli({ DATABASE_URL: service.url })
   await cli.json(['webhook', 'add', other.id, '--url', 'https://hooks.example.com/in', '--types', '*'])
   // Both teams have example.com.
@@ -288,7 +285,7 @@ t.test('pages of a suspended team have no forms', async (t) => {
       walked_at = now(), template_version_id = (select version_id from templates where id = ${template_id}),
       link_base = 'https://mail.example.com'
     where id = ${ended}`)
-  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  await sendEmail(service, team)
   const upload = await people.owner.upload(at('contacts/import'), 'list.csv', 'email\nbo@example.org\n')
   const { html } = await people.owner.get(at('people'))
   const [, member = ''] = /href="[^"]*\/people\/([^"]+)"/.exec(html) ?? []

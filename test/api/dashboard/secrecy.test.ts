@@ -7,34 +7,27 @@ import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { ageEmailRows } from '../../support/email-rows.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, world } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
-import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../../support/whatsapp.ts'
 
-const { service, database, call, team } = await world(t, { dashboard: { from: 'login@example.com' } })
+const { service, database, call, team, send } = await world(t, { dashboard: { from: 'login@example.com' } })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const operator = await signedIn(service, { operator: true })
 const home = `/teams/${team.id}`
 
-const send = async (changes = {}): Promise<string> =>
-  (await call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })).body.id
-
 const template = await makeTemplate(service, team.id, DEMO_TEMPLATE)
 
-async function sendWhatsapp(): Promise<string> {
-  const parameters = Object.fromEntries(template.slots.map((slot) => [slot, 'private word']))
-  const { body } = await call('POST', '/v1/whatsapp/messages', {
-    key: team.key,
-    body: aMessage(template.id, { parameters }),
-  })
-  return body.data[0].id
-}
+const parameters = Object.fromEntries(template.slots.map((slot) => [slot, 'private word']))
 
 const WORDS = '550 5.7.1 <vip.client@secret-bank.test>: Relay access denied; customer 4711'
 const SENDER = { key: 'smtp:relay.internal.test', ceiling: 10 }
 
 t.test("teams don't see a paused sender's name and response", async (t) => {
-  const [held, message] = [await send(), await sendWhatsapp()]
+  const [held, [message = '']] = [
+    await send(),
+    await sendWhatsapp(service, team, template.id, { parameters }),
+  ]
   await ageEmailRows(service, sql.fragment`id = ${held}`, '10 minutes')
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
@@ -93,7 +86,7 @@ t.test("a customer's tag with our internal name hides nothing", async (t) => {
 })
 
 t.test("audits an operator's looks at another team’s content and exports", async (t) => {
-  const message = await sendWhatsapp()
+  const [message = ''] = await sendWhatsapp(service, team, template.id, { parameters })
   const traces = async () =>
     (await auditEntries(database, { team: team.id, limit: 50 })).flatMap(({ actor, action }) =>
       actor === operator.email ? [action] : [],

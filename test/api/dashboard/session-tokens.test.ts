@@ -6,7 +6,7 @@ import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { adminCli } from '../../support/admin.ts'
 import { canary } from '../../support/canary.ts'
 import { shows, signedIn, type Visitor } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
+import { anEmail, makeTeam, sendEmail, startService, type TestTeam } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
@@ -50,17 +50,17 @@ t.test('actions with a session token are audited as its user', async (t) => {
   const key = await makeToken(person, team)
   const scheduled_at = new Date(now.getTime() + 3_600_000).toISOString()
   const later = new Date(now.getTime() + 7_200_000).toISOString()
-  const { body } = await call('POST', '/v1/emails', { key, body: anEmail({ scheduled_at }) })
+  const id = await sendEmail(service, { key }, { scheduled_at })
   const move = { key, body: { scheduled_at: later } }
-  t.equal((await call('PATCH', `/v1/emails/${body.id}`, move)).status, 200)
-  t.equal((await call('POST', `/v1/emails/${body.id}/cancel`, { key })).status, 200)
+  t.equal((await call('PATCH', `/v1/emails/${id}`, move)).status, 200)
+  t.equal((await call('POST', `/v1/emails/${id}/cancel`, { key })).status, 200)
   const entries = await auditEntries(database, { team: team.id, limit: 10 })
   const own = entries
-    .filter(({ subject }) => subject === body.id)
+    .filter(({ subject }) => subject === id)
     .sort((one, two) => one.action.localeCompare(two.action))
   t.match(own, [
-    { action: 'email.cancel', subject: body.id, actor: person.email },
-    { action: 'email.reschedule', subject: body.id, actor: person.email, detail: later },
+    { action: 'email.cancel', subject: id, actor: person.email },
+    { action: 'email.reschedule', subject: id, actor: person.email, detail: later },
   ])
 })
 

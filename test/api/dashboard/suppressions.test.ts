@@ -4,7 +4,7 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { after, shows, signedIn } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
-import { anEmail, makeTeam, world } from '../../support/service.ts'
+import { makeTeam, sendEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -16,11 +16,8 @@ const lastDeed = async () => (await auditEntries(database, { team: team.id, limi
 
 t.test('shows the cause of a suppression, and lifts it', async (t) => {
   await editor.post(at('contacts'), { email: 'gone@example.org' })
-  const { body } = await call('POST', '/v1/emails', {
-    key: team.key,
-    body: anEmail({ to: ['gone@example.org'] }),
-  })
-  const ref = { team_id: team.id, email_id: body.id }
+  const id = await sendEmail(service, team, { to: ['gone@example.org'] })
+  const ref = { team_id: team.id, email_id: id }
   await recordBounce(service, ref, { recipient: 'gone@example.org', detail: '550 no such user' })
   const path = at('contacts/gone@example.org')
   shows(t, await viewer.get(path), 'No email is sent to this address.')
@@ -29,7 +26,7 @@ t.test('shows the cause of a suppression, and lifts it', async (t) => {
     await viewer.get(path),
     /Suppressed: hard bounce, [^,]*, [\d:]+ UTC .* Cause Server response 550 no such user/,
   )
-  t.ok((await viewer.get(path)).html.includes(`emails/${body.id}`))
+  t.ok((await viewer.get(path)).html.includes(`emails/${id}`))
   t.equal((await editor.post(`${path}/lift`, { reason: ' ' })).status, 400)
   const lifted = await after(editor, await editor.post(`${path}/lift`, { reason: 'they fixed it' }))
   shows(t, lifted, /The suppression is lifted.* subscribed/)
@@ -146,12 +143,9 @@ t.test('lists suppressed addresses with their causes, also as CSV', async (t) =>
     body: { email: 'gone@example.net' },
   })
   t.ok(contact.id)
-  const { body } = await call('POST', '/v1/emails', {
-    key: team.key,
-    body: anEmail({ to: ['gone@example.net'] }),
-  })
+  const id = await sendEmail(service, team, { to: ['gone@example.net'] })
   const bounce = { recipient: 'gone@example.net', detail: '550 nobody' }
-  await recordBounce(service, { team_id: team.id, email_id: body.id }, bounce)
+  await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
   shows(t, await viewer.get(at('suppressions')), /gone@example\.net bounce 550 nobody /)
   t.notMatch((await viewer.get(at('suppressions?cause=complaint'))).html, /gone@example\.net/)
   const { html: file } = await viewer.get(at('suppressions.csv?cause=bounce'))

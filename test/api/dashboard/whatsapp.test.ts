@@ -8,15 +8,13 @@ import { adminCli } from '../../support/admin.ts'
 import { mainActs, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
-import { aMessage, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
+import { makeTemplate, rowsOf, sendWhatsapp, setFailed } from '../../support/whatsapp.ts'
 
 const { service, team } = await world(t)
 const template = await makeTemplate(service, team.id, DEMO_TEMPLATE)
 const parameters = Object.fromEntries(template.slots.map((slot) => [slot, `<b>${slot}</b>`]))
-await service.call('POST', '/v1/whatsapp/messages', {
-  key: team.key,
-  body: aMessage(template.id, { to: ['+15555550101', '+15555550102'], parameters, idempotency_key: 'wa-1' }),
-})
+const to = ['+15555550101', '+15555550102']
+await sendWhatsapp(service, team, template.id, { to, parameters, idempotency_key: 'wa-1' })
 const [first] = await rowsOf(service, team.id)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
@@ -134,9 +132,7 @@ t.test("explains an error by the provider's code, not its text", async (t) => {
 })
 
 t.test('a failed message leads to what helps against its cause', async (t) => {
-  const body = aMessage(template.id, { to: ['+15555550109'], parameters })
-  const { data } = (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).body
-  const id: string = data[0].id
+  const [id = ''] = await sendWhatsapp(service, team, template.id, { to: ['+15555550109'], parameters })
   await setFailed(service, id)
   const acts = async (code: string | null) => {
     await service.database.query(sql.unsafe`delete from whatsapp_events where message_id = ${id}`)
@@ -171,10 +167,8 @@ t.test('lists countries only if one is known', async (t) => {
 })
 
 t.test('the CSV has the pricing of each message', async (t) => {
-  const body = aMessage(template.id, { to: ['+15555550103'], parameters })
-  const { data } = (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).body
-  const { id } = data[0]
-  const about = { ref: { team_id: team.id, id: id }, provider_message_id: 'wamid.csv', number: null }
+  const [id = ''] = await sendWhatsapp(service, team, template.id, { to: ['+15555550103'], parameters })
+  const about = { ref: { team_id: team.id, id }, provider_message_id: 'wamid.csv', number: null }
   const pricing = { category: 'utility', type: 'regular', billable: true }
   const status = { status: 'sent' as const, occurred_at: new Date(), detail: '', event_key: 'csv', pricing }
   await service.database.transaction((tx) => applyReportedWhatsapp(tx, [{ ...about, ...status }], new Date()))

@@ -4,7 +4,7 @@ import { broadcastingOf } from '../../support/broadcasting.ts'
 import { stopClock } from '../../support/clock.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
-import { anEmail, world } from '../../support/service.ts'
+import { sendEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const NOW = new Date('2027-03-20T10:00:00Z')
@@ -53,11 +53,8 @@ t.test('maps skipped and repeated local times to an adjacent one', (t) => {
 
 t.test('reschedules an email in the time zone of the form', async (t) => {
   const scheduled_at = '2027-03-21T09:00:00Z'
-  const { body } = await service.call('POST', '/v1/emails', {
-    key: team.key,
-    body: anEmail({ scheduled_at }),
-  })
-  const page = `/teams/${team.id}/emails/${body.id}`
+  const id = await sendEmail(service, team, { scheduled_at })
+  const page = `/teams/${team.id}/emails/${id}`
   for (const [typed, words] of [
     ['2027-03-22T14:00', '22 Mar 2027, 14:00 in Europe/Berlin (22 Mar 2027, 13:00:00 UTC)'],
     ['2027-04-02T14:00', '2 Apr 2027, 14:00 in Europe/Berlin (2 Apr 2027, 12:00:00 UTC)'],
@@ -82,11 +79,8 @@ t.test('keeps an unchanged time to the second, also if repeated', async (t) => {
     '2027-10-31T00:30:00.000Z',
     '2027-10-31T01:30:00.000Z',
   ]) {
-    const { body } = await service.call('POST', '/v1/emails', {
-      key: team.key,
-      body: anEmail({ scheduled_at }),
-    })
-    const page = `/teams/${team.id}/emails/${body.id}`
+    const id = await sendEmail(service, team, { scheduled_at })
+    const page = `/teams/${team.id}/emails/${id}`
     const form = formTo((await editor.get(page)).html, `${page}/move`)
     t.equal((await editor.post(`${page}/move`, form)).status, 303)
     const { html } = await editor.get(page)

@@ -5,13 +5,13 @@ import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { WEBHOOK_FIELDS } from '../../../db/messages/whatsapp/number-hook.ts'
 import { checkWhatsappNumbers } from '../../../workers/jobs/check-whatsapp-numbers.ts'
-import { type CloudAccount, hubSignature, type Json, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
+import { type CloudAccount, type Json, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { ROOT } from '../../support/sources.ts'
 import t, { type Test } from '../../support/tap.ts'
-import { aMessage, makeTemplate, numbers, templateOf } from '../../support/whatsapp.ts'
+import { aMessage, makeTemplate, postUpdates, sendWhatsapp, templateOf } from '../../support/whatsapp.ts'
 import { giveNumber, makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
 
 const service = await startService(t)
@@ -87,14 +87,9 @@ t.test('number add --subscribe subscribes our app, whichever others are subscrib
 
 t.test("a number's hook verifies posts with the app secret of its file", async (t) => {
   const { cli, add } = await begin(t)
-  const raw = JSON.stringify({ object: 'whatsapp_business_account', entry: [] })
+  const updates = { object: 'whatsapp_business_account', entry: [] }
   const post = async (secret: string) =>
-    (
-      await service.call('POST', '/hooks/whatsapp/acme', {
-        raw,
-        headers: { 'X-Hub-Signature-256': hubSignature(secret, raw) },
-      })
-    ).status
+    (await postUpdates(service, updates, { path: '/hooks/whatsapp/acme', secret })).status
   const file = join(t.testdir(), 'secret')
   await writeFile(file, 'first secret\n')
   await add('acme', '901', '--app-secret-file', file)
@@ -112,11 +107,10 @@ t.test("can't remove a number with scheduled messages", async (t) => {
   const template = await makeTemplate(service, team.id)
   await giveNumber(service, team.id, 'acme')
   const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
-  const body = aMessage(template.id, { to: numbers(1), scheduled_at })
-  const { data } = (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).body
+  const [id = ''] = await sendWhatsapp(service, team, template.id, { scheduled_at })
   t.match(await cli.json(['team', 'number', team.id, 'default']), { waiting: 1 })
   t.match(await cli.fault(['number', 'remove', 'acme']), /teams \(0\) or waiting messages \(1\)/)
-  await cli.json(['whatsapp', 'cancel', team.id, data[0].id])
+  await cli.json(['whatsapp', 'cancel', team.id, id])
   t.match(await cli.json(['number', 'remove', 'acme']), { removed: true })
 })
 

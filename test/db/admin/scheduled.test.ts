@@ -15,7 +15,7 @@ import { runClock, shiftClock } from '../../support/clock.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { erasePerson } from '../../support/erase.ts'
 import { jobStates, removeDomains, usedBy } from '../../support/rows.ts'
-import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, makeTeam, sendEmail, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
@@ -169,11 +169,8 @@ for (const { channel, path, quota } of CHANNELS) {
 
 t.test('scheduled emails of suspended teams wait after their time', async (t) => {
   const team = await makeTeam(service)
-  const { body } = await call('POST', '/v1/emails', {
-    key: team.key,
-    body: anEmail({ scheduled_at: ahead(HOUR) }),
-  })
-  const state = async () => (await cli.json(['email', 'show', team.id, body.id])).waiting.state
+  const id = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
+  const state = async () => (await cli.json(['email', 'show', team.id, id])).waiting.state
   await cli.json(['team', 'suspend', team.id])
   await removeDomains(service, team.id)
   t.equal(await state(), 'scheduled')
@@ -200,11 +197,8 @@ t.test('GET /metrics counts scheduled messages separately', async (t) => {
 t.test('an erasure only deletes scheduled messages without other recipients', async (t) => {
   const team = await makeTeam(service)
   const post = async (to: string[]) => {
-    const { body } = await call('POST', '/v1/emails', {
-      key: team.key,
-      body: anEmail({ to, scheduled_at: ahead(HOUR) }),
-    })
-    return body.id
+    const id = await sendEmail(service, team, { to, scheduled_at: ahead(HOUR) })
+    return id
   }
   const alone = await post(['ana@example.org'])
   const both = await post(['ana@example.org', 'ben@example.org'])

@@ -12,7 +12,6 @@ import { SECRET_KEY } from '../../support/environment.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import {
-  aMessage,
   aTemplate,
   type Json,
   jobOf,
@@ -20,6 +19,7 @@ import {
   makeTemplate,
   numbers,
   rowsOf,
+  sendWhatsapp,
   setFailed,
   setStatus,
   setTaken,
@@ -97,9 +97,8 @@ t.test('whatsapp-template status sets the state, in either case', async (t) => {
 t.test('whatsapp list and show print messages, events and waiting state', async (t) => {
   const team = await makeTeam(service)
   const { id: template_id } = await makeTemplate(service, team.id)
-  const body = aMessage(template_id, { to: numbers(2), idempotency_key: 'k' })
-  const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-  const [first, second] = sent.data.map(({ id }: { id: string }) => id)
+  const message = { to: numbers(2), idempotency_key: 'k' }
+  const [first = '', second] = await sendWhatsapp(service, team, template_id, message)
   const list = await cli.json(['whatsapp', 'list', team.id])
   t.match(list, [
     { id: second },
@@ -163,9 +162,8 @@ t.test('whatsapp-template sync prints why the list could not be read', async (t)
 t.test('whatsapp requeue accepts an ID, a filter and --force', async (t) => {
   const team = await makeTeam(service)
   const { id: template } = await makeTemplate(service, team.id)
-  const body = aMessage(template, { to: numbers(4) })
-  const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-  const [queued, refused, failedLater, taken] = sent.data.map(({ id }: { id: string }) => id)
+  const ids = await sendWhatsapp(service, team, template, { to: numbers(4) })
+  const [queued = '', refused = '', failedLater = '', taken = ''] = ids
   await loseJobs(service)
   await setTaken(service, taken)
   await setTaken(service, failedLater)
@@ -217,17 +215,14 @@ t.test('whatsapp requeue accepts an ID, a filter and --force', async (t) => {
 })
 
 t.test("contact export and erase cover a number's messages", async (t) => {
-  const { id: owner, key } = await makeTeam(service)
+  const team = await makeTeam(service)
+  const { id: owner } = team
   const { id: template } = await makeTemplate(service, owner, aTemplate({}, { category: 'MARKETING' }))
   const number = '+551187654321'
   const other = { 'body:1': 'Ana' }
   const send = (changes: Json = {}) =>
-    service.call('POST', '/v1/whatsapp/messages', {
-      key,
-      body: aMessage(template, { to: [number], parameters: other, ...changes }),
-    })
-  const { body: sent } = await send()
-  const [{ id }] = sent.data
+    sendWhatsapp(service, team, template, { to: [number], parameters: other, ...changes })
+  const [id = ''] = await send()
   await setTaken(service, id)
   await send({ scheduled_at: new Date(Date.now() + 3_600_000).toISOString() })
   await cli.json(['whatsapp', 'opt-out', owner, '+5511987654321'])

@@ -8,11 +8,11 @@ import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { purgeMessages } from '../../../db/maintenance/retention/purge.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { erasePerson } from '../../support/erase.ts'
-import { anEmail, byCli, world } from '../../support/service.ts'
+import { byCli, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
-import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../../support/whatsapp.ts'
 
-const { service, database, deps, call, cli, team, key } = await world(t)
+const { service, database, deps, cli, team, send } = await world(t)
 const GONE =
   /This (email|WhatsApp message) can't be sent again: its content has been deleted, by retention or by an erasure request./
 
@@ -29,9 +29,9 @@ const templateOf = async (html: string): Promise<string> => {
 
 /** An email that the server has rejected. */
 async function refused(changes: Record<string, unknown>): Promise<string> {
-  const { body } = await call('POST', '/v1/emails', { key, body: anEmail(changes) })
-  await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${body.id}`)
-  return body.id
+  const id = await send(changes)
+  await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${id}`)
+  return id
 }
 
 const requeue = (noun: string, ...flags: string[]) => [noun, 'requeue', team.id, ...flags, '--force']
@@ -68,22 +68,18 @@ t.test("an erased email isn't sent", async (t) => {
 
 t.test("an expired and purged email isn't sent", async (t) => {
   const at = new Date(Date.now() + 3_600_000).toISOString()
-  const { body } = await call('POST', '/v1/emails', {
-    key,
-    body: anEmail({ scheduled_at: at, expires_in: 60 }),
-  })
+  const id = await send({ scheduled_at: at, expires_in: 60 })
   await database.query(sql.unsafe`
     update email_states set due_at = null, scheduled_at = now(), expires_at = now(), expired_at = now()
-    where id = ${body.id}`)
-  t.equal(await wayOf(body.id), 'expired')
+    where id = ${id}`)
+  t.equal(await wayOf(id), 'expired')
   await purgeBodies()
-  t.match(await cli.fault(requeue('email', body.id)), GONE)
+  t.match(await cli.fault(requeue('email', id)), GONE)
 })
 
 t.test("doesn't resend a WhatsApp message without its parameters", async (t) => {
   const { id: template } = await makeTemplate(service, team.id)
-  const { body } = await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template) })
-  const [{ id }] = body.data
+  const [id = ''] = await sendWhatsapp(service, team, template)
   await database.query(sql.unsafe`update whatsapp_messages set status = 'failed' where id = ${id}`)
   t.equal(requeueWay(await deliveryState(database, WHATSAPP, { team_id: team.id, id })), 'forced')
   await purgeBodies()

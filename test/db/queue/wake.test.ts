@@ -6,7 +6,7 @@ import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
 import { createWaker, onWake } from '../../../db/queue/wake.ts'
 import { adminCli } from '../../support/admin.ts'
-import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
+import { anEmail, makeTeam, SMTP_REPORT_TOKEN, sendEmail, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { until } from '../../support/worker.ts'
@@ -104,7 +104,7 @@ t.test('combines hints per queue, and wakes all after a reconnection', async (t)
 })
 
 t.test('the CLI sends hints before it exits', async (t) => {
-  const { body } = await call('POST', '/v1/emails', { key, body: anEmail() })
+  const id = await sendEmail(service, { key })
   const heard: string[] = []
   const listener = onWake(service.url, ['deliver-email'], (job) => heard.push(job))
   t.teardown(() => listener.close())
@@ -112,6 +112,6 @@ t.test('the CLI sends hints before it exits', async (t) => {
   await until('it listens', isHeard)
   heard.length = 0
   const cli = adminCli({ DATABASE_URL: service.url })
-  t.match(await cli.json(['email', 'requeue', teamId, body.id]), { status: 'queued' })
+  t.match(await cli.json(['email', 'requeue', teamId, id]), { status: 'queued' })
   await until('it is heard', isHeard)
 })

@@ -7,8 +7,7 @@ import { signedIn } from '../../support/dashboard.ts'
 import { verifyDkim } from '../../support/dkim.ts'
 import { publicKeyOf } from '../../support/domain.ts'
 import { jobStates, setJobsDue, usedBy } from '../../support/rows.ts'
-import { sendEmail } from '../../support/send-email.ts'
-import { anEmail, worldOf } from '../../support/service.ts'
+import { worldOf } from '../../support/service.ts'
 import { startSesApi } from '../../support/ses-api.ts'
 import { shareService } from '../../support/shared-service.ts'
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
@@ -66,16 +65,15 @@ const withoutTime = (raw: Buffer): string =>
     .replace(/^ b=.*(?:\r\n .*)*/m, '')
 
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
-  const { service, team } = await worldOf(await renewed())
+  const { service, team, send } = await worldOf(await renewed())
   const sink = await startSmtpSink(t, script)
   await startWorker(t, service, { smtp_url: sink.url })
-  const post = (changes: Record<string, unknown>) => sendEmail(service, team, changes)
   const row = async (id: string) => {
     const found = await emailById(service.database, team.id, id)
     if (!found) throw new Error('the row is gone')
     return found
   }
-  return { service, sink, team, post, row }
+  return { service, sink, team, send, row }
 }
 
 const silent = (t: Test, sink: Pick<SmtpSink, 'messages'>): void => {
@@ -90,8 +88,8 @@ t.test('the search for bcc finds every encoding of it', async (t) => {
 })
 
 t.test('all get one SMTP message, signed and without bcc', async (t) => {
-  const { service, sink, team, post, row } = await begin(t)
-  const id = await post({ ...COPIES, text: 'Hello', reply_to: 'help@example.net' })
+  const { service, sink, team, send, row } = await begin(t)
+  const id = await send({ ...COPIES, text: 'Hello', reply_to: 'help@example.net' })
   await until('it is sent', async () => (await row(id)).status === 'sent')
   const [message, ...others] = sink.messages()
   t.equal(others.length, 0)
@@ -115,16 +113,16 @@ t.test('all get one SMTP message, signed and without bcc', async (t) => {
 })
 
 t.test('bcc without cc adds no Cc header', async (t) => {
-  const { sink, post, row } = await begin(t)
-  const ids = [await post({}), await post({ to: COPIES.to, bcc: COPIES.bcc })]
+  const { sink, send, row } = await begin(t)
+  const ids = [await send({}), await send({ to: COPIES.to, bcc: COPIES.bcc })]
   for (const id of ids) await until('it is sent', async () => (await row(id)).status === 'sent')
   for (const { raw } of sink.messages()) t.notOk(namesOf(raw).includes('Cc'))
   silent(t, sink)
 })
 
 t.test('an address in several lists gets one copy', async (t) => {
-  const { sink, post, row } = await begin(t)
-  const id = await post({
+  const { sink, send, row } = await begin(t)
+  const id = await send({
     to: ['ana@example.org', 'Ana <ANA@example.org>'],
     cc: ['Ana <Ana@Example.org>', 'zoe@example.org', 'ZOE@example.org', 'u@bücher.example'],
     bcc: [
@@ -147,10 +145,10 @@ t.test('an address in several lists gets one copy', async (t) => {
 
 t.test('only a deferred recipient is retried, with the same bytes', async (t) => {
   const later = new Set(['zoe@example.org', 'hidden.7x@quiet.example'])
-  const { service, sink, post, row, team } = await begin(t, {
+  const { service, sink, send, row, team } = await begin(t, {
     onRcpt: (recipient) => (later.has(recipient) ? '451 4.3.0 Later' : undefined),
   })
-  const id = await post(COPIES)
+  const id = await send(COPIES)
   await until('two are put off', async () => (await row(id)).pending_recipients?.length === 2)
   t.equal((await row(id)).status, 'sent')
   for (const next of ['zoe@example.org', 'hidden.7x@quiet.example']) {
@@ -181,11 +179,11 @@ t.test('only a deferred recipient is retried, with the same bytes', async (t) =>
 })
 
 t.test('one rejected bcc recipient makes the email bounced', async (t) => {
-  const { post, row, service, team, sink } = await begin(t, {
+  const { send, row, service, team, sink } = await begin(t, {
     onRcpt: (recipient) => (recipient.startsWith('hidden') ? '550 5.1.1 No such user' : undefined),
   })
   await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'Hidden.7x@quiet.example' } })
-  const id = await post(COPIES)
+  const id = await send(COPIES)
   await until('it bounced', async () => (await row(id)).status === 'bounced')
   const { body } = await service.call('GET', '/v1/contacts/hidden.7x@quiet.example', { key: team.key })
   t.equal(body.status, 'bounced', 'the dialogue names whom it refuses')
@@ -195,10 +193,10 @@ t.test('one rejected bcc recipient makes the email bounced', async (t) => {
 
 t.test('requeue --force sends to all, resends to one address', async (t) => {
   let open = false
-  const { service, sink, team, post, row } = await begin(t, {
+  const { service, sink, team, send, row } = await begin(t, {
     onRcpt: () => (open ? undefined : '550 5.1.1 No such user'),
   })
-  const id = await post({ ...COPIES, headers: { 'X-Order': '17' } })
+  const id = await send({ ...COPIES, headers: { 'X-Order': '17' } })
   await until('it bounced', async () => (await row(id)).status === 'bounced')
   open = true
   await adminCli({ DATABASE_URL: service.url }).json(['email', 'requeue', team.id, id, '--force'])
@@ -222,10 +220,10 @@ t.test('requeue --force sends to all, resends to one address', async (t) => {
 
 t.test('an erased recipient is left out while others wait', async (t) => {
   const waits = new Set(EVERYBODY)
-  const { service, sink, team, post, row } = await begin(t, {
+  const { service, sink, team, send, row } = await begin(t, {
     onRcpt: (recipient) => (waits.has(recipient) ? '451 4.3.0 Later' : undefined),
   })
-  const id = await post(COPIES)
+  const id = await send(COPIES)
   await until('it is put off', async () => (await jobStates(service, id))[0] === 'retry')
   const cli = adminCli({ DATABASE_URL: service.url })
   for (const address of ['ana@example.org', 'zoe@example.org', 'archive.8y@quiet.example'])
@@ -251,14 +249,14 @@ t.test('an erased recipient is left out while others wait', async (t) => {
 })
 
 t.test('SES gets bcc as destinations only, not in the message', async (t) => {
-  const { service, team } = await worldOf(await renewed())
+  const { service, team, send } = await worldOf(await renewed())
   const api = await startSesApi(t, {
     onSend: (_call, nth) => (nth === 1 ? { status: 429, type: 'TooManyRequestsException' } : undefined),
   })
   const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url, max_connections: 5 })
   t.teardown(() => email.close())
   await startWorker(t, service, { email })
-  const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(COPIES) })
+  const id = await send(COPIES)
   await until('SES has it', () => api.calls.length === 2)
   for (const call of api.calls) {
     t.strictSame(call.to, EVERYBODY)
@@ -266,5 +264,5 @@ t.test('SES gets bcc as destinations only, not in the message', async (t) => {
     const fields = fieldsOf(call.raw)
     t.ok(fields.includes('Cc: "Zoe, PhD" <zoe@example.org>, yan@example.net'))
   }
-  await until('it went', async () => (await emailById(service.database, team.id, body.id))?.status === 'sent')
+  await until('it went', async () => (await emailById(service.database, team.id, id))?.status === 'sent')
 })

@@ -2,7 +2,7 @@
 import { listSenders } from '../../../db/delivery/senders/show.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { setJobsDue } from '../../support/rows.ts'
-import { anEmail, world } from '../../support/service.ts'
+import { sendEmail, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -15,12 +15,9 @@ async function begin(t: Test, reply: (to: string) => string | undefined) {
   for (let worker = 0; worker < 2; worker++) await startWorker(t, service, { smtp_url: sink.url })
   const tried: string[] = []
   const send = async (to: string) => {
-    const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
-    await until(
-      'it was tried',
-      async () => (await eventsOfEmail(service.database, team.id, body.id)).length > 0,
-    )
-    tried.push(body.id)
+    const id = await sendEmail(service, team, { to: [to] })
+    await until('it was tried', async () => (await eventsOfEmail(service.database, team.id, id)).length > 0)
+    tried.push(id)
   }
   const sender = async () => (await listSenders(service.database))[0]
   return { service, relay, send, sender, tried }

@@ -14,8 +14,7 @@ import type { EmailProvider } from '../../../workers/providers/provider.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { openPool } from '../../support/pool.ts'
 import { ageByADay, jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
-import { sendEmail } from '../../support/send-email.ts'
-import { anEmail, byCli, makeTeam, type Service, type TestTeam, worldOf } from '../../support/service.ts'
+import { anEmail, byCli, makeTeam, type Service, sendEmail, type TestTeam } from '../../support/service.ts'
 import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -315,7 +314,8 @@ t.test('a database outage after an acceptance causes no second copy', async (t) 
 })
 
 t.test('kill -9 during delivery of 500 emails loses none', async (t) => {
-  const { service, team } = await worldOf(await renewed())
+  const service = await renewed()
+  const team = await makeTeam(service)
   const id_file = join(t.testdir(), 'ids')
   const slow = async () => {
     await new Promise((resolve) => setTimeout(resolve, 20))

@@ -9,7 +9,7 @@ import { createQueuePauses } from '../../../db/queue/pauses.ts'
 import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
 import { shiftClock } from '../../support/clock.ts'
 import { ageByADay, jobStates, sendersOf, sentCount, setJobsDue } from '../../support/rows.ts'
-import { anEmail, makeTeam, type Service, type TestTeam, worldOf } from '../../support/service.ts'
+import { makeTeam, type Service, sendEmails, worldOf } from '../../support/service.ts'
 import { type SesApi, type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -47,18 +47,12 @@ async function work(t: Test, service: Service, api: SesApi, clock = () => new Da
   }
 }
 
-async function post(service: Service, team: TestTeam, count: number, changes = {}): Promise<string[]> {
-  const emails = Array.from({ length: count }, () => anEmail(changes))
-  const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-  return body.data.map(({ id }: { id: string }) => id)
-}
-
 /** Returns the seconds from the first of these calls to the last. A busy machine only makes it longer. */
 const span = (calls: readonly SesCall[]): number => ((calls.at(-1)?.at ?? 0) - (calls[0]?.at ?? 0)) / 1_000
 
 t.test('two workers together respect the account’s rate', async (t) => {
   const { service, api, team } = await begin(t, { account: () => 40 })
-  await post(service, team, 100)
+  await sendEmails(service, team, Array(100).fill({}))
   await Promise.all([work(t, service, api), work(t, service, api)])
   await until('all are sent', async () => (await sentCount(service, team.id)) === 100)
   t.ok(span(api.calls) > 2, `100 in ${span(api.calls)} s at 36 a second`)
@@ -68,7 +62,7 @@ t.test('two workers together respect the account’s rate', async (t) => {
 t.test('a send to many recipients uses as many tokens', async (t) => {
   const { service, api, team } = await begin(t, { account: () => 40 })
   const to = Array.from({ length: 20 }, (_, index) => `n${index}@example.org`)
-  await post(service, team, 4, { to })
+  await sendEmails(service, team, Array(4).fill({ to }))
   await work(t, service, api)
   await until('all are sent', async () => (await sentCount(service, team.id)) === 4)
   t.ok(span(api.calls) > 1.3, `80 recipients in ${span(api.calls)} s at 36 a second`)
@@ -79,7 +73,7 @@ t.test('a throttled sender continues at half the rate', async (t) => {
     account: () => 40,
     onSend: (_call, nth) => (nth === 5 ? THROTTLED : undefined),
   })
-  await post(service, team, 60)
+  await sendEmails(service, team, Array(60).fill({}))
   await work(t, service, api)
   await until('all but the throttled one are sent', async () => (await sentCount(service, team.id)) >= 59)
   const [sender] = await sendersOf(service)
@@ -96,11 +90,11 @@ t.test('a throttled sender continues at half the rate', async (t) => {
 t.test('a paused account stops everything without using attempts', async (t) => {
   let paused = true
   const { service, api, team } = await begin(t, { onSend: () => (paused ? PAUSED : undefined) })
-  const [first] = await post(service, team, 1)
+  const [first] = await sendEmails(service, team, Array(1).fill({}))
   const worker = await work(t, service, api)
   await until('the sender is paused', async () => (await sendersOf(service))[0]?.paused_until != null)
   t.match((await sendersOf(service))[0]?.pause_reason, 'SendingPausedException')
-  const later = await post(service, team, 30)
+  const later = await sendEmails(service, team, Array(30).fill({}))
   const all = [first ?? '', ...later]
   await worker.stop()
   t.equal(api.calls.length, 1, 'nobody tried the door again')
@@ -124,12 +118,12 @@ t.test('workers whose clocks are hours off follow the database’s clock', async
     onSend: (_call, nth) => (nth === 1 ? PAUSED : undefined),
   })
   const off = (hours: number) => () => new Date(Date.now() + hours * 3_600_000)
-  const [first = ''] = await post(service, team, 1)
+  const [first = ''] = await sendEmails(service, team, Array(1).fill({}))
   const ahead = await work(t, service, api, off(3))
   await until('the account is paused', async () => (await sendersOf(service))[0]?.paused_until != null)
   const pause = Date.parse((await sendersOf(service))[0]?.paused_until ?? '') - Date.now()
   t.ok(pause > 800_000 && pause <= 900_000, `${pause} ms`)
-  await post(service, team, 100)
+  await sendEmails(service, team, Array(100).fill({}))
   await setJobsDue(service, first)
   const behind = await work(t, service, api, off(-3))
   await shiftClock(service.database, 880)
@@ -149,10 +143,10 @@ t.test('a domain unknown to SES doesn’t delay others', async (t) => {
     onSend: ({ from }) => (from.endsWith('@example.com') ? UNVERIFIED : undefined),
   })
   const other = await makeTeam(service, { domain: 'example.net' })
-  const [waiting = ''] = await post(service, team, 1)
+  const [waiting = ''] = await sendEmails(service, team, Array(1).fill({}))
   await work(t, service, api)
   await until('it was refused', () => api.calls.length === 1)
-  await post(service, other, 5, { from: 'hello@example.net' })
+  await sendEmails(service, other, Array(5).fill({ from: 'hello@example.net' }))
   await until('the others are sent', async () => (await sentCount(service, other.id)) === 5)
   await until('it is put off', async () => (await jobStates(service, waiting))[0] === 'retry')
   const wait = await setJobsDue(service, waiting)
@@ -166,10 +160,10 @@ t.test('a domain unknown to SES doesn’t delay others', async (t) => {
 
 t.test('an email paused for 24 h is sent afterwards', async (t) => {
   const { service, api, team } = await begin(t, { onSend: (_call, nth) => (nth === 1 ? PAUSED : undefined) })
-  await post(service, team, 1)
+  await sendEmails(service, team, Array(1).fill({}))
   const first = await work(t, service, api)
   await until('the account is paused', async () => (await sendersOf(service))[0]?.paused_until != null)
-  const [id = ''] = await post(service, team, 1)
+  const [id = ''] = await sendEmails(service, team, Array(1).fill({}))
   await ageByADay(service, id)
   await until(
     'it waits',
@@ -189,11 +183,11 @@ t.test('an SMTP relay has no rate limit until it throttles', async (t) => {
   const { service, team } = await worldOf(await renewed())
   const sink = await startSmtpSink(t, { onRcpt: () => (throttled ? '421 4.7.0 Throttled' : undefined) })
   await startWorker(t, service, { smtp_url: sink.url })
-  await post(service, team, 50)
+  await sendEmails(service, team, Array(50).fill({}))
   await until('all are sent', async () => (await sentCount(service, team.id)) === 50)
   t.strictSame(await sendersOf(service), [])
   throttled = true
-  await post(service, team, 1)
+  await sendEmails(service, team, Array(1).fill({}))
   await until('the relay is slowed', async () => (await sendersOf(service)).length === 1)
   t.match((await sendersOf(service))[0], { key: `smtp:${new URL(sink.url).host}`, rate: 100 })
 })
@@ -209,7 +203,7 @@ t.test('EMAIL_PROVIDER makes a worker process send through SES', async (t) => {
     AWS_ACCESS_KEY_ID: 'AKIATEST',
     AWS_SECRET_ACCESS_KEY: 'test',
   })
-  const [id = ''] = await post(service, team, 1)
+  const [id = ''] = await sendEmails(service, team, Array(1).fill({}))
   await until('it is sent', async () => (await sentCount(service, team.id)) === 1)
   t.match(api.calls, [{ configuration_set: 'main', tags: { team_id: team.id, email_id: id } }])
   t.match(await emailById(service.database, team.id, id), { provider_message_id: '0100-1-000000' })

@@ -14,12 +14,11 @@ import { startCloud } from '../../support/cloud.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { contactState, eventsOf, loseJobs, setDue, storedReports } from '../../support/reports.ts'
 import { ageByADay, jobsOf, sendersOf } from '../../support/rows.ts'
-import { sendEmail } from '../../support/send-email.ts'
-import { anEmail, makeTeam, type Service, type TestTeam } from '../../support/service.ts'
+import { anEmail, makeTeam, type Service, sendEmail, type TestTeam } from '../../support/service.ts'
 import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
-import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../../support/whatsapp.ts'
 import { giveUpAll, startProcess, startWorker, until } from '../../support/worker.ts'
 
 const PUBLIC_URL = 'https://mail.example.com'
@@ -46,9 +45,8 @@ async function begin(t: Test) {
 /** Sends a WhatsApp message. @returns its id. */
 async function whatsapp(service: Service, team: TestTeam, to: string, changes: object = {}) {
   const template = await makeTemplate(service, team.id)
-  const body = aMessage(template.id, { to: [to], ...changes })
-  const reply = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-  return reply.body.data[0].id as string
+  const [id = ''] = await sendWhatsapp(service, team, template.id, { to: [to], ...changes })
+  return id
 }
 
 /** Returns the names of the queues that contain a team's messages. */

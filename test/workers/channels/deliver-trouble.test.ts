@@ -11,7 +11,7 @@ import type { SmtpScript } from '../../sandbox/smtp.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { hold } from '../../support/held.ts'
 import { jobStates, lockWaits, sentCount, setJobsDue } from '../../support/rows.ts'
-import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
+import { makeTeam, sendEmails, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpScript } from '../../support/smtp-script.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -23,16 +23,6 @@ const { database } = service
 async function begin(): Promise<TestTeam> {
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
   return makeTeam(service)
-}
-
-async function post(team: TestTeam, count: number, changes = {}): Promise<string[]> {
-  const ids: string[] = []
-  for (let left = count; left > 0; left -= 100) {
-    const emails = Array.from({ length: Math.min(100, left) }, () => anEmail(changes))
-    const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-    ids.push(...body.data.map(({ id }: { id: string }) => id))
-  }
-  return ids
 }
 
 /**
@@ -61,7 +51,7 @@ t.test('a relay rejecting our set-up bounces nothing, then recovers', async (t) 
   const sink = await startSmtpSink(t, {
     onRcpt: () => (refusing ? '554 5.7.1 Relay access denied' : undefined),
   })
-  await post(team, 300)
+  await sendEmails(service, team, Array(300).fill({}))
   const worker = await startWorker(t, service, { smtp_url: sink.url })
   await until('the relay is paused', async () => (await senderOf(sink.url))?.state === 'paused')
   t.match(await senderOf(sink.url), { reason: /Relay access denied/, events: [{ kind: 'paused' }] })
@@ -85,7 +75,7 @@ t.test('workers with fast and slow clocks end each other’s pauses', async (t) 
   for (const hours of [5, -5]) {
     refusing = true
     const before = await sentCount(service, team.id)
-    await post(team, 20)
+    await sendEmails(service, team, Array(20).fill({}))
     const one = await start(hours)
     await until('the relay is paused', async () => (await senderOf(sink.url))?.state === 'paused')
     await one.stop()
@@ -108,9 +98,9 @@ t.test('a policy rejection of one recipient delays no one', async (t) => {
   const worker = await startWorker(t, service, { smtp_url: sink.url })
   const contact = { email: 'blocked@example.org' }
   await service.call('POST', '/v1/contacts', { key: team.key, body: contact })
-  const [blocked = ''] = await post(team, 1, { to: ['blocked@example.org'] })
+  const [blocked = ''] = await sendEmails(service, team, Array(1).fill({ to: ['blocked@example.org'] }))
   await until('it is held', async () => (await kinds(team, blocked))[0] === 'held')
-  await post(team, 20)
+  await sendEmails(service, team, Array(20).fill({}))
   await until('the others are sent', async () => (await sentCount(service, team.id)) === 20)
   await until('it bounced', async () => (await emailById(database, team.id, blocked))?.status === 'bounced')
   const { body } = await service.call('GET', '/v1/contacts/blocked@example.org', { key: team.key })
@@ -123,15 +113,15 @@ t.test('a temporary relay denial delays only its recipients', async (t) => {
   const sink = await startSmtpSink(t, {
     onRcpt: (to) => (to.startsWith('far') ? '454 4.7.1 Relay access denied' : undefined),
   })
-  const far = await post(team, 4, { to: ['far@example.org'] })
+  const far = await sendEmails(service, team, Array(4).fill({ to: ['far@example.org'] }))
   const worker = await startWorker(t, service, { smtp_url: sink.url })
   const isPutOff = async (id: string) => (await kinds(team, id)).includes('deferred')
   for (let sent = 20; !(await Promise.all(far.map(isPutOff))).every(Boolean); sent += 20) {
-    await post(team, 20)
+    await sendEmails(service, team, Array(20).fill({}))
     await until('the others are sent', async () => (await sentCount(service, team.id)) === sent)
   }
   t.strictSame((await emailById(database, team.id, far[0] ?? ''))?.status, 'queued')
-  await post(team, 20)
+  await sendEmails(service, team, Array(20).fill({}))
   await until('nothing is in the way', async () => (await senderOf(sink.url))?.state !== 'paused')
   await worker.stop()
 })
@@ -167,7 +157,7 @@ t.test('a relay outage uses no attempt and loses no message', async (t) => {
   const team = await begin()
   const { sink, open, close, url } = await relay(t)
   await close()
-  const ids = await post(team, 200)
+  const ids = await sendEmails(service, team, Array(200).fill({}))
   const worker = await startWorker(t, service, { smtp_url: url })
   await until('it was probed in vain', async () => ((await senderOf(url))?.troubles ?? 0) >= 3)
   for (const id of ids) t.strictSame(await kinds(team, id), [])
@@ -182,7 +172,7 @@ t.test('a relay outage uses no attempt and loses no message', async (t) => {
 t.test('lost responses cause three attempts, ten minutes apart', async (t) => {
   const team = await begin()
   const script = await startSmtpScript(t, (step) => (step === 'dot' ? 'drop' : undefined))
-  const [id = ''] = await post(team, 1)
+  const [id = ''] = await sendEmails(service, team, Array(1).fill({}))
   const worker = await startWorker(t, service, { smtp_url: script.url })
   for (const tries of [1, 2]) {
     await until('it waits', async () => (await kinds(team, id)).length === tries)
@@ -210,8 +200,8 @@ t.test("rejected and deferred messages don't delay a recovered relay", async (t)
   })
   await close()
   const [dead, busy] = [
-    await post(team, 2, { to: ['dead@example.org'] }),
-    await post(team, 2, { to: ['busy@example.org'] }),
+    await sendEmails(service, team, Array(2).fill({ to: ['dead@example.org'] })),
+    await sendEmails(service, team, Array(2).fill({ to: ['busy@example.org'] })),
   ]
   const worker = await startWorker(t, service, { smtp_url: url })
   await until('it was probed in vain', async () => ((await senderOf(url))?.troubles ?? 0) >= 2)
@@ -219,7 +209,7 @@ t.test("rejected and deferred messages don't delay a recovered relay", async (t)
   const unanswered = async (ids: string[]) =>
     (await Promise.all(ids.map((id) => kinds(team, id)))).some(({ length }) => length === 0)
   await until('each has its answer', async () => !(await unanswered([...dead, ...busy])), 60)
-  await post(team, 20)
+  await sendEmails(service, team, Array(20).fill({}))
   await until('all others are sent', async () => (await sentCount(service, team.id)) === 20)
   t.match(await senderOf(url), { state: 'sending', events: [{ kind: 'recovered' }, { kind: 'paused' }] })
   await worker.stop()
@@ -233,7 +223,7 @@ t.test('a report after a lost response ends no deferrals', async (t) => {
     return step === 'dot' && connection === 1 ? 'drop' : undefined
   })
   const [taken, later] = ['taken@example.org', 'later@example.org']
-  const [id = ''] = await post(team, 1, { to: [taken, later] })
+  const [id = ''] = await sendEmails(service, team, Array(1).fill({ to: [taken, later] }))
   const worker = await startWorker(t, service, { smtp_url: script.url })
   await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
   t.strictSame((await kinds(team, id)).sort(), ['deferred', 'unknown'])
@@ -257,8 +247,8 @@ t.test('each send is settled as it ends, despite a slow one', async (t) => {
   const sink = await startSmtpSink(t, {
     onMessage: async ({ rcpt_to }) => (rcpt_to[0]?.startsWith('slow') ? await slow.promise : undefined),
   })
-  const [stuck = ''] = await post(team, 1, { to: ['slow@example.org'] })
-  await post(team, 9)
+  const [stuck = ''] = await sendEmails(service, team, Array(1).fill({ to: ['slow@example.org'] }))
+  await sendEmails(service, team, Array(9).fill({}))
   const worker = await startWorker(t, service, { smtp_url: sink.url })
   await until('nine are sent', async () => (await sentCount(service, team.id)) === 9)
   const deps = { ...service.deps, tx: database, now: new Date(), publicUrl: undefined }
@@ -280,7 +270,7 @@ t.test('a long lock on the rows causes no second copy', async (t) => {
       return undefined
     },
   })
-  const [id = ''] = await post(team, 1)
+  const [id = ''] = await sendEmails(service, team, Array(1).fill({}))
   const worker = await startWorker(t, service, { smtp_url: sink.url })
   await reached.promise
   const lock = database.transaction(async (tx) => {
@@ -300,7 +290,7 @@ t.test('a long lock on the rows causes no second copy', async (t) => {
 t.test('while records fail, fewer than twice the slots are sent', async (t) => {
   const team = await begin()
   const sink = await startSmtpSink(t)
-  await post(team, 100)
+  await sendEmails(service, team, Array(100).fill({}))
   const commit = await hold(t, database, (tx) =>
     tx.query(sql.unsafe`select id from email_states where team_id = ${team.id} for update`),
   )
@@ -325,7 +315,7 @@ t.test('a result that can’t be stored delays no other', async (t) => {
       return together.promise
     },
   })
-  const [broken = '', ...others] = await post(team, 6)
+  const [broken = '', ...others] = await sendEmails(service, team, Array(6).fill({}))
   await database.query(sql.unsafe`
     create function reject_row() returns trigger language plpgsql as $$ begin
       raise exception 'this row cannot change'; end $$`)

@@ -4,7 +4,7 @@ import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import { startDiscardingRelay } from '../../support/discarding-relay.ts'
-import { anEmail, type Service, type TestTeam, world } from '../../support/service.ts'
+import { type Service, sendEmails, type TestTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -17,11 +17,6 @@ const upload = async ({ call }: Service, { key }: TestTeam, size: number) => {
   })
   if (status !== 201) throw new Error(JSON.stringify(body))
   return { attachments: [{ attachment_id: String(body.id) }] }
-}
-
-const sendAll = async ({ call }: Service, { key }: TestTeam, emails: readonly Record<string, unknown>[]) => {
-  const { body } = await call('POST', '/v1/emails/batch', { key, body: { emails } })
-  if (!body.data.every(({ id }: { id?: string }) => id)) throw new Error(JSON.stringify(body))
 }
 
 /** Starts a relay that responds to no large email until it is released. */
@@ -52,12 +47,11 @@ const untouched = async ({ database }: Service): Promise<number> =>
 t.test('large emails use half of the slots', async (t) => {
   const { service, team } = await world(t)
   const relay = await startHolding(t)
-  const large = anEmail({ subject: 'large', ...(await upload(service, team, LARGE)) })
-  await sendAll(service, team, Array(100).fill(large))
+  const large = { subject: 'large', ...(await upload(service, team, LARGE)) }
+  await sendEmails(service, team, Array(100).fill(large))
   await startWorker(t, service, { smtp_url: relay.url, concurrency: 4 })
   await until('large mail has its slots', () => relay.holds() === 2)
-  const small = Array.from({ length: 20 }, () => anEmail({ subject: 'small' }))
-  await sendAll(service, team, small)
+  await sendEmails(service, team, Array(20).fill({ subject: 'small' }))
   await until('the small ones are through', () => relay.count('small') === 20)
   t.equal(relay.count('large'), 0, 'no large one is')
   t.equal(relay.holds(), 2)
@@ -71,14 +65,14 @@ t.test('small files don’t wait for large ones’ memory', async (t) => {
   const { service, team } = await world(t)
   const relay = await startHolding(t)
   const large: Record<string, unknown>[] = []
-  while (large.length < 4) large.push(anEmail({ subject: 'large', ...(await upload(service, team, LARGE)) }))
-  await sendAll(service, team, large)
+  while (large.length < 4) large.push({ subject: 'large', ...(await upload(service, team, LARGE)) })
+  await sendEmails(service, team, large)
   const files = createEncodedFiles(service.database, LARGE)
   await startWorker(t, service, { smtp_url: relay.url, concurrency: 8, files })
   await until('one has the memory', () => relay.holds() === 1)
-  const attached = anEmail({ subject: 'attached', ...(await upload(service, team, 100)) })
-  const emails = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? attached : anEmail({ subject: 'bare' })))
-  await sendAll(service, team, emails)
+  const attached = { subject: 'attached', ...(await upload(service, team, 100)) }
+  const emails = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? attached : { subject: 'bare' }))
+  await sendEmails(service, team, emails)
   await until('the others are through', () => relay.count('attached') === 10 && relay.count('bare') === 10)
   t.equal(relay.holds(), 1)
   relay.letGo()

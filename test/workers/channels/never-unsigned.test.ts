@@ -3,18 +3,16 @@ import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { deleteDomain, domainByName } from '../../../db/accounts/domains/domains.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { emailStatus, setDue } from '../../support/reports.ts'
-import { anEmail, byCli, makeTeam, world } from '../../support/service.ts'
+import { byCli, makeTeam, sendEmail, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test('a removed domain’s email waits until it is verified again', async (t) => {
-  const { service, team } = await world(t)
+  const { service, team, send } = await world(t)
   const other = await makeTeam(service)
   const sink = await startSmtpSink(t)
-  const send = async (key: string) =>
-    (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id
-  const [waiting, fine] = [await send(team.key), await send(other.key)]
+  const [waiting, fine] = [await send(), await sendEmail(service, other)]
   await deleteDomain(service.database, team.id, 'example.com')
   await startWorker(t, service, { smtp_url: sink.url })
   await until('the other team’s mail is sent', async () => (await emailStatus(service, fine)) === 'sent')

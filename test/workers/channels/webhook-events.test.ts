@@ -16,7 +16,7 @@ import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { VERIFIER_LANGUAGES, verifiedIn, verifierMissing } from '../../support/verifiers.ts'
 import { beginWebhooks, happen } from '../../support/webhooks.ts'
-import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t, { publicUrl: PUBLIC_URL })
@@ -33,17 +33,12 @@ t.test('webhooks report accepted, delivered, read and failed WhatsApp messages',
   })
   await startWorker(t, service, { whatsapp: cloud.delivery })
   const { id: template_id } = await makeTemplate(service, team.id)
-  const send = async (to: string, idempotency_key: string): Promise<string> => {
-    const body = aMessage(template_id, { to: [to], idempotency_key })
-    return (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).body.data[0].id
-  }
-  const ids = [
-    await send('+15555550102', 'read'),
-    await send('+15555550103', 'unreachable'),
-    await send('+15555550104', 'refused'),
-  ]
+  const send = async (to: string, idempotency_key: string) =>
+    (await sendWhatsapp(service, team, template_id, { to: [to], idempotency_key }))[0]
+  const read = await send('+15555550102', 'read')
+  const unreachable = await send('+15555550103', 'unreachable')
+  const refused = await send('+15555550104', 'refused')
   const of = (id: string | undefined) => receiver.received.filter(({ body }) => body.data.message_id === id)
-  const [read, unreachable, refused] = ids
   await until('all of it has come', () => receiver.received.length >= 5)
   t.strictSame(
     of(read)

@@ -18,7 +18,7 @@ import { createSlots } from '../../../workers/delivery/slots.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { jobStates } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, byCli, type Service, world } from '../../support/service.ts'
+import { byCli, type Service, sendEmails, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -43,9 +43,7 @@ async function begin(
   const names = new Map<string, string>()
   /** Posts emails. Their jobs name their sender, like those of webhooks, unless `grouped` is false. */
   const post = async (name: string, count: number, { grouped = true } = {}): Promise<string[]> => {
-    const emails = Array.from({ length: count }, () => anEmail({ to: [`a@${name}.test`] }))
-    const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-    const ids = body.data.map(({ id }: { id: string }) => id)
+    const ids = await sendEmails(service, team, Array(count).fill({ to: [`a@${name}.test`] }))
     for (const id of ids) names.set(id, name)
     if (grouped)
       await service.database.query(sql.unsafe`

@@ -2,11 +2,12 @@
 import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
+import { statusWebhook } from '../../sandbox/whatsapp.ts'
 import { startCloud } from '../../support/cloud.ts'
+import { settled } from '../../support/ingestion.ts'
 import { loseJobs, storedReports } from '../../support/reports.ts'
 import { reserveOne } from '../../support/senders.ts'
-import { type Service, WHATSAPP_APP_SECRET, worldOf } from '../../support/service.ts'
+import { type Service, worldOf } from '../../support/service.ts'
 import { shareService } from '../../support/shared-service.ts'
 import t from '../../support/tap.ts'
 import {
@@ -15,6 +16,7 @@ import {
   type Json,
   jobOf,
   makeTemplate,
+  postUpdates,
   rowsOf,
   templateOf,
 } from '../../support/whatsapp.ts'
@@ -41,12 +43,8 @@ t.test('a reported failure disables the template and pauses the number', async (
         errors: [{ code, title: 'Words' }],
       },
     ])
-    const raw = JSON.stringify(reported)
-    const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
-    t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
-    await until('it is read', async () =>
-      (await storedReports(service)).every(({ state }) => state !== 'pending'),
-    )
+    t.equal((await postUpdates(service, reported)).status, 200)
+    await until('it is read', () => settled(service))
   }
   const pauses = () => pausedSenders(database)
 
@@ -88,12 +86,8 @@ async function report(
   service: Service,
   { field, value, time }: { field: string; value: Json; time: number },
 ): Promise<void> {
-  const raw = JSON.stringify({ entry: [{ id: '1', time, changes: [{ field, value }] }] })
-  const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
-  await service.call('POST', '/hooks/whatsapp', { raw, headers })
-  await until('it is read', async () =>
-    (await storedReports(service)).every(({ state }) => state !== 'pending'),
-  )
+  await postUpdates(service, { entry: [{ id: '1', time, changes: [{ field, value }] }] })
+  await until('it is read', () => settled(service))
 }
 
 t.test('a future-dated template update doesn’t override later ones', async (t) => {
@@ -134,14 +128,10 @@ t.test('a template with changed components or category is listed again', async (
 })
 
 t.test('a status of an unknown message ends at once', async (t) => {
-  const { service, call } = await worldOf(await renewed())
+  const service = await renewed()
   await startWorker(t, service)
   const status = { id: 'wamid.foreign', status: 'read', recipient_id: '15555550101', timestamp: '1790000000' }
-  const raw = JSON.stringify(statusWebhook('200', [status]))
-  const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
-  t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
-  await until('it is read', async () =>
-    (await storedReports(service)).every(({ state }) => state !== 'pending'),
-  )
+  t.equal((await postUpdates(service, statusWebhook('200', [status]))).status, 200)
+  await until('it is read', () => settled(service))
   t.match(await storedReports(service), [{ state: 'done' }])
 })

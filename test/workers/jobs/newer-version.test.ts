@@ -11,7 +11,7 @@ import { adminCli } from '../../support/admin.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
 import { beginReports, DELIVERED, settled, storeAll } from '../../support/ingestion.ts'
 import { emailStatus, eventsOf, jobsIn, storedReports } from '../../support/reports.ts'
-import { anEmail, type Service, world } from '../../support/service.ts'
+import { type Service, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -43,12 +43,10 @@ const queuesWith = async ({ database }: Service, id: string): Promise<string[]> 
 }
 
 t.test('a newer version’s job prevents a second one', async (t) => {
-  const { service, cli, database, team } = await world(t)
+  const { service, cli, database, team, send } = await world(t)
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
   t.teardown(() => queue.stop(1_000))
   await makeQueues(service, 'deliver-next', 'deliver-next-dead')
-  const send = async (): Promise<string> =>
-    (await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })).body.id
   const [waiting, given_up, lost] = [await send(), await send(), await send()]
   await moveJob(service, waiting, { to: 'deliver-next' })
   await moveJob(service, given_up, { to: 'deliver-next-dead', given_up: true })

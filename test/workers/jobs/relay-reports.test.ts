@@ -19,7 +19,7 @@ import {
   storedReports,
   storeEmails,
 } from '../../support/reports.ts'
-import { anEmail, METRICS_TOKEN, makeTeam, type Service, worldOf } from '../../support/service.ts'
+import { METRICS_TOKEN, makeTeam, type Service, sendEmail, worldOf } from '../../support/service.ts'
 import { shareService } from '../../support/shared-service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -107,10 +107,10 @@ t.test('the email’s page names the relay before its response', async (t) => {
   const { service, team } = await worldOf(await renewed())
   listenTo(service, 'mailgun')
   await startWorker(t, service, { pauses: async (job) => job === 'deliver-email' })
-  const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  const id = await sendEmail(service, team)
   const about = {
     ...{ recipient: 'someone@example.org', at: new Date(), id: 'e1' },
-    reference: signedReference(secrets, { team_id: team.id, id: body.id }),
+    reference: signedReference(secrets, { team_id: team.id, id }),
   }
   await deliver(
     service,
@@ -118,7 +118,7 @@ t.test('the email’s page names the relay before its response', async (t) => {
   )
   await read(service)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
-  shows(t, await viewer.get(`/teams/${team.id}/emails/${body.id}`), /Bounced.*mailgun: \S/s)
+  shows(t, await viewer.get(`/teams/${team.id}/emails/${id}`), /Bounced.*mailgun: \S/s)
 })
 
 for (const relay of RELAYS)

@@ -16,13 +16,12 @@ import { EMPTY } from '../../support/empty.ts'
 import { storeAll } from '../../support/ingestion.ts'
 import { emailStatus, eventsOf, jobsIn, loseJobs, storedReports } from '../../support/reports.ts'
 import { ageByADay, jobStates, sendersOf, setJobsDue } from '../../support/rows.ts'
-import { sendEmail } from '../../support/send-email.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, makeTeam, type Service } from '../../support/service.ts'
+import { makeTeam, type Service, sendEmail, sendEmails } from '../../support/service.ts'
 import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
-import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const renewed = await shareService(t)
@@ -82,10 +81,7 @@ t.test('an email without a job gets one and requeued_at', async (t) => {
 
 t.test('finds an email without a job behind a thousand', async (t) => {
   const { service, sweep, team } = await begin(t)
-  for (let batch = 0; batch < 10; batch++) {
-    const emails = Array.from({ length: 100 }, () => anEmail())
-    await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-  }
+  await sendEmails(service, team, Array(1_000).fill({}))
   const lost = await sendEmail(service, team)
   await loseJobs(service, [lost])
   await sweep(later(3_600_000))
@@ -99,14 +95,11 @@ t.test('a half-sent email without its job sends only the rest', async (t) => {
   const sink = await startSmtpSink(t, {
     onRcpt: (recipient) => (recipient.startsWith('later') && late ? '451 4.3.0 Later' : undefined),
   })
-  const { body } = await service.call('POST', '/v1/emails', {
-    key: team.key,
-    body: anEmail({ to: ['now@example.org', 'later@example.org'] }),
-  })
+  const id = await sendEmail(service, team, { to: ['now@example.org', 'later@example.org'] })
   const first = await startWorker(t, service, { smtp_url: sink.url })
-  await until('one has it', async () => (await emailStatus(service, body.id)) === 'sent')
+  await until('one has it', async () => (await emailStatus(service, id)) === 'sent')
   await first.stop()
-  await loseJobs(service, [body.id])
+  await loseJobs(service, [id])
   late = false
   await sweep(later(3_600_000))
   await startWorker(t, service, { smtp_url: sink.url })
@@ -115,16 +108,15 @@ t.test('a half-sent email without its job sends only the rest', async (t) => {
     sink.messages().map(({ rcpt_to }) => rcpt_to),
     [['now@example.org'], ['later@example.org']],
   )
-  t.match(await emailById(service.database, team.id, body.id), { requeued_at: /Z$/ })
+  t.match(await emailById(service.database, team.id, id), { requeued_at: /Z$/ })
 })
 
 t.test('the sweep keeps attempts, and a manual requeue resets them', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const { database } = service
   const { id: template_id } = await makeTemplate(service, team.id)
-  const body = aMessage(template_id)
-  const sent = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-  const [email_id, message_id] = [await sendEmail(service, team), sent.body.data[0].id as string]
+  const email_id = await sendEmail(service, team)
+  const [message_id = ''] = await sendWhatsapp(service, team, template_id)
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
     select ${team.id}, ${email_id}, decode(md5(n::text), 'hex'), 'unknown', now() + n * interval '3 minutes', ''
@@ -191,11 +183,8 @@ t.test('reports a dead letter once, again after a requeue', async (t) => {
 t.test('an email stays failed without its dead letter', async (t) => {
   const { service, sweep, team } = await begin(t)
   const { id: template_id } = await makeTemplate(service, team.id)
-  const sent = await service.call('POST', '/v1/whatsapp/messages', {
-    key: team.key,
-    body: aMessage(template_id),
-  })
-  const [email, message] = [await sendEmail(service, team), sent.body.data[0].id]
+  const email = await sendEmail(service, team)
+  const [message = ''] = await sendWhatsapp(service, team, template_id)
   await kill(service, 'deliver-email')
   await kill(service, 'deliver-whatsapp')
   await sweep(later(0))

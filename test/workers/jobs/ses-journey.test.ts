@@ -11,7 +11,7 @@ import { createSecrets } from '../../../db/process/secrets.ts'
 import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { jobsIn, setDue, storedReports } from '../../support/reports.ts'
-import { anEmail, caller, listen, makeTeam, type Service, worldOf } from '../../support/service.ts'
+import { anEmail, caller, listen, makeTeam, type Service, sendEmail, worldOf } from '../../support/service.ts'
 import { type SesCall, type SesFault, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { bounce, complaint, delivery, SES_ID, sesEvent } from '../../support/ses-events.ts'
 import { shareService } from '../../support/shared-service.ts'
@@ -33,7 +33,7 @@ async function work(t: Test, service: Service, onSend: SesScript['onSend'] = () 
 }
 
 async function begin(t: Test, onSend: (call: SesCall) => SesFault | undefined = () => undefined) {
-  const { service, team } = await worldOf(await renewed())
+  const { service, team, send } = await worldOf(await renewed())
   const { api } = await work(t, service, onSend)
   const sns = await startSns(t, OURS)
   const gate = createSns({ topics: [TOPIC], agent: sns.agent })
@@ -48,20 +48,18 @@ async function begin(t: Test, onSend: (call: SesCall) => SesFault | undefined = 
     const { status } = await call('POST', '/hooks/ses', { raw, headers: { 'Content-Type': 'text/plain' } })
     if (status !== 200) throw new Error(`the hook answered ${status}`)
   }
-  const post = async (changes = {}): Promise<string> =>
-    (await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })).body.id
   const statusOf = async (id: string) => (await emailById(service.database, team.id, id))?.status
   const sent = async (id: string): Promise<SesCall> => {
     const find = () => api.calls.find(({ tags }) => tags.email_id === id)
     await until('it reached SES', () => find() !== undefined)
     return find() as SesCall
   }
-  return { service, team, report, post, statusOf, sent, api }
+  return { service, team, report, send, statusOf, sent, api }
 }
 
 t.test('SES reports move an email from sent to clicked', async (t) => {
-  const { service, team, report, post, statusOf, sent } = await begin(t)
-  const id = await post()
+  const { service, team, report, send, statusOf, sent } = await begin(t)
+  const id = await send()
   const call = await sent(id)
   await until('it is sent', async () => (await statusOf(id)) === 'sent')
   const ladder: [string, Record<string, unknown>, string][] = [
@@ -82,7 +80,7 @@ t.test('SES reports move an email from sent to clicked', async (t) => {
 })
 
 t.test('a complaint overrides a bounce, and not-spam does nothing', async (t) => {
-  const { service, team, report, post, statusOf, sent } = await begin(t)
+  const { service, team, report, send, statusOf, sent } = await begin(t)
   const created = await service.call('POST', '/v1/contacts', {
     key: team.key,
     body: { email: 'ana@example.com' },
@@ -90,7 +88,7 @@ t.test('a complaint overrides a bounce, and not-spam does nothing', async (t) =>
   t.equal(created.status, 201)
   const contact = async () =>
     (await service.call('GET', '/v1/contacts/ana@example.com', { key: team.key })).body.status
-  const id = await post({ to: ['ana@example.com'] })
+  const id = await send({ to: ['ana@example.com'] })
   const call = await sent(id)
   // These two reports change nothing, so the send must be recorded before the check.
   await until('it is sent', async () => (await statusOf(id)) === 'sent')
@@ -109,9 +107,9 @@ t.test('a complaint overrides a bounce, and not-spam does nothing', async (t) =>
 })
 
 t.test('files go through SES byte for byte, inline ones included', async (t) => {
-  const { post, statusOf, sent } = await begin(t)
+  const { send, statusOf, sent } = await begin(t)
   const [bytes, logo] = [randomBytes(262_201), randomBytes(57)]
-  const id = await post({
+  const id = await send({
     html: '<img src="cid:logo">',
     text: 'Hello',
     attachments: [
@@ -133,18 +131,18 @@ t.test('files go through SES byte for byte, inline ones included', async (t) => 
 })
 
 t.test('an oversized SES message bounces and spares the contact', async (t) => {
-  const { service, team, post, statusOf } = await begin(t, () => ({ status: 413, type: '' }))
+  const { service, team, send, statusOf } = await begin(t, () => ({ status: 413, type: '' }))
   const contact = { email: 'someone@example.org' }
   await service.call('POST', '/v1/contacts', { key: team.key, body: contact })
-  const id = await post({ attachments: [{ filename: 'a.bin', content: 'QQ==' }] })
+  const id = await send({ attachments: [{ filename: 'a.bin', content: 'QQ==' }] })
   await until('it is bounced', async () => (await statusOf(id)) === 'bounced')
   const { body } = await service.call('GET', `/v1/contacts/${contact.email}`, { key: team.key })
   t.equal(body.status, 'subscribed')
 })
 
 t.test('a lost response isn’t repeated after SES reports it', async (t) => {
-  const { service, team, report, post, statusOf, sent, api } = await begin(t, () => 'drop')
-  const id = await post()
+  const { service, team, report, send, statusOf, sent, api } = await begin(t, () => 'drop')
+  const id = await send()
   const call = await sent(id)
   await until('its outcome is unknown', async () =>
     (await eventsOfEmail(service.database, team.id, id)).some(({ kind }) => kind === 'unknown'),
@@ -169,10 +167,8 @@ t.test('SES signs, so our undecryptable key delays nothing', async (t) => {
 })
 
 t.test("a removed domain's email waits until it is verified", async (t) => {
-  const { service, database, team } = await worldOf(await renewed())
-  const send = async (key: string): Promise<string> =>
-    (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id
-  const [waiting, fine] = [await send(team.key), await send((await makeTeam(service)).key)]
+  const { service, database, team, send } = await worldOf(await renewed())
+  const [waiting, fine] = [await send(), await sendEmail(service, await makeTeam(service))]
   await deleteDomain(database, team.id, 'example.com')
   const { api } = await work(t, service)
   const reached = () => api.calls.map(({ tags }) => tags.email_id)

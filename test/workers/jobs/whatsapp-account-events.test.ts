@@ -2,22 +2,20 @@
 import { sql } from 'slonik'
 import { accountEvents } from '../../../db/messages/whatsapp/account-events.sql.ts'
 import { numberByName } from '../../../db/messages/whatsapp/numbers.sql.ts'
-import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
-import { WHATSAPP_APP_SECRET, world } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
-import type { Json } from '../../support/whatsapp.ts'
+import { type Json, postUpdates } from '../../support/whatsapp.ts'
 import { makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test('the Health page shows the latest event of each kind', async (t) => {
-  const { service, database, call } = await world(t)
+  const { service, database } = await world(t)
   await startWorker(t, service)
   const post = async (field: string, value: Json, time: number, id = '200') => {
     const entry = [{ id, time, changes: [{ field, value }] }]
-    const raw = JSON.stringify({ object: 'whatsapp_business_account', entry })
-    const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
-    t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+    const reply = await postUpdates(service, { object: 'whatsapp_business_account', entry })
+    t.equal(reply.status, 200)
   }
   await makeNumber(service, { name: 'acme', phone_number_id: '201', account_id: '200', token: 'a-token' })
   await database.query(sql.unsafe`update whatsapp_numbers set display_phone_number = '+1 555-555-0100'`)
@@ -53,7 +51,7 @@ t.test('the Health page shows the latest event of each kind', async (t) => {
 })
 
 t.test('each kind of update is stored with its members', async (t) => {
-  const { service, database, call } = await world(t)
+  const { service, database } = await world(t)
   await startWorker(t, service)
   const display_phone_number = '15555550100'
   const updates: [field: string, value: Json, detail: RegExp][] = [
@@ -80,9 +78,8 @@ t.test('each kind of update is stored with its members', async (t) => {
     ],
   ]
   const changes = updates.map(([field, value]) => ({ field, value }))
-  const raw = JSON.stringify({ entry: [{ id: '200', time: 1_790_000_000, changes }] })
-  const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
-  t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+  const reply = await postUpdates(service, { entry: [{ id: '200', time: 1_790_000_000, changes }] })
+  t.equal(reply.status, 200)
   await until('all are stored', async () => (await accountEvents(database)).length === updates.length)
   const stored = new Map((await accountEvents(database)).map(({ field, detail }) => [field, detail]))
   for (const [field, , detail] of updates) t.match(stored.get(field), detail)

@@ -4,11 +4,10 @@ import { number as numeric, object } from 'yup'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
 import { applyReportedOptOuts, changeOptOuts } from '../../../db/messages/whatsapp/opt-outs.ts'
-import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { usedBy } from '../../support/rows.ts'
 import t from '../../support/tap.ts'
-import { aTemplate, setTaken } from '../../support/whatsapp.ts'
+import { aTemplate, postUpdates, setTaken } from '../../support/whatsapp.ts'
 import { startDeliveries } from '../../support/whatsapp-delivery.ts'
 import { giveNumber, makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -155,9 +154,8 @@ t.test('a number’s own hook opts out of its team, and an erasure deletes its r
   await setTaken(service, id)
   const post = async (value: object) => {
     const changes = [{ field: 'messages', value: { metadata: { phone_number_id: 'hook-1' }, ...value } }]
-    const raw = JSON.stringify({ entry: [{ id: 'hook', changes }] })
-    const headers = { 'X-Hub-Signature-256': hubSignature(secret, raw) }
-    t.equal((await service.call('POST', '/hooks/whatsapp/hook', { raw, headers })).status, 200)
+    const hook = { path: '/hooks/whatsapp/hook', secret }
+    t.equal((await postUpdates(service, { entry: [{ id: 'hook', changes }] }, hook)).status, 200)
   }
   const timestamp = String(Math.floor(Date.now() / 1_000))
   const about = { id: 'wamid.hook', timestamp, biz_opaque_callback_data: `${team.id}:${id}` }

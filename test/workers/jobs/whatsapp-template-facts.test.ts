@@ -3,14 +3,13 @@ import { sql } from 'slonik'
 import { number as numeric, object } from 'yup'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import { applyListing, requestAllSyncs } from '../../../db/messages/whatsapp/sync-templates.ts'
-import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
-import { makeTeam, WHATSAPP_APP_SECRET, worldOf } from '../../support/service.ts'
+import { makeTeam, worldOf } from '../../support/service.ts'
 import { shareService } from '../../support/shared-service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
-import { aTemplate, type Json, makeTemplate, setStatus, templateOf } from '../../support/whatsapp.ts'
+import { aTemplate, makeTemplate, postUpdates, setStatus, templateOf } from '../../support/whatsapp.ts'
 import { giveNumber, makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -19,7 +18,7 @@ const renewed = await shareService(t)
 const countRow = object({ count: numeric().defined() })
 
 t.test('owners see an announced category and the quality, and get an email about a change', async (t) => {
-  const { service, team_id, cli, call } = await worldOf(await renewed())
+  const { service, team_id, cli } = await worldOf(await renewed())
   await makeTeam(service, { domain: 'notices.test' })
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team_id, definition)
@@ -30,13 +29,10 @@ t.test('owners see an announced category and the quality, and get an email about
   const notices = { from: 'Heliograph <login@notices.test>', operator: null, site: null }
   await startWorker(t, service, { smtp_url: sink.url, whatsapp: delivery, notices })
   const time = Math.floor(Date.now() / 1_000)
-  const post = async (field: string, value: Json) => {
+  const post = async (field: string, value: object) => {
     const about = { message_template_name: definition.name, message_template_language: 'en_US' }
-    const raw = JSON.stringify({
-      entry: [{ id: '1', time, changes: [{ field, value: { ...about, ...value } }] }],
-    })
-    const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
-    t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+    const changes = [{ field, value: { ...about, ...value } }]
+    t.equal((await postUpdates(service, { entry: [{ id: '1', time, changes }] })).status, 200)
   }
   const show = () => cli.json(['whatsapp-template', 'show', team_id, id])
   const page = () => owner.get(`/teams/${team_id}/whatsapp-templates/${id}`)

@@ -9,13 +9,13 @@ import { cutPost } from '../../../db/messages/whatsapp/cut-post.ts'
 import { logOptions } from '../../../db/process/log.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
 import { purgeWhatsappTexts } from '../../../workers/jobs/purge-whatsapp-texts.ts'
-import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { signedIn } from '../../support/dashboard.ts'
+import { settled } from '../../support/ingestion.ts'
 import { storedReports } from '../../support/reports.ts'
-import { caller, listen, type Service, WHATSAPP_APP_SECRET, worldOf } from '../../support/service.ts'
+import { caller, listen, type Service, worldOf } from '../../support/service.ts'
 import { shareService } from '../../support/shared-service.ts'
 import t, { type Test } from '../../support/tap.ts'
-import { aMessage, makeTemplate, rowsOf } from '../../support/whatsapp.ts'
+import { makeTemplate, postUpdates, rowsOf, sendWhatsapp } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const renewed = await shareService(t)
@@ -77,14 +77,8 @@ async function begin(t: Test) {
     write: (line: string) => void lines.push(line),
   })
   const metrics = createMetrics()
-  const hooked = caller(await listen(t, createApp({ ...service.deps, log, metrics })))
-  const post = (body: object) => {
-    const raw = JSON.stringify(body)
-    return hooked('POST', '/hooks/whatsapp', {
-      raw,
-      headers: { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) },
-    })
-  }
+  const hooked = { call: caller(await listen(t, createApp({ ...service.deps, log, metrics }))) }
+  const post = (body: object) => postUpdates(hooked, body)
   const ignored = () =>
     Object.fromEntries(
       metrics
@@ -102,20 +96,17 @@ async function begin(t: Test) {
         },
       ]),
     )
-  const settled = () =>
-    until('all are read', async () =>
-      (await storedReports(service)).every(({ state }) => state !== 'pending'),
-    )
-  return { service, team, team_id, key, call, post, lines, ignored, storeWhole, settled }
+  const allRead = () => until('all are read', () => settled(service))
+  return { service, team, team_id, key, call, post, lines, ignored, storeWhole, allRead }
 }
 
 t.test('the hook reduces posts, and keeps their statuses', async (t) => {
-  const { service, team_id, key, call, post, lines, ignored, settled } = await begin(t)
+  const { service, team_id, key, call, post, lines, ignored, allRead } = await begin(t)
   const { id } = await makeTemplate(service, team_id)
-  const sent = await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(id) })
+  const [message] = await sendWhatsapp({ call }, { key }, id)
   const status = {
     ...{ id: 'wamid.ours', status: 'delivered', timestamp: '1780000000', recipient_id: '15555550142' },
-    biz_opaque_callback_data: `${team_id}:${sent.body.data[0].id}`,
+    biz_opaque_callback_data: `${team_id}:${message}`,
     pricing: { billable: true, category: 'utility', type: 'regular', note: CANARY },
   }
   const played = { id: 'wamid.ours', status: 'played' }
@@ -136,7 +127,7 @@ t.test('the hook reduces posts, and keeps their statuses', async (t) => {
     },
   ])
   await startWorker(t, service)
-  await settled()
+  await allRead()
   const pricing = { category: 'utility', type: 'regular', billable: true }
   t.match(await rowsOf(service, team_id), [{ status: 'delivered', pricing }])
   t.notOk(holds(await dumped(service)), 'no table has it')
@@ -161,13 +152,13 @@ t.test('a post without anything relevant returns 200 and stores nothing', async 
 })
 
 t.test('a worker reduces the complete posts of 0.1.0 web processes', async (t) => {
-  const { service, storeWhole, settled } = await begin(t)
+  const { service, storeWhole, allRead } = await begin(t)
   await storeWhole(postWith({ contacts, messages: MESSAGES.slice(0, 2) }), 'nothing left')
   await storeWhole(postWith({ contacts, messages: MESSAGES }), 'cut')
   await storeWhole(`{"text": "${CANARY}`, 'broken')
   t.ok(holds(await dumped(service)), 'the look can fail')
   await startWorker(t, service)
-  await settled()
+  await allRead()
   t.notOk(holds(await dumped(service)))
   const left = await storedReports(service)
   t.strictSame(left.map(({ state }) => state).sort(), ['done', 'parked'])

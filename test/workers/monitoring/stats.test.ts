@@ -8,10 +8,10 @@ import { deliveryStatus } from '../../sandbox/reports.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { pauseSender } from '../../support/senders.ts'
 import {
-  anEmail,
   METRICS_TOKEN,
   type Service,
   SMTP_REPORT_TOKEN,
+  sendEmail,
   startService,
   world,
 } from '../../support/service.ts'
@@ -24,8 +24,7 @@ async function start(t: Test, smtp_url?: string) {
   const { service, team } = await world(t)
   const stats = createWorkerStats(service.deps.metrics, 20)
   await startWorker(t, service, { stats, ...(smtp_url === undefined ? {} : { smtp_url }) })
-  const send = async (): Promise<string> =>
-    (await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })).body.id
+  const send = () => sendEmail(service, team)
   return { service, team, send, stats }
 }
 

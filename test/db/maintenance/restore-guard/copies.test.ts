@@ -12,10 +12,10 @@ import { testDatabase } from '../../../support/database.ts'
 import { silentLog } from '../../../support/log.ts'
 import { openPool } from '../../../support/pool.ts'
 import { startReceiver } from '../../../support/receiver.ts'
-import { anEmail, makeTeam, startService, world } from '../../../support/service.ts'
+import { anEmail, makeTeam, sendEmail, startService, world } from '../../../support/service.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
 import t, { type Test } from '../../../support/tap.ts'
-import { aMessage, makeTemplate } from '../../../support/whatsapp.ts'
+import { makeTemplate, sendWhatsapp } from '../../../support/whatsapp.ts'
 import { startProcess, startWorker, until } from '../../../support/worker.ts'
 
 const DELIVERIES = [
@@ -34,7 +34,7 @@ async function seed(t: Test, webhook: string): Promise<Seeded> {
   await t.test('what waits', async (t) => {
     const dashboard = { from: 'Heliograph <login@example.com>' }
     const service = await startService(t, { url, publicUrl: PUBLIC_URL, dashboard })
-    const { database, call } = service
+    const { database } = service
     const { end } = await watchDatabase({ database, log: silentLog })
     await end()
     const team = await makeTeam(service)
@@ -45,15 +45,15 @@ async function seed(t: Test, webhook: string): Promise<Seeded> {
     const [running, scheduled] = [await create(), await create()]
     await post(running, 'send')
     await post(scheduled, 'send', { send_at: new Date(Date.now() + 3_600_000).toISOString() })
-    await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+    await sendEmail(service, team)
     const { id } = await makeTemplate(service, team.id)
-    await call('POST', '/v1/whatsapp/messages', { key: team.key, body: aMessage(id) })
+    await sendWhatsapp(service, team, id)
     await signedIn(service, { team: team.id, role: 'viewer', email: PERSON })
     await visitor(service).post('/login', { email: PERSON })
     const staging = await makeTeam(service, { test: true })
-    await call('POST', '/v1/emails', { key: staging.key, body: anEmail() })
+    await sendEmail(service, staging)
     const template = await makeTemplate(service, staging.id)
-    await call('POST', '/v1/whatsapp/messages', { key: staging.key, body: aMessage(template.id) })
+    await sendWhatsapp(service, staging, template.id)
     Object.assign(seeded, { team: team.id, staging: staging.id, running, scheduled })
   })
   return seeded

@@ -12,7 +12,7 @@ import { erasePerson } from '../../../support/erase.ts'
 import { hold } from '../../../support/held.ts'
 import { storeAll } from '../../../support/ingestion.ts'
 import { lockWaits, usedBy } from '../../../support/rows.ts'
-import { anEmail, makeTeam, startService, type TestTeam } from '../../../support/service.ts'
+import { anEmail, makeTeam, sendEmail, startService, type TestTeam } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { giveUpAll, until } from '../../../support/worker.ts'
 
@@ -26,8 +26,7 @@ const { call, database, deps } = service
 const cli = adminCli({ DATABASE_URL: service.url })
 const erase = (team: TestTeam, email = ANA) => cli.json(['contact', 'erase', team.id, email])
 
-const send = async ({ key }: TestTeam, to: string[]): Promise<string> =>
-  (await call('POST', '/v1/emails', { key, body: anEmail({ to, text: 'Dear Ana' }) })).body.id
+const send = (team: TestTeam, to: string[]) => sendEmail(service, team, { to, text: 'Dear Ana' })
 
 const store = (bodies: readonly string[]) =>
   storeAll(
@@ -249,14 +248,16 @@ t.test('erases keys, tags, reply addresses and broadcast tests', async (t) => {
   })
   const named = { reply_to: ANA, tags: ['welcome', `to:${address}`], idempotency_key: `welcome:${address}` }
   const { body: sent } = await call('POST', '/v1/emails', { key, body: anEmail({ to: [ANA], ...named }) })
-  const { body: shared } = await call('POST', '/v1/emails', {
-    key,
-    body: anEmail({ to: [ANA, 'ben@example.com'], idempotency_key: 'order-1' }),
-  })
-  const { body: other } = await call('POST', '/v1/emails', {
-    key,
-    body: anEmail({ to: ['ana.diaz@example.com.au'], tags: ['x'], idempotency_key: 'order-2' }),
-  })
+  const shared = await sendEmail(
+    service,
+    { key },
+    { to: [ANA, 'ben@example.com'], idempotency_key: 'order-1' },
+  )
+  const other = await sendEmail(
+    service,
+    { key },
+    { to: ['ana.diaz@example.com.au'], tags: ['x'], idempotency_key: 'order-2' },
+  )
   const broadcast = await create({ tags: [`about ${address}`] })
   const test = async (to: string) => {
     const { body } = await post(broadcast, 'test', { to: [to], contact: ANA })
@@ -273,10 +274,10 @@ t.test('erases keys, tags, reply addresses and broadcast tests', async (t) => {
   })
   t.match(await eventsOf(tried), { recipients: ['me@example.org'] }, 'its recipient keeps the event')
   t.equal(await emailById(database, team.id, waiting), null, 'a test that waits is not sent any more')
-  t.match(await emailById(database, team.id, shared.id), { idempotency_key: 'order-1' })
-  t.match(await emailById(database, team.id, other.id), { tags: ['x'], idempotency_key: 'order-2' })
+  t.match(await emailById(database, team.id, shared), { idempotency_key: 'order-1' })
+  t.match(await emailById(database, team.id, other), { tags: ['x'], idempotency_key: 'order-2' })
   const rows = await database.any(sql.type(object({ row: string().defined() }))`
-    select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id} and id <> ${other.id}`)
+    select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id} and id <> ${other}`)
   for (const { row } of rows) t.notMatch(row, /ana\.diaz|Ana Diaz|AT48/i)
 })
 

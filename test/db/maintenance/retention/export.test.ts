@@ -13,7 +13,7 @@ import { signedIn } from '../../../support/dashboard.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { storeAll } from '../../../support/ingestion.ts'
-import { anEmail, makeTeam } from '../../../support/service.ts'
+import { makeTeam, sendEmail, sendEmails } from '../../../support/service.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const ANA = 'Ana.Diaz@example.com'
@@ -25,8 +25,7 @@ async function start(t: Test) {
   const { service, team, create, post } = await beginBroadcasting(t)
   const { call, database, deps, url } = service
   const { key } = team
-  const send = async (to: string[], more = {}): Promise<string> =>
-    (await call('POST', '/v1/emails', { key, body: anEmail({ to, ...more }) })).body.id
+  const send = (to: string[], more = {}) => sendEmail({ call }, { key }, { to, ...more })
   await call('POST', '/v1/contacts', { key, body: { email: ANA, properties: { name: 'Ana Diaz' } } })
   await call('POST', '/v1/contacts', {
     key,
@@ -257,9 +256,7 @@ t.test('lists internal email without its links', async (t) => {
 
 t.test('exports more emails than one batch, each once', async (t) => {
   const { service, team, by } = await start(t)
-  const batch = { emails: Array.from({ length: 100 }, () => anEmail({ to: [ANA] })) }
-  for (let batches = 0; batches < 3; batches++)
-    await service.call('POST', '/v1/emails/batch', { key: team.key, body: batch })
+  await sendEmails(service, team, Array(300).fill({ to: [ANA] }))
   const { emails } = (await exportPerson(by, team.id, IDENTITY)) as unknown as { emails: { id: string }[] }
   t.equal(new Set(emails.map(({ id }) => id)).size, 306)
   t.equal(emails.length, 306)

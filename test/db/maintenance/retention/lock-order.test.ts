@@ -19,7 +19,7 @@ import { erasePerson } from '../../../support/erase.ts'
 import { hold } from '../../../support/held.ts'
 import { openPool } from '../../../support/pool.ts'
 import { lockWaits } from '../../../support/rows.ts'
-import { anEmail, byCli, world } from '../../../support/service.ts'
+import { byCli, sendEmails, world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
 
@@ -46,12 +46,8 @@ t.test("concurrent erasures, deletions, upserts, requeues and reports don't dead
   }
   const emailIds: string[] = []
   const refill = async (): Promise<void> => {
-    const emails = everyone.flatMap((one, at) => [
-      anEmail({ to: [one, address(at + 1)] }),
-      anEmail({ to: [one] }),
-    ])
-    const { body } = await call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-    emailIds.splice(0, Infinity, ...body.data.map(({ id }: { id: string }) => id))
+    const emails = everyone.flatMap((one, at) => [{ to: [one, address(at + 1)] }, { to: [one] }])
+    emailIds.splice(0, Infinity, ...(await sendEmails(service, team, emails)))
   }
   const bulk = (now: Date) => {
     const contacts = shuffled(everyone).map((email) => ({ email, properties: { at: String(now) } }))

@@ -23,6 +23,7 @@ import {
   makeTemplate,
   numbers,
   rowsOf,
+  sendWhatsapp,
   setTaken,
   templateOf,
 } from '../../../support/whatsapp.ts'
@@ -32,11 +33,7 @@ const { service, database, team } = await world(t)
 const template = await makeTemplate(service, team.id)
 const UNKNOWN_ID = '0190a000-0000-7000-8000-000000000000'
 
-async function messages(count: number): Promise<string[]> {
-  const body = aMessage(template.id, { to: numbers(count) })
-  const reply = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-  return reply.body.data.map(({ id }: { id: string }) => id)
-}
+const messages = (count: number) => sendWhatsapp(service, team, template.id, { to: numbers(count) })
 
 const reported = (
   id: string,
@@ -342,11 +339,7 @@ t.test('records failures caused by the template, unless newer events exist', asy
   const { id: template_id } = await makeTemplate(service, team.id, definition)
   // From the current time, because earlier tests may have been slow on a busy machine.
   const begun = Math.floor(Date.now() / 1_000) * 1_000
-  const reply = await service.call('POST', '/v1/whatsapp/messages', {
-    key: team.key,
-    body: aMessage(template_id, { to: numbers(3) }),
-  })
-  const ids: string[] = reply.body.data.map(({ id }: { id: string }) => id)
+  const ids = await sendWhatsapp(service, team, template_id, { to: numbers(3) })
   const fail = (row: number, status: 'paused' | 'disabled' | null, seconds: number): ReportedStatus =>
     reported(ids[row] ?? '', 'failed', {
       detail: `${status} at ${seconds}`,

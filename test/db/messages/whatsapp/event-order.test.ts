@@ -5,7 +5,7 @@ import { eventsOfMessage } from '../../../../db/messages/whatsapp/events.sql.ts'
 import { higherStatus, type WhatsappStatus } from '../../../../db/messages/whatsapp/status.ts'
 import { world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
-import { aMessage, makeTemplate, numbers, rowsOf } from '../../../support/whatsapp.ts'
+import { makeTemplate, numbers, rowsOf, sendWhatsapp } from '../../../support/whatsapp.ts'
 
 const { service, database, team } = await world(t)
 const template = await makeTemplate(service, team.id)
@@ -24,9 +24,7 @@ t.test('concurrent events end the same in any order and split', async () => {
     )
   await fc.assert(
     fc.asyncProperty(runs, async ({ events, order, lanes }) => {
-      const body = aMessage(template.id, { to: numbers(4) })
-      const reply = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-      const ids: string[] = reply.body.data.map(({ id }: { id: string }) => id)
+      const ids = await sendWhatsapp(service, team, template.id, { to: numbers(4) })
       const make = ({ row, status, copy }: (typeof events)[number]): ReportedStatus => ({
         ref: { team_id: team.id, id: ids[row] ?? '' },
         ...{ status, occurred_at: new Date(1_750_000_000_000), detail: '' },

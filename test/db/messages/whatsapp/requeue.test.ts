@@ -11,11 +11,11 @@ import { ageByADay } from '../../../support/rows.ts'
 import { world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import {
-  aMessage,
   jobOf,
   loseJobs,
   makeTemplate,
   numbers,
+  sendWhatsapp,
   setDue,
   setTaken,
 } from '../../../support/whatsapp.ts'
@@ -25,11 +25,7 @@ const HOUR = 3_600_000
 const { service, cli, team } = await world(t)
 const template = await makeTemplate(service, team.id)
 
-async function send(count: number): Promise<string[]> {
-  const body = aMessage(template.id, { to: numbers(count) })
-  const reply = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-  return reply.body.data.map(({ id }: { id: string }) => id)
-}
+const send = (count: number) => sendWhatsapp(service, team, template.id, { to: numbers(count) })
 
 t.test('requeues jobless messages, except accepted ones', async (t) => {
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
