@@ -49,10 +49,8 @@ t.test('Postfix’s bounce report marks the email and its contact', { skip: miss
     status: 'bounced',
     suppression: 'bounced',
   })
-  t.match(
-    (await eventsOf(service, gone)).find(({ kind }) => kind === 'bounced'),
-    { recipient: 'gone@example.org', detail: /550 5\.1\.1 There is no such mailbox/ },
-  )
+  const bounce = (await eventsOf(service, gone)).find(({ kind }) => kind === 'bounced')
+  t.match(bounce, { recipient: 'gone@example.org', detail: /550 5\.1\.1 There is no such mailbox/ })
   await until('the other is delivered', async () => (await emailStatus(service, arrived)) === 'delivered', 30)
   await until('its relaying is reported', async () => (await storedReports(service)).length === 3)
   await until('all is read', async () =>

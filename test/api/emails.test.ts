@@ -142,11 +142,8 @@ t.test('limits count code points, or bytes for html and text', async (t) => {
     idempotency_key: 'k'.repeat(256),
   }
   for (const [field, value] of Object.entries(tooLong)) {
-    t.match(
-      (await send({ [field]: value })).body.error,
-      { code: 'bad_request', message: new RegExp(field) },
-      field,
-    )
+    const error = (await send({ [field]: value })).body.error
+    t.match(error, { code: 'bad_request', message: new RegExp(field) }, field)
   }
   for (const changes of [
     { tags: Array(21).fill('x') },
@@ -186,10 +183,8 @@ t.test('custom headers are returned unchanged', async (t) => {
 t.test('headers that the operator reserves are invalid_headers', async (t) => {
   const refused = await send({ headers: { 'X-Fine': 'x', 'x-relay-Bcc': 'x' } })
   t.equal(`${refused.status} ${refused.body.error.code}`, '400 invalid_headers')
-  t.equal(
-    refused.body.error.message,
-    "headers.x-relay-Bcc can't be set. Names with the prefix X-RELAY- are reserved.",
-  )
+  const message = refused.body.error.message
+  t.equal(message, "headers.x-relay-Bcc can't be set. Names with the prefix X-RELAY- are reserved.")
   const { body } = await service.call('POST', '/v1/emails/batch', {
     key: team.key,
     body: { emails: [anEmail({ headers: { 'X-STEERING': 'x' } }), anEmail({ headers: { 'X-Relay': 'x' } })] },

@@ -234,7 +234,8 @@ t.test('email: cancelling and rescheduling work after the domain was removed', a
   const { key } = team
   const id = await sendEmail(service, { key }, { scheduled_at: IN_AN_HOUR })
   await removeDomains(service, team.id)
-  t.equal((await call('PATCH', `/v1/emails/${id}`, { key, body: { scheduled_at: IN_AN_HOUR } })).status, 200)
+  const moved = (await call('PATCH', `/v1/emails/${id}`, { key, body: { scheduled_at: IN_AN_HOUR } })).status
+  t.equal(moved, 200)
   t.equal((await call('POST', `/v1/emails/${id}/cancel`, { key })).status, 200)
 })
 
@@ -254,10 +255,8 @@ t.test('whatsapp: a key replays the rest, free without one', async (t) => {
     ids.slice(1),
   )
   const both = await Promise.all(ids.slice(1).map(cancel))
-  t.strictSame(
-    both.map(({ status }) => status),
-    [200, 200],
-  )
+  const statuses = both.map(({ status }) => status)
+  t.strictSame(statuses, [200, 200])
   t.equal((await post()).status, 201)
 })
 

@@ -46,10 +46,8 @@ t.test('returns one item per message, with its first ID', async (t) => {
       { index: 1, id: rows[3]?.id },
     ],
   })
-  t.same(
-    rows.map((row) => row.recipient),
-    [...numbers(3), ...numbers(2, 10)],
-  )
+  const recipients = rows.map((row) => row.recipient)
+  t.same(recipients, [...numbers(3), ...numbers(2, 10)])
 })
 
 t.test('an item has an ID or its own error', async (t) => {

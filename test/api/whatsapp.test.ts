@@ -50,20 +50,15 @@ t.test('201 returns a queued row per recipient', async (t) => {
     rows.map((row) => row.id),
     reply.body.data.map((row: Json) => row.id),
   )
-  t.same(
-    rows.map((row) => row.country),
-    [null, 'FR'],
-    'the country is stored when libphonenumber knows it',
-  )
+  const countries = rows.map((row) => row.country)
+  t.same(countries, [null, 'FR'], 'the country is stored when libphonenumber knows it')
 })
 
 t.test('each row has a job with its ID', async (t) => {
   const { team, key, template } = await sender()
   const { body } = await send(key, aMessage(template.id, { to: numbers(3) }))
-  t.same(
-    await deliveryJobs(service, team.id),
-    body.data.map(({ id }: Json) => ({ id, team_id: team.id, message_id: id })),
-  )
+  const jobs = body.data.map(({ id }: Json) => ({ id, team_id: team.id, message_id: id }))
+  t.same(await deliveryJobs(service, team.id), jobs)
 })
 
 t.test('separators are removed, and duplicates stored once', async (t) => {

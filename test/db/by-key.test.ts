@@ -118,8 +118,6 @@ t.test('the default number gets no message of another number', async (t) => {
   await service.database.query(sql.unsafe`
     update whatsapp_messages set phone_number_id = '100' where id = ${other?.message_id ?? ''}`)
   const rows = await messagesToDeliver(service.database, refs)
-  t.same(
-    rows.map(({ message_id }) => message_id),
-    [refs[1]?.message_id],
-  )
+  const ids = rows.map(({ message_id }) => message_id)
+  t.same(ids, [refs[1]?.message_id])
 })

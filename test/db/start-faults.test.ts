@@ -121,10 +121,8 @@ t.test("reports the database's full disk at start and CLI", async (t) => {
       raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; end $$`)
   for (const table of ['process_marks', 'teams'])
     await admin.query(`create trigger full_disk before insert on ${table} execute function full_disk()`)
-  t.match(
-    await failing('workers/main.ts', { DATABASE_URL: url, LOG_LEVEL: 'fatal' }),
-    /^cannot start, the disk of the database is full: could not extend [^\n]+\n$/,
-  )
+  const fault = await failing('workers/main.ts', { DATABASE_URL: url, LOG_LEVEL: 'fatal' })
+  t.match(fault, /^cannot start, the disk of the database is full: could not extend [^\n]+\n$/)
   const line = await adminCli({ DATABASE_URL: url }).fault(['team', 'create', '--name', 'Northwind'])
   t.match(line, /^the disk of the database at \S+ is full: could not extend /)
   t.notMatch(line, 'npm start')
@@ -190,10 +188,8 @@ t.test("doesn't start with another database's SECRET_KEY", async (t) => {
   await openSecrets(database, { SECRET_KEY })
   await database.end()
   const settings = { DATABASE_URL: url, SECRET_KEY: 'f07a3d9be2186c45', LOG_LEVEL: 'error' }
-  t.match(
-    await failing('api/main.ts', settings),
-    /^cannot start, .*\n {2}SECRET_KEY isn't the key that this database was used with\. /,
-  )
+  const fault = await failing('api/main.ts', settings)
+  t.match(fault, /^cannot start, .*\n {2}SECRET_KEY isn't the key that this database was used with\. /)
 })
 
 t.test('rejects a guessable SECRET_KEY', async (t) => {

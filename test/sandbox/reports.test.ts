@@ -43,10 +43,8 @@ t.test('reports change an email and its contact', async (t) => {
     t.match(await contactState(service, team.id, to), { status: contact }, to)
   }
   const events = await eventsOf(service, ids.get('Bounced@example.org') ?? '')
-  t.match(
-    events.find(({ kind }) => kind === 'bounced'),
-    { recipient: 'Bounced@example.org', detail: '550 5.1.1 The mailbox does not exist' },
-  )
+  const bounce = events.find(({ kind }) => kind === 'bounced')
+  t.match(bounce, { recipient: 'Bounced@example.org', detail: '550 5.1.1 The mailbox does not exist' })
   t.match(await eventsOf(service, ids.get('suppressed@example.org') ?? ''), [
     { kind: 'suppressed', recipient: 'suppressed@example.org', detail: /: simulated$/ },
   ])

@@ -80,11 +80,8 @@ t.test("broadcast emails over today’s limit wait, single ones don't", async (t
   t.equal(sent.status, 201)
   await until('the single one has gone', () => received() === 3)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
-  shows(
-    t,
-    await owner.get(`/teams/${team.id}/broadcasts/${id}`),
-    /example\.com starts slowly: 2 of 2 .*sent today/,
-  )
+  const page = await owner.get(`/teams/${team.id}/broadcasts/${id}`)
+  shows(t, page, /example\.com starts slowly: 2 of 2 .*sent today/)
   shows(t, await owner.get(`/teams/${team.id}/domains/example.com`), /2 of 2 broadcast emails sent today/)
   await service.database.query(sql.unsafe`
     update email_states set created_at = created_at - interval '1 hour' where team_id = ${team.id}`)

@@ -34,11 +34,8 @@ t.test('an expired email fails without a dead letter', async (t) => {
     select from pgboss.job where name = 'deliver-email-dead'`)
   t.notOk(dead)
   const queued = await queuedByAge(service.database, [0], 100)
-  t.match(
-    queued.find(({ channel }) => channel === 'email'),
-    { messages: 0 },
-    'nothing waits to be delivered',
-  )
+  const emails = queued.find(({ channel }) => channel === 'email')
+  t.match(emails, { messages: 0 }, 'nothing waits to be delivered')
 })
 
 t.test("an email that expired during an outage doesn't probe the relay", async (t) => {

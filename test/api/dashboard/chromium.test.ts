@@ -48,11 +48,8 @@ async function journeys(browser: Browser): Promise<void> {
     await page.getByLabel('HTML').fill('<p>Dear {{name}} of {{city}}</p>')
     await page.getByRole('button', { name: 'Preview unsaved text' }).click()
     await page.frameLocator('iframe').getByText('Dear Ana of [city]').first().waitFor()
-    t.equal(
-      await page.getByLabel('HTML').inputValue(),
-      '<p>Dear {{name}} of {{city}}</p>',
-      'the unsaved text stays in the editor',
-    )
+    const unsaved = await page.getByLabel('HTML').inputValue()
+    t.equal(unsaved, '<p>Dear {{name}} of {{city}}</p>', 'the unsaved text stays in the editor')
     t.match(await state.innerText(), 'published')
     const left = page.waitForEvent('dialog')
     page
@@ -79,10 +76,8 @@ async function journeys(browser: Browser): Promise<void> {
     t.equal(await spaces('pre.difference'), 'pre-wrap', 'long lines of a difference go on in the next')
     t.equal(await spaces('section.difference'), 'normal')
     await submit(page, 'Publish draft')
-    t.match(
-      await page.locator('main').innerText(),
-      /Publish the draft of Welcome\?[\s\S]*Emails without city/,
-    )
+    const question = await page.locator('main').innerText()
+    t.match(question, /Publish the draft of Welcome\?[\s\S]*Emails without city/)
     await submit(page, 'Publish draft')
     t.match(await page.locator('.notice').innerText(), 'The draft is published. Variables: name, city.')
     t.match(await state.innerText(), 'published')
@@ -270,10 +265,8 @@ async function journeys(browser: Browser): Promise<void> {
         ?.evaluate('window.hacked')
         .catch(() => undefined),
     )
-    t.strictSame(
-      asked.filter((url) => !url.startsWith(base)),
-      [],
-    )
+    const foreign = asked.filter((url) => !url.startsWith(base))
+    t.strictSame(foreign, [])
     await page.goto(`${here}/emails`)
     t.notOk(await page.evaluate('window.hacked'))
   })

@@ -151,10 +151,8 @@ async function journeys(browser: Browser): Promise<void> {
       await press('Continue to review')
       t.match(await said(page), 'Nothing is missing.')
       await press('Schedule')
-      t.match(
-        await said(page),
-        /for [^?]*, 09:00 in Europe\/Berlin [^?]*\? It goes to 4,950 contacts of News\./,
-      )
+      const question = await said(page)
+      t.match(question, /for [^?]*, 09:00 in Europe\/Berlin [^?]*\? It goes to 4,950 contacts of News\./)
       await press('Schedule')
       t.match(await page.locator('.notice').innerText(), 'Spring is scheduled.')
       const [scheduled] = await broadcastsOfTeam(database, team.id, { limit: 1 })

@@ -102,10 +102,8 @@ t.test('finds contacts and emails by part of name or address', async (t) => {
   const properties = { name: 'Zo\u00eb Example', city: 'Lisbon' }
   const body = { email: 'z.e@elsewhere.example', properties }
   t.equal((await service.call('POST', '/v1/contacts', { key: team.key, body })).status, 201)
-  const invoice = await sendEmail(service, team, {
-    to: ['"Example, Zoë" <accounts@invoices.example>'],
-    subject: 'Invoice 4711',
-  })
+  const to = ['"Example, Zoë" <accounts@invoices.example>']
+  const invoice = await sendEmail(service, team, { to, subject: 'Invoice 4711' })
   const contact = `/teams/${team.id}/contacts/z.e%40elsewhere.example`
   const page = `/teams/${team.id}/emails/${invoice}`
   const find = async (q: string) => (await viewer.get(`/find?q=${encodeURIComponent(q)}`)).html

@@ -35,11 +35,8 @@ t.test('each page has one main action', async (t) => {
   await acts(at('contacts/nobody%40example.org'), 'Add to contacts')
   const topic = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Empty' }))
   await acts(at(`topics/${topic.id}`))
-  t.match(
-    (await editor.get(at(`topics/${topic.id}`))).html,
-    /class="button" href="[^"]*contacts\/import">/,
-    'the next step is to add some',
-  )
+  const { html: empty } = await editor.get(at(`topics/${topic.id}`))
+  t.match(empty, /class="button" href="[^"]*contacts\/import">/, 'the next step is to add some')
   await contact('reader@example.org')
   await database.query(sql.unsafe`
     update contacts set topic_ids = array[${topic.id}::uuid] where team_id = ${team.id} and email = 'reader@example.org'`)
@@ -62,11 +59,8 @@ t.test('each page has one main action', async (t) => {
   t.notOk(found.includes(-1), 'each is on the page')
   const inOrder = found.toSorted((one, other) => one - other)
   t.strictSame(found, inOrder, 'the preview comes first, on a phone, too')
-  shows(
-    t,
-    await editor.get(at('templates')),
-    /New template It is published immediately, and you can send it by its ID/,
-  )
+  const templates = await editor.get(at('templates'))
+  shows(t, templates, /New template It is published immediately, and you can send it by its ID/)
 })
 
 t.test("an address that isn't a contact has a page", async (t) => {
@@ -105,21 +99,15 @@ t.test('an email that waits or has arrived has no main action', async (t) => {
 
 t.test('properties are sorted by name, ignoring case', async (t) => {
   await contact('order@example.org', { Umlaut: 'a', nr: 'b', Ähre: 'c', Notiz: 'd', 'Kunde seit': 'e' })
-  shows(
-    t,
-    await viewer.get(at('contacts/order%40example.org')),
-    /Properties Ähre c Kunde seit e Notiz d nr b Umlaut a/,
-  )
+  const page = await viewer.get(at('contacts/order%40example.org'))
+  shows(t, page, /Properties Ähre c Kunde seit e Notiz d nr b Umlaut a/)
 })
 
 t.test("a contact's page has its name, two buttons, a menu", async (t) => {
   await contact('named@example.org', { vip: 'yes', 'Last name': 'Mustermann', first_name: 'Erika' })
   const path = at('contacts/named%40example.org')
-  shows(
-    t,
-    await viewer.get(path),
-    /Erika Mustermann subscribed named@example\.org .* first_name .* Last name .* vip/,
-  )
+  const page = await viewer.get(path)
+  shows(t, page, /Erika Mustermann subscribed named@example\.org .* first_name .* Last name .* vip/)
   const { html } = await owner.get(path)
   const [, row = ''] = /<div class="row" id="buttons">([\s\S]*?)<details/.exec(html) ?? []
   t.strictSame(
@@ -167,9 +155,6 @@ t.test('an import explains “Replace”, its rate and remaining time', async (t
   t.notMatch(textOf((await editor.get(path)).html), /a minute/, 'too early to tell')
   await database.query(sql.unsafe`
     update background_jobs set begun_at = now() - interval '2 minutes' where id = ${id}`)
-  shows(
-    t,
-    await editor.get(path),
-    /Being imported 10 of 40 .*About 5 records a minute, done in about [56] minutes/,
-  )
+  const page = await editor.get(path)
+  shows(t, page, /Being imported 10 of 40 .*About 5 records a minute, done in about [56] minutes/)
 })

@@ -24,10 +24,8 @@ const WORDS = '550 5.7.1 <vip.client@secret-bank.test>: Relay access denied; cus
 const SENDER = { key: 'smtp:relay.internal.test', ceiling: 10 }
 
 t.test("teams don't see a paused sender's name and response", async (t) => {
-  const [held, [message = '']] = [
-    await send(),
-    await sendWhatsapp(service, team, template.id, { parameters }),
-  ]
+  const held = await send()
+  const [message = ''] = await sendWhatsapp(service, team, template.id, { parameters })
   await ageEmailRows(service, sql.fragment`id = ${held}`, '10 minutes')
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)

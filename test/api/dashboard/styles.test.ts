@@ -20,8 +20,6 @@ t.test('no CSS rule matches sections and elements by class', async (t) => {
     ([, selector = '']) => selector,
   )
   const bare = new RegExp(`(?:^|[\\s>+~,(])\\.(?:${[...new Set(shared)].join('|')})(?![\\w-])`)
-  t.strictSame(
-    selectors.filter((selector) => bare.test(selector)),
-    [],
-  )
+  const unlimited = selectors.filter((selector) => bare.test(selector))
+  t.strictSame(unlimited, [])
 })

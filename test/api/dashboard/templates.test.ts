@@ -114,11 +114,8 @@ t.test('sends only use a draft after it is published', async (t) => {
   const templates = await viewer.get(at('templates'))
   shows(t, templates, /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 /)
   const pictures = picturesOn(templates)
-  t.strictSame(
-    pictures.map(([, , name]) => name),
-    ['Welcome', 'Offer'],
-    'one in each row',
-  )
+  const names = pictures.map(([, , name]) => name)
+  t.strictSame(names, ['Welcome', 'Offer'], 'one in each row')
   const [, source = ''] = pictures[1] ?? []
   t.equal(framedIn(await viewer.get(source.replaceAll('&#x3D;', '='))), '<p>Dear [name]</p>')
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
@@ -327,11 +324,8 @@ t.test('only publishes or discards the draft that was shown', async (t) => {
     /Another version was published after you started this draft\..*Another version was published after this draft was started/,
   )
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>three</p>', 'the draft is kept')
-  shows(
-    t,
-    await after(editor, await editor.post(`${path}/publish`, await tokens(path))),
-    'The draft is published',
-  )
+  const published = await after(editor, await editor.post(`${path}/publish`, await tokens(path)))
+  shows(t, published, 'The draft is published')
   t.equal(await sentWith(path), '<p>three</p>')
   const again = await editor.post(`${path}/publish`, second)
   shows(t, again, 'This draft no longer exists')
@@ -340,11 +334,8 @@ t.test('only publishes or discards the draft that was shown', async (t) => {
 t.test('discards a draft, and deletes it with its template', async (t) => {
   const path = await makeTemplate('Thrown', '<p>one</p>')
   await draft(editor, path, '<p>two</p>')
-  shows(
-    t,
-    await after(editor, await editor.post(`${path}/discard`, await tokens(path))),
-    'The draft is discarded.',
-  )
+  const discarded = await after(editor, await editor.post(`${path}/discard`, await tokens(path)))
+  shows(t, discarded, 'The draft is discarded.')
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>one</p>')
   t.match(await entries(idOf(path)), [`template.discard ${editor.email}`])
   await draft(editor, path, '<p>three</p>')
@@ -371,11 +362,8 @@ t.test('restores an earlier version as a new one', async (t) => {
   shows(t, await editor.ask(`${path}/restore`, { version }), 'Restore v1 of Back?')
   shows(t, await after(owner, await owner.post(`${path}/restore`, { version })), 'The version is restored')
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
-  shows(
-    t,
-    await viewer.get(path),
-    new RegExp(`v3 in use, by ${owner.email} .*v2 by ${editor.email} .*v1 by ${editor.email} `),
-  )
+  const page = await viewer.get(path)
+  shows(t, page, new RegExp(`v3 in use, by ${owner.email} .*v2 by ${editor.email} .*v1 by ${editor.email} `))
   t.notMatch((await viewer.get(path)).html, /\/restore"/)
 })
 
@@ -519,22 +507,16 @@ t.test('counts the newest emails of a busy template, with notice', async (t) => 
   )
   await database.query(sql.unsafe`
     update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
-  shows(
-    t,
-    await viewer.get(path),
-    'Only the newest 5,000 emails that use this template are counted. Sent 5,000 Delivered',
-  )
+  const page = await viewer.get(path)
+  shows(t, page, 'Only the newest 5,000 emails that use this template are counted. Sent 5,000 Delivered')
 })
 
 t.test("an email's page links to its template until its deletion", async (t) => {
   const path = await makeTemplate('Autumn letter', '<p>Hi</p>')
   const body = anEmail({ html: undefined, template_id: idOf(path) })
   const { body: email } = await call('POST', '/v1/emails', { key: team.key, body })
-  shows(
-    t,
-    await viewer.get(at(`emails?template=${idOf(path)}`)),
-    /Recipient Subject Accepted queued someone@example\.org Hello Autumn letter/,
-  )
+  const emails = await viewer.get(at(`emails?template=${idOf(path)}`))
+  shows(t, emails, /Recipient Subject Accepted queued someone@example\.org Hello Autumn letter/)
   const { html } = await viewer.get(at(`emails/${email.id}`))
   t.match(html, new RegExp(`<a href="[^"]*/templates/${idOf(path)}">Autumn letter\\s*</a>`))
   t.ok(await removeTemplate(byCli(database), team.id, idOf(path)))

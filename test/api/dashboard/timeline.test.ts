@@ -57,9 +57,7 @@ t.test('each recipient has the highest status of their own events', (t) => {
     to_emails: ['ana@example.com', 'bo@example.com', 'cy@example.com'],
   }
   const outcomes = recipientOutcomes(email as unknown as ShownEmail, viewer)
-  t.strictSame(
-    outcomes.map(({ outcome }) => outcome),
-    ['clicked', 'bounced', 'bounced'],
-  )
+  const names = outcomes.map(({ outcome }) => outcome)
+  t.strictSame(names, ['clicked', 'bounced', 'bounced'])
   t.end()
 })

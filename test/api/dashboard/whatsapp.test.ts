@@ -85,11 +85,8 @@ t.test('requeues a rejected message only by force, and audits that', async (t) =
 
 t.test('shows templates with state, slots and JSON', async (t) => {
   const list = `/teams/${team.id}/whatsapp-templates`
-  shows(
-    t,
-    await viewer.get(list),
-    /order_ready en_US Hello Ana, your order is ready tomorrow\. Utility approved/,
-  )
+  const templates = await viewer.get(list)
+  shows(t, templates, /order_ready en_US Hello Ana, your order is ready tomorrow\. Utility approved/)
   const shown = await viewer.get(`${list}/${template.id}`)
   shows(t, shown, /url:1/)
   shows(t, shown, /Order A-17 Hello Ana, your order is ready tomorrow\. Heliograph demo Thanks See it/)
@@ -123,11 +120,8 @@ t.test("explains an error by the provider's code, not its text", async (t) => {
   const failure = { ...event('Message undeliverable', '131026'), status: 'failed' as const }
   await service.database.transaction((tx) => applyReportedWhatsapp(tx, [failure], new Date()))
   const failed = textOf((await viewer.get(`${path}/${first?.id}`)).html)
-  t.equal(
-    failed.match(/The number may not be on WhatsApp/g)?.length,
-    2,
-    'once at the top, once for the earlier report',
-  )
+  const causes = failed.match(/The number may not be on WhatsApp/g)?.length
+  t.equal(causes, 2, 'once at the top, once for the earlier report')
   t.equal(failed.match(/the recipient another way/gi)?.length, 1, 'the same advice once')
 })
 

@@ -109,10 +109,8 @@ t.test('a fifth concurrent fetch is rejected with Retry-After', async (t) => {
   })
   const four = [1, 2, 3, 4].map((n) => take(at(`/n${n}.pem`)))
   await full.promise
-  t.equal(
-    await take(at('/n5.pem')),
-    'unavailable 20 Too many certificates are being fetched. Try again later.',
-  )
+  const fifth = await take(at('/n5.pem'))
+  t.equal(fifth, 'unavailable 20 Too many certificates are being fetched. Try again later.')
   for (const response of held) response.end(OURS.pem)
   t.strictSame(await Promise.all(four), Array(4).fill('taken'))
   answer((response) => response.end(OURS.pem))
@@ -127,9 +125,7 @@ t.test('a subscription is confirmed only at SNS', async (t) => {
   const faults: Answer[] = [(response) => response.writeHead(403).end(), (response) => response.destroy()]
   for (const fault of faults) {
     answer(fault)
-    t.equal(
-      await confirm(aConfirmation()),
-      'unavailable 20 SNS did not accept the confirmation. Try again later.',
-    )
+    const outcome = await confirm(aConfirmation())
+    t.equal(outcome, 'unavailable 20 SNS did not accept the confirmation. Try again later.')
   }
 })

@@ -124,10 +124,8 @@ t.test('concurrent reports share transactions, but not failures', async (t) => {
   const texts = Array.from({ length: 40 }, (_, index) => (index === 20 ? 'Unlucky' : `Report ${index}`))
   const replies = await Promise.all([...texts, 'Report 0'].map(report))
   await service.database.query(sql.unsafe`alter table reports drop constraint unlucky`)
-  t.strictSame(
-    statuses(replies),
-    [...texts, ''].map((text) => (text === 'Unlucky' ? 500 : 200)),
-  )
+  const expected = [...texts, ''].map((text) => (text === 'Unlucky' ? 500 : 200))
+  t.strictSame(statuses(replies), expected)
   const answers = replies.map(({ body }) => body.status)
   t.equal(answers.filter((answer) => answer === 'repeated').length, 1)
   const stored = await storedReports(service)
@@ -140,9 +138,7 @@ t.test('concurrent reports share transactions, but not failures', async (t) => {
   t.ok(batches < 40, `${batches} transactions`)
   const jobs = await jobsIn(service, 'ingest-report')
   t.ok(jobs.length < 79, `${jobs.length} jobs`)
-  t.strictSame(
-    jobs.flatMap(({ report_id, reports = [report_id] }) => reports).toSorted(),
-    (await storedReports(service)).map(({ id }) => id),
-    'each report is in one job',
-  )
+  const reports = jobs.flatMap(({ report_id, reports = [report_id] }) => reports).toSorted()
+  const ids = (await storedReports(service)).map(({ id }) => id)
+  t.strictSame(reports, ids, 'each report is in one job')
 })

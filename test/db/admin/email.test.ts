@@ -124,10 +124,8 @@ t.test('email list prints newest emails first, without bodies', async (t) => {
   const listed = await cli.json(['email', 'list', id])
   t.match(listed, [{ id: second.id, subject: 'Second' }, { id: first.id }])
   t.equal(listed.length, 2)
-  t.strictSame(
-    Object.keys(listed[0]),
-    FIELDS.filter((field) => field !== 'html' && field !== 'body_text'),
-  )
+  const fields = FIELDS.filter((field) => field !== 'html' && field !== 'body_text')
+  t.strictSame(Object.keys(listed[0]), fields)
   await take(first.id)
   t.match(await cli.json(['email', 'list', id, '--status', 'sent']), [{ id: first.id }])
   t.match(await cli.json(['email', 'list', id, '--limit', '1']), [{ id: second.id }])
@@ -162,10 +160,8 @@ t.test('email list continues past one page', async (t) => {
   await cli.json(['team', 'plan', id, '--plan', 'pro', '--rate', '1000'])
   const ids: string[] = []
   for (let index = 0; index < 203; index++) ids.unshift((await email(id, new Date(Date.now() + 1_000))).id)
-  t.same(
-    (await cli.json(['email', 'list', id])).map((row: { id: string }) => row.id),
-    ids,
-  )
+  const listed = (await cli.json(['email', 'list', id])).map((row: { id: string }) => row.id)
+  t.same(listed, ids)
   t.equal((await cli.json(['email', 'list', id, '--limit', '150'])).length, 150)
 })
 

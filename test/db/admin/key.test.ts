@@ -56,10 +56,8 @@ t.test('key create rejects unknown scopes and malformed flags', async (t) => {
   t.match(await cli.fault([...create, 'emails:send', '--domain', 'nodots']), /must be a domain name/)
   t.match(await cli.fault([...create, 'emails:send', '--domain', 'exmaple.com']), /^domain .*exmaple\.com/)
   t.match(await cli.fault([...create, 'emails:send', '--expires', 'tomorrow']), /must be a time such as/)
-  t.match(
-    await cli.fault([...create, 'emails:send', '--expires', '2026-01-31']),
-    /^expires .*2026-01-31T00:00:00\.000Z/,
-  )
+  const past = await cli.fault([...create, 'emails:send', '--expires', '2026-01-31'])
+  t.match(past, /^expires .*2026-01-31T00:00:00\.000Z/)
   t.match(await cli.fault(create.slice(0, -1)), /required option '--scopes <list>' not specified/)
 })
 
@@ -126,10 +124,8 @@ t.test('session create issues a token for 30 days', async (t) => {
   const ada = await cli.json(['session', 'create', id, '--user', 'Ada@Example.com'])
   const again = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])
   t.not(ada.token, again.token)
-  t.match(
-    await cli.fault(['session', 'create', id, '--user', 'nobody']),
-    /user must be an email address. "nobody"/,
-  )
+  const nobody = await cli.fault(['session', 'create', id, '--user', 'nobody'])
+  t.match(nobody, /user must be an email address. "nobody"/)
 })
 
 t.test("key list shows the hour of each key's last use", async (t) => {

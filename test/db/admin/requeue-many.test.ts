@@ -56,10 +56,8 @@ t.test('email requeue with --force also stores its filter', async (t) => {
   const answer = await cli.json(['email', 'requeue', team.id, '--subject', 'other', '--force'])
   t.equal(answer.requeued, 10)
   t.strictSame(await requeuedAt(answer.requeued_at), await emailIds('Other'))
-  t.strictSame(
-    (await kept()).map((given) => JSON.parse(given).force),
-    [true],
-  )
+  const forced = (await kept()).map((given) => JSON.parse(given).force)
+  t.strictSame(forced, [true])
 })
 
 t.test('webhook requeue stores its filter instead of the IDs', async (t) => {

@@ -72,10 +72,8 @@ for (const { channel, path, quota } of CHANNELS) {
     t.match(await cli.fault([noun, 'cancel', team.id, id]), /^No /)
     t.strictSame(await traces(id), [`${noun}.cancel by cli: `])
     const plain = await send({})
-    t.match(
-      await cli.fault([noun, 'cancel', team.id, plain]),
-      /This message can no longer be cancelled or rescheduled./,
-    )
+    const fault = await cli.fault([noun, 'cancel', team.id, plain])
+    t.match(fault, /This message can no longer be cancelled or rescheduled./)
   })
 
   t.test(`${noun} reschedule moves the time and the expiry`, async (t) => {

@@ -107,10 +107,8 @@ t.test('requeue by filter runs in batches, audited once', async (t) => {
   t.match(made, { requeued: many, dry_run: false })
   const rows = await database.any(sql.type(object({ id: string().defined() }))`
     select id from email_states where team_id = ${id} and requeued_at is not null order by id`)
-  t.strictSame(
-    made.ids,
-    rows.map((row) => row.id),
-  )
+  const ids = rows.map((row) => row.id)
+  t.strictSame(made.ids, ids)
   const written = object({ events: number().defined(), transactions: number().defined() })
   const { events, transactions } = await database.one(sql.type(written)`
     select count(*) as events, count(distinct xmin::text) as transactions
@@ -132,10 +130,8 @@ t.test('email requeue includes rejected emails only with --force', async (t) => 
   await database.query(sql.unsafe`
     update email_states set status = 'bounced', provider_message_id = 'p' where id = ${taken.id}`)
   t.match(await cli.fault(['email', 'requeue', id]), /Specify one message, or a filter/)
-  t.match(
-    await cli.fault(['email', 'requeue', id, refused.id]),
-    /The email was rejected permanently \(status: bounced\)/,
-  )
+  const fault = await cli.fault(['email', 'requeue', id, refused.id])
+  t.match(fault, /The email was rejected permanently \(status: bounced\)/)
   const dry = await cli.json(['email', 'requeue', id, '--since', '2026-01-01', '--force', '--dry-run'])
   t.match(dry, { requeued: 2, dry_run: true, requeued_at: null })
   t.match(await cli.json(['email', 'show', id, refused.id]), { status: 'bounced', requeued_at: null })

@@ -87,11 +87,8 @@ t.test('exits with 1 without a suppression, reason or filter', async (t) => {
   const { cli, team } = await begin(t)
   t.match(await cli.json(['suppression', 'show', team.id, 'A@one.example']), { cause: 'bounce' })
   await cli.fault(['suppression', 'show', team.id, 'nobody@one.example'])
-  t.strictSame(
-    await cli.json(['suppression', 'lift', team.id, 'nobody@one.example', '--reason', 'x']),
-    { lifted: 0 },
-    'nothing to lift is no error',
-  )
+  const nobody = await cli.json(['suppression', 'lift', team.id, 'nobody@one.example', '--reason', 'x'])
+  t.strictSame(nobody, { lifted: 0 }, 'nothing to lift is no error')
   const codes = await Promise.all(
     [
       ['suppression', 'lift', team.id, 'a@one.example'],
@@ -126,10 +123,8 @@ t.test('broadcasts skip suppressed addresses, and count them', async (t) => {
     ['fine@example.org'],
   )
   const skips = await cli.json(['broadcast', 'skips', team.id, id])
-  t.strictSame(
-    skips.map(({ reason }: { reason: string }) => reason),
-    ['suppressed', 'suppressed'],
-  )
+  const reasons = skips.map(({ reason }: { reason: string }) => reason)
+  t.strictSame(reasons, ['suppressed', 'suppressed'])
 })
 
 t.test('a hashed complaint after a bounce stops transactional email', async (t) => {

@@ -110,10 +110,8 @@ t.test('team suspend prints the time, and team resume ends it', async (t) => {
   t.match(await cli.json(['team', 'suspend', id]), { suspended_at: suspended.suspended_at })
   t.match(await cli.json(['team', 'show', id]), { suspended_at: suspended.suspended_at })
   const listed = await cli.json(['team', 'list'])
-  t.match(
-    listed.find((team: { id: string }) => team.id === id),
-    { suspended_at: suspended.suspended_at },
-  )
+  const row = listed.find((team: { id: string }) => team.id === id)
+  t.match(row, { suspended_at: suspended.suspended_at })
   t.match(await cli.json(['team', 'resume', id]), { id, suspended_at: null })
   const entries = await cli.json(['audit', 'list', '--team', id])
   t.match(entries, [

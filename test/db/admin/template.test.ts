@@ -88,14 +88,10 @@ t.test('template create rejects an invalid template with its position', async (t
   await refuse('x'.repeat(1024 * 1024 + 1), /html must be at most 1 MiB/)
   await refuse(Buffer.from([0x3c, 0xff, 0xfe]), /isn't UTF-8 text/)
   const html = await file('good', '<p>good</p>')
-  t.match(
-    await cli.fault([...create, '--html', html, '--text', await file('bad', '{{>x}}')]),
-    /^text .*: line 1: /,
-  )
-  t.match(
-    await cli.fault([...create, '--html', '/nowhere/x.html']),
-    /Could not read \/nowhere\/x\.html: file not found/,
-  )
+  const badText = await cli.fault([...create, '--html', html, '--text', await file('bad', '{{>x}}')])
+  t.match(badText, /^text .*: line 1: /)
+  const missing = await cli.fault([...create, '--html', '/nowhere/x.html'])
+  t.match(missing, /Could not read \/nowhere\/x\.html: file not found/)
   t.match(await cli.fault([...create, '--html', '/']), /Could not read \/: it is a directory/)
   t.match(await cli.fault([...create, '--html', '-', '--text', '-']), /Only one of --html and --text/)
 })

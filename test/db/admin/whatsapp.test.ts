@@ -19,7 +19,6 @@ import {
   makeTemplate,
   numbers,
   rowsOf,
-  sendWhatsapp,
   setFailed,
   setStatus,
   setTaken,
@@ -153,10 +152,8 @@ t.test('whatsapp-template sync prints why the list could not be read', async (t)
   const team = await makeTeam(service)
   const cloud = await startCloud(t, {}, { access_token: 'with a blank' })
   await startWorker(t, service, { whatsapp: cloud.delivery })
-  t.match(
-    await cli.fault(['whatsapp-template', 'sync', team.id]),
-    /Could not sync the templates: .*401 \(#190\)/,
-  )
+  const fault = await cli.fault(['whatsapp-template', 'sync', team.id])
+  t.match(fault, /Could not sync the templates: .*401 \(#190\)/)
 })
 
 t.test('whatsapp requeue accepts an ID, a filter and --force', async (t) => {
@@ -172,10 +169,8 @@ t.test('whatsapp requeue accepts an ID, a filter and --force', async (t) => {
 
   t.match(await cli.fault(requeue), /Specify one message, or a filter/)
   t.match(await cli.fault([...requeue, UNKNOWN]), /No WhatsApp message/)
-  t.match(
-    await cli.fault([...requeue, refused]),
-    /The WhatsApp message was rejected permanently \(status: failed\)/,
-  )
+  const fault = await cli.fault([...requeue, refused])
+  t.match(fault, /The WhatsApp message was rejected permanently \(status: failed\)/)
   t.match(await cli.fault([...requeue, taken, '--force']), /can't be sent again/)
 
   const all = ['--since', '2026-01-01', '--force']

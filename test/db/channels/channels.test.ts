@@ -39,19 +39,15 @@ t.test('each limit has its columns in plans and allowances', async (t) => {
 })
 
 t.test('each channel has tables, a scope and queues with lanes', async (t) => {
-  t.strictSame(
-    CHANNELS.map(({ name }) => name),
-    CHANNEL_FACTS.map(({ name }) => name),
-  )
+  const names = CHANNELS.map(({ name }) => name)
+  const withFacts = CHANNEL_FACTS.map(({ name }) => name)
+  t.strictSame(names, withFacts)
   for (const { scope, rows, events, message, requests } of CHANNELS) {
     t.ok((SCOPES as readonly string[]).includes(scope), scope)
     const status = ['team_id', 'id', 'status', 'unfinished', 'created_at']
     t.strictSame(missing(status, await columnsOf(rows.sql)), [], rows.sql)
-    t.strictSame(
-      missing(['team_id', message.sql, 'kind', 'event_key'], await columnsOf(events.sql)),
-      [],
-      events.sql,
-    )
+    const lacking = missing(['team_id', message.sql, 'kind', 'event_key'], await columnsOf(events.sql))
+    t.strictSame(lacking, [], events.sql)
     if (!requests) continue
     t.strictSame(missing([requests.content.sql], await columnsOf(requests.rows.sql)), [], requests.rows.sql)
     t.strictSame(missing([requests.named_by.sql], await columnsOf(rows.sql)), [], rows.sql)
@@ -62,10 +58,8 @@ t.test('each channel has tables, a scope and queues with lanes', async (t) => {
 t.test("the channels' providers and the workers' providers match", async (t) => {
   const channels = [...Object.values(CHANNEL_PROVIDERS), ...OTHER_REPORTERS]
   const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...channels, SIMULATOR]
-  t.strictSame(
-    providers.map(({ name }) => name),
-    PROVIDERS,
-  )
+  const names = providers.map(({ name }) => name)
+  t.strictSame(names, PROVIDERS)
 })
 
 const jobRow = object({ job: string().defined() })

@@ -80,11 +80,8 @@ t.test('notifies owners of failing webhooks, not of manually disabled ones', asy
   await cli.json(['webhook', 'test', team.id, endpoint.id])
   await until('it fails', async () => (await show()).failing_since !== null)
   shows(t, await owner.get(`/teams/${team.id}`), 'All attempts of the webhook 127.0.0.1 have failed since')
-  t.match(
-    (await owner.get(`/teams/${team.id}`)).html,
-    / have failed since <time datetime="20/,
-    'a reader’s own time',
-  )
+  const { html } = await owner.get(`/teams/${team.id}`)
+  t.match(html, / have failed since <time datetime="20/, 'a reader’s own time')
   await owner.post(`/teams/${team.id}/webhooks/${endpoint.id}/disable`, { confirmed: 'yes' })
   shows(t, await owner.get(`/teams/${team.id}`), 'Nothing needs attention')
   const jobs = await service.database.any(sql.unsafe`

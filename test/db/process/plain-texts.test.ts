@@ -11,10 +11,8 @@ function begin(t: Test): PlainTexts {
 
 t.test('links become text with their URL, or only the URL', async (t) => {
   const { ofHtml } = begin(t)
-  t.equal(
-    await ofHtml('<p>See <a href="https://shop.example/a?b=1&amp;c=2">our shop</a>.</p>'),
-    'See our shop (https://shop.example/a?b=1&c=2).',
-  )
+  const text = await ofHtml('<p>See <a href="https://shop.example/a?b=1&amp;c=2">our shop</a>.</p>')
+  t.equal(text, 'See our shop (https://shop.example/a?b=1&c=2).')
   t.equal(await ofHtml('<a href="https://shop.example">https://shop.example</a>'), 'https://shop.example')
   t.equal(await ofHtml('<a href="mailto:a@shop.example">a@shop.example</a>'), 'a@shop.example')
 })
@@ -72,10 +70,8 @@ t.test('a template is converted once, and keeps its variables', async (t) => {
   const text = await ofTemplate(template)
   t.equal(await ofTemplate(template), text)
   const variables = { name: 'A <b>', link: 'https://a.example/?x=1&y=2' }
-  t.equal(
-    fillSlots(text, variables, 'none'),
-    'Hi A <b>, https://a.example/?x=1&y=2 go (https://a.example/?x=1&y=2)',
-  )
+  const filled = fillSlots(text, variables, 'none')
+  t.equal(filled, 'Hi A <b>, https://a.example/?x=1&y=2 go (https://a.example/?x=1&y=2)')
 })
 
 t.test('text that looks like one of our marks stays text', async (t) => {

@@ -21,10 +21,8 @@ t.test('every caller gets the error, and the next check runs', async (t) => {
     return new Set(['deliver-email'])
   })
   const answers = await Promise.allSettled([isDue('deliver-email'), isDue('deliver-webhook')])
-  t.strictSame(
-    answers.map(({ status }) => status),
-    ['rejected', 'rejected'],
-  )
+  const statuses = answers.map(({ status }) => status)
+  t.strictSame(statuses, ['rejected', 'rejected'])
   fails = false
   t.equal(await isDue('deliver-email'), true)
 })

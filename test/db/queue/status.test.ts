@@ -37,8 +37,6 @@ t.test('counts ready and deferred jobs separately', async (t) => {
     select gen_random_uuid(), 'upsert-contacts', '{}', now() + late * interval '1 hour'
     from unnest(array[0, 0, 1]) late`)
   const status = await queueStatus(database)
-  t.match(
-    status.find(({ queue }) => queue === 'upsert-contacts'),
-    { ready: 2, deferred: 1, active: 0, dead: 0, oldest_ready_seconds: 0 },
-  )
+  const upserts = status.find(({ queue }) => queue === 'upsert-contacts')
+  t.match(upserts, { ready: 2, deferred: 1, active: 0, dead: 0, oldest_ready_seconds: 0 })
 })

@@ -39,11 +39,8 @@ t.test('every accept sends a hint after its jobs are committed', async (t) => {
     const before = await waiting(job)
     hinted.length = 0
     await call('POST', path, { key, body })
-    t.strictSame(
-      hinted.map((hint) => hint.job),
-      [job],
-      path,
-    )
+    const jobs = hinted.map((hint) => hint.job)
+    t.strictSame(jobs, [job], path)
     t.equal(await hinted[0]?.stored, await waiting(job))
     t.ok((await waiting(job)) > before)
   }

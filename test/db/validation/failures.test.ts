@@ -233,11 +233,8 @@ t.test('each line of the table names its source', (t) => {
     Array.isArray(list) ? list : [],
   )) {
     t.ok(/[A-Z]/.test(source) || LOWER_CASE.test(source), source)
-    t.strictSame(
-      phrases,
-      phrases.map((phrase: string) => phrase.toLowerCase()),
-      source,
-    )
+    const lowerCase = phrases.map((phrase: string) => phrase.toLowerCase())
+    t.strictSame(phrases, lowerCase, source)
   }
   t.end()
 })

@@ -178,10 +178,8 @@ t.test('an email deferred for 24 h of attempts bounces', async (t) => {
   await setJobsDue(service, id)
   await until('it bounces', async () => (await rowOf(service, team, id)).status === 'bounced')
   const queues = await queueStatus(service.database)
-  t.match(
-    queues.find(({ queue }) => queue === 'deliver-email'),
-    { dead: 0 },
-  )
+  const emails = queues.find(({ queue }) => queue === 'deliver-email')
+  t.match(emails, { dead: 0 })
 })
 
 t.test('emails that a slow server delays don’t delay others', async (t) => {

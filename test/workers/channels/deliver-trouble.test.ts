@@ -234,10 +234,8 @@ t.test('a report after a lost response ends no deferrals', async (t) => {
     'nobody waits',
     async () => (await emailById(database, team.id, id))?.pending_recipients === null,
   )
-  t.strictSame(
-    script.lines.flatMap((line) => /^RCPT TO:<(.*?)>/.exec(line)?.[1] ?? []),
-    [taken, later, later],
-  )
+  const rcpts = script.lines.flatMap((line) => /^RCPT TO:<(.*?)>/.exec(line)?.[1] ?? [])
+  t.strictSame(rcpts, [taken, later, later])
   await worker.stop()
 })
 
@@ -331,9 +329,7 @@ t.test('a result that can’t be stored delays no other', async (t) => {
   await worker.stop()
   t.equal(sink.messages().length, 6)
   const logged = lines.filter(({ msg }) => msg === 'sent').map(({ messages = 0 }) => messages)
-  t.equal(
-    logged.reduce((sum, each) => sum + each, 0),
-    others.length,
-  )
+  const sum = logged.reduce((sum, each) => sum + each, 0)
+  t.equal(sum, others.length)
   t.strictSame(lines.filter(({ msg }) => msg === 'failed to record a result').length, 1)
 })

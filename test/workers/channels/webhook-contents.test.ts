@@ -168,10 +168,8 @@ t.test('a domain’s endpoint only gets events of its emails', async (t) => {
     'nothing waits',
     async () => (await cli.json(['webhook', 'show', team.id, endpoint.id])).backlog === 0,
   )
-  t.strictSame(
-    receiver.received.map(({ body }) => [body.type, body.data.email_id]),
-    [['email.delivered', own]],
-  )
+  const events = receiver.received.map(({ body }) => [body.type, body.data.email_id])
+  t.strictSame(events, [['email.delivered', own]])
 })
 
 t.test('reports a WhatsApp message from sent to read', async (t) => {

@@ -63,10 +63,8 @@ t.test('messages with named variables keep their queue after late failures', asy
   const queueRow = object({ name: string().defined() })
   await report(FAILED)
   await until('it waits', async () => (await jobOf(service, id)) !== null)
-  t.equal(
-    await database.oneFirst(sql.type(queueRow)`select name from pgboss.job where id = ${id}`),
-    'deliver-whatsapp-parts',
-  )
+  const queue = await database.oneFirst(sql.type(queueRow)`select name from pgboss.job where id = ${id}`)
+  t.equal(queue, 'deliver-whatsapp-parts')
   await worker.stop()
 })
 

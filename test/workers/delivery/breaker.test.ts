@@ -84,18 +84,12 @@ t.test('a policy rejection pauses senders without acceptances at once', async (t
   const denied = [{ ...outcome('policy'), trouble: 'setup' as const }]
   t.equal(breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 })?.kind, 'setup')
   breaker.note(taken, { message: 'a', began_at: NOW, seconds: 0.1 })
-  t.equal(
-    breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 }),
-    null,
-    'once other mail was taken it may be the recipient’s',
-  )
+  const later = breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 })
+  t.equal(later, null, 'once other mail was taken it may be the recipient’s')
   const { breaker: elsewhere } = begin(t)
   elsewhere.see({ ...state, accepted_at: NOW })
-  t.equal(
-    elsewhere.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 }),
-    null,
-    'by another worker, too',
-  )
+  const other = elsewhere.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 })
+  t.equal(other, null, 'by another worker, too')
 })
 
 t.test('a failure halts messages released before it, not later ones', async (t) => {
@@ -168,11 +162,8 @@ t.test('a message waits a second longer than its sender’s pause', async (t) =>
   t.strictSame([rest('slow', 9), rest('setup'), rest('connection'), rest('setup', 9)], [1, 3, 2, 10])
   t.equal(rest('setup', 3_600), 31)
   for (const kind of ['slowed', 'paused', 'slowed'] as const) breaker.changed(kind)
-  t.strictSame(
-    [rest('setup'), rest('connection'), rest('setup', 1)],
-    [5, 3, 5],
-    'the second trouble in a row',
-  )
+  const rests = [rest('setup'), rest('connection'), rest('setup', 1)]
+  t.strictSame(rests, [5, 3, 5], 'the second trouble in a row')
   breaker.changed('recovered')
   t.equal(rest('setup'), 3)
 })

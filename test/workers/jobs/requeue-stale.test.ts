@@ -132,10 +132,8 @@ t.test('the sweep keeps attempts, and a manual requeue resets them', async (t) =
   }
   await database.query(sql.unsafe`delete from pgboss.job`)
   await sweep(later(3_600_000))
-  t.same(
-    [await jobStates(service, email_id), await jobStates(service, message_id)],
-    [['created'], ['created']],
-  )
+  const states = [await jobStates(service, email_id), await jobStates(service, message_id)]
+  t.same(states, [['created'], ['created']])
   t.strictSame(await unknowns(), [2, 2])
   // Sets this machine's clock ten minutes behind.
   await shiftClock(database, 600)
@@ -216,14 +214,10 @@ t.test('an email past its deadline bounces with the last response', async (t) =>
   t.strictSame(await gaveUps(service, id), [])
   const shown = await cli.json(['email', 'show', team.id, id])
   t.match(shown, { status: 'bounced', provider_message_id: null })
-  t.match(
-    shown.events.find(({ kind }: { kind: string }) => kind === 'bounced'),
-    { recipient: 'someone@example.org', detail: /^4\.4\.7 .*451 4\.3\.0 Come back later$/ },
-  )
-  t.match(
-    shown.events.find(({ kind }: { kind: string }) => kind === 'deferred'),
-    { time: /Z$/, recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' },
-  )
+  const bounce = shown.events.find(({ kind }: { kind: string }) => kind === 'bounced')
+  t.match(bounce, { recipient: 'someone@example.org', detail: /^4\.4\.7 .*451 4\.3\.0 Come back later$/ })
+  const deferral = shown.events.find(({ kind }: { kind: string }) => kind === 'deferred')
+  t.match(deferral, { time: /Z$/, recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' })
 })
 
 t.test("pauses don't count towards the 24 h", async (t) => {

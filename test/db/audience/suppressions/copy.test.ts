@@ -50,10 +50,9 @@ t.test('classifies stored bounces again, except manual suppressions', async (t) 
   t.same(await copy(), { checked: 8, copied: { bounce: 1, soft_bounces: 4, complaint: 2, manual: 1 } })
   const emails = stored.map(([email]) => email)
   const found = await findSuppressed(database, secrets, team, emails)
-  t.strictSame(
-    emails.map((email) => found.get(email)?.cause),
-    stored.map(([, , , cause]) => cause),
-  )
+  const causes = emails.map((email) => found.get(email)?.cause)
+  const expected = stored.map(([, , , cause]) => cause)
+  t.strictSame(causes, expected)
   t.same(await contactState(service, team, 'policy@example.org'), {
     status: 'bounced',
     suppression: 'bounced',

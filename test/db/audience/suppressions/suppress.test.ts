@@ -327,10 +327,8 @@ t.test('publishes each change once with its time and message', async (t) => {
     await doing()
     if (news) expected.push([`contact.${news[0]}`, hour(news[1]).toISOString(), news[2]])
     const said = await announced(service, contact_id)
-    t.strictSame(
-      said.map(({ type, timestamp, data }) => [type, timestamp, data.detail]),
-      expected,
-    )
+    const details = said.map(({ type, timestamp, data }) => [type, timestamp, data.detail])
+    t.strictSame(details, expected)
   }
 })
 

@@ -97,10 +97,8 @@ t.test('one send probes a failed sender for 30 seconds', async (t) => {
     reason: 'logged out',
     state: { now: START, wait_seconds: 0, probing: true, accepted_at: null, deferring: false },
   })
-  t.equal(
-    reserve({ ...troubled, pause_reason: null }, [1], 5, START).reservation.reason,
-    'the sender is probed',
-  )
+  const probed = reserve({ ...troubled, pause_reason: null }, [1], 5, START).reservation.reason
+  t.equal(probed, 'the sender is probed')
   t.equal(reserve(troubled, [], 5, START).pace, troubled, 'who sends nothing does not probe')
 })
 

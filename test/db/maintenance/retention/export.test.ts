@@ -133,10 +133,8 @@ t.test("contact export contains the contact's data and no other recipients", asy
     left_topic_ids: EMPTY,
   })
   t.equal(found.contact.webhooks.length, 1)
-  t.strictSame(
-    found.emails.map(({ id }: { id: string }) => id).sort(),
-    [sole, shared, waiting, timed, copied, blind].sort(),
-  )
+  const exported = found.emails.map(({ id }: { id: string }) => id).sort()
+  t.strictSame(exported, [sole, shared, waiting, timed, copied, blind].sort())
   const of = (id: string) => found.emails.find((each: { id: string }) => each.id === id)
   t.match(of(sole), {
     ...{ to: [ANA], subject: 'To Ana', html: '<p>Secret of Ana</p>', status: 'delivered', tags: ['welcome'] },

@@ -223,11 +223,8 @@ t.test('concurrent soft bounces and deliveries see each other', async (t) => {
     await sleep(100)
     held.resolve()
     await Promise.all([earlier, following])
-    t.match(
-      await contactState(service, team, 'a@example.org'),
-      { status: 'subscribed', suppression: null },
-      later,
-    )
+    const state = await contactState(service, team, 'a@example.org')
+    t.match(state, { status: 'subscribed', suppression: null }, later)
   }
 })
 
@@ -267,10 +264,9 @@ t.test('a lock that waited returns the committed state', async (t) => {
   await until('it waits', async () => (await lockWaits(service, 'for no key update')) > 0)
   await other.query('commit')
   const rows = await waiting
-  t.same(
-    rows.map(({ email_id, size_kb }) => [email_id, size_kb]),
-    ids.toSorted().map((id) => [id, 9]),
-  )
+  const sizes = rows.map(({ email_id, size_kb }) => [email_id, size_kb])
+  const expected = ids.toSorted().map((id) => [id, 9])
+  t.same(sizes, expected)
 })
 
 t.test('delivery, open and click reports are HOT updates', async (t) => {

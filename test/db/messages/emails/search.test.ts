@@ -117,10 +117,8 @@ t.test('the first range includes the newest emails', async (t) => {
       { limit: 3 },
       { patience: 0 },
     )
-    t.strictSame(
-      emails.map((email) => email.id),
-      [id],
-    )
+    const found = emails.map((email) => email.id)
+    t.strictSame(found, [id])
   }
 })
 

@@ -70,11 +70,8 @@ t.test('a queue without workers only shows its lateness', async (t) => {
   const { workers, queues } = computeScale([whatsapp], [process('worker', 0, relay)], [])
   t.match(workers, { latency_seconds: 0, ready: 0, recommended: 1 })
   t.match(queues, { 'deliver-whatsapp': { latency_seconds: 900 } })
-  t.match(
-    computeScale([whatsapp], [], []).workers,
-    { latency_seconds: 900 },
-    'without any worker it asks for one',
-  )
+  const { workers: missing } = computeScale([whatsapp], [], [])
+  t.match(missing, { latency_seconds: 900 }, 'without any worker it asks for one')
 })
 
 t.test("paused or exhausted senders don't scale up", async (t) => {
@@ -102,11 +99,8 @@ t.test('scales down idle workers only', async (t) => {
   const fleet = (busy: number) => [1, 2, 3, 4].map(() => process('worker', busy, relay))
   t.equal(computeScale([queue('deliver-email')], fleet(0.01), []).workers.recommended, 1)
   t.equal(computeScale([queue('deliver-email')], fleet(0.5), []).workers.recommended, 3)
-  t.equal(
-    computeScale([queue('deliver-email')], fleet(1), []).workers.recommended,
-    4,
-    'no more, as none is late',
-  )
+  const { workers } = computeScale([queue('deliver-email')], fleet(1), [])
+  t.equal(workers.recommended, 4, 'no more, as none is late')
   t.equal(computeScale([], [process('worker', 1, relay)], []).workers.recommended, 1)
 })
 

@@ -207,10 +207,8 @@ t.test('a calendar with a method is also the last alternative', async (t) => {
     attachments: attachments.filter(({ contentDisposition }) => contentDisposition === 'attachment'),
   }))
   for (const found of [alternatives, attachments]) {
-    t.strictSame(
-      found.map((each) => [each.contentType, each.content.equals(invitation.bytes)]),
-      [['text/calendar', true]],
-    )
+    const files = found.map((each) => [each.contentType, each.content.equals(invitation.bytes)])
+    t.strictSame(files, [['text/calendar', true]])
   }
   const types = [...raw.toString('latin1').matchAll(/^Content-Type: ([^;\r]+)/gm)].map(([, type]) => type)
   t.strictSame(types, [

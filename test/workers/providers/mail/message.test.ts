@@ -94,11 +94,8 @@ t.test('custom headers are sent byte for byte, name and value', async (t) => {
   ])
   const message = await deliver({ headers })
   for (const [name, value] of Object.entries(headers)) {
-    t.same(
-      fieldsOf(message).filter(([found]) => found === name),
-      [[name, value]],
-      name,
-    )
+    const found = fieldsOf(message).filter(([found]) => found === name)
+    t.same(found, [[name, value]], name)
   }
 })
 
@@ -144,14 +141,10 @@ t.test('reply_to overrides a custom Reply-To, which is otherwise unchanged', asy
   const { deliver } = await start(t)
   const headers = { 'reply-TO': 'Custom <c@demo.test>' }
   const both = await deliver({ headers, reply_to: 'r@demo.test' })
-  t.same(
-    fieldsOf(both).filter(([name]) => /^reply-to$/i.test(name)),
-    [['Reply-To', 'r@demo.test']],
-  )
-  t.same(
-    fieldsOf(await deliver({ headers })).filter(([name]) => /^reply-to$/i.test(name)),
-    [['reply-TO', 'Custom <c@demo.test>']],
-  )
+  const fields = fieldsOf(both).filter(([name]) => /^reply-to$/i.test(name))
+  t.same(fields, [['Reply-To', 'r@demo.test']])
+  const own = fieldsOf(await deliver({ headers })).filter(([name]) => /^reply-to$/i.test(name))
+  t.same(own, [['reply-TO', 'Custom <c@demo.test>']])
 })
 
 t.test('a header that can’t have been accepted is never sent', async (t) => {

@@ -217,10 +217,8 @@ const DELIVERIES: [RelayPage, Record<string, unknown>][] = [
 
 t.test('each relay has its name, which its events carry', async (t) => {
   const pages = [MAILGUN, SENDGRID, POSTMARK, BREVO]
-  t.strictSame(
-    pages.map(({ relay }) => relay),
-    ['mailgun', 'sendgrid', 'postmark', 'brevo'],
-  )
+  const relays = pages.map(({ relay }) => relay)
+  t.strictSame(relays, ['mailgun', 'sendgrid', 'postmark', 'brevo'])
 })
 
 t.test('reads each relay’s email and recipient from their place', async (t) => {

@@ -36,10 +36,8 @@ t.test('the name in the URL has precedence', async (t) => {
   const { url, lines } = await startSmtpScript(t, () => undefined)
   await provide(t, { url, hostname: 'a.example.com' }).send(outgoingEmail())
   await provide(t, { url: `${url}?name=b.example.com`, hostname: 'a.example.com' }).send(outgoingEmail())
-  t.strictSame(
-    lines.filter((line) => line.startsWith('EHLO')),
-    ['EHLO a.example.com', 'EHLO b.example.com'],
-  )
+  const greetings = lines.filter((line) => line.startsWith('EHLO'))
+  t.strictSame(greetings, ['EHLO a.example.com', 'EHLO b.example.com'])
 })
 
 t.test('a rejected EHLO pauses the sender and names the setting', async (t) => {
