@@ -26,10 +26,10 @@ function reachedFrom(
 
 t.test('api and workers import db, never each other', async (t) => {
   const allowed: Record<string, string[]> = { api: ['api', 'db'], workers: ['workers', 'db'], db: ['db'] }
-  t.strictSame(
-    breaking(({ file, imports }) => imports.every(within(allowed[file.split('/')[0] ?? ''] ?? []))),
-    [],
+  const others = breaking(({ file, imports }) =>
+    imports.every(within(allowed[file.split('/')[0] ?? ''] ?? [])),
   )
+  t.strictSame(others, [])
 })
 
 t.test('a process starts without modules that many never use', async (t) => {

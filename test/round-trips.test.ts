@@ -138,11 +138,8 @@ t.test('a worker claims in 1 statement, sends in 10', async (t) => {
 t.test('a worker claims reports in 1 statement, applies in 10', async (t) => {
   const { direct, costOfWork } = await worker(t)
   const recipients = Array.from({ length: 6 }, (_, n) => `returned-${n}@example.org`)
-  const ids = await sendEmails(
-    direct,
-    team,
-    recipients.map((to) => ({ to: [to] })),
-  )
+  const changes = recipients.map((to) => ({ to: [to] }))
+  const ids = await sendEmails(direct, team, changes)
   await until('all are sent', async () => (await jobsIn(direct, 'deliver-email')).length === 0)
   const returned = ids.map((id, n): [string, string] => [id, recipients[n] ?? ''])
   const read = async () => {

@@ -124,9 +124,8 @@ t.test('deletes files of a killed process, and keeps newer ones', async (t) => {
       insert into files (team_id, id, created_at, last_used_at)
       values (${team.id}, ${id}, service_time() - interval '3 hours',
         service_time() - make_interval(mins => ${minutes}))`)
-    await service.database.query(
-      sql.unsafe`insert into file_chunks (team_id, file_id, part, bytes) values (${team.id}, ${id}, 0, 'x')`,
-    )
+    await service.database.query(sql.unsafe`
+      insert into file_chunks (team_id, file_id, part, bytes) values (${team.id}, ${id}, 0, 'x')`)
   }
   await deleteAbandonedFiles(service.database, new Date(Date.now() - 30 * 60_000))
   t.strictSame(await stored(team), { files: 1, bytes: 0, chunks: 1, used: 0 })

@@ -174,10 +174,8 @@ t.test('custom headers are returned unchanged', async (t) => {
     headers: { 'Content-Type': 'application/json' },
   })
   t.equal(odd.status, 201)
-  t.strictSame(
-    JSON.parse(JSON.stringify(odd.body.headers)),
-    JSON.parse('{"__proto__":"x","constructor":"y"}'),
-  )
+  const returned = JSON.parse(JSON.stringify(odd.body.headers))
+  t.strictSame(returned, JSON.parse('{"__proto__":"x","constructor":"y"}'))
 })
 
 t.test('headers that the operator reserves are invalid_headers', async (t) => {

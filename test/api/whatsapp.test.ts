@@ -46,10 +46,9 @@ t.test('201 returns a queued row per recipient', async (t) => {
   }
   t.equal(reply.body.data.map((row: Json) => row.to).join(), '+15555550101,+33612345678')
   const rows = await rowsOf(service, team.id)
-  t.same(
-    rows.map((row) => row.id),
-    reply.body.data.map((row: Json) => row.id),
-  )
+  const stored = rows.map((row) => row.id)
+  const returned = reply.body.data.map((row: Json) => row.id)
+  t.same(stored, returned)
   const countries = rows.map((row) => row.country)
   t.same(countries, [null, 'FR'], 'the country is stored when libphonenumber knows it')
 })

@@ -8,13 +8,14 @@
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { number, object, string } from 'yup'
+import { number, object } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
 import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import { migrate } from '../../db/migrate.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
+import { idRow } from '../../db/postgres/rows.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { storeEmails } from '../support/reports.ts'
 import { uuidAt } from '../support/uuid-sql.ts'
@@ -30,8 +31,7 @@ const url = process.env.DATABASE_URL
 if (!url) throw new Error('set DATABASE_URL to an empty database')
 await migrate(url)
 const database: Database = await openDatabase(url, { size: 1, statementTimeout: 600_000 })
-const teamRow = object({ id: string().defined() })
-const known = await database.anyFirst(sql.type(teamRow)`select id from teams order by id limit ${ROUNDS - 7}`)
+const known = await database.anyFirst(sql.type(idRow)`select id from teams order by id limit ${ROUNDS - 7}`)
 const [large] = known
 const teams =
   large === undefined

@@ -10,6 +10,7 @@ import { object, string } from 'yup'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { migrate } from '../../db/migrate.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
+import { idRow } from '../../db/postgres/rows.ts'
 import { foldStats } from '../../db/stats/daily/fold.ts'
 import { signedIn } from '../support/dashboard.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
@@ -30,7 +31,6 @@ const service = await startService({ teardown: (end: () => Promise<void>) => end
   url,
 })
 
-const idRow = object({ id: string().defined() })
 const known = await service.database.maybeOne(sql.type(idRow)`select id from teams where name = ${NAME}`)
 const team = known?.id ?? (await filled(service))
 const measured = await service.database.one(sql.type(

@@ -1,6 +1,7 @@
 /** Row 10: signed delivery reports of SES, posted by SNS and ingested by a worker. */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { object, string } from 'yup'
+import { countRow } from '../../db/postgres/rows.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { sesEvent } from '../support/ses-events.ts'
 import { aNotification, SNS_HOST, signed, TOPIC } from '../support/sns.ts'
@@ -13,7 +14,6 @@ const REPORTS = upTo(20_000)
 
 const sentRow = object({ id: string().defined(), recipient: string().defined() })
 const PATIENCE = 180_000
-const countRow = object({ count: number().defined() })
 
 const delivered = ({ database }: Place): Promise<number> =>
   database.oneFirst(sql.type(countRow)`select count(*) as count from emails where status = 'delivered'`)

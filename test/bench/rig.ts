@@ -137,9 +137,8 @@ export async function startRig({ store, say, url }: Kept): Promise<Rig> {
     version,
     async place() {
       const name = `bench_${++count}`
-      await admin.query(
-        sql.unsafe`create database ${sql.identifier([name])} template ${sql.identifier(['bench_template'])}`,
-      )
+      await admin.query(sql.unsafe`
+        create database ${sql.identifier([name])} template ${sql.identifier(['bench_template'])}`)
       return openPlace(databaseUrl(postgres.url, name))
     },
     async full() {

@@ -60,15 +60,13 @@ const database = await openPool(t, url, { size: 3, statementTimeout: 60_000 })
 t.before(async () => {
   await database.query(sql.unsafe`
     insert into teams (id, name, created_at) values (${TEAM}, 'Team', now() - interval '90 days')`)
-  await insertEmailRows(
-    { database },
-    sql.fragment`
-      select ${TEAM} as team_id, ('0190a1b2-0005-7000-8000-' || lpad(n::text, 12, '0'))::uuid as id,
-        ${TEAM} as domain_id, 'a@demo.test' as from_address, array['user@example.com'] as to_emails,
-        'Invoice' as subject, '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags, 'queued' as status,
-        now() - interval '1 day' + n * interval '1 second' as created_at, '' as reply_to, 'call' as http_request_id
-      from generate_series(1, ${2 * AFFECTED}::int) n`,
-  )
+  const rows = sql.fragment`
+    select ${TEAM} as team_id, ('0190a1b2-0005-7000-8000-' || lpad(n::text, 12, '0'))::uuid as id,
+      ${TEAM} as domain_id, 'a@demo.test' as from_address, array['user@example.com'] as to_emails,
+      'Invoice' as subject, '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags, 'queued' as status,
+      now() - interval '1 day' + n * interval '1 second' as created_at, '' as reply_to, 'call' as http_request_id
+    from generate_series(1, ${2 * AFFECTED}::int) n`
+  await insertEmailRows({ database }, rows)
   await database.query(sql.unsafe`
     insert into pgboss.job (id, name, data, priority, start_after)
     select case when n <= ${AFFECTED} then ('0190a1b2-0005-7000-8000-' || lpad(n::text, 12, '0'))::uuid
@@ -80,9 +78,8 @@ t.before(async () => {
       case when n <= ${AFFECTED} then ('0190a1b2-0005-7000-8000-' || lpad((n + ${AFFECTED})::text, 12, '0'))::uuid
         else gen_random_uuid() end, '{"reason": "no answer"}'
     from generate_series(1, ${DEAD}::int) n`)
-  await database.query(
-    sql.unsafe`update email_states set broadcast_id = ${BROADCAST} where id <> all(${sql.array(ids, 'uuid')})`,
-  )
+  await database.query(sql.unsafe`
+    update email_states set broadcast_id = ${BROADCAST} where id <> all(${sql.array(ids, 'uuid')})`)
 })
 
 /** The limits per statement. They are about ten times its reads, and less than a scan of all waiting jobs. */
@@ -104,9 +101,8 @@ const newJobs = ids.map((id) => ({
 }))
 const part = { after: '-infinity', size: 2_000 }
 const loseJobs = (tx: Tx) =>
-  tx.query(
-    sql.unsafe`delete from pgboss.job where name = 'deliver-email' and id = any(${sql.array(ids, 'uuid')})`,
-  )
+  tx.query(sql.unsafe`
+    delete from pgboss.job where name = 'deliver-email' and id = any(${sql.array(ids, 'uuid')})`)
 const activate = (tx: Tx) =>
   tx.query(sql.unsafe`
     update pgboss.job set state = 'active' where name = 'deliver-email' and id = any(${sql.array(ids, 'uuid')})`)

@@ -152,9 +152,8 @@ t.test('looks for dead workers among active jobs only', async (t) => {
 t.test('pg-boss counts less often only if there are many jobs', async (t) => {
   const pause = async (jobs: number) => {
     await database.query(sql.unsafe`update pgboss.version set monitor_backoff_on = null`)
-    await database.query(
-      sql.unsafe`update pgboss.queue set total_count = case name when 'deliver-email' then ${jobs} else 0 end`,
-    )
+    await database.query(sql.unsafe`
+      update pgboss.queue set total_count = case name when 'deliver-email' then ${jobs} else 0 end`)
     await spreadCounts(runOn(database))
     const row = object({ seconds: number().defined().nullable() })
     return database.oneFirst(sql.type(row)`
@@ -369,9 +368,8 @@ t.test('finds completed jobs by key among many others', async (t) => {
 
 t.test('counts suppressions with an index, despite other teams', async (t) => {
   const [none, many] = [uuid('000a', 1), uuid('000a', 2)]
-  await database.query(
-    sql.unsafe`insert into teams (id, name, created_at) values (${none}, 'None', now()), (${many}, 'Many', now())`,
-  )
+  await database.query(sql.unsafe`
+    insert into teams (id, name, created_at) values (${none}, 'None', now()), (${many}, 'Many', now())`)
   await database.query(sql.unsafe`
     insert into suppressed_addresses (team_id, identity, email, cause, since)
     select ${many}, 'of' || n || '@example.net', 'of' || n || '@example.net', 'manual', now()

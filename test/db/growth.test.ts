@@ -271,9 +271,8 @@ t.test('requeues and sweeps read no other jobs', async (t) => {
     t.equal(requeued.length, 100)
   })
   t.ok(buffers < 6_000, `${buffers} buffers to requeue a hundred`)
-  await database.query(
-    sql.unsafe`delete from pgboss.job where name = 'deliver-whatsapp' and id = any(${ids})`,
-  )
+  await database.query(sql.unsafe`
+    delete from pgboss.job where name = 'deliver-whatsapp' and id = any(${ids})`)
   const sweep = await touched(database, async (tx) => {
     const part = { after: '-infinity', size: 2_000 }
     const { lost } = await lostMessages(tx, WHATSAPP, part, { before: new Date(), limit: 500 })
@@ -446,14 +445,12 @@ t.test('an expansion checks each contact by key', async (t) => {
       'walk' || n || '@example.com', 'subscribed', '{}', array[${topic}::uuid], now() - interval '1 day', now()
     from generate_series(1, 3000) n`)
   // The first broadcast of a team with many emails, so statistics contain no broadcast.
-  await insertEmailRows(
-    { database },
-    sql.fragment`
-      select team_id, id, ${TEAM} as domain_id, 'a@demo.test' as from_address, array[email] as to_emails,
-        'News' as subject, '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags, 'sent' as status, created_at,
-        '' as reply_to, ${broadcast} as broadcast_id, id as contact_id, 'w-' || id as provider_message_id
-      from contacts where topic_ids = array[${topic}::uuid]`,
-  )
+  const rows = sql.fragment`
+    select team_id, id, ${TEAM} as domain_id, 'a@demo.test' as from_address, array[email] as to_emails,
+      'News' as subject, '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags, 'sent' as status, created_at,
+      '' as reply_to, ${broadcast} as broadcast_id, id as contact_id, 'w-' || id as provider_message_id
+    from contacts where topic_ids = array[${topic}::uuid]`
+  await insertEmailRows({ database }, rows)
   const audience = { team_id: TEAM, id: broadcast, topic_ids: [topic], exclude_topic_ids: [], conditions: [] }
   const look = { after: uuid('0007', 2_800), look: 100, limit: 100 }
   const { buffers } = await touched(database, async (tx) => {

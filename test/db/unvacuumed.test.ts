@@ -34,16 +34,14 @@ t.before(async () => {
   const items = sql.fragment`(
     select n, date_trunc('milliseconds', now() - interval '60 days' + n * interval '60 days' / ${EMAILS}) as at
     from generate_series(1, ${EMAILS}::int) n) item`
-  await insertEmailRows(
-    { database },
-    sql.fragment`
-      select ${teams} as team_id, ${ids} as id, ${TEAM} as domain_id, 'a@demo.test' as from_address,
-        array['user' || n % 1000 || '@example.com'] as to_emails, 'Invoice ' || n as subject,
-        '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags,
-        case when n / 10 % 10 = 0 then 'queued' when n % 250 = 51 then 'bounced' else 'delivered' end as status, at as created_at, '' as reply_to,
-        'call-' || n as http_request_id, case when n / 10 % 10 <> 0 then 'p-' || n end as provider_message_id
-      from ${items}`,
-  )
+  const rows = sql.fragment`
+    select ${teams} as team_id, ${ids} as id, ${TEAM} as domain_id, 'a@demo.test' as from_address,
+      array['user' || n % 1000 || '@example.com'] as to_emails, 'Invoice ' || n as subject,
+      '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags,
+      case when n / 10 % 10 = 0 then 'queued' when n % 250 = 51 then 'bounced' else 'delivered' end as status, at as created_at, '' as reply_to,
+      'call-' || n as http_request_id, case when n / 10 % 10 <> 0 then 'p-' || n end as provider_message_id
+    from ${items}`
+  await insertEmailRows({ database }, rows)
   await database.query(sql.unsafe`
     with message as materialized (select ${teams} as team_id, ${ids} as id, n, at from ${items}), request as (
       insert into whatsapp_requests (team_id, id, template_id, parameters, created_at)

@@ -7,7 +7,11 @@ import type { Service } from './service.ts'
 export async function recordBounce(
   { database }: Pick<Service, 'database'>,
   ref: EmailRef,
-  { recipient, detail, effect = 'hard' }: { recipient: string; detail: string; effect?: 'hard' | 'none' },
+  {
+    recipient,
+    detail = '550 5.1.1 no such user',
+    effect = 'hard',
+  }: { recipient: string; detail?: string; effect?: 'hard' | 'none' },
 ): Promise<void> {
   const now = new Date()
   const what = { kind: 'bounced', effect, event_key: `bounce:${recipient}` } as const

@@ -3,16 +3,15 @@
  * ones, contacts with different suppressions, templates, WhatsApp, a failing webhook and background jobs.
  * Also a paused sender, a worker and parked reports.
  */
-
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { object, string } from 'yup'
 import { record } from '../../db/accounts/audit/record.ts'
 import { displayPrefix } from '../../db/accounts/credentials/token.ts'
 import { insertRejectedCalls } from '../../db/accounts/rejections/refusals.sql.ts'
 import { saveDraft } from '../../db/content/templates/draft.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { addEndpoint } from '../../db/messages/webhooks/endpoints.ts'
+import { idRow } from '../../db/postgres/rows.ts'
 import { storeSignOfLife } from '../../db/stats/fleet/fleet.sql.ts'
 import { DEMO_TEMPLATE } from '../sandbox/whatsapp-magic.ts'
 import { recordBounce } from './bounce.ts'
@@ -25,8 +24,6 @@ import { aMessage, makeTemplate } from './whatsapp.ts'
 import { makeDefaultNumber } from './whatsapp-numbers.ts'
 
 type Template = Awaited<ReturnType<typeof makeTemplate>>
-
-const idRow = object({ id: string().defined() })
 
 const SUBJECTS = [
   'Your invoice 2026-1184 from Northwind Traders International GmbH & Co. KG is ready',

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { mixed, number, object, string } from 'yup'
 import { type EmailRow, insertEmails } from '../../db/messages/emails/emails.sql.ts'
+import { countRow } from '../../db/postgres/rows.ts'
 import { addressIdentity } from '../../db/validation/address.ts'
 import type { Service } from './service.ts'
 
@@ -38,9 +39,8 @@ export const jobsIn = async ({ database }: Place, queue: string) =>
 
 /** Makes the waiting jobs of a queue due at once. */
 export const setDue = async ({ database }: Place, queue: string): Promise<void> => {
-  await database.query(
-    sql.unsafe`update pgboss.job set start_after = now() where name = ${queue} and state < 'active'`,
-  )
+  await database.query(sql.unsafe`
+    update pgboss.job set start_after = now() where name = ${queue} and state < 'active'`)
 }
 
 /** Stores a team without a domain, because generating a key pair is slow. */
@@ -133,16 +133,14 @@ export const emailStatus = async ({ database }: Place, id: string): Promise<stri
 
 /** Sets an email's ID at the provider. */
 export const setProviderId = async ({ database }: Place, id: string, providerId: string): Promise<void> => {
-  await database.query(
-    sql.unsafe`update email_states set provider_message_id = ${providerId} where id = ${id}`,
-  )
+  await database.query(sql.unsafe`
+    update email_states set provider_message_id = ${providerId} where id = ${id}`)
 }
 
 /** Sets the recipients of an email that still need an attempt. */
 export const setPending = async ({ database }: Place, id: string, pending: string[]): Promise<void> => {
-  await database.query(
-    sql.unsafe`update email_states set pending_recipients = ${sql.array(pending, 'text')} where id = ${id}`,
-  )
+  await database.query(sql.unsafe`
+    update email_states set pending_recipients = ${sql.array(pending, 'text')} where id = ${id}`)
 }
 
 const eventRow = object({
@@ -157,8 +155,6 @@ export const eventsOf = async ({ database }: Place, id: string) =>
   await database.any(sql.type(eventRow)`
     select kind, recipient, detail, occurred_at from email_events
     where email_id = ${id} order by occurred_at, event_key`)
-
-const countRow = object({ count: number().defined() })
 
 const ingestJobRow = object({ state: string().defined(), attempts: number().defined() })
 

@@ -20,6 +20,7 @@ import { createRejections } from '../../api/http/rejections.ts'
 import { createAccepts } from '../../api/sends/accepts.ts'
 import { createCatalog } from '../../api/v1/plan-cache.ts'
 import { PARSER_THREAD, V1_ROUTES } from '../../api/v1/routes.ts'
+import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/accounts/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/accounts/credentials/token.ts'
 import { createTeam } from '../../db/accounts/teams/create.ts'
@@ -309,12 +310,16 @@ export async function makeTeam(
   return { id, domain_id, key: await makeKey(service, id) }
 }
 
-/** Creates a team, with `team` for makeTeam, a CLI, and a function that sends the team's emails. */
+/**
+ * Creates a team, with `team` for makeTeam, a CLI, a function that sends the team's emails, and one that
+ * returns the latest entry of its audit log.
+ */
 export async function worldOf(service: Service, team?: Parameters<typeof makeTeam>[1]) {
   const cli = adminCli({ DATABASE_URL: service.url })
   const made = await makeTeam(service, team)
   const send = (changes: object = {}) => sendEmail(service, made, changes)
-  return { ...service, service, cli, team: made, team_id: made.id, key: made.key, send }
+  const lastEntry = async () => (await auditEntries(service.database, { team: made.id, limit: 1 }))[0]
+  return { ...service, service, cli, team: made, team_id: made.id, key: made.key, send, lastEntry }
 }
 
 /** Creates the usual set-up: a service, its CLI, and a team from makeTeam with `team`. */

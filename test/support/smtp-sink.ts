@@ -8,6 +8,8 @@ import { type SandboxMessage, type SmtpSandbox, type SmtpScript, startSmtpSandbo
 
 export type SmtpSink = SmtpSandbox & {
   url: string
+  /** Returns the recipients of each message. */
+  recipients(): string[][]
   /** Returns the latest message. @throws Error if none has arrived. */
   last(): SandboxMessage
 }
@@ -39,6 +41,7 @@ export async function startSmtpSink(
   return {
     ...sandbox,
     url: `${server?.secure ? 'smtps' : 'smtp'}://127.0.0.1:${sandbox.port}`,
+    recipients: () => sandbox.messages().map(({ rcpt_to }) => rcpt_to),
     last() {
       const message = sandbox.messages().at(-1)
       if (!message) throw new Error('no message has arrived')

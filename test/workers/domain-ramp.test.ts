@@ -5,7 +5,6 @@ import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { beside } from '../../workers/adapters.ts'
-import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
 import type { SmtpScript } from '../sandbox/smtp.ts'
 import { adminCli } from '../support/admin.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
@@ -13,6 +12,7 @@ import { shiftClock } from '../support/clock.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
 import { anEmail, makeTeam, type TeamLimits } from '../support/service.ts'
 import { shareService } from '../support/shared-service.ts'
+import { provide } from '../support/smtp-provider.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
@@ -37,8 +37,7 @@ async function begin(
   const service = await renewed()
   const cli = adminCli({ DATABASE_URL: service.url })
   const sink = await startSmtpSink(t, script)
-  const email = createSmtpProvider({ url: sink.url, max_connections: 20 })
-  t.teardown(() => email.close())
+  const email = provide(t, { url: sink.url, max_connections: 20 })
   const own = await makeTeam(service, team)
   const casting = await broadcastingOf(service, own)
   await startWorker(t, service, { email, bulk: beside(email, most), ramp })

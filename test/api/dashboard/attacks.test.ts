@@ -223,11 +223,8 @@ t.test("one user's large forms return 503 and delay no others", async (t) => {
   )
   t.equal(refused.statusCode, 503)
   t.match(refused.headers['retry-after'], /^\d+$/)
-  shows(
-    t,
-    { html: Buffer.concat(await refused.toArray()).toString() },
-    /Too many large requests at once\. Try again later\./,
-  )
+  const html = Buffer.concat(await refused.toArray()).toString()
+  shows(t, { html }, /Too many large requests at once\. Try again later\./)
   const save = (visitor?: Visitor) => visitor?.post(`/teams/${team.id}/topics`, { name: crypto.randomUUID() })
   t.equal((await save(other))?.status, 303, 'another person has room of their own')
   for (const sent of stalled) sent.destroy()

@@ -1,19 +1,18 @@
 /** Progress, rate and remaining time of background jobs. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { object, string } from 'yup'
 import { entryLabel } from '../../../api/dashboard/components/action-labels.ts'
 import { findJobTexts } from '../../../api/dashboard/pages/background-job.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { backgroundJobById } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { continueBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { KINDS } from '../../../db/maintenance/background-jobs/kinds.ts'
+import { idRow } from '../../../db/postgres/rows.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const { service, database, deps, team } = await world(t)
-const idRow = object({ id: string().defined() })
 const operator = await signedIn(service, { operator: true })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 
@@ -42,12 +41,8 @@ t.test('a running job shows its rate and remaining time', async (t) => {
     await editor.get(`/teams/${team.id}/background-jobs/${id}`),
     /Each email that can be sent again is queued when it is checked\. Workers do this .*1,200,000 of 1,206,000 About 600 emails a minute, done in about 10 minutes/,
   )
-  const one = await editor.get(`/teams/${team.id}/background-jobs/${id}`)
-  t.match(
-    one.html,
-    /<li class="busy">[^~]*<svg class="bar"[^>]*><rect width="100"/,
-    'in the color of the list',
-  )
+  const { html } = await editor.get(`/teams/${team.id}/background-jobs/${id}`)
+  t.match(html, /<li class="busy">[^~]*<svg class="bar"[^>]*><rect width="100"/, 'in the color of the list')
   const list = await editor.get(`/teams/${team.id}/background-jobs`)
   shows(t, list, /1,200,000 of 1,206,000, 10 minutes left \d/)
   t.notMatch(textOf(list.html), /a minute|Result/, 'only finished jobs have a result')

@@ -11,7 +11,9 @@ import { jobStates, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const { service, call, database, team, send } = await world(t, { dashboard: { from: 'login@example.com' } })
+const { service, call, database, team, send, lastEntry } = await world(t, {
+  dashboard: { from: 'login@example.com' },
+})
 const other = await makeTeam(service, { domain: 'example.net' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -171,8 +173,8 @@ t.test('a bulk action changes exactly the emails that were counted', async (t) =
   t.equal((await owner.get(`${list}/${ids[0]}`)).status, 404)
   t.equal((await owner.get(`${list}/${kept}`)).status, 200)
   t.equal((await owner.get(`${list}/${later}`)).status, 200)
-  const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
-  t.match(entry, { actor: owner.email, action: 'email.delete', subject: '3 emails', detail: 'tag=bulk' })
+  const deleted = { action: 'email.delete', subject: '3 emails', detail: 'tag=bulk' }
+  t.match(await lastEntry(), { actor: owner.email, ...deleted })
 })
 
 t.test('sends the user a copy, and requeues a queued email', async (t) => {
@@ -219,8 +221,7 @@ t.test('a scheduled email is rescheduled, sent now or cancelled', async (t) => {
 
 t.test('requeues a rejected email by force, and audits that', async (t) => {
   const refused = await send({ to: ['typo@example.org'], tags: ['refused'] })
-  const bounce = { recipient: 'typo@example.org', detail: '550 5.1.1 no such user' }
-  await recordBounce(service, { team_id: team.id, email_id: refused }, bounce)
+  await recordBounce(service, { team_id: team.id, email_id: refused }, { recipient: 'typo@example.org' })
   shows(t, await editor.get(`${list}/${refused}`), 'Send again')
   t.notMatch((await viewer.get(`${list}/${refused}`)).html, /Send again/)
   const plain = await editor.post(`${list}/${refused}/requeue`)
@@ -233,9 +234,8 @@ t.test('requeues a rejected email by force, and audits that', async (t) => {
   t.equal((await editor.press(`${list}/${refused}`, `${list}/${refused}/requeue`)).status, 303)
   shows(t, await editor.get(`${list}/${refused}`), /Hello queued Waiting to be sent\. .* Queued again/)
   t.strictSame(await jobStates(service, refused), ['created'])
-  const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
   const expected = { actor: editor.email, action: 'email.requeue', subject: refused }
-  t.match(entry, { ...expected, detail: 'it had been rejected' })
+  t.match(await lastEntry(), { ...expected, detail: 'it had been rejected' })
 })
 
 t.test('a dead address is first corrected, and the question names it', async (t) => {
@@ -270,8 +270,7 @@ t.test("a broadcast's email to a suppressed address isn't sent again", async (t)
   const { emails } = await aBroadcast(service, team)
   const [id = ''] = await emails('dead-news@example.org')
   const requeue = `${list}/${id}/requeue`
-  const bounce = { recipient: 'dead-news@example.org', detail: '550 5.1.1 no such user' }
-  await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
+  await recordBounce(service, { team_id: team.id, email_id: id }, { recipient: 'dead-news@example.org' })
   const page = await editor.get(`${list}/${id}`)
   shows(t, page, /dead-news@example\.org is suppressed\. An email to it bounced\. .*Show the suppression/)
   t.strictSame(formsTo(page, requeue), [], 'no button')
@@ -287,11 +286,7 @@ t.test("a broadcast's email to a suppressed address isn't sent again", async (t)
 t.test('warns about a queued email to a suppressed address', async (t) => {
   const recipient = 'dead-later@example.org'
   const bounced = await send({ to: [recipient] })
-  await recordBounce(
-    service,
-    { team_id: team.id, email_id: bounced },
-    { recipient, detail: '550 5.1.1 gone' },
-  )
+  await recordBounce(service, { team_id: team.id, email_id: bounced }, { recipient })
   const page = async (...to: string[]) => editor.get(`${list}/${await send({ to })}`)
   const one = await page(recipient)
   shows(
@@ -361,9 +356,8 @@ t.test('the count of bounced emails includes skipped ones, like their list', asy
 
 t.test("the question leaves out emails that can't be sent because of suppressions", async (t) => {
   const to = 'quiet@example.org'
-  await database.query(
-    sql.unsafe`update teams set suppress_transactional = 'bounces_and_complaints' where id = ${team.id}`,
-  )
+  await database.query(sql.unsafe`
+    update teams set suppress_transactional = 'bounces_and_complaints' where id = ${team.id}`)
   await owner.post(`/teams/${team.id}/suppressions`, { email: to, as: 'complained', reason: 'they asked' })
   const [stopped = '', open = ''] = [
     await send({ to: [to], tags: ['quiet'] }),
@@ -502,7 +496,7 @@ t.test('sends selected emails again, or deletes them', async (t) => {
   shows(t, await owner.get(list), '2 emails deleted.')
   for (const id of ids) t.equal((await owner.get(`${list}/${id}`)).status, 404)
   t.equal((await owner.get(`${list}/${left}`)).status, 200)
-  const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
+  const entry = await lastEntry()
   t.match(entry, { action: 'email.delete', subject: '2 emails' })
   for (const id of ids) t.match(entry?.detail, id)
   const theirs = await signedIn(service, { team: other.id, role: 'owner' })
@@ -514,8 +508,7 @@ t.test('sends selected emails again, or deletes them', async (t) => {
 
 t.test('selected emails to suppressed addresses are not sent again', async (t) => {
   const bounced = await send({ to: ['dead@example.org'] })
-  const bounce = { recipient: 'dead@example.org', detail: '550 5.1.1 no such user' }
-  await recordBounce(service, { team_id: team.id, email_id: bounced }, bounce)
+  await recordBounce(service, { team_id: team.id, email_id: bounced }, { recipient: 'dead@example.org' })
   const id = await send({ to: ['dead@example.org'] })
   await editor.post(`${list}/requeue`, { ids: id })
   shows(t, await editor.get(list), '0 emails queued to be sent again. 1 other can’t be sent again.')
@@ -627,8 +620,7 @@ t.test('lists leave out emails of broadcasts by default', async (t) => {
   const kind = await database.oneFirst(sql.unsafe`
     select kind from background_jobs where team_id = ${team.id} order by begun_at desc limit 1`)
   t.equal(kind, 'email.requeue_apart', 'workers of version 0.1.0 leave it alone')
-  const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
-  t.match(entry, { action: 'email.requeue', subject: '1 email' })
+  t.match(await lastEntry(), { action: 'email.requeue', subject: '1 email' })
 })
 
 t.test('the link back to the list keeps its filter', async (t) => {

@@ -1,17 +1,14 @@
 /** Filters of lists: validation, and keeping the input. */
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
-import { anEmail, world } from '../../support/service.ts'
+import { sendEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const { service, team } = await world(t)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const operator = await signedIn(service, { operator: true })
 const at = (path: string): string => `/teams/${team.id}/${path}`
-await service.call('POST', '/v1/emails', {
-  key: team.key,
-  body: anEmail({ subject: 'Kept', tags: ['kept'] }),
-})
+await sendEmail(service, team, { subject: 'Kept', tags: ['kept'] })
 
 t.test('every list and CSV rejects invalid filter values', async (t) => {
   for (const path of [

@@ -1,6 +1,5 @@
 /** Uploaded files before their import: mapping, check and start. Also imports of suppressions. */
 import { sql } from 'slonik'
-import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createTopic, removeTopic } from '../../../db/audience/contacts/topics.ts'
 import { showContact, showSuppression } from '../../../db/audience/suppressions/lift.ts'
@@ -14,7 +13,7 @@ import { byCli, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const { service, database, call, team } = await world(t, { team: { plan: 'pro' } })
+const { service, database, call, team, lastEntry } = await world(t, { team: { plan: 'pro' } })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const at = (...rest: string[]) => `/teams/${team.id}/${rest.join('/')}`
 const IMPORT = at('contacts', 'import')
@@ -22,7 +21,6 @@ const news = await database.transaction((tx) => createTopic(byCli(tx), team.id, 
 
 const purge = () => purgeUpserts(service.deps as unknown as WorkerDeps)
 const known = (email: string) => contactByIdentity(database, team.id, email)
-const lastDeed = async () => (await auditEntries(database, { team: team.id, limit: 1 }))[0]
 
 /** Uploads a file. @returns the draft's path. */
 async function uploaded(file: string | Uint8Array<ArrayBuffer>, path = IMPORT): Promise<string> {
@@ -88,7 +86,7 @@ t.test('maps columns to properties and topics as previewed', async (t) => {
   t.match(await known('old@example.com'), { properties: { plan: 'gold', city: 'Graz' }, topic_ids: EMPTY })
   const { html: rejected } = await editor.get(`${draft}/refused.csv`)
   t.match(rejected, /\r\nodd@example\.com,Wien,maybe,9,4,Newsletter must be yes or no\r\n/)
-  t.match(await lastDeed(), { action: 'contact.import', subject: 'people.csv', detail: '2 rejected' })
+  t.match(await lastEntry(), { action: 'contact.import', subject: 'people.csv', detail: '2 rejected' })
   shows(t, await editor.post(`${draft}/start`), /This upload no longer exists\. It was imported/)
 })
 
@@ -297,7 +295,7 @@ t.test('a team has 5 pending uploads, for a day each', async (t) => {
   t.equal((await editor.get(one)).status, 404)
   const operator = await signedIn(service, { operator: true })
   await operator.get(other)
-  t.match(await lastDeed(), { actor: operator.email, action: 'import.open', subject: 'people.csv' })
+  t.match(await lastEntry(), { actor: operator.email, action: 'import.open', subject: 'people.csv' })
   await imported(third)
   const age = (hours: number) =>
     database.query(sql.unsafe`
@@ -375,7 +373,7 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
     properties: { city: 'Graz' },
   })
   t.equal(await known('c@example.net'), null)
-  t.match(await lastDeed(), {
+  t.match(await lastEntry(), {
     actor: editor.email,
     action: 'suppression.import',
     detail: 'complained: from the old service; 1 rejected',

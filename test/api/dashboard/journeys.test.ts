@@ -17,7 +17,7 @@ import { fits, launchBrowser, signInWith } from '../../support/browser.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { type Hand, handOf } from '../../support/hand.ts'
 import { startReceiver } from '../../support/receiver.ts'
-import { anEmail, world } from '../../support/service.ts'
+import { anEmail, sendEmail, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -87,14 +87,9 @@ async function journeys(browser: Browser): Promise<void> {
       person: { role: 'editor', email: 'support@example.com' },
     },
     async ({ page, follow, type, click, press, enter }, t) => {
-      const body = anEmail({ to: ['Erika Mustermann <erika@exampel.org>'], subject: 'Your invoice' })
-      const { id } = (await call('POST', '/v1/emails', { key: team.key, body })).body
-      const detail = '550 5.1.1 no such user'
-      await recordBounce(
-        service,
-        { team_id: team.id, email_id: id },
-        { recipient: 'erika@exampel.org', detail },
-      )
+      const to = ['Erika Mustermann <erika@exampel.org>']
+      const id = await sendEmail({ call }, team, { to, subject: 'Your invoice' })
+      await recordBounce(service, { team_id: team.id, email_id: id }, { recipient: 'erika@exampel.org' })
       await type(page.getByRole('searchbox').first(), 'mustermann')
       await enter()
       await follow(page.getByRole('link', { name: 'Your invoice' }))

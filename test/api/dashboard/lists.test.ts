@@ -27,14 +27,12 @@ async function teamWith(count: number) {
   const team = await makeTeam(service, { domain: `${crypto.randomUUID()}.test` })
   const store = async (numbers: readonly number[]): Promise<void> => {
     const rows = numbers.map((number) => [uuidv7(), `Letter ${number}`])
-    await insertEmailRows(
-      service,
-      sql.fragment`
-        select ${team.id} as team_id, id, ${team.domain_id} as domain_id, 'hello@example.com' as from_address,
-          array['ana@example.org'] as to_emails, subject, '<p>Hello</p>' as html, '["letter"]'::json as tags,
-          'queued' as status, now() as created_at, '' as reply_to
-        from ${sql.unnest(rows, ['uuid', 'text'])} as letter (id, subject)`,
-    )
+    const letters = sql.fragment`
+      select ${team.id} as team_id, id, ${team.domain_id} as domain_id, 'hello@example.com' as from_address,
+        array['ana@example.org'] as to_emails, subject, '<p>Hello</p>' as html, '["letter"]'::json as tags,
+        'queued' as status, now() as created_at, '' as reply_to
+      from ${sql.unnest(rows, ['uuid', 'text'])} as letter (id, subject)`
+    await insertEmailRows(service, letters)
   }
   if (count > 0) await store(Array.from({ length: count }, (_, at) => at + 1))
   return { team, store, list: `/teams/${team.id}/emails` }

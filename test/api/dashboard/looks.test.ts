@@ -30,7 +30,7 @@ import {
   redActs,
   WIDE,
 } from '../../support/looks.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { byCli, makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 /** Functions for expressions about the layout. `select` measures the selected option. */
@@ -315,9 +315,7 @@ async function looks(browser: Browser): Promise<void> {
     const context = await browser.newContext({ reducedMotion: 'reduce' })
     const page = await context.newPage()
     const wish = { email: 'ana@example.com', team: team.id, role: 'owner', operator: true } as const
-    const { secret } = await service.database.transaction((tx) =>
-      linkFor({ tx, now: new Date(), actor: 'cli' }, wish),
-    )
+    const { secret } = await linkFor(byCli(service.database), wish)
     for (const [path, name] of [
       ['/login', '/login'],
       [`/login/${secret}`, '/login/link'],

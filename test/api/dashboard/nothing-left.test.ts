@@ -8,7 +8,7 @@ import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { formsTo, shows, signedIn, textOf, type Visitor } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
-import { makeTeam, world } from '../../support/service.ts'
+import { byCli, makeTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 /** TXT records by name. */
@@ -70,9 +70,7 @@ t.test('a template with the wanted headers, and a restored version', async (t) =
   await ends(t, owner, `${page}/list-unsubscribe`, { wanted: 'yes' })
   const id = page.split('/').at(-1) ?? ''
   const [version] = await versionsOfTemplate(database, team.id, id, 1)
-  await database.transaction((tx) =>
-    updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, id, { html: '<p>Two</p>' }),
-  )
+  await updateTemplate(byCli(database), team.id, id, { html: '<p>Two</p>' })
   await ends(t, owner, `${page}/restore`, { version: version?.id ?? '' })
 })
 

@@ -117,9 +117,8 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   const other = await operator.get('/operator/queues/deliver-webhook')
   t.notMatch(textOf(other.html), 'Waiting, because')
   await operator.post('/operator/senders/resume?key=smtp%3Amail.example.test%3A587')
-  await database.query(
-    sql.unsafe`update processes set seen_at = now() - interval '1 minute' where host = 'w1'`,
-  )
+  await database.query(sql.unsafe`
+    update processes set seen_at = now() - interval '1 minute' where host = 'w1'`)
   const queues = await operator.get('/operator/queues')
   shows(t, queues, /No worker is running\. .*Emails 1 deferred, no worker 0 0\/s 0 0 Pause/)
   for (const path of ['queues', 'queues/deliver-email', 'health'])

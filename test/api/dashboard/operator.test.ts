@@ -287,8 +287,7 @@ t.test("shows a team's attachment storage and its limit", async (t) => {
   const stored = await makeTeam(service, { domain: 'stored.test' })
   await service.database.query(sql.unsafe`
     update allowances set storage_used = 1500000 where team_id = ${stored.id}`)
-  await service.database.query(
-    sql.unsafe`update subscriptions set storage_gb = 2 where team_id = ${stored.id}`,
-  )
+  await service.database.query(sql.unsafe`
+    update subscriptions set storage_gb = 2 where team_id = ${stored.id}`)
   shows(t, await operator.get(`/operator/teams/${stored.id}`), /Attachments 1\.5 MB of 2 GB/)
 })

@@ -39,9 +39,8 @@ t.test('counts long waits on both channels, with the usual response', async (t) 
   await hold([first, second], '451 4.7.1 Greylisted')
   await hold([third], '452 4.2.2 Full')
   await sendWhatsapp(service, team, (await makeTemplate(service, team.id)).id)
-  await database.query(
-    sql.unsafe`update whatsapp_messages set created_at = created_at - interval '10 minutes'`,
-  )
+  await database.query(sql.unsafe`
+    update whatsapp_messages set created_at = created_at - interval '10 minutes'`)
   const page = await overviewOf(team)
   t.match(page, '3 emails waiting for longer than 5 minutes. 451 4.7.1 Greylisted Show emails')
   t.match(page, '1 WhatsApp message waiting for longer than 5 minutes Show WhatsApp messages')

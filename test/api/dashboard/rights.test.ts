@@ -143,9 +143,7 @@ t.test('an owner can only end sessions of their own team', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const { team: home } = await teamWithOwner()
   const email = 'root@ops.example'
-  await database.transaction((tx) =>
-    linkFor({ tx, now, actor: 'cli' }, { email, team: home.id, role: 'owner', operator: true }),
-  )
+  await linkFor({ tx: database, now, actor: 'cli' }, { email, team: home.id, role: 'owner', operator: true })
   const victim = await signedInWholly(t, email)
   const thief = await enterBy(t, (await invite(owner, people, email)).html, email)
   const both = await signedInWholly(t, email)

@@ -8,6 +8,7 @@ import { object, string } from 'yup'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/server/page.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
+import { idRow } from '../../../db/postgres/rows.ts'
 import { adminCli } from '../../support/admin.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { type Seen, shows, signedIn, visitor } from '../../support/dashboard.ts'
@@ -149,7 +150,6 @@ t.test("a question has its action's access, and the full frame", async (t) => {
   }
 })
 
-const idRow = object({ id: string().defined() })
 const digestRow = object({ digest: string().defined() })
 
 /** The tables with a team's objects and the columns of their IDs, by the part of the path that they are under. */

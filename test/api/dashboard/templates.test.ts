@@ -211,9 +211,7 @@ t.test('publishes only the draft in the question, and warns about a newer versio
     t.notMatch(again.html, 'id="confirm"', 'a draft that the user has not seen')
   }
   t.equal(framedIn(await viewer.get(`${path}/preview?of=published`)), '<p>one</p>')
-  await database.transaction((tx) =>
-    updateTemplate(byCli(tx), team.id, idOf(path), { html: '<p>4</p>', text: '' }),
-  )
+  await updateTemplate(byCli(database), team.id, idOf(path), { html: '<p>4</p>', text: '' })
   shows(t, await editor.ask(`${path}/publish`, await tokens(path)), 'Publishing the draft replaces it.')
 })
 
@@ -312,9 +310,7 @@ t.test('only publishes or discards the draft that was shown', async (t) => {
     shows(t, refused, `${owner.email} changed this draft while you were editing`)
   }
   const second = await tokens(path)
-  await database.transaction((tx) =>
-    updateTemplate(byCli(tx), team.id, idOf(path), { html: '<p>4</p>', text: '' }),
-  )
+  await updateTemplate(byCli(database), team.id, idOf(path), { html: '<p>4</p>', text: '' })
   t.equal(await sentWith(path), '<p>4</p>', 'the command line publishes at once')
   const refused = await editor.post(`${path}/publish`, second)
   t.equal(refused.status, 400)
@@ -463,13 +459,11 @@ t.test("shows the stats of a template's last 30 days", async (t) => {
   shows(t, await viewer.get(path), /The last 30 days Sent 0 Delivered – Bounced – Complaints – Versions /)
   const insert = async (status: string, days = 1) => {
     const id = uuidv7({ msecs: Date.now() - days * 86_400_000 })
-    await insertEmailRows(
-      service,
-      sql.fragment`
-        select ${team.id} as team_id, ${id} as id, ${team.domain_id} as domain_id, 'a@example.com' as from_address,
-          array['b@example.org'] as to_emails, 'Hi' as subject, '<p>Hi</p>' as html, '[]'::json as tags,
-          ${status} as status, now() as created_at, '' as reply_to`,
-    )
+    const row = sql.fragment`
+      select ${team.id} as team_id, ${id} as id, ${team.domain_id} as domain_id, 'a@example.com' as from_address,
+        array['b@example.org'] as to_emails, 'Hi' as subject, '<p>Hi</p>' as html, '[]'::json as tags,
+        ${status} as status, now() as created_at, '' as reply_to`
+    await insertEmailRows(service, row)
     await database.query(sql.unsafe`
       update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and id = ${id}`)
   }
@@ -496,15 +490,13 @@ t.test("shows the stats of a template's last 30 days", async (t) => {
 t.test('counts the newest emails of a busy template, with notice', async (t) => {
   const path = await makeTemplate('Busy', '<p>Hi</p>')
   const now = Date.now().toString(16).padStart(12, '0')
-  await insertEmailRows(
-    service,
-    sql.fragment`
-      select ${team.id} as team_id, (${now} || '70008000' || lpad(to_hex(n), 12, '0'))::uuid as id,
-        ${team.domain_id} as domain_id, 'Busy' as subject,
-        'a@example.com' as from_address, '{}'::text[] as to_emails, '<p>Hi</p>' as html, '[]'::json as tags,
-        'sent' as status, now() as created_at, '' as reply_to
-      from generate_series(1, 5001) n`,
-  )
+  const row = sql.fragment`
+    select ${team.id} as team_id, (${now} || '70008000' || lpad(to_hex(n), 12, '0'))::uuid as id,
+      ${team.domain_id} as domain_id, 'Busy' as subject,
+      'a@example.com' as from_address, '{}'::text[] as to_emails, '<p>Hi</p>' as html, '[]'::json as tags,
+      'sent' as status, now() as created_at, '' as reply_to
+    from generate_series(1, 5001) n`
+  await insertEmailRows(service, row)
   await database.query(sql.unsafe`
     update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
   const page = await viewer.get(path)

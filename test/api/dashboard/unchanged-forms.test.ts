@@ -64,9 +64,8 @@ const endpoint = await database.transaction((tx) =>
 await database.query(sql.unsafe`
   update template_versions set html = replace(html, E'\n', E'\r\n') || E'\r\n\n ', body_text = E'\n one\r\ntwo\rthree '
   where team_id = ${team.id}`)
-await database.query(
-  sql.unsafe`update templates set name = ' Invoice  reminder ' where id = ${lived.template}`,
-)
+await database.query(sql.unsafe`
+  update templates set name = ' Invoice  reminder ' where id = ${lived.template}`)
 await database.query(sql.unsafe`
   update template_drafts set html = replace(html, E'\n', E'\r\n'), body_text = E'\n one\r\ntwo' where team_id = ${team.id}`)
 await database.query(sql.unsafe`

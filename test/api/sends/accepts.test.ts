@@ -1,8 +1,8 @@
 /** Concurrent single sends are committed together, each with its own result. */
 import { sql } from 'slonik'
-import { number, object } from 'yup'
 import { lockAccount } from '../../../db/accounts/teams/limits.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
+import { countRow } from '../../../db/postgres/rows.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { rowCounts, usedBy } from '../../support/rows.ts'
 import {
@@ -30,7 +30,7 @@ async function whileLocked<T>(team: TestTeam, work: () => Promise<T>): Promise<T
 }
 
 const transactions = (teams: readonly TestTeam[]): Promise<number> =>
-  service.database.oneFirst(sql.type(object({ count: number().defined() }))`
+  service.database.oneFirst(sql.type(countRow)`
     select count(distinct xmin::text) as count from accepted_emails
     where team_id = any(${sql.array(
       teams.map(({ id }) => id),
@@ -69,9 +69,8 @@ t.test('concurrent sends with one idempotency key store one row', async (t) => {
 
 t.test('a send that can’t be stored only fails itself', async (t) => {
   const teams = await Promise.all(Array.from({ length: 6 }, () => makeTeam(service)))
-  await service.database.query(
-    sql.unsafe`alter table accepted_emails add constraint unlucky check (subject <> 'Unlucky')`,
-  )
+  await service.database.query(sql.unsafe`
+    alter table accepted_emails add constraint unlucky check (subject <> 'Unlucky')`)
   const replies = await Promise.all([
     ...teams.map((team) => send(team)),
     ...teams.slice(0, 2).map((team) => send(team, { subject: 'Unlucky' })),
@@ -118,9 +117,8 @@ const report = (text: string): Promise<Reply> => {
 }
 
 t.test('concurrent reports share transactions, but not failures', async (t) => {
-  await service.database.query(
-    sql.unsafe`alter table reports add constraint unlucky check (strpos(encode(body, 'escape'), 'Unlucky') = 0)`,
-  )
+  await service.database.query(sql.unsafe`
+    alter table reports add constraint unlucky check (strpos(encode(body, 'escape'), 'Unlucky') = 0)`)
   const texts = Array.from({ length: 40 }, (_, index) => (index === 20 ? 'Unlucky' : `Report ${index}`))
   const replies = await Promise.all([...texts, 'Report 0'].map(report))
   await service.database.query(sql.unsafe`alter table reports drop constraint unlucky`)
@@ -133,7 +131,7 @@ t.test('concurrent reports share transactions, but not failures', async (t) => {
   for (const { body } of stored) t.match(String(body), /^To: .*\r\nSubject: Report \d+\r\n\r\n$/)
   const again = await Promise.all(Array.from({ length: 40 }, (_, index) => report(`Later ${index}`)))
   t.ok(again.every(({ status }) => status === 200))
-  const batches = await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
+  const batches = await service.database.oneFirst(sql.type(countRow)`
     select count(distinct xmin::text) as count from reports where strpos(encode(body, 'escape'), 'Later') > 0`)
   t.ok(batches < 40, `${batches} transactions`)
   const jobs = await jobsIn(service, 'ingest-report')

@@ -136,9 +136,8 @@ t.test('email list prints newest emails first, without bodies', async (t) => {
 
 t.test('email list prints the fields of email show without rendering', async (t) => {
   const { cli, id, email, take, database } = await start(t)
-  const { id: template_id } = await database.transaction((tx) =>
-    saveTemplate(byCli(tx), id, { name: 'A', html: '<p>{{name}}</p>', text: '' }),
-  )
+  const parts = { name: 'A', html: '<p>{{name}}</p>', text: '' }
+  const { id: template_id } = await saveTemplate(byCli(database), id, parts)
   const changes = { template_id, html: null, variables: { name: 'x'.repeat(2_048) } }
   // The second one is clearly later, because a Date has no microseconds and the database's clock does.
   const rows = [await email(id), await email(id, new Date(Date.now() + 1_000), changes)]

@@ -2,8 +2,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
-import { number, object } from 'yup'
 import { WEBHOOK_FIELDS } from '../../../db/messages/whatsapp/number-hook.ts'
+import { countRow } from '../../../db/postgres/rows.ts'
 import { checkWhatsappNumbers } from '../../../workers/jobs/check-whatsapp-numbers.ts'
 import { type CloudAccount, type Json, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -18,7 +18,6 @@ const service = await startService(t)
 const { database } = service
 const TOKEN = 'EAA-token-of-acme'
 const SITE = 'https://mail.example.com'
-const countRow = object({ count: number().defined() })
 
 async function begin(t: Test, changes: Partial<CloudAccount> = {}, callback: Json = {}) {
   for (const table of ['whatsapp_messages', 'pause_history'])

@@ -1,11 +1,10 @@
 /** The verbs of WhatsApp numbers: the checks with Meta, the output, and a change of a team's number. */
-
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
-import { number, object } from 'yup'
 import { lockAccount } from '../../../db/accounts/teams/limits.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
+import { countRow } from '../../../db/postgres/rows.ts'
 import { refreshWhatsappTemplates } from '../../../workers/jobs/refresh-whatsapp-templates.ts'
 import { createWhatsappProvider } from '../../../workers/providers/whatsapp/cloud.ts'
 import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
@@ -19,7 +18,6 @@ import { makeDefaultNumber } from '../../support/whatsapp-numbers.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)
-const countRow = object({ count: number().defined() })
 const lockWaits = (tx: Tx) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::int as count from pg_locks where not granted`)

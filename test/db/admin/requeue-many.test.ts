@@ -5,6 +5,7 @@ import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
 import { runBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import { plural } from '../../../db/plural.ts'
+import { idRow } from '../../../db/postgres/rows.ts'
 import { world } from '../../support/service.ts'
 import { anItem } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
@@ -27,7 +28,6 @@ async function accepted(count: number, subject: string): Promise<void> {
   await database.transaction((tx) => acceptEmails({ ...deps, tx }, { team_id: team.id, domain: null }, items))
 }
 
-const idRow = object({ id: string().defined() })
 const emailIds = (subject: string) =>
   database.anyFirst(sql.type(idRow)`select id from emails where subject = ${subject} order by id`)
 const requeuedAt = (at: string) =>

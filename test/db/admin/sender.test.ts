@@ -94,15 +94,13 @@ t.test('requeue by filter runs in batches, audited once', async (t) => {
   const id = await store.team()
   const first = await store.email(id)
   const many = 1_201
-  await insertEmailRows(
-    { database },
-    sql.fragment`
-      select a.team_id, overlay(a.id::text placing lpad(to_hex(n), 12, '0') from 25)::uuid as id, a.domain_id,
-        a.from_address, a.to_emails, a.subject, a.html, a.tags, a.created_at, a.reply_to, a.http_request_id,
-        s.status, s.size_kb, s.provider_message_id
-      from accepted_emails a join email_states s on s.team_id = a.team_id and s.id = a.id, generate_series(2, ${many}) n
-      where a.id = ${first.id}`,
-  )
+  const copies = sql.fragment`
+    select a.team_id, overlay(a.id::text placing lpad(to_hex(n), 12, '0') from 25)::uuid as id, a.domain_id,
+      a.from_address, a.to_emails, a.subject, a.html, a.tags, a.created_at, a.reply_to, a.http_request_id,
+      s.status, s.size_kb, s.provider_message_id
+    from accepted_emails a join email_states s on s.team_id = a.team_id and s.id = a.id, generate_series(2, ${many}) n
+    where a.id = ${first.id}`
+  await insertEmailRows({ database }, copies)
   const made = await cli.json(['email', 'requeue', id, '--status', 'queued'])
   t.match(made, { requeued: many, dry_run: false })
   const rows = await database.any(sql.type(object({ id: string().defined() }))`

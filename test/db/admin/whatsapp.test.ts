@@ -19,6 +19,7 @@ import {
   makeTemplate,
   numbers,
   rowsOf,
+  sendWhatsapp,
   setFailed,
   setStatus,
   setTaken,

@@ -3,10 +3,11 @@
  * once. Skipped with a message if PgBouncer isn't installed.
  */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { object, string } from 'yup'
 import { migrate } from '../../../db/migrate.ts'
 import { type Database, openDatabase } from '../../../db/postgres/pool.ts'
 import { createReplies } from '../../../db/postgres/replies.ts'
+import { countRow } from '../../../db/postgres/rows.ts'
 import { migrationFiles } from '../../../db/schema.sql.ts'
 import { startApi } from '../../support/api-process.ts'
 import { emptyDatabase, testDatabase } from '../../support/database.ts'
@@ -20,7 +21,6 @@ import { startProcess, until } from '../../support/worker.ts'
 const skip = (await pgbouncerMissing()) ?? false
 const MODES = ['session', 'transaction'] as const
 const SENDS = 60
-const count = object({ count: number().defined() })
 const setting = object({ value: string().defined() })
 
 type Direct = { DATABASE_DIRECT_URL?: string }
@@ -48,7 +48,7 @@ async function sendAll(api: Api, team: TestTeam): Promise<number[]> {
 }
 
 const allSent = async (database: Database): Promise<boolean> =>
-  (await database.oneFirst(sql.type(count)`select count(*) from emails where status = 'queued'`)) === 0
+  (await database.oneFirst(sql.type(countRow)`select count(*) from emails where status = 'queued'`)) === 0
 
 const upsert = (api: Api, team: TestTeam) =>
   api.call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts: [{ email: 'a@example.org' }] } })
@@ -70,7 +70,7 @@ t.test('work waits for its own connections behind a full pooler', { skip }, asyn
   const { url } = await testDatabase(t)
   const pooled = await startPgbouncer(t, url, 'session', 'default_pool_size = 2')
   const database = await openPool(t, pooled, { size: 4 })
-  const slow = sql.type(count)`select 1 as count from pg_sleep(0.2)`
+  const slow = sql.type(countRow)`select 1 as count from pg_sleep(0.2)`
   const found = await Promise.all([1, 2, 3, 4].map(() => database.transaction((tx) => tx.oneFirst(slow))))
   t.strictSame(found, [1, 1, 1, 1])
 })
@@ -86,7 +86,7 @@ t.test('three migrations through a pool run each file once', { skip }, async (t)
     'loaded the default plan catalog',
   ])
   const database = await openPool(t, url, { size: 1 })
-  const held = sql.type(count)`
+  const held = sql.type(countRow)`
     select count(*) from pg_locks where locktype = 'advisory' and database =
       (select oid from pg_database where datname = current_database())`
   t.equal(await database.oneFirst(held), 0, 'and no lock stays behind')
@@ -128,7 +128,7 @@ t.test("transaction mode ignores the role's datestyle", { skip }, async (t) => {
 
 t.test('processes listen at DATABASE_DIRECT_URL, or poll', { skip }, async (t) => {
   // Heartbeats follow, so after some seconds the latest query of a listener is another one.
-  const listeners = sql.type(count)`
+  const listeners = sql.type(countRow)`
     select count(*) from pg_stat_activity where datname = current_database()
       and application_name = 'heliograph listen' and query ~ '^(listen heliograph|select 1)'`
   const { service, api, team } = await startBoth(t, 'transaction', true)

@@ -155,14 +155,11 @@ t.test('only a deferred recipient is retried, with the same bytes', async (t) =>
     await until('one more is sent', () => sink.messages().length > tried)
   }
   await until('nobody waits', async () => (await row(id)).pending_recipients === null)
-  t.strictSame(
-    sink.messages().map(({ rcpt_to }) => rcpt_to),
-    [
-      EVERYBODY.filter((to) => !['zoe@example.org', 'hidden.7x@quiet.example'].includes(to)),
-      ['zoe@example.org'],
-      ['hidden.7x@quiet.example'],
-    ],
-  )
+  t.strictSame(sink.recipients(), [
+    EVERYBODY.filter((to) => !['zoe@example.org', 'hidden.7x@quiet.example'].includes(to)),
+    ['zoe@example.org'],
+    ['hidden.7x@quiet.example'],
+  ])
   // Boundaries are new for each attempt. A message of one part has none.
   const key = await publicKeyOf(service, team.id)
   const tries = sink.messages().map(({ raw }) => {

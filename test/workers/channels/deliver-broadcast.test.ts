@@ -6,7 +6,6 @@ import { isUnderWay } from '../../../db/messages/broadcasts/waiting.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { beside } from '../../../workers/adapters.ts'
-import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { adminCli } from '../../support/admin.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { shiftClock, stopClock } from '../../support/clock.ts'
@@ -14,6 +13,7 @@ import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { jobStates, sendersOf, setJobsDue, usedBy } from '../../support/rows.ts'
 import { anEmail, METRICS_TOKEN, worldOf } from '../../support/service.ts'
 import { shareService } from '../../support/shared-service.ts'
+import { provide } from '../../support/smtp-provider.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -23,7 +23,7 @@ const renewed = await shareService(t)
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
   const { service, team } = await worldOf(await renewed())
   const sink = await startSmtpSink(t, script)
-  const received = () => sink.messages().flatMap(({ rcpt_to }) => rcpt_to)
+  const received = () => sink.recipients().flat()
   return { service, team, sink, received }
 }
 
@@ -196,8 +196,7 @@ t.test('an auto-paused broadcast shows why, and pauses once', async (t) => {
 t.test('a check also contacts a separate relay of broadcasts', async (t) => {
   const { service, sink } = await begin(t)
   const { database, deps } = service
-  const relay = createSmtpProvider({ url: 'smtp://127.0.0.1:9', max_connections: 1 })
-  t.teardown(() => relay.close())
+  const relay = provide(t, { url: 'smtp://127.0.0.1:9' })
   await startWorker(t, service, { smtp_url: sink.url, bulk: beside(relay) })
   const id = await database.transaction((tx) => requestCheck({ ...deps, tx, now: new Date(), actor: 'cli' }))
   t.match(await awaitCheck(database, id), { sender: /127\.0\.0\.1:9.*:bulk$/, fault: /ECONNREFUSED/ })

@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { number as numeric, object } from 'yup'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
+import { countRow } from '../../../db/postgres/rows.ts'
 import type { CloudMessage } from '../../sandbox/whatsapp.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
 import { ACCESS_TOKEN, BUSINESS_ACCOUNT_ID } from '../../support/cloud.ts'
@@ -17,7 +18,6 @@ import { giveUpAll, until } from '../../support/worker.ts'
 
 const { service, database, cli, sender, begin } = await startNumbers(t)
 
-const countRow = object({ count: numeric().defined() })
 const jobsRow = object({ own: numeric().defined(), other: numeric().defined() })
 /** Returns how many jobs a message has in the queue of numbers, and in others. */
 const jobsOf = async (id: string) =>
@@ -64,9 +64,8 @@ t.test('requeued, scheduled, swept and redriven messages keep their number', asy
   await giveNumber(service, team.id, null)
   await cli.json(['whatsapp', 'requeue', team.id, requeued])
   t.same(await jobsOf(requeued), { own: 1, other: 0 })
-  await database.query(
-    sql.unsafe`delete from pgboss.job where id = any(${sql.array([requeued, lost], 'uuid')})`,
-  )
+  await database.query(sql.unsafe`
+    delete from pgboss.job where id = any(${sql.array([requeued, lost], 'uuid')})`)
   await giveUpAll(service, 'deliver-whatsapp-number')
   t.match(await cli.json(['queue', 'redrive', 'deliver-whatsapp-number']), { redriven: 1 })
   t.same(await jobsOf(redriven), { own: 1, other: 0 })
@@ -201,17 +200,15 @@ t.test('messages of teams that share a number alternate', async (t) => {
 t.test('a template of another account is not sent', async (t) => {
   await begin(t)
   const { team, template } = await sender({ account_id: 'waba-3' })
-  await database.query(
-    sql.unsafe`update whatsapp_templates set account_id = 'waba-2' where id = ${template.id}`,
-  )
+  await database.query(sql.unsafe`
+    update whatsapp_templates set account_id = 'waba-2' where id = ${template.id}`)
   const send = () =>
     service.call('POST', '/v1/whatsapp/messages', { key: team.key, body: aMessage(template.id) })
   t.match(await send(), { status: 400, body: { error: { code: 'template_disabled', message: /waba-3/ } } })
   await database.query(sql.unsafe`update whatsapp_templates set account_id = null where id = ${template.id}`)
   t.match(await send(), { body: { error: { code: 'template_disabled' } } }, 'the default account’s neither')
-  await database.query(
-    sql.unsafe`update whatsapp_templates set account_id = 'waba-3' where id = ${template.id}`,
-  )
+  await database.query(sql.unsafe`
+    update whatsapp_templates set account_id = 'waba-3' where id = ${template.id}`)
   t.equal((await send()).status, 201)
 })
 

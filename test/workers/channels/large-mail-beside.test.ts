@@ -1,7 +1,7 @@
 /** Large emails don't delay other emails, however slow the relay. */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'slonik'
-import { number, object } from 'yup'
+import { countRow } from '../../../db/postgres/rows.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import { startDiscardingRelay } from '../../support/discarding-relay.ts'
 import { type Service, sendEmails, type TestTeam, world } from '../../support/service.ts'
@@ -34,12 +34,10 @@ async function startHolding(t: Test) {
   return { url: relay.url, count, holds: () => holds, letGo: held.resolve }
 }
 
-const untouchedRow = object({ count: number().defined() })
-
 /** Returns the number of unclaimed jobs of large emails. */
 const untouched = async ({ database }: Service): Promise<number> =>
   (
-    await database.one(sql.type(untouchedRow)`
+    await database.one(sql.type(countRow)`
       select count(*) as count from pgboss.job
       where name = 'deliver-email' and group_id = 'large' and state = 'created' and retry_count = 0`)
   ).count

@@ -6,7 +6,7 @@ import { bounceOverdue } from '../../../workers/channels/overdue.ts'
 import type { Outcome } from '../../../workers/providers/provider.ts'
 import { adminCli } from '../../support/admin.ts'
 import { jobStates } from '../../support/rows.ts'
-import { anEmail, startService } from '../../support/service.ts'
+import { sendEmail, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { beginWebhooks } from '../../support/webhooks.ts'
@@ -59,10 +59,8 @@ t.test('only recipients still deferred at the deadline bounce', (t) => {
     effect: 'soft',
     detail: /^4\.4\.7 .*451 4\.3\.0 Later$/,
   })
-  t.strictSame(
-    [late.get('a@example.com'), late.get('c@example.com')],
-    [outcomes.get('a@example.com'), outcomes.get('c@example.com')],
-  )
+  const ends = [late.get('a@example.com'), late.get('c@example.com')]
+  t.strictSame(ends, [outcomes.get('a@example.com'), outcomes.get('c@example.com')])
   t.end()
 })
 
@@ -74,11 +72,7 @@ t.test('an email that servers defer for too long bounces', async (t) => {
   let reply: string | undefined = '450 4.2.1 Mailbox busy'
   const sink = await startSmtpSink(t, { onRcpt: () => reply })
   await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'ana@example.org' } })
-  const { body } = await service.call('POST', '/v1/emails', {
-    key: team.key,
-    body: anEmail({ to: ['ana@example.org'] }),
-  })
-  const id: string = body.id
+  const id = await sendEmail(service, team, { to: ['ana@example.org'] })
   const row = () => emailById(database, team.id, id)
   await startWorker(t, service, { smtp_url: sink.url, retry_ms: 1_000 })
   await until('it bounces', async () => (await row())?.status === 'bounced')

@@ -40,7 +40,7 @@ async function done(team: TestTeam, id: string) {
 const add = (team: TestTeam, email: string, cause: string) =>
   cli.json(['suppression', 'add', team.id, email, '--cause', cause, '--reason', '550 5.1.1 gone'])
 
-const rcpts = (): string[] => sink.messages().flatMap(({ rcpt_to }) => rcpt_to)
+const rcpts = (): string[] => sink.recipients().flat()
 
 async function statsOf({ database }: Service, team: TestTeam): Promise<readonly string[]> {
   return database.anyFirst(sql.type(object({ status: string().defined() }))`

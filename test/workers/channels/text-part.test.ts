@@ -50,9 +50,7 @@ t.test("a template's email without text gets one with values", async (t) => {
   const { service, sink, team } = await begin(t)
   await startWorker(t, service, { smtp_url: sink.url })
   const html = `<p>Hi {{name}}</p>${'<p>More</p>'.repeat(1_000)}`
-  const template = await service.database.transaction(async (tx) =>
-    saveTemplate(byCli(tx), team.id, { name: 'Hi', html, text: '' }),
-  )
+  const template = await saveTemplate(byCli(service.database), team.id, { name: 'Hi', html, text: '' })
   await sendEmail(service, team, { html: undefined, template_id: template.id, variables: { name: 'A & B' } })
   for (const { text } of await partsOf(sink)) t.match(text, /^Hi A & B\n\nMore\n/)
 })

@@ -98,11 +98,8 @@ t.test('an owner creates and repairs a webhook on the dashboard', async (t) => {
   await until('it failed', async () =>
     /418 \d+ ms webhook\.test no/.test(textOf((await owner.get(at(id))).html)),
   )
-  shows(
-    t,
-    await owner.get(at(id)),
-    /failing .*Messages waiting for the next attempt: 1\. .*418 \d+ ms webhook\.test no <tea>/,
-  )
+  const page = await owner.get(at(id))
+  shows(t, page, /failing .*Messages waiting for the next attempt: 1\. .*418 \d+ ms webhook\.test no <tea>/)
   receiver.answer = (_one, response) => void response.writeHead(418).end('<html><p>No <b>tea</b></p>')
   await owner.post(at(id, 'test'))
   await until('it shows the text', async () =>

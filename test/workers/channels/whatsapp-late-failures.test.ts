@@ -1,7 +1,8 @@
 /** Failures that Meta reports after it accepted a message. Real hook, real queue, real worker. */
 import { sql } from 'slonik'
-import { number as numeric, object, string } from 'yup'
+import { object, string } from 'yup'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
+import { countRow } from '../../../db/postgres/rows.ts'
 import { numberWhatsappChannel } from '../../../workers/channels/deliver-whatsapp-number.ts'
 import { statusOf, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -150,9 +151,8 @@ t.test('a state of another account’s template neither stops a message nor come
     where id = ${template.id}`)
   const worker = await work()
   await until('it is sent', async () => (await row(kept)).provider_message_id !== null)
-  await database.query(
-    sql.unsafe`update whatsapp_templates set status = 'approved' where id = ${template.id}`,
-  )
+  await database.query(sql.unsafe`
+    update whatsapp_templates set status = 'approved' where id = ${template.id}`)
   code = 132_016
   await cli.json(['whatsapp', 'requeue', (await row(failed)).team_id, failed])
   await until('it has failed', async () => (await row(failed)).status === 'failed')
@@ -191,8 +191,6 @@ t.test('stores the recipient’s ID if it differs from the number', async (t) =>
   t.match(await cli.json(['whatsapp', 'show', team.id, equal]), { wa_id: null })
   await worker.stop()
 })
-
-const countRow = object({ count: numeric().defined() })
 
 t.test('an expired message after a late failure sends whatsapp.failed', async (t) => {
   const { team, oneTaken, report, work } = await begin(t)

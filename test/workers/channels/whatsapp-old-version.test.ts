@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
+import { idRow } from '../../../db/postgres/rows.ts'
 import type { CloudMessage } from '../../sandbox/whatsapp.ts'
 import { startNumbers } from '../../support/number-senders.ts'
 import t from '../../support/tap.ts'
@@ -23,7 +24,6 @@ const PICTURE = { 'header:1': 'https://cdn.example.com/a.png', 'body:1': 'Ana' }
 
 const stateRow = object({ is_open: boolean().defined(), unfinished: boolean().defined() })
 const reasonRow = object({ unsupported: string().defined().nullable() })
-const idRow = object({ id: string().defined() })
 const queueRow = object({ name: string().defined() })
 const queuesOf = (id: string) =>
   database.anyFirst(sql.type(queueRow)`select name from pgboss.job where id = ${id} and state < 'completed'`)

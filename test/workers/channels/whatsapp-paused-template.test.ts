@@ -54,9 +54,8 @@ t.test('a message of a disabled template fails unattempted', async (t) => {
   for (const status of ['disabled', 'rejected']) {
     const { template, one, cloud, work, row } = await begin(t)
     const id = await one()
-    await database.query(
-      sql.unsafe`update whatsapp_templates set status = ${status} where id = ${template.id}`,
-    )
+    await database.query(sql.unsafe`
+      update whatsapp_templates set status = ${status} where id = ${template.id}`)
     const worker = await work()
     await until('it has failed', async () => (await row(id)).status === 'failed')
     t.equal(cloud.messages().length, 0, status)

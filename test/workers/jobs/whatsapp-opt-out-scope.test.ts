@@ -1,9 +1,9 @@
 /** Tests the teams and recipients of opt-outs from marketing. */
 import { sql } from 'slonik'
-import { number as numeric, object } from 'yup'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
 import { applyReportedOptOuts, changeOptOuts } from '../../../db/messages/whatsapp/opt-outs.ts'
+import { countRow } from '../../../db/postgres/rows.ts'
 import { adminCli } from '../../support/admin.ts'
 import { usedBy } from '../../support/rows.ts'
 import t from '../../support/tap.ts'
@@ -15,7 +15,6 @@ import { startWorker, until } from '../../support/worker.ts'
 const { service, begin } = await startDeliveries(t)
 const { database } = service
 const cli = adminCli({ DATABASE_URL: service.url })
-const countRow = object({ count: numeric().defined() })
 
 const outs = async (team: string) =>
   (await optOutsOfTeam(database, team)).map(({ to, by }) => `${to} ${by}`).join()

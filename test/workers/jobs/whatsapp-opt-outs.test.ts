@@ -9,7 +9,7 @@ import { whatsappChannel } from '../../../workers/channels/deliver-whatsapp.ts'
 import { statusOf, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startReceiver } from '../../support/receiver.ts'
-import type { Service } from '../../support/service.ts'
+import { byCli, type Service } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aTemplate, type Json, postUpdates } from '../../support/whatsapp.ts'
 import { startDeliveries } from '../../support/whatsapp-delivery.ts'
@@ -108,9 +108,7 @@ t.test('an opt-out stops no message of another category', async (t) => {
   const { team, one, cloud, work } = await begin(t)
   await post(service, 'user_preferences', wishes('stop'))
   const { optOutManually } = await import('../../../db/messages/whatsapp/opt-outs.ts')
-  await service.database.transaction((tx) =>
-    optOutManually({ tx, now: new Date(), actor: 'cli' }, team.id, NUMBER),
-  )
+  await optOutManually(byCli(service.database), team.id, NUMBER)
   await one()
   await work()
   await until('it is sent', () => cloud.messages().length === 1)
@@ -207,9 +205,7 @@ t.test('opt-outs count for the team replied to, or recent senders', async (t) =>
 t.test('an opt-out counts for both forms of a number', async (t) => {
   const { team, send, row, work } = await begin(t, { definition: marketing })
   const { optOutManually } = await import('../../../db/messages/whatsapp/opt-outs.ts')
-  await service.database.transaction((tx) =>
-    optOutManually({ tx, now: new Date(), actor: 'cli' }, team.id, '+551187654321'),
-  )
+  await optOutManually(byCli(service.database), team.id, '+551187654321')
   await work()
   const [id = ''] = await send({ to: ['+5511987654321'] })
   await until('it has failed', async () => (await row(id)).status === 'failed')

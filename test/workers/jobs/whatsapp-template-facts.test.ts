@@ -1,8 +1,8 @@
 /** Meta's updates about a template's category and quality, and syncs. Real hook, real queue, real worker. */
 import { sql } from 'slonik'
-import { number as numeric, object } from 'yup'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import { applyListing, requestAllSyncs } from '../../../db/messages/whatsapp/sync-templates.ts'
+import { countRow } from '../../../db/postgres/rows.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { makeTeam, worldOf } from '../../support/service.ts'
@@ -14,8 +14,6 @@ import { giveNumber, makeDefaultNumber, makeNumber } from '../../support/whatsap
 import { startWorker, until } from '../../support/worker.ts'
 
 const renewed = await shareService(t)
-
-const countRow = object({ count: numeric().defined() })
 
 t.test('owners see an announced category and the quality, and get an email about a change', async (t) => {
   const { service, team_id, cli } = await worldOf(await renewed())
@@ -48,10 +46,7 @@ t.test('owners see an announced category and the quality, and get an email about
   await post('template_category_update', { previous_category: 'UTILITY', new_category: 'MARKETING' })
   await until('the owner has mail', () => sink.messages().length > 0)
   t.match(await show(), { category: 'MARKETING', announced_category: null })
-  t.same(
-    sink.messages().map(({ rcpt_to }) => rcpt_to),
-    [['owner@example.org']],
-  )
+  t.same(sink.recipients(), [['owner@example.org']])
   t.match(sink.messages()[0]?.raw.toString(), /category of the WhatsApp template/)
 })
 

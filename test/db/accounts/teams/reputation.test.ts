@@ -44,14 +44,10 @@ t.test('0 turns a limit off', async (t) => {
 t.test('pauses and warnings name the rates, the counts and the limit', async (t) => {
   const bounces = { reason: 'team_bounces', sent: 1_600, count: 192, limit: 10 } as const
   t.match(pauseFigures(bounces), /^12\.0 % of 1,600 .*bounced.* 10\.0 %$/)
-  t.match(
-    pauseFigures({ ...bounces, reason: 'team_complaints', count: 5 }),
-    /^0\.31 % of 1,600 .*spam.* 10\.0 %$/,
-  )
+  const complaints = pauseFigures({ ...bounces, reason: 'team_complaints', count: 5 })
+  t.match(complaints, /^0\.31 % of 1,600 .*spam.* 10\.0 %$/)
   t.match(bulkPausedBecause(bounces), /12\.0 % .* the limit is 10\.0 %$/)
-  t.match(
-    describeRates({ sent: 1_600, hard_bounced: 100, complained: 2 }),
-    /^6\.3 % of 1,600 .*bounced.* 0\.13 % .*spam$/,
-  )
+  const rates = describeRates({ sent: 1_600, hard_bounced: 100, complained: 2 })
+  t.match(rates, /^6\.3 % of 1,600 .*bounced.* 0\.13 % .*spam$/)
   t.strictSame([percentOf(1, 3), percentOf(2, 3), percentOf(0, 0)], [33.33, 66.67, 0])
 })

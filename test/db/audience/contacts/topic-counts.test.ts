@@ -11,6 +11,7 @@ import {
   insertTopic,
 } from '../../../../db/audience/contacts/topics.sql.ts'
 import { leaveTopics } from '../../../../db/audience/subscription/subscription.ts'
+import { idRow } from '../../../../db/postgres/rows.ts'
 import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
@@ -83,9 +84,7 @@ async function begin() {
     if (what === 'subscribe')
       await database.transaction(async (tx) => {
         const held = await holdTopics(tx, team, chosen)
-        const rows = await tx.any(
-          sql.type(object({ id: string().defined() }))`select id from contacts where ${those}`,
-        )
+        const rows = await tx.any(sql.type(idRow)`select id from contacts where ${those}`)
         const wanted = rows.flatMap(({ id }) => [...held].map((topic_id) => ({ contact_id: id, topic_id })))
         await addTopics(tx, team, wanted, { now: now(), since: now() })
       })

@@ -89,7 +89,7 @@ t.test('a restored copy sends nothing until it is resumed', async (t) => {
   const cloud = await startCloud(t)
   const sink = await startSmtpSink(t)
   const url = await copyDatabase(t, seeded.url)
-  const recipients = () => sink.messages().flatMap(({ rcpt_to }) => rcpt_to)
+  const recipients = () => sink.recipients().flat()
   const arrived = () => [recipients().length, cloud.messages().length, receiver.received.length]
   await startProcess(t, 'workers/main.ts', {
     ...{ DATABASE_URL: url, SMTP_URL: sink.url, ...ALLOWED, ...cloud.env },

@@ -38,9 +38,8 @@ const store = (bodies: readonly string[]) =>
 
 /** Marks an email as delivered to its recipients. */
 async function deliver(id: string, recipients: string[]): Promise<void> {
-  await database.query(
-    sql.unsafe`update email_states set status = 'delivered', provider_message_id = 'x' where id = ${id}`,
-  )
+  await database.query(sql.unsafe`
+    update email_states set status = 'delivered', provider_message_id = 'x' where id = ${id}`)
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
     select e.team_id, e.id, decode(md5(r), 'hex'), 'delivered', r, now(), 'taken for ' || r

@@ -64,9 +64,8 @@ t.test('an erased address whose suppression was lifted starts subscribed', async
     (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status
   const remove = () => call('DELETE', `/v1/contacts/${ANA}`, { key: team.key })
   await create()
-  await database.query(
-    sql.unsafe`update contacts set status = 'bounced', suppression = 'bounced' where team_id = ${team.id}`,
-  )
+  await database.query(sql.unsafe`
+    update contacts set status = 'bounced', suppression = 'bounced' where team_id = ${team.id}`)
   await erase(team)
   t.equal(await create(), 'subscribed')
   await remove()
@@ -77,9 +76,8 @@ t.test('an erased address whose suppression was lifted starts subscribed', async
   t.equal((await held()).size, 0)
   await remove()
   t.equal(await create(), 'subscribed')
-  await database.query(
-    sql.unsafe`update contacts set status = 'unsubscribed', suppression = 'complained' where team_id = ${team.id}`,
-  )
+  await database.query(sql.unsafe`
+    update contacts set status = 'unsubscribed', suppression = 'complained' where team_id = ${team.id}`)
   await erase(team)
   await create()
   await cli.json(['contact', 'lift', team.id, ANA, '--reason', 'by mistake'])
@@ -112,10 +110,8 @@ t.test('an erased subscribed address leaves nothing', async (t) => {
   await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
   await erase(team)
   t.notOk(await database.exists(sql.unsafe`select 1 from erased_contacts where team_id = ${team.id}`))
-  t.equal(
-    (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status,
-    'subscribed',
-  )
+  const status = (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status
+  t.equal(status, 'subscribed')
 })
 
 t.test('keeps only a keyed hash of an erased address', async (t) => {

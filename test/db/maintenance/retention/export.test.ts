@@ -3,10 +3,10 @@
  * Erase.
  */
 import { sql } from 'slonik'
-import { number, object } from 'yup'
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
 import { exportPerson } from '../../../../db/maintenance/retention/export.ts'
+import { countRow } from '../../../../db/postgres/rows.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { signedIn } from '../../../support/dashboard.ts'
@@ -187,12 +187,11 @@ t.test("contact export contains the contact's data and no other recipients", asy
 
 t.test('export finds the same rows as an erasure', async (t) => {
   const { team, database, deps, by } = await start(t)
-  const rows = object({ count: number().defined() })
-  const webhooks = () => database.oneFirst(sql.type(rows)`select count(*) as count from webhook_messages`)
+  const webhooks = () => database.oneFirst(sql.type(countRow)`select count(*) as count from webhook_messages`)
   const skips = () =>
-    database.oneFirst(sql.type(rows)`select count(*) as count from broadcast_skips where email <> ''`)
+    database.oneFirst(sql.type(countRow)`select count(*) as count from broadcast_skips where email <> ''`)
   const tests = () =>
-    database.oneFirst(sql.type(rows)`
+    database.oneFirst(sql.type(countRow)`
       select count(*) as count from accepted_emails where broadcast_id is null and person is not null`)
   const before = { webhooks: await webhooks(), skips: await skips(), tests: await tests() }
   // biome-ignore lint/suspicious/noExplicitAny: the test looks into the file as its reader would

@@ -171,16 +171,14 @@ t.test('purges bodies in place, and moves one row per full page', async (t) => {
   }
   /** Purges 600 bodies of this size. @returns the former page of each row that moved. */
   const movedFrom = async (days: number, size: number): Promise<number[]> => {
-    await insertEmailRows(
-      store,
-      sql.fragment`
-        select case when n % 3 = 0 then ${other} else ${teamId} end as team_id, 'a@demo.test' as from_address,
-          overlay(${firstIdAt(daysAgo(days))} placing lpad(n::text, 12, '0') from 25) as id, ${teamId} as domain_id,
-          array['ann@example.com'] as to_emails, 'Hello' as subject, '<p>' || repeat(md5(n::text), ${size}::int) as html,
-          '[]'::json as tags, 'delivered' as status, ${sql.timestamp(daysAgo(days))} as created_at, '' as reply_to,
-          'call-' || n as http_request_id, 'p-' || n as provider_message_id
-        from generate_series(1, 600) n`,
-    )
+    const rows = sql.fragment`
+      select case when n % 3 = 0 then ${other} else ${teamId} end as team_id, 'a@demo.test' as from_address,
+        overlay(${firstIdAt(daysAgo(days))} placing lpad(n::text, 12, '0') from 25) as id, ${teamId} as domain_id,
+        array['ann@example.com'] as to_emails, 'Hello' as subject, '<p>' || repeat(md5(n::text), ${size}::int) as html,
+        '[]'::json as tags, 'delivered' as status, ${sql.timestamp(daysAgo(days))} as created_at, '' as reply_to,
+        'call-' || n as http_request_id, 'p-' || n as provider_message_id
+      from generate_series(1, 600) n`
+    await insertEmailRows(store, rows)
     const before = await places(days)
     t.match(await purge({ bodies: 90 }), { bodies: 600 })
     const after = await places(days)
@@ -226,9 +224,8 @@ t.test('deletes a locked row in the next round', async (t) => {
 t.test('purges bodies once, and keeps rows, subjects and timelines', async (t) => {
   const { store, teamId, purge } = await start(t)
   const raw = await delivered(store, teamId, 100)
-  const { id: template_id } = await store.database.transaction((tx) =>
-    saveTemplate({ tx, now, actor: 'cli' }, teamId, { name: 'Welcome', html: '<p>{{name}}</p>', text: '' }),
-  )
+  const parts = { name: 'Welcome', html: '<p>{{name}}</p>', text: '' }
+  const { id: template_id } = await saveTemplate({ tx: store.database, now, actor: 'cli' }, teamId, parts)
   const filled = await store.email(teamId, daysAgo(95), {
     html: null,
     template_id,

@@ -191,14 +191,12 @@ t.test('a late page reads no more rows than the first', async (t) => {
   const many = await store.team('pro')
   const { topic_ids = [] } = await makeAudience(store.database, many, { contacts: 10_000 })
   const wanted = { ...audience([]), team_id: many, topic_ids: topic_ids as string[] }
-  await insertEmailRows(
-    store,
-    sql.fragment`
-      select team_id, gen_random_uuid() as id, gen_random_uuid() as domain_id, 'hello@demo.test' as from_address,
-        array[email] as to_emails, 'News' as subject, '<p>News</p>' as html, '[]'::json as tags, now() as created_at,
-        '' as reply_to, 'sent' as status, ${wanted.id}::uuid as broadcast_id, id as contact_id
-      from (select * from contacts where team_id = ${many} order by id limit 9000) contacts`,
-  )
+  const rows = sql.fragment`
+    select team_id, gen_random_uuid() as id, gen_random_uuid() as domain_id, 'hello@demo.test' as from_address,
+      array[email] as to_emails, 'News' as subject, '<p>News</p>' as html, '[]'::json as tags, now() as created_at,
+      '' as reply_to, 'sent' as status, ${wanted.id}::uuid as broadcast_id, id as contact_id
+    from (select * from contacts where team_id = ${many} order by id limit 9000) contacts`
+  await insertEmailRows(store, rows)
   const after = await store.database.oneFirst(sql.type(object({ id: string().defined() }))`
     select id from contacts where team_id = ${many} order by id offset 8999 limit 1`)
   const buffersOf = async (id: string, from: string | null) => {

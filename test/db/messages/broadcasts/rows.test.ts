@@ -14,13 +14,13 @@ import { insertSkips } from '../../../../db/messages/broadcasts/skips.sql.ts'
 import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { removeEmails } from '../../../../db/messages/emails/remove.ts'
+import { idRow } from '../../../../db/postgres/rows.ts'
 import { findStats } from '../../../../db/stats/daily/broadcasts.sql.ts'
 import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { anItem, openStore, type Store } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
-const idRow = object({ id: string().defined() })
 const contactOf = (nth: number) => `0190a1b2-0000-7000-8000-${String(nth).padStart(12, '0')}`
 
 const tokensRow = object({ tokens: number().defined() })

@@ -49,15 +49,13 @@ t.test('finds the few single emails among many bounces of broadcasts', async (t)
   const { id } = await store.email(team_id, new Date(now.getTime() - 40 * 86_400_000))
   await store.database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${id}`)
   // More than the first part of the search, all of them newer.
-  await insertEmailRows(
-    store,
-    sql.fragment`
-      select ${team_id} as team_id, ${uuidAt(sql.fragment`now() - make_interval(mins => n)`)} as id,
-        (select domain_id from accepted_emails where id = ${id}) as domain_id, 'a@demo.test' as from_address,
-        array[n || '@example.com'] as to_emails, '' as subject, '' as html, '[]'::json as tags, 'bounced' as status,
-        now() as created_at, '' as reply_to, 1 as size_kb, ${uuidv7()}::uuid as broadcast_id
-      from generate_series(1, 600) n`,
-  )
+  const bounced = sql.fragment`
+    select ${team_id} as team_id, ${uuidAt(sql.fragment`now() - make_interval(mins => n)`)} as id,
+      (select domain_id from accepted_emails where id = ${id}) as domain_id, 'a@demo.test' as from_address,
+      array[n || '@example.com'] as to_emails, '' as subject, '' as html, '[]'::json as tags, 'bounced' as status,
+      now() as created_at, '' as reply_to, 1 as size_kb, ${uuidv7()}::uuid as broadcast_id
+    from generate_series(1, 600) n`
+  await insertEmailRows(store, bounced)
   const deps = { tx: store.database, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
   const filter = { team_id, status: 'bounced', since: new Date(0), now } as const
   const single = { ...filter, in_broadcast: false }

@@ -11,6 +11,7 @@ import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts
 import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
 import { acceptWhatsapp } from '../../../../db/messages/whatsapp/accept.ts'
 import { applyWhatsappEvents } from '../../../../db/messages/whatsapp/apply-events.ts'
+import { idRow } from '../../../../db/postgres/rows.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { figuresSince, hoursSince } from '../../../../db/stats/daily/stats.sql.ts'
@@ -40,10 +41,8 @@ const recountedHours = (team: string, { rows, customers }: (typeof CHANNELS)[num
     select date_trunc('hour', created_at, 'UTC') as hour, status, count(*) as count from ${rows}
     where team_id = ${team} and ${customers} group by 1, 2 order by 1, 2`)
 
-const rowRow = object({ id: string().defined() })
-
 const idsOf = async (team: string, { rows }: (typeof CHANNELS)[number]): Promise<string[]> =>
-  (await database.any(sql.type(rowRow)`select id from ${rows} where team_id = ${team} order by id`)).map(
+  (await database.any(sql.type(idRow)`select id from ${rows} where team_id = ${team} order by id`)).map(
     ({ id }) => id,
   )
 
@@ -168,16 +167,14 @@ t.test('triggers count manual changes of rows', async (t) => {
   for (const what of ['email', 'email', 'sign-in', 'whatsapp'] as const)
     await act({ do: what, pick: 1, kind: 'sent', seen: 'sent' })
   await database.query(sql.unsafe`update email_states set status = 'opened' where team_id = ${team}`)
-  await database.query(
-    sql.unsafe`update whatsapp_messages set status = 'read' where team_id = ${team} and position = 0`,
-  )
+  await database.query(sql.unsafe`
+    update whatsapp_messages set status = 'read' where team_id = ${team} and position = 0`)
   await agrees(t, 'after updates')
   t.match(await figuresSince(database, team, EMAIL, EVER), [{ status: 'opened', count: 2 }])
   t.match(await figuresSince(database, team, WHATSAPP, EVER), [{ status: 'queued' }, { status: 'read' }])
   await database.query(sql.unsafe`delete from email_states where team_id = ${team}`)
-  await database.query(
-    sql.unsafe`delete from whatsapp_messages where team_id = ${team} and status = 'queued'`,
-  )
+  await database.query(sql.unsafe`
+    delete from whatsapp_messages where team_id = ${team} and status = 'queued'`)
   await agrees(t, 'after deletions')
 })
 

@@ -9,20 +9,17 @@ import { simpleParser } from 'mailparser'
 import PostalMime from 'postal-mime'
 import { typeOfName } from '../../../../db/validation/file-types.ts'
 import type { OutgoingEmail, OutgoingFile } from '../../../../workers/providers/provider.ts'
-import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
 import { verifyDkim } from '../../../support/dkim.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { programMissing, runProgram } from '../../../support/programs.ts'
-import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import { start } from '../../../support/smtp-provider.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const dkim = { domain: 'demo.test', selector: 'h1', private_key: keys.privateKey }
 const withoutOpenDkim = (await programMissing('opendkim', 'opendkim')) ?? false
 
-const sink = await startSmtpSink(t)
-const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
-t.teardown(() => provider.close())
+const { sink, provider } = await start(t)
 
 type Given = OutgoingFile & { bytes: Buffer }
 

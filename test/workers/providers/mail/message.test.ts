@@ -1,11 +1,10 @@
 /** A message on the wire: structure, header fidelity, line lengths, DKIM. */
 import { generateKeyPairSync } from 'node:crypto'
 import type { OutgoingEmail } from '../../../../workers/providers/provider.ts'
-import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
 import type { SandboxMessage } from '../../../sandbox/smtp.ts'
 import { verifyDkim } from '../../../support/dkim.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
-import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import { start as startRelay } from '../../../support/smtp-provider.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -13,9 +12,7 @@ const public_key = keys.publicKey
 const dkim = { domain: 'demo.test', selector: 'h1', private_key: keys.privateKey }
 
 async function start(t: Test) {
-  const sink = await startSmtpSink(t)
-  const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
-  t.teardown(() => provider.close())
+  const { sink, provider } = await startRelay(t)
   const deliver = async (changes: Partial<OutgoingEmail>): Promise<SandboxMessage> => {
     const email = outgoingEmail(changes)
     const { outcomes } = await provider.send(email)
@@ -148,9 +145,7 @@ t.test('reply_to overrides a custom Reply-To, which is otherwise unchanged', asy
 })
 
 t.test('a header that can’t have been accepted is never sent', async (t) => {
-  const sink = await startSmtpSink(t)
-  const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
-  t.teardown(() => provider.close())
+  const { sink, provider } = await startRelay(t)
   for (const headers of [
     { 'X-A': 'a\r\nBcc: x@y.z' },
     { 'X-A\r\nBcc': 'x@y.z' },
@@ -252,9 +247,7 @@ t.test('the DKIM signature covers the important headers', async (t) => {
 })
 
 t.test('an email waits if its DKIM key can’t sign', async (t) => {
-  const sink = await startSmtpSink(t)
-  const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
-  t.teardown(() => provider.close())
+  const { sink, provider } = await startRelay(t)
   const publicKey = { ...dkim, private_key: keys.publicKey }
   const second = { ...dkim, private_key: generateKeyPairSync('ed25519').publicKey }
   for (const signing of [{ dkim: publicKey }, { dkim, ed25519: second }]) {

@@ -4,12 +4,13 @@
  */
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
-import type { EmailDelivery, Outcome } from '../../../../workers/providers/provider.ts'
-import { createSmtpProvider, type SmtpTimeouts } from '../../../../workers/providers/smtp/adapter.ts'
+import type { EmailDelivery } from '../../../../workers/providers/provider.ts'
+import type { SmtpTimeouts } from '../../../../workers/providers/smtp/adapter.ts'
 import { makeCertificate } from '../../../support/certificate.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { portOf } from '../../../support/port.ts'
 import { reset } from '../../../support/reset.ts'
+import { only, provide as provideWith } from '../../../support/smtp-provider.ts'
 import { type Fault, type Step, startSmtpScript } from '../../../support/smtp-script.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
 import t, { type Test } from '../../../support/tap.ts'
@@ -20,13 +21,7 @@ const LIMITS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 10_000, total_ms
 const SILENT: SmtpTimeouts = { ...LIMITS, total_ms: 6_000 }
 const UNREACHABLE: SmtpTimeouts = { ...LIMITS, connect_ms: 500 }
 
-const provide = (t: Test, url: string, timeouts: SmtpTimeouts = LIMITS) => {
-  const provider = createSmtpProvider({ url, max_connections: 5, timeouts })
-  t.teardown(() => provider.close())
-  return provider
-}
-
-const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]
+const provide = (t: Test, url: string, timeouts = LIMITS) => provideWith(t, { url, timeouts })
 
 const EHLO = { alone: '250 scripted', pipelining: '250-scripted\r\n250 PIPELINING' }
 const BEFORE_THE_DOT: Step[] = ['banner', 'ehlo', 'mail', 'rcpt', 'data']
@@ -178,8 +173,7 @@ t.test('a rejecting greeting is a sender failure', async (t) => {
 
 t.test('messages that wait too long for a connection are deferred', async (t) => {
   const { url } = await startSmtpScript(t, (step) => (step === 'mail' ? 'hang' : undefined))
-  const provider = createSmtpProvider({ url, max_connections: 1, timeouts: SILENT })
-  t.teardown(() => provider.close())
+  const provider = provideWith(t, { url, max_connections: 1, timeouts: SILENT })
   const sent = await Promise.all([1, 2, 3].map(() => provider.send(outgoingEmail())))
   t.ok(sent.every((delivery) => /^(deferred|sender)$/.test(only(delivery)?.kind ?? '')))
   t.match(only(sent[0] as EmailDelivery), { detail: 'not finished within 6000 ms (EABORT)' })
@@ -189,8 +183,7 @@ t.test('a recovered server is used again at once', async (t) => {
   const { url } = await startSmtpScript(t, (step, nth) =>
     step === 'rcpt' && nth === 1 ? 'reset' : undefined,
   )
-  const provider = createSmtpProvider({ url, max_connections: 5 })
-  t.teardown(() => provider.close())
+  const provider = provideWith(t, { url })
   t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred' })
   t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
 })
@@ -219,8 +212,7 @@ t.test('a send cut off after its final dot is unknown', async (t) => {
       return 'hang'
     })
     const cut = new AbortController()
-    const provider = createSmtpProvider({ url, max_connections: 1 })
-    t.teardown(() => provider.close())
+    const provider = provideWith(t, { url, max_connections: 1 })
     const sending = provider.send(outgoingEmail(), cut.signal)
     await reached.promise
     cut.abort()

@@ -1,10 +1,10 @@
 /** The header that a hosted relay returns: its value, once, above the signed part. */
 import { generateKeyPairSync } from 'node:crypto'
 import { RELAYS, type Relay } from '../../../../db/validation/relays.ts'
-import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
-import { startSmtpSandbox } from '../../../sandbox/smtp.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
-import t from '../../../support/tap.ts'
+import { provide } from '../../../support/smtp-provider.ts'
+import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 const REFERENCE = `b-${'7'.repeat(62)}`
 const LINES: Record<Relay, string> = {
@@ -16,16 +16,13 @@ const LINES: Record<Relay, string> = {
 const NAMES = Object.values(LINES).map((line) => line.slice(0, line.indexOf(':')).toLowerCase())
 
 /** Returns the header lines of a message as it arrived. */
-async function headerOf(t: import('tap').Test, hosted: Relay | null, headers: Record<string, string>) {
-  const sandbox = await startSmtpSandbox({ port: 0 })
-  t.teardown(() => sandbox.close())
-  const url = `smtp://127.0.0.1:${sandbox.port}`
-  const provider = createSmtpProvider({ url, max_connections: 1, ...(hosted ? { hosted } : {}) })
-  t.teardown(() => provider.close())
+async function headerOf(t: Test, hosted: Relay | null, headers: Record<string, string>) {
+  const sink = await startSmtpSink(t)
+  const provider = provide(t, { url: sink.url, ...(hosted ? { hosted } : {}) })
   const private_key = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey
   const dkim = { domain: 'demo.test', selector: 's', private_key }
   await provider.send(outgoingEmail({ headers, reference: REFERENCE, dkim }))
-  const raw = sandbox.messages()[0]?.raw.toString() ?? ''
+  const raw = sink.last().raw.toString()
   return raw.slice(0, raw.indexOf('\r\n\r\n')).split(/\r\n(?![ \t])/)
 }
 
