@@ -3,7 +3,7 @@
 export const TEXTS = {
   unnamedProperty: 'A new property needs a name.',
   propertyTwice: 'Two properties are called {name}. Rename one of them.',
-  notNamedLine: "must have lines of the form name: value. {line} isn't one",
+  notNamedLine: 'must only have lines such as "name: Ana". {line} isn’t one',
   formTooLarge: 'This form is too large to continue. Go back, reload the page and submit the form again.',
   sessionEnded:
     'Your session has ended, and this form is too large to keep. Sign in in another tab, go back to the form and submit it again.',
@@ -39,7 +39,8 @@ export const TEXTS = {
   emptyFile: 'The file is empty.',
   notAddresses: "must be email addresses. {given} isn't one",
   noJob: "This job doesn't exist. Finished jobs are deleted after 30 days.",
-  jobNotStopped: "The job couldn't be stopped, because it has finished or has to finish.",
+  jobNotStopped:
+    'The job wasn’t stopped. It has finished, or is of a kind that always finishes, such as an import.',
   otherInSearch: "can't be used together with the {thing} field. Clear one of them",
   noAttachment: 'This email has no attachment {place}.',
   emailHidden: "This email can't be shown, because it is a sign-in link or a notice of this service.",
@@ -50,6 +51,6 @@ export const TEXTS = {
   partTooLarge: 'The {part} is larger than 1 MiB.',
   alreadySo: '{what} is already {state}.',
   replacedSince: '{what} was replaced after the page was opened.',
-  noneLeft: 'Nothing that was counted matches any longer.',
+  noneLeft: 'All items that matched have been deleted or changed.',
   badColumn: 'Choose again how to import column {n}.',
 } as const

@@ -8,7 +8,7 @@ export const TEXTS = {
   contactExists: 'A contact with this email address already exists.',
   statusClaim:
     "can't be changed here. This contact is {status}. Use POST /v1/contacts/:email/unsubscribe or /resubscribe",
-  tooManyColumns: 'must be at most {most}',
+  tooManyColumns: 'must have at most {most} properties',
   columnTooLong: 'must have at most {most} characters each',
   topicExists: 'must be unique. The team already has a topic {name}',
   noTopic: 'No topic {id} in this team.',

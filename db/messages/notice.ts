@@ -134,7 +134,7 @@ function noticeEmail(
   { subject, what, next, link }: Stopped,
   url: string | null,
 ): EmailItem {
-  const reason = `You receive this email because you are an owner of ${team}.`
+  const reason = `You’re receiving this email because you are an owner of ${team}.`
   return emailItem({
     ...{ from, to: [to], subject, idempotency_key: key },
     html: fillSlots(

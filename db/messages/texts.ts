@@ -50,7 +50,8 @@ export const TEXTS = {
   notAddressGiven: "must be an email address. {given} isn't one",
   tooManyWords: 'must have at most {most} words',
   cannotCopy: "This email can't be copied.",
-  copyOfBroadcast: "Emails of broadcasts go to contacts. Correct the contact's address instead.",
+  copyOfBroadcast:
+    "An email of a broadcast can't be sent to another address. Add that address as a contact instead.",
   noMessage: 'No {noun} {id} in this team.',
   keySendsFrom: 'This API key can only send from {domain}.',
   notWaiting: 'This message can no longer be cancelled or rescheduled.',

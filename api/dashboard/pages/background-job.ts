@@ -85,8 +85,8 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
     title: 'Erase personal data',
     verb: 'Checked',
     outcome: ({ emails, waiting_emails_deleted, reports }) =>
-      `${plural(Number(emails ?? 0), 'email')} redacted, ${Number(waiting_emails_deleted ?? 0)} waiting deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
-    unstoppable: 'An erasure can’t be stopped, so that no personal data is left.',
+      `${plural(Number(emails ?? 0), 'email')} redacted, ${plural(Number(waiting_emails_deleted ?? 0), 'waiting email')} deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
+    unstoppable: 'An erasure can’t be stopped, because some personal data would remain.',
   },
   ...Object.fromEntries(CHANNELS.map((each) => [`${each.name}.requeue`, requeueWords(each, each.path)])),
   'webhook.requeue': requeueWords(WEBHOOK, WEBHOOKS),

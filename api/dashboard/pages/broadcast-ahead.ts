@@ -205,7 +205,7 @@ function describeStart(row: BroadcastRow, { ready }: Ahead, { cookies, now }: Te
   const at = row.send_at ?? now.toISOString()
   const words = plannedWords(at, parseZone(cookies('zone')))
   if (isAllSkipped(ready)) return `Scheduled for ${words}.`
-  if (ready.missing.length > 0) return `Scheduled for ${words}. If nothing changes, it is paused then.`
+  if (ready.missing.length > 0) return `Scheduled for ${words}. If nothing changes by then, it is paused.`
   return `Starts ${formatAge(at, now)} (${words}).`
 }
 

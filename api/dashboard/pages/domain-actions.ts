@@ -48,7 +48,7 @@ const returnPathButton = (path: string, { name, return_path: isOn }: DomainRow, 
 const ed25519Button = (path: string, { ed25519_selector: selector }: DomainRow): Form =>
   button(path, selector === null ? 'Turn on Ed25519' : 'Turn off Ed25519', {
     fields: [hidden('on', selector === null ? 'on' : '')],
-    about: 'A second signature with a shorter key. Receivers that don’t know it use the first one.',
+    about: 'A second signature with a shorter key. Receivers that don’t support it check the first one.',
     menu: true,
   })
 

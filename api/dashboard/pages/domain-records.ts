@@ -66,8 +66,8 @@ function recordShown(
 function hostsNote([first]: readonly DnsLine[]): string {
   const [selector, , ...domain] = first?.name.split('.') ?? []
   return domain.length === 2
-    ? `Many DNS providers add your domain to each host. There, enter only the part before it, such as ${selector}._domainkey.`
-    : 'Many DNS providers add your registered domain to each host. There, leave it out, but keep the subdomain.'
+    ? `Many DNS providers add your domain to each host. If yours does, enter only the part before it, such as ${selector}._domainkey.`
+    : 'Many DNS providers add your registered domain to each host. If yours does, leave this domain out, but keep the subdomain.'
 }
 
 /** True for a required record without a matching value in DNS. */

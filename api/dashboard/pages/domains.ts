@@ -94,7 +94,7 @@ function returnPathFacts(
     return {
       Bounces: status('not counted', {
         tone: 'warn',
-        detail: `They return to ${name}’s own mail server, so bounced addresses aren’t suppressed. Ask your operator.`,
+        detail: `They return to ${name}’s own mail server, so bounced addresses aren’t suppressed. Ask your operator to set up a return path.`,
       }),
     }
   const isUsed = return_path && return_path_rejected_at === null

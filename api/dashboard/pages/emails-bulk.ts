@@ -90,7 +90,7 @@ function requeueing(request: TeamRequest, bulk: Bulk, counts: Requeueable): Sect
   if (isAll && waiting === 0)
     return form(
       `Send ${plural(rejected, 'rejected email')} again`,
-      'None of them is still waiting. No provider has accepted the rejected ones, so they can be sent again.',
+      'None of them is waiting. The rejected ones can be sent again, because no provider has accepted them.',
       hidden('force', FORCE),
     )
   const waits = requeueableWords(waiting, counts, [unsentNoun(request.query)])

@@ -36,6 +36,6 @@ export const madeTiles = (
   return [
     { ...tile(suppress ? 'Newly suppressed' : 'New contacts', created, said.created), tone: 'good' },
     tile(suppress ? 'Suppressed before' : 'Updated', updated, said.updated),
-    tile('Repeated', repeated, 'the last row of an address counts'),
+    tile('Repeated', repeated, 'only the last row of each address is used'),
   ]
 }

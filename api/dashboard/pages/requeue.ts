@@ -31,7 +31,11 @@ export function requeueForms(
     return [
       state === undefined || state === 'failed'
         ? button(path, 'Send again')
-        : button(path, 'Try now', { tone: 'quiet', menu: true, about: 'It is also attempted without this.' }),
+        : button(path, 'Try now', {
+            tone: 'quiet',
+            menu: true,
+            about: 'Doesn’t wait for the next scheduled attempt.',
+          }),
     ]
   const fields = [hidden('force', FORCE), hidden('seen', way, true)]
   if (way === 'forced') return [button(path, 'Send again', { fields })]

@@ -96,9 +96,9 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
 
 /** Describes which suppressions also stop transactional email. */
 const STOPPED: Readonly<Record<SuppressTransactional, string>> = {
-  nothing: 'Transactional email still does.',
-  bounces: 'Nor does transactional email after a hard bounce.',
-  bounces_and_complaints: 'Transactional email only goes to it after soft bounces.',
+  nothing: 'Transactional email still goes to it.',
+  bounces: 'Transactional email doesn’t go to it after a hard bounce.',
+  bounces_and_complaints: 'Transactional email only goes to addresses that are suppressed for soft bounces.',
 }
 
 const list = get('viewer', '/teams/:team/suppressions', async (request, deps) => {

@@ -33,7 +33,7 @@ const ON = 'Mail apps show an unsubscribe button, which uses the link in {{unsub
 const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers require one for newsletters.'
 
 const WARNING =
-  'unsubscribe_url becomes a required variable. If PUBLIC_URL is set, emails to a single stored contact get it automatically. All other emails without it are rejected.'
+  'The variable unsubscribe_url becomes required. If PUBLIC_URL is set, it is filled in for emails whose only recipient is a contact. Other emails are rejected if they don’t set it.'
 
 export const headersCell = ({ list_unsubscribe: has }: ShownTemplate): Cell =>
   text(has ? 'on' : 'off', { detail: has ? ON : OFF })

@@ -43,7 +43,7 @@ async function testForm(previewed: PreviewTemplate, request: TeamRequest, { data
       field('from', 'From', {
         required: true,
         value: from,
-        hint: 'An address of a verified domain of yours.',
+        hint: 'An address at one of your verified domains.',
       }),
       ...values,
       ...choice(previewed),

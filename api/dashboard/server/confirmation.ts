@@ -45,7 +45,7 @@ function carried(form: URLSearchParams): Field[] {
 const questionView = ({ question, ...asked }: Question, request: PageRequest, cancel: string): View => ({
   title: question,
   lead: asked.warning,
-  back: { href: cancel, label: 'Back, change nothing' },
+  back: { href: cancel, label: 'Back without changes' },
   sections: [
     buildForm(addressWith(request, {}), asked.answer, {
       id: 'confirm',

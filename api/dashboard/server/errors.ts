@@ -29,7 +29,7 @@ const WORDS: Partial<Record<Code, { title: string; words: (requestId: string) =>
   internal_error: {
     title: 'Internal error',
     words: (requestId) =>
-      `Something went wrong on our side. The operator of this service can find it in the log with the request ID ${requestId}.`,
+      `Something went wrong on our side. The operator of this service can find the cause in the log under the request ID ${requestId}.`,
   },
 }
 

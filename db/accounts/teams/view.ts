@@ -71,7 +71,7 @@ export function teamView(
 export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
   const team = await requireTeam(tx, teamId)
   const account = await readAccountRow(tx, teamId)
-  if (!account) throw new Error(`team ${teamId} has no allowance`)
+  if (!account) throw new Error(`team ${teamId} has no account`)
   const suppresses = await readSuppressTransactional(tx, teamId)
   return teamView(
     team,

@@ -259,7 +259,7 @@ const purgingTexts = counting(
   { given: readAnything, cursor: readAfter },
   ({ tx }, _team, _given, { cursor }) => purgeTexts(tx, cursor?.after ?? NIL),
   (_given, changed) =>
-    changed === 0 ? null : { subject: plural(changed, 'report'), detail: 'what recipients wrote' },
+    changed === 0 ? null : { subject: plural(changed, 'report'), detail: 'texts from recipients' },
 )
 
 export const KINDS = {

@@ -13,7 +13,7 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
 
 const REQUIREMENTS =
-  'Gmail, Yahoo and Microsoft require SPF, DKIM and DMARC of senders of more than 5,000 emails a day'
+  'Gmail, Yahoo and Microsoft require SPF, DKIM and DMARC from anyone who sends more than 5,000 emails a day'
 
 /** Returns sentences about missing DNS records. None if DNS doesn't respond, and none for test teams. */
 export async function startWarnings(

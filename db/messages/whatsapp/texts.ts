@@ -24,7 +24,7 @@ export const TEXTS = {
   tokenRejected: 'Meta rejects this token for the number and its account: {reason}',
   noNumberChange: 'Specify what to change: a token, an app secret or the messages per second.',
   numberInUse:
-    'The number {name} has teams ({teams}) or waiting messages ({waiting}). Give the teams another number, then remove this one once no messages are waiting.',
+    'The number {name} is in use. Teams: {teams}, waiting messages: {waiting}. Give the teams another number, then remove this one once no messages are waiting.',
   oldWeb: 'A web process of an older version is running. It only knows the default number. Replace it first.',
   metaUnreachable: "Meta can't be reached at {host}: {reason}",
   metaFailed: 'Meta returned an error: {reason}',

@@ -235,6 +235,10 @@ t.test('an internal error only shows the request ID', async (t) => {
   const broken = await startService(t, { url: service.url, dashboard: { database: {} as never } })
   const { html, status } = await visitor(broken).get('/login/x')
   t.equal(status, 500)
-  shows(t, { html }, /The operator of this service can find it in the log with the request ID [\w-]{36}/)
+  shows(
+    t,
+    { html },
+    /The operator of this service can find the cause in the log under the request ID [\w-]{36}/,
+  )
   t.notMatch(html, /TypeError|function/)
 })

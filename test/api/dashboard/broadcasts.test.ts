@@ -340,7 +340,7 @@ t.test('a broadcast cancelled before its start shows no start time', async (t) =
       send_at = now() + interval '2 hours' where id = ${broadcast.id}`)
   const path = at(`broadcasts/${broadcast.id}`)
   shows(t, await editor.get(at('broadcasts')), /scheduled Advent [^%]* in 1 hour/)
-  shows(t, await editor.get(path), /Scheduled for \w{3}, .* UTC\. If nothing changes, it is paused then\./)
+  shows(t, await editor.get(path), /Scheduled for \w{3}, .* UTC\. If nothing changes by then, it is paused\./)
   await after(await editor.post(`${path}/cancel`))
   shows(t, await editor.get(at('broadcasts')), /cancelled Advent – – – – not started/)
   t.notMatch(textOf((await editor.get(path)).html), /begin|Scheduled for/i)

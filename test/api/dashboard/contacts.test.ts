@@ -209,7 +209,7 @@ t.test('an editor chooses the columns of contacts for the team', async (t) => {
   t.notMatch(html, OWN_CHOICE, 'somebody has chosen them')
   t.notMatch((await reader.get(path)).html, 'Save columns')
   const many = await choose('a\nb\nc\nd\ne')
-  shows(t, many, /columns must be at most 4/i)
+  shows(t, many, /columns must have at most 4 properties/i)
   t.match(
     many.html,
     /<details class="act" id="[^"]+" open>(?:(?!<\/details>)[\s\S])*>\na\nb\nc\nd\ne<\/textarea>/,

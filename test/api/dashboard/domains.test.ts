@@ -35,7 +35,11 @@ t.test('a domain without a return path refers to the operator', async (t) => {
   const page = await (await signedIn(other, { team: id, role: 'owner' })).get(
     `/teams/${id}/domains/lost-bounces.test`,
   )
-  shows(t, page, /Bounces not counted They return to .*own mail server, .*\. Ask your operator\./)
+  shows(
+    t,
+    page,
+    /Bounces not counted They return to .*own mail server, .*\. Ask your operator to set up a return path\./,
+  )
   t.notMatch(page.html, 'RETURN_PATH_DOMAIN')
 })
 

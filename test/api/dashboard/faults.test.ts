@@ -42,7 +42,7 @@ t.test('an internal error shows the request ID and is logged', async (t) => {
   t.match(fault, {
     status: 500,
     title: 'Internal error',
-    words: /find it in the log with the request ID request-17\.$/,
+    words: /find the cause in the log under the request ID request-17\.$/,
   })
   t.notMatch(fault.words, /undefined/)
   t.match(lines, [{ msg: 'request failed', request_id: REQUEST, err: { type: 'TypeError' } }])

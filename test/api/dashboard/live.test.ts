@@ -215,7 +215,7 @@ async function livePages(browser: Browser): Promise<void> {
   t.test('a failing or silent server is shown', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${home}/operator`)
-    const failing = page.locator('.stale', { hasText: 'The service reports an error.' })
+    const failing = page.locator('.stale', { hasText: 'The service returned an error.' })
     await page.route(page.url(), (route) => route.fulfill({ status: 502, body: 'Bad Gateway' }))
     await failing.waitFor()
     await page.unroute(page.url())

@@ -108,7 +108,7 @@ t.test("can't remove a number with scheduled messages", async (t) => {
   const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
   const [id = ''] = await sendWhatsapp(service, team, template.id, { scheduled_at })
   t.match(await cli.json(['team', 'number', team.id, 'default']), { waiting: 1 })
-  t.match(await cli.fault(['number', 'remove', 'acme']), /teams \(0\) or waiting messages \(1\)/)
+  t.match(await cli.fault(['number', 'remove', 'acme']), /Teams: 0, waiting messages: 1\./)
   await cli.json(['whatsapp', 'cancel', team.id, id])
   t.match(await cli.json(['number', 'remove', 'acme']), { removed: true })
 })

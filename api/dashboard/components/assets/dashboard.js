@@ -127,7 +127,7 @@ async function ask(url, more) {
     const html = text.replace(/(<\/?)live-form\b/g, '$1form').replaceAll('<live-token>', token)
     const page = new DOMParser().parseFromString(html, 'text/html')
     const isPage = answer.status < 500 && page.getElementById('main')
-    if (!isPage) return { problem: 'The service reports an error.' }
+    if (!isPage) return { problem: 'The service returned an error.' }
     if (!answer.headers.has('ETag') && !page.querySelector('.who'))
       return { problem: 'Your session has ended. Sign in again.' }
     if (answer.redirected || !answer.ok) return { problem: 'This page is no longer available. Reload it.' }

@@ -45,7 +45,7 @@ export const riskAlerts = ({ off, isDrifting, drift_s }: DatabaseState): Alert[]
     },
     isDrifting && {
       tone: 'warn',
-      title: `This process’s clock is ${drift_s} seconds from the database’s`,
+      title: `This process’s clock differs from the database’s by ${drift_s} seconds`,
       text: 'Synchronize the clocks of both hosts with NTP.',
     },
   ])

@@ -86,7 +86,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   const [limited, priced] = [rows.filter(hasLimits), rows.filter((plan) => !hasLimits(plan))]
   return show({
     title: 'Plans',
-    lead: `A team has the limits of its plan, or its own. Limits of ${list.format(QUOTAS.filter(isPeriodic).map(({ noun }) => noun))} are monthly.`,
+    lead: `A team has the limits of its plan, or its own. Limits of ${list.format(QUOTAS.filter(isPeriodic).map(({ noun }) => noun))} apply to a team’s current period.`,
     sections: compact([
       buildTable(
         limited,

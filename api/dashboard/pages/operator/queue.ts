@@ -116,8 +116,7 @@ const reasonsTable = (reasons: readonly Reason[], redrive: string, seen: string,
     }),
     {
       title: 'Failed jobs',
-      note:
-        reasons.length > 0 ? 'They wait until you retry them, after you have fixed the reason.' : undefined,
+      note: reasons.length > 0 ? 'Fix the cause, then retry them.' : undefined,
       wrap: ['Reason'],
       empty: 'No failed jobs.',
     },

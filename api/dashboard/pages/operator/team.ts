@@ -48,7 +48,7 @@ async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
   const options = buildOptions(names, [own], (name) => (name === 'default' ? 'the default number' : name))
   return buildForm(`${pageOfTeam(teamId)}/number`, 'Save number', {
     title: 'WhatsApp number',
-    note: 'Waiting messages keep their number. If the account changes, templates are pending until they are found in the new one.',
+    note: 'Waiting messages keep their number. If the new number belongs to another account, the team’s templates are pending until a sync finds them there.',
     fields: [field('number', 'Number', { type: 'select', options, required: true })],
   })
 }

@@ -83,7 +83,7 @@ const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPla
           return { Team: nameCell(team), ...weekCells(weeks.get(team.id)), ...Object.fromEntries(used) }
         },
         {
-          note: `Rates and suppressed emails are of the last 7 days, ${PERIODIC} of the current month. “Worst” lists the highest rates first.`,
+          note: `Rates and suppressed emails cover the last 7 days. Usage of ${PERIODIC} covers the team’s current period. “Worst” lists the highest rates first.`,
           empty: 'No team matches.',
           next: page.next,
         },
