@@ -83,13 +83,13 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   },
   contact_suppressed: {
     meaning: 'The contact bounced or complained, so the API can’t resubscribe it.',
-    remedy: 'Remove the suppression in the dashboard, with a reason.',
+    remedy: 'Lift the suppression in the dashboard, with a reason.',
   },
   invalid_state: {
     meaning:
-      'The broadcast’s state doesn’t allow this, or something is missing. The error lists it. For a scheduled message, its time has passed.',
+      'The state of the broadcast doesn’t allow this call, or the broadcast isn’t complete. If the call is about a scheduled message, its scheduled time has passed.',
     remedy:
-      'Fix what the error lists, then repeat the call. A scheduled message can’t be changed after its time.',
+      'Complete the broadcast, then repeat the call. The error lists everything that is missing. A scheduled message can’t be changed after its scheduled time.',
   },
   payload_too_large: {
     meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB (uploads: ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB), or an email with its attachments is too large for mail servers. The code is also returned if the JSON contains more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
@@ -113,7 +113,7 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   },
   unavailable: {
     meaning:
-      'The service couldn’t process the call in time, because its database is unavailable, or too many or too large requests are being processed.',
+      'The service couldn’t process the call in time. Its database is unavailable, or it is overloaded by other requests.',
     remedy: again,
   },
 }

@@ -21,7 +21,7 @@ const NOTES = {
   tags: 'The tags of each of its emails.',
   rate_per_minute: 'The maximum number of emails per minute, spread evenly.',
   send_at:
-    'When it starts, up to 90 days ahead. It starts immediately if left out. More than 5 minutes in the past is rejected.',
+    'When it starts, up to 90 days ahead. It starts immediately if left out. A time more than 5 minutes in the past is rejected.',
   idempotency_key: 'A repeated call returns the broadcast stored with this key.',
 }
 
@@ -104,7 +104,7 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
     summary: 'Start or schedule a draft',
     takes: 'BroadcastSend',
     description: [
-      'If something is missing, the error lists all of it: a verified domain, an https `PUBLIC_URL` of the instance, `{{unsubscribe_url}}`, an audience, or enough quota for the whole audience.',
+      'Needs a verified domain, an https `PUBLIC_URL` of the instance, `{{unsubscribe_url}}` in the template, an audience, and enough quota for all of it. The error lists everything that is missing.',
     ],
     notes: { ...ID, send_at: 'When it starts. It is used instead of the broadcast’s own time.' },
     example: {},

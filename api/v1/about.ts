@@ -116,7 +116,7 @@ const EMAILS = describedAs('Emails', {
     summary: 'Send up to 100 emails',
     takes: 'NewEmail',
     description: [
-      'Items are validated independently, except for the quota. If the new emails don’t all fit, nothing is sent.',
+      'Items are validated independently, except for the quota. If the new emails exceed the quota, nothing is sent.',
     ],
     notes: EMAIL_NOTES,
     example: {
