@@ -17,7 +17,7 @@ import { entriesOf } from './validation/keys.ts'
 const RISKS = {
   fsync: 'a crash of the machine can destroy the database',
   full_page_writes: 'a crash of the machine can destroy pages of the database',
-  synchronous_commit: 'a crash of the server loses the messages accepted last',
+  synchronous_commit: 'a crash of the server can lose the most recently accepted messages',
 } as const
 
 /** Returns the reason why this version can't work with the database, with the necessary action, or null. */

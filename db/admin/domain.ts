@@ -34,7 +34,7 @@ const rampVerb: Verbs = ({ verb, change, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nThe limit doubles, up to 100,000, after each day that used half of it with few bounces and complaints. All live\nteams that send from the domain share it. “off” overrides DOMAIN_RAMP.',
+      '\nThe limit doubles, up to 100,000, after each day on which at least half of it was used, with under 2 % bounces and\n0.1 % complaints. All live teams that send from the domain share it. “off” overrides DOMAIN_RAMP.',
     )
     .action(
       change(async (by, team: string, name: string, given: string) => {

@@ -28,7 +28,7 @@ export const verbs: Verbs = ({ verb, look, change }) => {
     }),
   )
 
-  verb('stop ID', 'Stop a running bulk action. Its changes stay').action(
+  verb('stop ID', 'Stop a running bulk action. Changes made so far are kept').action(
     change(async (by, id: string) => {
       const stopped = await stopBackgroundJob(by, null, id)
       if (stopped) return stopped

@@ -52,7 +52,7 @@ const NOT_FILTERS = ['--force', '--dry-run']
 
 /** Adds the verb. @param statuses the channel's statuses. */
 export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
-  const about = `Requeue ${what}: one, or all that match. Successful ones are never sent again`
+  const about = `Requeue ${what}: one, or all that match. Messages accepted by a provider are never sent again`
   const command = verb('requeue TEAM [ID]', about, { ID: ['only this message', uuidArgument] })
     .option('--status <status>', ...only(statuses))
     .option('--since <time>', 'accepted at this time or later, such as 2026-01-31', instant)

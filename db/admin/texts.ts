@@ -6,13 +6,13 @@ export const TEXTS = {
   noSecretKeyYet:
     'SECRET_KEY is not set. Use the same value as your web and worker processes, or run `npm start` once.',
   cannotWrite: 'Could not write {file}: {reason}.',
-  noAttachment: 'The email has no attachment {n}. `email show` lists its attachments, from 0.',
+  noAttachment: 'The email has no attachment {n}. `email show` lists its attachments. The first is 0.',
   cannotRead: 'Could not read {file}: {reason}.',
   notText: "{file} isn't UTF-8 text.",
   notJson: "{file} isn't valid JSON: {reason}",
   noJob: 'No such background job. Finished jobs are deleted after 30 days.',
   jobNotStopped:
-    'The job was not stopped. It does not exist, has finished, or cannot be stopped, such as an import.',
+    'The job was not stopped. It does not exist, has finished, or is of a kind that always finishes, such as an import.',
   whichQueue: 'Specify a queue, or --restored.',
   parkedAndState: '--parked and --state {state} contradict each other. Leave one out.',
   whichReports: 'Specify reports by their IDs, or use --parked.',

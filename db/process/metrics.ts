@@ -49,7 +49,7 @@ export const METRICS = {
     labels: ['provider', 'outcome'],
   },
   heliograph_whatsapp_ignored_total: {
-    help: "WhatsApp webhook entries that aren't stored: messages, statuses and events that need no action, and entries that a number's own hook received for another number or account (hook).",
+    help: "WhatsApp webhook entries that weren't stored. message, status and event need no action. hook counts entries that a number's own hook received for another number or account.",
     labels: ['kind'],
   },
   heliograph_report_events_total: {

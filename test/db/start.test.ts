@@ -90,7 +90,7 @@ t.test('warns about settings that can lose accepted messages', async (t) => {
     .map((line) => JSON.parse(line))
     .filter(({ setting }) => setting === 'synchronous_commit')
   t.match(warned, [
-    { level: 40, msg: /runs with synchronous_commit off: .*loses the messages accepted last$/ },
+    { level: 40, msg: /runs with synchronous_commit off: .*can lose the most recently accepted messages$/ },
   ])
 })
 

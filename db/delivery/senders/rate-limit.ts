@@ -90,7 +90,7 @@ export const PROBE_SECONDS = 30
 /** After a pause, one send probes the sender. The others wait for its outcome. */
 function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; reservation: Reservation } {
   const paused_until = new Date(now.getTime() + PROBE_SECONDS * 1_000)
-  const reason = pace.pause_reason ?? 'the sender is probed'
+  const reason = pace.pause_reason ?? 'a message is testing the sender'
   return {
     pace: costs.length === 0 ? pace : { ...pace, paused_until },
     reservation: {

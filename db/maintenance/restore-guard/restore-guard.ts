@@ -30,7 +30,7 @@ const TIMES: GuardTimes = { every: 1_000, hold: 3_000, patience: 30_000 }
 const MARKS_KEPT_DAYS = 2
 
 const WHAT_TO_DO =
-  'sending is paused because this database is a copy. Check the queued messages ("Backup and restore" in db/README.md), then run `queue resume --restored`, or use the button on the Queues page'
+  'sending is paused because this database is a copy. Check the queued messages ("Backup and restore" in db/README.md), then run `queue resume --restored`, or click Resume all on the Queues page'
 
 /** Decides that processes have lived through a failover, unless it was decided since. */
 const goOn = (database: Database, home_id: string | null): Promise<boolean> =>

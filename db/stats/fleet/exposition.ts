@@ -54,7 +54,7 @@ export const GAUGES = {
   heliograph_team_complaint_percent:
     'The ten highest spam complaint rates of teams over 24 hours, without names.',
   heliograph_teams_bulk_paused: 'Teams whose broadcasts and batches are paused for bounces or complaints.',
-  heliograph_return_path: 'Whether bounces can come back: RETURN_PATH_DOMAIN is set, and has MX and SPF.',
+  heliograph_return_path: '1 if RETURN_PATH_DOMAIN is set, has MX, and has SPF. Bounces need all three.',
   heliograph_report_age_seconds: 'Age of the last delivery report for email.',
   heliograph_misconfigured_senders:
     'Senders whose configuration made three emails to different domains bounce within an hour.',

@@ -106,7 +106,8 @@ export function joinFleet(
     last = last.catch(() => {}).then(report)
     return last
   }
-  const quietly = (error: unknown): void => log.debug({ err: error }, 'stats wait for the database')
+  const quietly = (error: unknown): void =>
+    log.debug({ err: error }, 'failed to store stats, which are stored with the next ones')
   const timer = setInterval(() => flush().catch(quietly), interval).unref()
   flush().catch(quietly)
   return {

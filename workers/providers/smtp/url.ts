@@ -120,5 +120,5 @@ const decode = (text: string): string => percentDecoded(text) ?? text
 export function withWayOut(words: string): string {
   if (!/certificate/i.test(words)) return words
   const [reason] = words.split(';')
-  return `${reason}. Set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority, or add to SMTP_URL tls.rejectUnauthorized=false (encrypted, unchecked) or requireTLS=false&ignoreTLS=true (not encrypted)`
+  return `${reason}. Set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority. Otherwise, add tls.rejectUnauthorized=false (encrypted, not verified) or requireTLS=false&ignoreTLS=true (not encrypted) to SMTP_URL`
 }

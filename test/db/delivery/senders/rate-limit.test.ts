@@ -98,7 +98,7 @@ t.test('one send probes a failed sender for 30 seconds', async (t) => {
     state: { now: START, wait_seconds: 0, probing: true, accepted_at: null, deferring: false },
   })
   const probed = reserve({ ...troubled, pause_reason: null }, [1], 5, START).reservation.reason
-  t.equal(probed, 'the sender is probed')
+  t.equal(probed, 'a message is testing the sender')
   t.equal(reserve(troubled, [], 5, START).pace, troubled, 'who sends nothing does not probe')
 })
 
