@@ -81,7 +81,7 @@ export async function aBusyMonth(service: Service, team: TestTeam): Promise<stri
     select ${team.id}, gen_random_uuid(), address, address, 'subscribed',
       json_build_object('name', 'reader ' || n, 'city', (array['Graz', 'Linz', 'Wien'])[1 + n % 3])::jsonb,
       array(select id from topics where team_id = ${team.id} and name = 'Product news'),
-      now() - interval '40 days' - n * interval '17 minutes', now() - interval '40 days'
+      now() - interval '45 days' - n * interval '17 minutes', now() - interval '45 days'
     from generate_series(1, ${BUSY_AUDIENCE}) n, lateral (select 'reader' || n || '@example.net' as address) a`)
   const at = sql.fragment`now() - interval '3 hours' - n * interval '4 minutes 15 seconds'`
   const status = sql.fragment`case when n % 18 = 7 then 'bounced'

@@ -104,13 +104,13 @@ async function storeAudience({ call, database }: Service, { id, key }: TestTeam)
     })
   }
   await database.query(sql.unsafe`
-    update contacts set created_at = now() - interval '50 days', updated_at = now() - interval '3 days'
+    update contacts set created_at = now() - interval '40 days', updated_at = now() - interval '3 days'
     where team_id = ${id}`)
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids,
       created_at, updated_at)
     select ${id}, gen_random_uuid(), 'subscriber' || n || '@example.net', 'subscriber' || n || '@example.net',
-      'subscribed', '{}', '{}', now() - make_interval(hours => n), now() from generate_series(1, 60) n on conflict do nothing`)
+      'subscribed', '{}', '{}', now() - interval '41 days' - make_interval(hours => n), now() - interval '41 days' from generate_series(1, 60) n on conflict do nothing`)
 }
 
 /** Deletes the jobs of these messages. */
