@@ -33,11 +33,13 @@ import {
   scheduledBefore,
 } from '../../db/maintenance/retention/retention.sql.ts'
 import { comparedAsText } from '../../db/messages/broadcasts/audience.sql.ts'
+import { reachedBy } from '../../db/messages/broadcasts/recipients.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { changeEmails, lockEmails } from '../../db/messages/emails/apply-events.sql.ts'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { idsAsSeen } from '../../db/messages/emails/bulk.sql.ts'
 import { findEnds } from '../../db/messages/emails/ended.sql.ts'
+import { countFailed } from '../../db/messages/emails/failed.sql.ts'
 import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import { removeEmails } from '../../db/messages/emails/remove.ts'
 import { emailFurther, emailsFound } from '../../db/messages/emails/search.sql.ts'
@@ -108,6 +110,10 @@ async function callWithValues(): Promise<void> {
     await emailFurther(tx, { team_id: 'x', status }, 'x', 1)
   await emailFurther(tx, { team_id: 'x', failed: true }, 'x', 1)
   await idsAsSeen(tx, 'x', ['x'], { seen: '1:1:', part: 'failure' })
+  await countFailed(tx, 'x', { from: AT, most: 1, apart: true })
+  const people = { team_id: 'x', broadcast_id: 'x' }
+  for (const failed of [true, false])
+    await reachedBy(tx, people, { statuses: ['queued'], failed }, { limit: 1 })
   await readQueuePosition(tx, 'deliver-email', 1)
   await addSlice(tx, 'x', 'x', { first: 1, place: null, created: ['x'], known: ['x'], taken: 1, refused: [] })
   const select = sql.fragment`select`

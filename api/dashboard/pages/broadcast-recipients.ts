@@ -10,6 +10,8 @@ import {
   skippedBy,
 } from '../../../db/messages/broadcasts/recipients.sql.ts'
 import { type BroadcastView, broadcastView } from '../../../db/messages/broadcasts/view.ts'
+import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
+import { countFailed } from '../../../db/messages/emails/failed.sql.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { responseCell } from '../components/bounces.ts'
@@ -24,30 +26,48 @@ import { chips, defineFilter } from '../server/filter.ts'
 import { pageBy, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { broadcastPath } from './broadcast-sections.ts'
+import { FAILED_INCLUDES, FAILED_STATUS, MAX_FAILURES } from './emails-filter.ts'
 
 const toKey = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
+const OUTCOMES = [...EMAIL_LADDER, FAILED_STATUS] as const
+
 /** Returns the statuses that count as having reached this one, like the stats of a broadcast. */
-function listStatuses(reached: EmailStatus | undefined): readonly EmailStatus[] | undefined {
+function listStatuses(reached: EmailStatus): readonly EmailStatus[] {
   if (reached === 'sent') return EMAIL_LADDER.filter((status) => status !== 'queued')
   if (reached === 'delivered') return ['delivered', 'opened', 'clicked', 'complained']
   if (reached === 'opened') return ['opened', 'clicked']
-  return reached && [reached]
+  return [reached]
+}
+
+/** Converts the value of a chip to the emails that it selects. Queued emails exclude failed ones. */
+function toOutcomes(word: (typeof OUTCOMES)[number] | undefined) {
+  if (word === undefined) return undefined
+  if (word === FAILED_STATUS) return { statuses: ['queued'], failed: true } as const
+  return { statuses: listStatuses(word), failed: word === 'queued' ? false : undefined }
 }
 
 /** The word for skipped contacts among the statuses. They have their own page. */
 const SKIPPED = 'skipped'
 
-const filter = defineFilter({ status: { ...chips(EMAIL_LADDER), any: 'All emails' } })
+const filter = defineFilter({ status: { ...chips(OUTCOMES, FAILED_INCLUDES), any: 'All emails' } })
 const ALL = defineFilter({})
 
 const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
 const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
 
+type Recipient = Reached & { ended: string | undefined }
+
+/** Reads rows with how their emails ended, if they were queued and never sent. */
 const reachedFor =
-  (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Reached> =>
-  ({ before: after, limit }) =>
-    reachedBy(database, toKey(request), listStatuses(filter.read(request.query).status), { after, limit })
+  (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Recipient> =>
+  async ({ before: after, limit }) => {
+    const outcomes = toOutcomes(filter.read(request.query).status)
+    const rows = await reachedBy(database, toKey(request), outcomes, { after, limit })
+    const queued = rows.filter(({ status }) => status === 'queued')
+    const ends = await findEnds(database, request.team.id, queued, null)
+    return rows.map((row) => ({ ...row, ended: ends.get(row.id) }))
+  }
 
 const skippedFor =
   (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Skipped> =>
@@ -65,12 +85,25 @@ const exported = ({ rows, first }: { rows: readonly unknown[]; first: boolean },
   links: rows.length === 0 && first ? [] : [{ href, label: 'Export as CSV' }],
 })
 
-/** Returns the number of emails by the chip of their outcome, like the stats of the broadcast. */
-function countOutcomes({ stats }: BroadcastView): Map<string, number> {
+type Counts = ReadonlyMap<string, number>
+
+/**
+ * Returns the number of emails by the chip of their outcome, like the stats of the broadcast. Null if there are too
+ * many failures to check.
+ */
+async function countOutcomes(
+  { id, team_id, created_at, stats }: BroadcastView,
+  { database }: PageDeps,
+): Promise<Counts | null> {
+  const among = { from: new Date(created_at), most: MAX_FAILURES, broadcast_id: id }
+  const failed = await countFailed(database, team_id, among)
+  if (failed === null) return null
   const { made, queued, delivered, opened, clicked, bounced, complained } = stats
   return new Map(
     Object.entries({
-      ...{ '': made, queued, clicked, bounced, complained },
+      ...{ '': made, clicked, bounced, complained, failed },
+      // The stats are up to a minute old.
+      queued: Math.max(0, queued - failed),
       sent: made - queued,
       delivered: delivered + opened + clicked + complained,
       opened: opened + clicked,
@@ -78,11 +111,15 @@ function countOutcomes({ stats }: BroadcastView): Map<string, number> {
   )
 }
 
-function outcomeChips(view: BroadcastView, request: TeamRequest<'id'>, isSkips: boolean): Section[] {
-  const counts = countOutcomes(view)
+function outcomeChips(
+  { stats }: BroadcastView,
+  counts: Counts | null,
+  request: TeamRequest<'id'>,
+  isSkips = false,
+): Section[] {
   const skips = {
     ...{ label: SKIPPED, href: broadcastPath(request, 'skips'), current: isSkips },
-    count: chipCount(view.stats.skipped),
+    count: chipCount(stats.skipped),
   }
   const query = isSkips ? new URLSearchParams({ status: SKIPPED }) : request.query
   const path = broadcastPath(request, 'people')
@@ -112,8 +149,8 @@ export function contactCell(email: string, names: ReadonlyMap<string, string>, {
 }
 
 /** Describes an empty list. Retention deletes old emails and keeps the stats. */
-function describeNone(view: BroadcastView, status: string | undefined): string {
-  const count = countOutcomes(view).get(status ?? '') ?? 0
+function describeNone(counts: Counts | null, status: string | undefined): string {
+  const count = counts?.get(status ?? '') ?? 0
   if (count > 0) return 'These emails have been deleted. Their counts are kept.'
   return status === undefined ? 'No recipients yet.' : 'No recipient matches.'
 }
@@ -123,16 +160,17 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
   const view = await loadView(request, deps)
   const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
   const names = await loadNames(page.rows, request, deps)
+  const counts = await countOutcomes(view, deps)
   return show({
     title: 'Recipients',
     back: { href: broadcastPath(request), label: view.name },
     actions: exported(page, `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`),
     sections: [
-      ...outcomeChips(view, request, false),
+      ...outcomeChips(view, counts, request),
       buildTable(
         page.rows,
-        ({ id, email, status: stands, detail, created_at }) => ({
-          Status: status(stands),
+        ({ id, email, status: stands, ended, detail, created_at }) => ({
+          Status: status(ended ?? stands),
           Contact: contactCell(email, names, request),
           'Last response': responseCell(detail ?? ''),
           Created: time(created_at, now),
@@ -142,7 +180,11 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
           main: 'Contact',
           grow: ['Contact', 'Last response'],
           next: page.next,
-          empty: describeNone(view, filter.read(query).status),
+          empty: describeNone(counts, filter.read(query).status),
+          start:
+            filter.read(query).status === 'bounced'
+              ? { href: teamPath(team, 'suppressions'), label: 'Suppressed addresses' }
+              : undefined,
         },
       ),
     ],
@@ -172,7 +214,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
     back: { href: broadcastPath(request), label: view.name },
     actions: exported(page, broadcastPath(request, 'skips.csv')),
     sections: [
-      ...outcomeChips(view, request, true),
+      ...outcomeChips(view, await countOutcomes(view, deps), request, true),
       buildTable(
         page.rows,
         ({ email, reason, detail, at }) => ({
@@ -193,19 +235,19 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
   })
 })
 
-const reachedCsv = defineCsv<Reached>(
+const reachedCsv = defineCsv<Recipient>(
   '/teams/:team/broadcasts/:id/people.csv',
   {
     name: 'broadcast-people',
     action: 'broadcast.export',
-    header: ['email', 'status', 'detail', 'created_at', 'email_id', 'contact_id'],
+    header: ['email', 'status', 'detail', 'created_at', 'email_id', 'contact_id', 'ended'],
     filter,
   },
   async (request, deps) => ({
     subject: (await loadBroadcast(request, deps)).id,
     read: reachedFor(request, deps),
     keyOf: contactOf,
-    line: (row) => [row.email, row.status, row.detail, row.created_at, row.id, row.contact_id],
+    line: (row) => [row.email, row.status, row.detail, row.created_at, row.id, row.contact_id, row.ended],
   }),
 )
 

@@ -9,6 +9,7 @@ import {
   liftSuppression,
   suppressionMark,
 } from '../../../db/audience/suppressions/lift.ts'
+import { addresseesOfEmail } from '../../../db/messages/emails/emails.sql.ts'
 import { responseCell } from '../components/bounces.ts'
 import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
@@ -81,6 +82,8 @@ export async function suppressionAlert(contact: ShownAddress, request: TeamReque
   const { team, now } = request
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
+  const email = cause?.email_id ?? null
+  const isKept = email !== null && (await addresseesOfEmail(deps.database, team.id, email)) !== null
   const name = cause ? `${CAUSE_NAMES[cause.what] ?? cause.what},` : contact.suppression
   return buildAlerts([
     {
@@ -88,9 +91,7 @@ export async function suppressionAlert(contact: ShownAddress, request: TeamReque
       title: `Suppressed: ${name}`,
       at: cause ? time(cause.at, now) : undefined,
       text: await effectWords(request, deps, contactIdentity(request.params.email)),
-      link: cause?.email_id
-        ? { href: teamPath(team, 'emails', cause.email_id), label: 'Open the email' }
-        : undefined,
+      link: isKept ? { href: teamPath(team, 'emails', email), label: 'Open the email' } : undefined,
     },
   ])
 }

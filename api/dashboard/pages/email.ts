@@ -11,7 +11,7 @@ import { everyone } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { LinkKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
-import { recipientIdentity } from '../../../db/validation/addressees.ts'
+import { ERASED, recipientIdentity } from '../../../db/validation/addressees.ts'
 import { byteWords, type Cell, formatAge, status, text } from '../components/cell.ts'
 import type { Actions, Alert, Section } from '../components/section.ts'
 import { emailSentence, isAddressRejected } from '../components/sentence.ts'
@@ -21,8 +21,9 @@ import { buildAlerts, buildFacts, buildTable, button, compact, get } from '../se
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { backTo } from '../server/list.ts'
-import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
+import { type PageAnswer, raw, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
+import { orDeleted } from './deleted-message.ts'
 import { emailActs, resendForm } from './email-actions.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
@@ -56,7 +57,7 @@ function facts({ email, request: { team, now } }: EmailView, contacts: Contacts,
   const known = contacts.get(recipientIdentity(only))
   const address = known?.email ?? parseMailbox(only)?.address
   const toOne =
-    others.length > 0 || address === undefined
+    others.length > 0 || address === undefined || address === ERASED
       ? {}
       : { href: teamPath(team, 'contacts', address), detail: known ? undefined : 'not a contact' }
   const own = {
@@ -133,7 +134,7 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
     const contact = contacts.get(recipientIdentity(recipient))
     const { address, name } = parseMailbox(recipient) ?? { address: recipient, name: null }
     return text(address, {
-      href: teamPath(team, 'contacts', contact?.email ?? address),
+      href: address === ERASED ? undefined : teamPath(team, 'contacts', contact?.email ?? address),
       detail: name ?? undefined,
     })
   }
@@ -206,7 +207,9 @@ async function linked({ email, request: { team, now }, deps }: EmailView): Promi
   return buildAlerts(alerts, { title: 'Related emails' })
 }
 
-const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
+const DELETED = { noun: 'email', path: 'emails', list: 'Emails', removal: 'email.delete' }
+
+async function showPage(request: TeamRequest<'id'>, deps: PageDeps): Promise<PageAnswer> {
   const { team } = request
   const found = await emailAndState(request, deps)
   const { email, state } = found
@@ -216,7 +219,10 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const way = edits ? requeueWay(state) : null
   const suppressed = await suppressedRecipients(email, request, deps)
   const skipped = await toBeSkipped(email, suppressed, request, deps)
-  const ended = (await findEnds(deps.database, team.id, [email], request.now)).get(email.id)
+  const hasFailed =
+    email.status === 'queued' && email.provider_message_id === null && email.waiting?.state === 'failed'
+  const ends = await findEnds(deps.database, team.id, [email], request.now)
+  const ended = ends.get(email.id) ?? (hasFailed ? 'failed' : undefined)
   const body: Section[] = team.member
     ? await buildContent(found, request, deps)
     : [closedContent('Content', emailPath(request, 'content'))]
@@ -241,7 +247,9 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
     ]),
     aside: facts(looked, contacts, await buildTemplateCell(looked)),
   })
-})
+}
+
+const page = get('viewer', '/teams/:team/emails/:id', orDeleted(DELETED, showPage))
 
 const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, deps) => {
   const found = await emailAndState(request, deps)

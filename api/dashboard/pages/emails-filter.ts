@@ -10,7 +10,7 @@ import { parseZone } from '../components/zone.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineChoice, defineFilter, defineId, search } from '../server/filter.ts'
 import { addressWith, idParam } from '../server/list.ts'
-import { type TeamRequest, teamPath } from '../server/page.ts'
+import { type PageTeam, type TeamRequest, teamPath } from '../server/page.ts'
 import { parseSearch } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
 import { SCHEDULED_STATUS, statusFilter } from './scheduled.ts'
@@ -21,8 +21,17 @@ const KINDS = ['single', 'broadcasts', 'all'] as const
 /** Query of links that include emails of broadcasts. */
 export const ALL_EMAILS = { kind: 'all' } as const
 
+/** Returns the URL of a team's emails, including those of broadcasts. More parameters can be appended. */
+export const allEmails = (team: PageTeam): string =>
+  `${teamPath(team, 'emails')}?${new URLSearchParams(ALL_EMAILS)}`
+
 /** The value for emails that failed or expired. Their status is `queued`. */
 export const FAILED_STATUS = 'failed' as const
+
+/** The most failures that are checked for a count of failed emails. */
+export const MAX_FAILURES = 5_000
+
+export const FAILED_INCLUDES = { [FAILED_STATUS]: 'Failed includes expired emails.' }
 
 const STATUSES_SHOWN = [...EMAIL_LADDER, FAILED_STATUS, SCHEDULED_STATUS] as const
 
@@ -42,10 +51,7 @@ export const filter = defineFilter(
         { value: 'all', label: 'All emails' },
       ],
     }),
-    status: chips(STATUSES_SHOWN, {
-      bounced: 'Bounced includes skipped emails.',
-      failed: 'Failed includes expired emails.',
-    }),
+    status: chips(STATUSES_SHOWN, { bounced: 'Bounced includes skipped emails.', ...FAILED_INCLUDES }),
   },
   {
     recipient: search('Recipient', { placeholder: 'someone@example.com' }),

@@ -2,12 +2,14 @@
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
+import { lastResponses } from '../../../db/messages/emails/events.sql.ts'
 import { countFailed } from '../../../db/messages/emails/failed.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
+import { responseCell } from '../components/bounces.ts'
 import { text, time } from '../components/cell.ts'
 import type { Link, Section } from '../components/section.ts'
 import { compact, fromReplica, get } from '../server/builders.ts'
@@ -21,6 +23,7 @@ import {
   ALL_EMAILS,
   FAILED_STATUS,
   filter,
+  MAX_FAILURES,
   nameOfBroadcast,
   namesOfTemplates,
   readSearch,
@@ -29,17 +32,28 @@ import {
 import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
 
-type Ends = Awaited<ReturnType<typeof findEnds>>
+/** What a list shows about emails in addition to their rows, by their IDs. */
+type Further = {
+  names: TemplateNames
+  ends: Awaited<ReturnType<typeof findEnds>>
+  responses: ReadonlyMap<string, string>
+}
 
-const toCells = (request: TeamRequest, names: TemplateNames, ends: Ends) => (email: ListedEmail) => ({
-  Status: listedState(email, request.now, ends.get(email.id)),
-  Recipient: recipientsCell(email),
-  Subject: text(email.subject || '(no subject)', {
-    href: fromList(request, teamPath(request.team, 'emails', email.id)),
-    detail: email.template_id === null ? undefined : (names.get(email.template_id) ?? 'deleted template'),
-  }),
-  Accepted: time(email.created_at, request.now),
-})
+/** Statuses whose list has the last response of each email. */
+const EXPLAINED: readonly (string | null)[] = ['queued', 'bounced', FAILED_STATUS]
+
+const toCells =
+  (request: TeamRequest, { names, ends, responses }: Further) =>
+  (email: ListedEmail) => ({
+    Status: listedState(email, request.now, ends.get(email.id)),
+    Recipient: recipientsCell(email),
+    Subject: text(email.subject || '(no subject)', {
+      href: fromList(request, teamPath(request.team, 'emails', email.id)),
+      detail: email.template_id === null ? undefined : (names.get(email.template_id) ?? 'deleted template'),
+    }),
+    Problem: responses.size > 0 && responseCell(responses.get(email.id) ?? ''),
+    Accepted: time(email.created_at, request.now),
+  })
 
 /** @throws RequestError bad_request for an invalid filter. */
 function createReader(request: TeamRequest, deps: PageDeps): RowReader<ListedEmail> {
@@ -54,13 +68,21 @@ function withBroadcasts({ query, path }: TeamRequest): Link | undefined {
   return { href: `${path}?${all}`, label: 'Include emails of broadcasts' }
 }
 
-async function listSection(request: TeamRequest, deps: PageDeps, names: TemplateNames): Promise<Section> {
+/** @param anyFailed false if no email of the team has failed. */
+async function listSection(
+  request: TeamRequest,
+  deps: PageDeps,
+  { names, anyFailed }: { names: TemplateNames; anyFailed: boolean },
+): Promise<Section> {
   try {
     const page = await pageById(request, createReader(request, deps))
-    const ends = await findEnds(deps.database, request.team.id, page.rows, request.now)
-    return buildList(page, toCells(request, names, ends), {
-      ...{ fresh: true, many: 'emails', main: 'Subject', grow: ['Recipient', 'Subject'] },
-      filtered: filter.set(request.query).size > 0,
+    const { query, team, now } = request
+    const ends = await findEnds(deps.database, team.id, page.rows, anyFailed ? null : now)
+    const explained = EXPLAINED.includes(query.get('status')) ? page.rows.map(({ id }) => id) : []
+    const responses = await lastResponses(deps.database, team.id, explained)
+    return buildList(page, toCells(request, { names, ends, responses }), {
+      ...{ fresh: true, many: 'emails', main: 'Subject', grow: ['Recipient', 'Subject', 'Problem'] },
+      filtered: filter.set(query).size > 0,
       nothing: 'No email matches.',
       none: 'No emails yet. Send the first one with the API.',
       start: { href: teamPath(request.team, 'integration'), label: 'How to send' },
@@ -74,9 +96,6 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Template
     return { kind: 'alerts', alerts: [alert] }
   }
 }
-
-/** The most failures that are checked for the count of failed emails. */
-const MAX_FAILURES = 5_000
 
 /**
  * Counts emails by status. Undefined if the counts would include broadcasts that the list leaves out, or if there are
@@ -103,7 +122,9 @@ async function countByStatus(request: TeamRequest, deps: PageDeps) {
 const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, deps) => {
   const { team, query, path } = request
   const names = await namesOfTemplates(request, deps)
-  const section = await listSection(request, deps, names)
+  const figures = await countByStatus(request, deps)
+  const anyFailed = figures?.some(({ status, count }) => status === FAILED_STATUS && count > 0) ?? true
+  const section = await listSection(request, deps, { names, anyFailed })
   const isEmpty = section.kind === 'table' && section.rows.length === 0 && filter.set(query).size === 0
   return show({
     title: 'Emails',
@@ -120,7 +141,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, d
     sections: [
       ...filter.shown(request, {
         choices: { template: names, ...(await nameOfBroadcast(request, deps)) },
-        figures: await countByStatus(request, deps),
+        figures,
       }),
       section,
       ...(await testEmailForm(request, deps.database, { folded: isEmpty || 'menu' })),
@@ -143,7 +164,7 @@ function endedReader(request: TeamRequest, deps: PageDeps): RowReader<Ended> {
   const read = createReader(request, deps)
   return async (place) => {
     const { rows, reached } = await readBy(read, place)
-    const ends = await findEnds(deps.database, request.team.id, rows, request.now)
+    const ends = await findEnds(deps.database, request.team.id, rows, null)
     return { rows: rows.map((email) => ({ ...email, ended: ends.get(email.id) })), reached }
   }
 }

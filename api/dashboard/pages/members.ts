@@ -3,6 +3,7 @@
  * them. Nothing reveals a member's other teams.
  */
 
+import { memberAdditions } from '../../../db/accounts/audit/audit.sql.ts'
 import { tokensFor } from '../../../db/accounts/credentials/tokens.ts'
 import {
   invite,
@@ -25,6 +26,7 @@ import {
   number,
   status,
   text,
+  time,
 } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
 import { already } from '../server/already.ts'
@@ -38,7 +40,7 @@ const SAYS: Record<Role, string> = {
   editor:
     'Also changes templates, topics, contacts, suppressions and broadcasts, imports files, sends tests, and sends messages again',
   owner:
-    'Also manages keys, domains, webhooks, members and settings, ends pauses of the team’s broadcasts and batches, deletes emails, exports and erases personal data, and reads the audit log',
+    'Also manages keys, domains, webhooks, members and settings, resumes the team’s broadcasts and batches after an automatic pause, deletes emails, exports and erases personal data, and reads the audit log',
 }
 
 const roleField = (chosen: Role): Field =>
@@ -71,6 +73,7 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
   const { team, person, now } = request
   const members = await membersOfTeam(database, team.id)
   const links = await openLinks(database, team.id, now)
+  const added = await memberAdditions(database, team.id)
   return show({
     title: 'People',
     lead: `The members of this team and their roles.${forOthers(team, 'invite and remove members')}`,
@@ -85,6 +88,7 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
           }),
           Role: text(member.role),
           'Last active': activityCell(member, links.get(member.user_id), now),
+          Added: time(added.get(member.email) ?? null, now, '–'),
         }),
         { empty: 'No members yet. Only operators can see this team.' },
       ),

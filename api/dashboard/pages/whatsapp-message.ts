@@ -14,7 +14,8 @@ import { auditRead } from '../server/action.ts'
 import { buildAlerts, buildFacts, compact, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
-import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { type PageAnswer, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { orDeleted } from './deleted-message.ts'
 import { buildIds, closedContent, messageTimes, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms, requeueQuestion } from './requeue.ts'
 import { cancelForm, moveForm, scheduledActs, shownState } from './scheduled.ts'
@@ -121,7 +122,9 @@ const requeueing = (forms: readonly Form[], row: ShownMessage): Form[] => {
   return forms.map((form) => ({ ...form, tone: 'quiet', menu: remedyFor(code) !== null }))
 }
 
-const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps) => {
+const DELETED = { noun: 'WhatsApp message', path: 'whatsapp', list: 'WhatsApp' }
+
+async function showPage(request: TeamRequest<'id'>, deps: PageDeps): Promise<PageAnswer> {
   const { team, params, now } = request
   const { database } = deps
   const { message: row, state } = await messageWithState({ tx: database, now }, team.id, params.id)
@@ -153,7 +156,9 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
     ]),
     aside: facts(row, template, request),
   })
-})
+}
+
+const message = get('viewer', '/teams/:team/whatsapp/:id', orDeleted(DELETED, showPage))
 
 const requeue = post('editor', '/teams/:team/whatsapp/:id/requeue', async (request, deps) => {
   const said = await requeueAsAsked(request, deps, WHATSAPP)

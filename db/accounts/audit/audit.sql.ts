@@ -6,6 +6,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { type Searched, type SearchPart, searchParts } from '../../postgres/search-parts.ts'
 import { firstIdAt } from '../../validation/ids.ts'
+import { ROLES } from '../members/roles.ts'
 
 const entryRow = row({
   id: string(),
@@ -63,6 +64,17 @@ export async function keyCreators(
         and split_part(detail, ':', 1) = k.prefix
       order by id limit 1) e`)
   return new Map(rows.map(({ prefix, actor }) => [prefix, actor]))
+}
+
+const additionRow = row({ subject: string(), created_at: string() })
+
+/** Returns when each address was last added to a team. A changed role has the same action and another detail. */
+export async function memberAdditions(tx: Tx, teamId: string): Promise<ReadonlyMap<string, string>> {
+  const rows = await tx.any(sql.type(additionRow)`
+    select subject, max(created_at) as created_at from audit_entries
+    where team_id = ${teamId} and action = 'member.add' and detail = any(${sql.array([...ROLES], 'text')})
+    group by subject`)
+  return new Map(rows.map(({ subject, created_at }) => [subject, created_at]))
 }
 
 /** @param actor a full address. @param action a full action, or its first part, such as `email`. */

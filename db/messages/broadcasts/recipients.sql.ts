@@ -2,8 +2,10 @@
 import { sql } from 'slonik'
 import { NIL } from 'uuid'
 import { type InferType, string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
+import { hasFailed } from '../emails/failed.sql.ts'
 import type { EmailStatus } from '../emails/status.ts'
 
 type Place = { team_id: string; broadcast_id: string }
@@ -21,28 +23,36 @@ const reachedRow = row({
 })
 export type Reached = InferType<typeof reachedRow>
 
-/** Returns the contacts that a broadcast created an email for, by ID. @param statuses of their emails, or all. */
+/** The emails to return, by status. `failed` is true for failed emails, and false for others. */
+type Outcomes = { statuses: readonly EmailStatus[]; failed?: boolean | undefined }
+
+/** Returns the contacts that a broadcast created an email for, by ID. @param outcomes of their emails, or all. */
 export async function reachedBy(
   tx: Tx,
   { team_id, broadcast_id }: Place,
-  statuses: readonly EmailStatus[] | undefined,
+  outcomes: Outcomes | undefined,
   { after, limit }: Page,
 ) {
   const behind = after ?? NIL
+  const failed = hasFailed(sql.fragment`m`)
   // An index has the contacts of each status in order.
   const ofStatus = (status: EmailStatus) => sql.fragment`(
-    select team_id, id, contact_id from email_states
-    where team_id = ${team_id} and broadcast_id = ${broadcast_id} and broadcast_status = ${status}
-      and contact_id > ${behind}
+    select team_id, id, contact_id from email_states m
+    where ${allOf(
+      sql.fragment`team_id = ${team_id} and broadcast_id = ${broadcast_id} and broadcast_status = ${status}
+        and contact_id > ${behind}`,
+      outcomes?.failed === true && failed,
+      outcomes?.failed === false && sql.fragment`not ${failed}`,
+    )}
     order by contact_id limit ${limit})`
   const page =
-    statuses === undefined
+    outcomes === undefined
       ? sql.fragment`
         select team_id, id, contact_id from accepted_emails
         where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${behind}
         order by contact_id limit ${limit}`
       : sql.fragment`
-        select * from (${sql.join(statuses.map(ofStatus), sql.fragment` union all `)}) s
+        select * from (${sql.join(outcomes.statuses.map(ofStatus), sql.fragment` union all `)}) s
         order by contact_id limit ${limit}`
   return tx.any(sql.type(reachedRow)`
     select page.id, page.contact_id, e.to_emails[1] as email, e.status, e.created_at, (

@@ -17,18 +17,22 @@ const endedRow = idRow.concat(row({ ended: string().oneOf(ENDS) }))
 
 type Candidate = { id: string; status: string; created_at: string }
 
-/** Emails expire after a minute or later, and the sweep records failures. So a newer one hasn't ended. */
+/** Emails expire after a minute or later, and few fail sooner. */
 const NEW_MS = 60_000
 
-const mayHaveEnded = ({ status, created_at }: Candidate, now: Date): boolean =>
-  status === 'bounced' || (status === 'queued' && now.getTime() - Date.parse(created_at) > NEW_MS)
+const mayHaveEnded = ({ status, created_at }: Candidate, now: Date | null): boolean =>
+  status === 'bounced' ||
+  (status === 'queued' && (now === null || now.getTime() - Date.parse(created_at) > NEW_MS))
 
-/** Returns the ends of those among a team's emails that were never sent, by their IDs. */
+/**
+ * Returns the ends of those among a team's emails that were never sent, by their IDs.
+ * @param now leaves out emails of the last minute. Null if one of them may have failed.
+ */
 export async function findEnds(
   tx: Tx,
   teamId: string,
   emails: readonly Candidate[],
-  now: Date,
+  now: Date | null,
 ): Promise<ReadonlyMap<string, EmailEnd>> {
   const ids = emails.filter((email) => mayHaveEnded(email, now)).map(({ id }) => id)
   if (ids.length === 0) return new Map()

@@ -45,3 +45,19 @@ export const eventsOfEmail = (tx: Tx, teamId: string, id: string) =>
   tx.any(sql.type(eventRow)`
     select kind, recipient, occurred_at, detail from email_events
     where team_id = ${teamId} and email_id = ${id} order by occurred_at, kind = 'gave_up', event_key`)
+
+/** Events with a server's response about the email itself, which isn't a success. */
+const PROBLEMS: readonly EmailEventKind[] = ['bounced', 'deferred', 'delayed', 'unknown', 'gave_up']
+
+const responseRow = row({ id: string(), detail: string() })
+
+/** Returns the last responses that explain why emails bounced, failed or wait, by the emails' IDs. */
+export async function lastResponses(tx: Tx, teamId: string, ids: readonly string[]) {
+  if (ids.length === 0) return new Map<string, string>()
+  const rows = await tx.any(sql.type(responseRow)`
+    select distinct on (email_id) email_id as id, detail from email_events
+    where team_id = ${teamId} and email_id = any(${sql.array(ids, 'uuid')})
+      and kind = any(${sql.array(PROBLEMS, 'text')}) and detail <> ''
+    order by email_id, occurred_at desc`)
+  return new Map(rows.map(({ id, detail }) => [id, detail]))
+}

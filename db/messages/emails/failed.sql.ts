@@ -70,13 +70,18 @@ export const failedInOrder = ({
 const countRow = row({ looked: number(), failed: number(), is_counted: boolean() })
 
 /**
- * Counts a team's failed emails that were accepted since `from`. Null if more than `most` had a failure, or if the team
+ * Counts the failed emails of a team or of one of its broadcasts that were accepted since `from`. Null if more than `most` had a failure, or if the team
  * has broadcasts and `apart` is true.
  */
 export async function countFailed(
   tx: Tx,
   teamId: string,
-  { from, most, apart }: { from: Date; most: number; apart: boolean },
+  {
+    from,
+    most,
+    apart = false,
+    broadcast_id,
+  }: { from: Date; most: number; apart?: boolean; broadcast_id?: string },
 ): Promise<number | null> {
   const { looked, failed, is_counted } = await tx.one(sql.type(countRow)`
     with counted as materialized (
@@ -85,6 +90,9 @@ export async function countFailed(
     select count(*) as looked, count(s.id) as failed, (select yes from counted) as is_counted
     from (
       ${failures({ team_id: teamId, from })} limit (select case when yes then ${most + 1}::int else 0 end from counted)) f
-      left join ${failedState(EMAIL.customers)} on true`)
+      left join ${failedState(
+        EMAIL.customers,
+        broadcast_id !== undefined && sql.fragment`broadcast_id = ${broadcast_id}`,
+      )} on true`)
   return is_counted && looked <= most ? failed : null
 }

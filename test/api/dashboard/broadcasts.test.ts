@@ -83,6 +83,39 @@ t.test('empty lists of a broadcast name deleted emails and skips', async (t) => 
   shows(t, await reader.get(`${path}/skips`), 'These entries have been deleted. Their count is kept.')
 })
 
+t.test('recipients whose email failed have their own outcome and chip', async (t) => {
+  const own = await makeTeam(service)
+  const reader = await signedIn(service, { team: own.id, role: 'viewer' })
+  const broadcast = await aBroadcast(service, own)
+  const other = await aBroadcast(service, own)
+  const people = `/teams/${own.id}/broadcasts/${broadcast.id}/people`
+  for (const each of ['waiting', 'failed', 'expired']) await broadcast.emails(`${each}@example.net`)
+  await other.emails('other@example.net')
+  const named = (name: string) =>
+    sql.fragment`(select id from accepted_emails where team_id = ${own.id} and to_emails = ${sql.array([`${name}@example.net`], 'text')})`
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+    select team_id, id, uuid_send(gen_random_uuid()), 'gave_up', clock_timestamp(), '451 later' from email_states
+    where team_id = ${own.id} and id <> ${named('waiting')}`)
+  await database.query(sql.unsafe`
+    update email_states set expired_at = now() where team_id = ${own.id} and id = ${named('expired')}`)
+  const all = await reader.get(people)
+  shows(t, all, /All emails 3 queued 1 .* failed 2 skipped 0 /)
+  for (const words of ['queued waiting@', 'failed failed@', 'expired expired@']) shows(t, all, words)
+  const failed = await reader.get(`${people}?status=failed`)
+  for (const words of ['failed failed@', 'expired expired@', 'Failed includes expired emails.'])
+    shows(t, failed, words)
+  t.notMatch(textOf(failed.html), /waiting@|other@/)
+  const queued = await reader.get(`${people}?status=queued`)
+  shows(t, queued, 'queued waiting@')
+  t.notMatch(textOf(queued.html), /failed@|expired@/)
+  const file = (await reader.get(`${people}.csv?status=failed`)).html.trim().split('\r\n')
+  t.strictSame(file.map((line) => line.split(',').at(-1)).toSorted(), ['ended', 'expired', 'failed'])
+  const none = `/teams/${own.id}/broadcasts/${other.id}/people?status=queued`
+  shows(t, await reader.get(none), 'No recipient matches.')
+  for (const each of [broadcast, other]) await each.become('cancelled')
+})
+
 t.test('creates, sends and evaluates a broadcast', async (t) => {
   const sink = await startSmtpSink(t)
   const topic = await topicOf('News')

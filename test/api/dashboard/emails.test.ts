@@ -309,7 +309,7 @@ t.test('an email that was never sent shows how it ended', async (t) => {
   for (const table of ['accepted_emails', 'email_states'])
     await database.query(sql.unsafe`
       update ${sql.identifier([table])} set created_at = created_at - interval '2 minutes'
-      where id in (${expired ?? ''}, ${failed ?? ''})`)
+      where id = ${expired ?? ''}`)
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
     select ${team.id}, id, uuid_send(gen_random_uuid()), 'gave_up', now(), '451 later'
@@ -327,6 +327,8 @@ t.test('an email that was never sent shows how it ended', async (t) => {
   const ended = textOf((await chosen('failed')).html)
   for (const words of [/Failed includes expired emails\./, / expired \S+@/, / failed \S+@/])
     t.match(ended, words)
+  t.match(ended, /Status Recipient Subject Problem Accepted .* 451 later /)
+  t.notMatch(listed, 'Problem', 'most emails have none')
   t.notMatch(ended, / (queued|sent|skipped) \S+@/)
   const queued = textOf((await chosen('queued')).html)
   t.match(queued, / queued \S+@/)

@@ -1,10 +1,13 @@
 /** Text in a form whose page has changed or was deleted is kept, with its labels. */
 import { randomUUID } from 'node:crypto'
+import { sql } from 'slonik'
 import { changeContact, contactIdentity, removeContact } from '../../../db/audience/contacts/edit.ts'
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
-import { shows, signedIn } from '../../support/dashboard.ts'
+import { ERASED } from '../../../db/validation/addressees.ts'
+import { recordBounce } from '../../support/bounce.ts'
+import { shows, signedIn, textOf, type Visitor } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
-import { makeTeam, world } from '../../support/service.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const { service, database, team } = await world(t)
@@ -40,9 +43,9 @@ t.test('a page without access names the owners, and links back', async (t) => {
   t.equal(refused.status, 403)
   shows(t, refused, new RegExp(`You need the owner role.* An owner can give it to you: .*${owner.email}`))
   t.match(refused.html, `href="/dashboard${above}">Go back</a>`)
-  const missing = await editor.get(`${above}/emails/${randomUUID()}`)
+  const missing = await editor.get(`${above}/templates/${randomUUID()}`)
   t.equal(missing.status, 404)
-  t.match(missing.html, `href="/dashboard${above}/emails">Go back</a>`)
+  t.match(missing.html, `href="/dashboard${above}/templates">Go back</a>`)
   t.notMatch(missing.html, owner.email, 'nobody can give access to nothing')
   const closed = await editor.get(`${above}/people/${randomUUID()}/nothing`)
   t.match(closed.html, `href="/dashboard${above}/people">Go back</a>`, 'a person’s page is for owners')
@@ -55,6 +58,66 @@ t.test('a page without access names the owners, and links back', async (t) => {
     t.equal(foreign.status, 404)
     t.notMatch(foreign.html, 'Go back', 'the same for a team that exists and one that doesn’t')
   }
+})
+
+t.test('a deleted message says who deletes and what is kept', async (t) => {
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const other = await makeTeam(service, { domain: 'unseen.test' })
+  const send = async (by: typeof team, from: string): Promise<string> =>
+    (await service.call('POST', '/v1/emails', { key: by.key, body: anEmail({ from }) })).body.id
+  const id = await send(team, 'hello@example.com')
+  t.equal((await owner.post(`/teams/${team.id}/emails/${id}/delete`, { confirmed: 'yes' })).status, 303)
+  const page = async (who: Visitor, path: string, given: string) => {
+    const seen = await who.get(`/teams/${team.id}/${path}/${given}?list=status%3Dqueued`)
+    t.equal(seen.status, 404, path)
+    return seen
+  }
+  const deleted = await page(owner, 'emails', id)
+  shows(
+    t,
+    deleted,
+    /Email not found .*no email with this ID\. .* Time in its ID .* Deleted by Owners, .* kept/,
+  )
+  for (const href of ['emails?status=queued', 'webhooks/events', 'audit?action=email.delete'])
+    t.ok(deleted.html.replaceAll('&#x3D;', '=').includes(`href="/dashboard/teams/${team.id}/${href}"`), href)
+  t.notMatch((await page(editor, 'emails', id)).html, '/audit', 'for owners')
+  const words = async (given: string) =>
+    textOf((await page(owner, 'emails', given)).html)
+      .replaceAll(given, 'ID')
+      .replaceAll(/\d+(:\d+)*| seconds? ago|just now/g, '')
+  const unknown = await words(await send(other, 'hello@unseen.test'))
+  t.equal(unknown, await words(id), "the same for another team's email")
+  t.notMatch(await words(randomUUID()), 'Time in its ID')
+  shows(t, await page(owner, 'whatsapp', randomUUID()), /WhatsApp message not found /)
+  shows(t, await page(owner, 'emails', 'no-id'), 'Page not found')
+})
+
+t.test("doesn't link to emails and recipients that are gone", async (t) => {
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const at = `/teams/${team.id}`
+  const { body } = await service.call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ to: ['bounced-once@example.org'] }),
+  })
+  await recordBounce(
+    service,
+    { team_id: team.id, email_id: body.id },
+    { recipient: 'bounced-once@example.org', detail: '550 5.1.1 No such user' },
+  )
+  const contact = `${at}/contacts/bounced-once%40example.org`
+  t.match((await owner.get(contact)).html, `${at}/emails/${body.id}"`)
+  t.equal((await owner.post(`${at}/emails/${body.id}/delete`, { confirmed: 'yes' })).status, 303)
+  const kept = await owner.get(contact)
+  shows(t, kept, /Suppressed: hard bounce/)
+  t.notMatch(kept.html, `${at}/emails/${body.id}`)
+  const erased = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  const place = `${at}/emails/${erased.body.id}`
+  t.match((await owner.get(place)).html, `${at}/contacts/`)
+  await database.query(sql.unsafe`
+    update accepted_emails set to_emails = ${sql.array([ERASED], 'text')} where id = ${erased.body.id}`)
+  const seen = await owner.get(place)
+  shows(t, seen, ERASED)
+  t.notMatch(seen.html, `${at}/contacts/`)
 })
 
 t.test('keeps the text of a template deleted before saving', async (t) => {

@@ -1,4 +1,5 @@
 /** Pages of keys, members and integration, and what forms have in common. Other files have the other pages. */
+import { sql } from 'slonik'
 import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { after, type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { publishRecord } from '../../support/dkim-record.ts'
@@ -8,7 +9,7 @@ import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const dns = new Map<string, string[]>()
-const { service, call, team, lastEntry } = await world(t, {
+const { service, call, database, team, lastEntry } = await world(t, {
   dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] },
 })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -128,6 +129,21 @@ t.test('invites a member, changes their role and removes them', async (t) => {
   t.equal((await fresh.post(at('topics'), { name: 'Now' })).status, 303, 'from the next sign-in on')
   await owner.post(`/${person}/remove`)
   t.equal((await fresh.get(at('contacts'))).status, 303)
+})
+
+t.test('People shows when members were added, whatever their role is now', async (t) => {
+  const team = await makeTeam(service, { domain: 'added.test' })
+  const boss = await signedIn(service, { team: team.id, role: 'owner' })
+  const people = `/teams/${team.id}/people`
+  await boss.post(people, { email: 'added@example.org', role: 'viewer' })
+  await database.query(sql.unsafe`
+    update audit_entries set created_at = '2020-02-03T10:00:00Z' where team_id = ${team.id} and subject = 'added@example.org'`)
+  const [, member = ''] =
+    new RegExp(`(${people}/[0-9a-f-]{36})">added@`).exec((await boss.get(people)).html) ?? []
+  t.equal((await boss.post(`${member}/role`, { role: 'editor' })).status, 303)
+  shows(t, await boss.get(people), /Added .*added@example\.org editor link not used yet .* 3 Feb 2020/)
+  await database.query(sql.unsafe`delete from audit_entries where team_id = ${team.id}`)
+  shows(t, await boss.get(people), /added@example\.org editor link not used yet expires \S+ \S+ \S+ –/)
 })
 
 t.test("the last owner can't be removed or demoted", async (t) => {

@@ -46,3 +46,11 @@ cross join lateral (
   order by id
   limit 1
 ) e
+
+-- memberAdditions
+select subject, max(created_at) as created_at
+from audit_entries
+where team_id = $1
+  and action = 'member.add'
+  and detail = any($2::text[])
+group by subject

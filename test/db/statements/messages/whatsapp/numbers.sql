@@ -152,3 +152,12 @@ from whatsapp_messages
 where team_id = $1
   and (unfinished or due_at is not null)
   and phone_number_id is distinct from $2
+
+-- waitsForDefault
+select exists (
+  select
+  from whatsapp_messages
+  where team_id = $1
+    and unfinished
+    and phone_number_id is null
+) as waits
