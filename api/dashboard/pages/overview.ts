@@ -8,18 +8,16 @@ import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNEL_QUEUES, CHANNELS, sendsFor } from '../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import type { ShownSender } from '../../../db/delivery/senders/show.ts'
-import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { resumeBulk } from '../../../db/messages/bulk-pause.ts'
 import { bouncesOfTeam } from '../../../db/messages/emails/bounces.sql.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
-import { plural } from '../../../db/plural.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts'
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
-import { byteWords, dayWords, duration, headed, type Tone, time } from '../components/cell.ts'
+import { byteWords, dayWords, duration, time } from '../components/cell.ts'
 import { percent } from '../components/percent.ts'
 import type { Actions, Alert, Link, Section } from '../components/section.ts'
 import { ALARMING_SHARE, pickTone, shareWords, toRateCounts } from '../components/shares.ts'
@@ -29,10 +27,11 @@ import { periodTiles } from '../components/week.ts'
 import { action, button, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { ALL_EMAILS } from './emails-filter.ts'
+import { allEmails } from './emails-filter.ts'
 import { firstSteps, nextStep } from './first-steps.ts'
 import { aheadSection } from './overview-ahead.ts'
 import { CHART_DAYS, chartSections, many } from './overview-charts.ts'
+import { MAX_COUNTED, waitAlerts } from './overview-waits.ts'
 import {
   bulkPausedAlert,
   foldAlerts,
@@ -44,11 +43,6 @@ import {
   stoppedBroadcastAlerts,
 } from './stopped.ts'
 import { testEmailForm } from './test-email.ts'
-
-/** Messages that wait longer cause an alert. */
-const LONG_WAIT_MS = 5 * 60_000
-/** Maximum count of waiting messages, because counting a large backlog is slow. */
-const MAX_COUNTED = 1_000
 
 function shareAlerts(figures: readonly StatRow[], emails: string): Alert[] {
   const sums = toRateCounts(figures)
@@ -62,10 +56,6 @@ function shareAlerts(figures: readonly StatRow[], emails: string): Alert[] {
   return compact([alert('bounced', 'bounced'), alert('complained', 'were reported as spam')])
 }
 
-/** Returns the URL of a team's emails, including those of broadcasts. More parameters can be appended. */
-const allEmails = (team: PageTeam): string =>
-  `${teamPath(team, 'emails')}?${new URLSearchParams({ ...ALL_EMAILS })}`
-
 const listQueues = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
 
@@ -76,37 +66,12 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
       tone: 'bad',
       title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now. A test attempt is in progress'}`,
       at: paused_until ? time(paused_until, now) : undefined,
+      link: { href: '/operator/senders', label: 'Open Senders' },
     }))
   const paused = senders.filter(isPaused)
   return listQueues(team)
     .filter((channel) => paused.some(({ key }) => sendsFor(channel, key)))
     .map(({ title }) => pausedDelivery(title))
-}
-
-type WaitWords = { tone: Tone; status: 'failed' | 'queued'; words: string }
-const FAILED: WaitWords = { tone: 'bad', status: 'failed', words: 'failed, with no attempts left' }
-const LATE: WaitWords = { tone: 'warn', status: 'queued', words: 'waiting for longer than 5 minutes' }
-
-/** Returns alerts for failed messages and long waits of each channel, with the most common response. */
-async function waitAlerts({ team, person, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
-  const alerts: Alert[] = []
-  for (const channel of CHANNELS) {
-    const before = new Date(now.getTime() - LONG_WAIT_MS)
-    const wanted = { channel, before, most: MAX_COUNTED + 1, operator: person.operator }
-    const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
-    const atLeast = waiting > MAX_COUNTED ? 'at least ' : ''
-    const list = channel === EMAIL ? allEmails(team) : `${teamPath(team, channel.path)}?`
-    const alert = (count: number, { tone, status, words }: WaitWords): Alert => ({
-      tone,
-      title: headed(`${atLeast}${plural(Math.min(count, MAX_COUNTED), channel.noun)} ${words}`),
-      text: reason ?? undefined,
-      link: { href: `${list}&status=${status}`.replace('?&', '?'), label: `Show ${channel.noun}s` },
-    })
-    const late = waiting - given_up
-    if (given_up > 0) alerts.push(alert(given_up, FAILED))
-    if (late > 0) alerts.push(alert(late, LATE))
-  }
-  return alerts
 }
 
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
@@ -272,6 +237,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         alerts: foldAlerts(await collectAlerts(request, deps, recent)),
         calm: describeCalm(team, isNew),
       },
+      ...(await aheadSection(request, deps)),
       !isNew && steps,
     ]),
     sections: compact([
@@ -281,7 +247,6 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
       !isNew && [tiles, ...(await chartSections(request, deps, figures))],
       ...(await testEmailForm(request, deps.database)),
     ]),
-    below: await aheadSection(request, deps),
     aside: compact([
       (!isNew || steps.length > 0) && quota,
       ...bounceSection(

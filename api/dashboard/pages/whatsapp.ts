@@ -13,7 +13,7 @@ import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { normalisePhone } from '../../../db/validation/phone.ts'
 import { text, time } from '../components/cell.ts'
 import { parseZone } from '../components/zone.ts'
-import { fromReplica, get } from '../server/builders.ts'
+import { buildAlerts, fromReplica, get } from '../server/builders.ts'
 import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineFilter, defineId, search } from '../server/filter.ts'
@@ -21,6 +21,7 @@ import { buildList, fromList, pageById } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { numberIn } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
+import { defaultNumberAlert } from './default-number.ts'
 import { listedState, SCHEDULED_STATUS, scheduledApart, statusFilter } from './scheduled.ts'
 
 /** The statuses in the filter, in the order in which a message has them. */
@@ -83,6 +84,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
       ],
     },
     sections: [
+      ...buildAlerts([await defaultNumberAlert(request, deps)]),
       ...filter.shown(request, {
         choices: { template: choices },
         figures: await scheduledApart(request, deps, WHATSAPP, figures),

@@ -192,6 +192,15 @@ export const numberOfTeam = (tx: Tx, teamId: string) =>
     from teams t left join whatsapp_numbers n on n.name = coalesce(t.whatsapp_number, 'default')
     where t.id = ${teamId}`)
 
+const waitsRow = row({ waits: boolean() })
+
+/** True if a team has waiting messages of the default number, from before it got its own one or without one. */
+export const waitsForDefault = (tx: Tx, teamId: string) =>
+  tx.oneFirst(sql.type(waitsRow)`
+    select exists (
+      select from whatsapp_messages
+      where team_id = ${teamId} and unfinished and phone_number_id is null) as waits`)
+
 /** Assigns a number to a team. Null: the default one. Its positions in the queues are reset. */
 export async function setTeamNumber(tx: Tx, teamId: string, name: string | null): Promise<void> {
   await tx.query(sql.type(object())`update teams set whatsapp_number = ${name} where id = ${teamId}`)

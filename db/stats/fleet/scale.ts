@@ -31,7 +31,7 @@ function isHeld(queue: string, workers: readonly ProcessRow[], states: ReadonlyM
 }
 
 /** True if a worker claims from this queue, or if no worker runs. Otherwise, more workers wouldn't help. */
-const isTaken = (queue: string, workers: readonly ProcessRow[]): boolean =>
+export const isTaken = (queue: string, workers: readonly ProcessRow[]): boolean =>
   workers.length === 0 || workers.some(({ queues }) => queues.includes(queue))
 
 /**

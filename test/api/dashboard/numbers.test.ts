@@ -32,7 +32,7 @@ t.test('adds a number after a check with Meta', async (t) => {
   t.equal(rejected.status, 400)
   t.notMatch(rejected.html, /another-token/)
   t.notMatch((await operator.get(PATH)).html, '<h2>WhatsApp numbers', 'the title says it')
-  shows(t, await operator.get(PATH), 'no default number, so WhatsApp messages wait.')
+  shows(t, await operator.get(PATH), 'no default number, so messages of teams without their own number wait.')
   t.match((await operator.get(PATH)).html, 'id="lead"></p>')
   t.match(await operator.post(PATH, { ...form, app_secret: 'secret-of-acme', subscribe: 'yes' }), {
     status: 303,

@@ -1,11 +1,14 @@
 /** WhatsApp pages of a team: messages, their status and templates. */
 
 import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
+import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { adminCli } from '../../support/admin.ts'
 import { mainActs, shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { world } from '../../support/service.ts'
+import { idleGauges } from '../../support/gauges.ts'
+import { makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { makeTemplate, rowsOf, sendWhatsapp, setFailed } from '../../support/whatsapp.ts'
 
@@ -200,4 +203,54 @@ t.test("an editor ends an erased number's opt-out", async (t) => {
   const after = await editor.get(page)
   shows(t, after, 'No one has opted out.')
   t.notMatch(after.html, 'End an opt-out')
+})
+
+t.test('says that messages wait for a default number, and who can set it up', async (t) => {
+  const own = await makeTeam(service, { domain: 'waits.test' })
+  const operator = await signedIn(service, { operator: true })
+  const home = `/teams/${own.id}`
+  const reader = await signedIn(service, { team: own.id, role: 'viewer' })
+  const TITLE = 'WhatsApp messages wait, because no worker sends from the default number'
+  const none = async (page: string) => t.notMatch(textOf((await operator.get(page)).html), 'default number')
+  await none(`${home}/whatsapp`)
+  const life = {
+    kind: 'worker',
+    host: 'worker',
+    pid: 1,
+    senders: {},
+    completed: {},
+    gauges: idleGauges(),
+  } as const
+  const live = async (id: string, queues: readonly string[]) =>
+    storeSignOfLife(service.database, { ...life, id, queues, started_at: new Date() }, [])
+  const [others, all] = [uuidv7(), uuidv7()]
+  await live(others, ['deliver-email', 'deliver-whatsapp-number'])
+  shows(t, await reader.get(`${home}/whatsapp`), `New ${TITLE}`)
+  await none(home)
+  const demo = await makeTemplate(service, own.id, DEMO_TEMPLATE)
+  await sendWhatsapp(service, own, demo.id, { to: ['+15555550101'], parameters })
+  await none(home)
+  await service.database.query(sql.unsafe`
+    update whatsapp_messages set created_at = created_at - interval '6 minutes' where team_id = ${own.id}`)
+  for (const page of [home, `${home}/whatsapp`]) {
+    const seen = textOf((await reader.get(page)).html)
+    t.match(seen, `${TITLE}. An operator can set up the number.`, page)
+    t.notMatch(seen, /New WhatsApp messages|longer than 5 minutes|WHATSAPP_/, page)
+    shows(t, await operator.get(page), `${TITLE}. Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID`)
+  }
+  t.match(
+    (await operator.get(`${home}/whatsapp`)).html,
+    'href="/dashboard/operator/numbers">WhatsApp numbers',
+  )
+  await service.database.query(sql.unsafe`
+    insert into whatsapp_numbers (name, phone_number_id, account_id, access_token, created_at)
+    values ('waits', '990', '991', ''::bytea, now())`)
+  await service.database.query(sql.unsafe`update teams set whatsapp_number = 'waits' where id = ${own.id}`)
+  shows(t, await reader.get(home), TITLE)
+  await service.database.query(sql.unsafe`delete from whatsapp_messages where team_id = ${own.id}`)
+  await none(`${home}/whatsapp`)
+  await service.database.query(sql.unsafe`update teams set whatsapp_number = null where id = ${own.id}`)
+  await live(all, ['deliver-whatsapp'])
+  await none(`${home}/whatsapp`)
+  await service.database.query(sql.unsafe`delete from processes`)
 })

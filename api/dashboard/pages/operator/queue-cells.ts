@@ -51,6 +51,14 @@ export const isUnattended = (shown: ShownQueue, now: Date): boolean =>
 export const workersCell = (shown: ShownQueue, now: Date): Cell =>
   number(runningWorkers(shown, now).length, { tone: isUnattended(shown, now) ? 'bad' : undefined })
 
+const DEFAULT_NUMBER_QUEUES: readonly string[] = ['deliver-whatsapp', 'deliver-whatsapp-parts']
+
+/** Describes how to get a worker for a queue. The default number's queues need its settings. */
+const describeRemedy = (queue: string): string =>
+  DEFAULT_NUMBER_QUEUES.includes(queue)
+    ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker, so that it sends from the default number.'
+    : `Start a worker with ${queue} in WORKER_QUEUES, or without WORKER_QUEUES.`
+
 /** Returns alerts for queues without a running worker. A pause is more important. */
 const unattendedAlerts = (queues: readonly ShownQueue[], now: Date): Alert[] =>
   queues
@@ -58,7 +66,7 @@ const unattendedAlerts = (queues: readonly ShownQueue[], now: Date): Alert[] =>
     .map(({ queue, ready, deferred }) => ({
       tone: 'bad',
       title: `No worker processes the queue ${queueName(queue)}`,
-      text: `Waiting: ${counted(ready + deferred).text}. Start a worker with ${queue} in WORKER_QUEUES, or without WORKER_QUEUES.`,
+      text: `Waiting: ${counted(ready + deferred).text}. ${describeRemedy(queue)}`,
       link: { href: `${QUEUES_PATH}/${queue}`, label: 'Open the queue' },
     }))
 

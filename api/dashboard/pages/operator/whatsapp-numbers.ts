@@ -38,6 +38,7 @@ import {
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
+import { NO_DEFAULT_NUMBER } from '../default-number.ts'
 
 const PATH = '/operator/numbers'
 const numberPath = (name: string): string => `${PATH}/${name}`
@@ -108,14 +109,12 @@ export const numbersTable = (numbers: readonly NonNullable<Listed>[], now: Date,
             Missing: number(each.missing.length),
             'Last check': time(each.checked_at, now),
           },
-    {
-      title,
-      empty: 'No numbers yet. The workers’ settings have no default number, so WhatsApp messages wait.',
-    },
+    { title, empty: 'No numbers yet.' },
   )
 
 const list = get('operator', PATH, async ({ now }, { database }) => {
-  const numbers = compact([await defaultNumber(database), ...(await allNumbers(database))])
+  const preset = await defaultNumber(database)
+  const numbers = compact([preset, ...(await allNumbers(database))])
   return show({
     title: 'WhatsApp numbers',
     lead:
@@ -123,6 +122,7 @@ const list = get('operator', PATH, async ({ now }, { database }) => {
         ? 'Teams without their own number use the default number in the workers’ settings.'
         : undefined,
     sections: [
+      ...buildAlerts([preset === null && NO_DEFAULT_NUMBER]),
       numbersTable(numbers, now),
       buildForm(PATH, 'Add number', {
         title: 'Add a number',

@@ -1,0 +1,37 @@
+/** Tells a team that its WhatsApp messages wait, because no worker sends from the default number. */
+
+import { numberOfTeam, waitsForDefault } from '../../../db/messages/whatsapp/numbers.sql.ts'
+import { liveProcesses } from '../../../db/stats/fleet/fleet.sql.ts'
+import { SILENT_AFTER_S } from '../../../db/stats/fleet/fleet.ts'
+import { isTaken } from '../../../db/stats/fleet/scale.ts'
+import type { Alert } from '../components/section.ts'
+import type { PageDeps } from '../server/deps.ts'
+import type { TeamRequest } from '../server/page.ts'
+
+/** Tells operators that no worker has ever stored a default number. */
+export const NO_DEFAULT_NUMBER: Alert = {
+  tone: 'warn',
+  title: 'The workers have no default number, so messages of teams without their own number wait',
+  text: 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker, or add a number and give it to the team.',
+}
+
+/** Returns the alert, or null if a worker sends from the default number, if none runs, or if the team doesn't need it. */
+export async function defaultNumberAlert(
+  { team, person }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Alert | null> {
+  if (team.test) return null
+  const processes = await liveProcesses(database, SILENT_AFTER_S)
+  const workers = processes.filter(({ kind }) => kind === 'worker')
+  if (isTaken('deliver-whatsapp', workers)) return null
+  const waits = await waitsForDefault(database, team.id)
+  if (!waits && (await numberOfTeam(database, team.id))?.is_default !== true) return null
+  return {
+    tone: waits ? 'bad' : 'warn',
+    title: `${waits ? '' : 'New '}WhatsApp messages wait, because no worker sends from the default number`,
+    text: person.operator
+      ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker. New messages can also be sent from a number of the team’s own.'
+      : 'An operator can set up the number. Waiting messages are sent then.',
+    link: person.operator ? { href: '/operator/numbers', label: 'WhatsApp numbers' } : undefined,
+  }
+}
