@@ -80,6 +80,9 @@ export function tableReady(section: SectionOf<'table'>) {
         const column = columns[index] ?? { label: '' }
         const look = listClasses(cell, column, index === clearTimes)
         const words = cell.tip ?? [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
+        // In a card, these values wrap. Others that grow are cut.
+        const wraps =
+          column.wrap || (cell.text.length > long && (!column.grow || index === columns.length - 1))
         const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))
         return {
           ...cell,
@@ -87,7 +90,7 @@ export function tableReady(section: SectionOf<'table'>) {
           of: cell.copy && of ? `${column.label} of ${of}` : of,
           look,
           words: HAS_OTHER_LETTERS.test(cell.text),
-          parts: column.wrap ? withBreaks(cell.text) : undefined,
+          parts: wraps ? withBreaks(cell.text) : undefined,
           detailed: withBreaks(cell.detail ?? ''),
           label: cards && !look.includes('self') && column.label,
           whole: isCut && words,

@@ -81,6 +81,7 @@ export const recordSection = (
 ): Section => ({
   kind: 'records',
   id: 'records',
+  title: 'DNS records',
   records: records
     .toSorted((one, other) => Number(isLacking(other)) - Number(isLacking(one)))
     .map((record) => recordShown(record, zone, next)),

@@ -58,6 +58,12 @@ export const bulkPausedAlert = ({ since, pause }: { since: string; pause: BulkPa
   text: `${keepPercents(pauseFigures(pause))}. ${BULK_NEXT}`,
 })
 
+/** The longest name in an alert, which then has two lines. In characters. */
+const MAX_NAME = 50
+
+const cutName = (name: string): string =>
+  name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1).trimEnd()}…` : name
+
 /**
  * Builds alerts for broadcasts that were paused automatically, with the reason.
  * @param options.ofTeams true to include the team.
@@ -69,7 +75,7 @@ export const stoppedBroadcastAlerts = (
 ): Alert[] =>
   stopped.map(({ team_id, team, id, name, state_reason, brake }) => ({
     tone: 'bad',
-    title: `The broadcast “${name}” was paused automatically`,
+    title: `“${cutName(name)}” was paused automatically`,
     text: `${ofTeams ? `${team}: ` : ''}${keepPercents(pausedBecause(state_reason, brake, canResume))}`,
     link: { href: teamPath({ id: team_id }, 'broadcasts', id), label: 'Open the broadcast' },
   }))

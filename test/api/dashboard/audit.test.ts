@@ -222,7 +222,7 @@ t.test("changes by API clients and rejected actions aren't audited", async (t) =
 t.test('actions have labels to search, and codes in the tooltip', async (t) => {
   await owner.post(at('topics'), { name: 'Said' })
   shows(t, await owner.get(at('audit')), / Created a topic Said /)
-  t.match((await owner.get(at('audit'))).html, /title="topic\.create"/)
+  t.match((await owner.get(at('audit'))).html, /title="Created a topic \(topic\.create\)"/)
   const created = textOf((await owner.get(at('audit?action=created+a+topic'))).html)
   t.match(created, / Created a topic Said /)
   t.notMatch(created, 'Created a contact')

@@ -61,6 +61,7 @@ async function looks(browser: Browser): Promise<void> {
   await chooseContactColumns(by, team.id, ['name', 'city', 'phone'])
   const offers = await aBusyMonth(service, team)
   const broadcasts = await broadcastsAtEveryState(service, team, offers)
+  const key = (await keysOfTeam(service.database, team.id))[0]?.id ?? ''
   const paths = pathsWith({
     '/emails/:id': lived.bounced,
     '/templates/:id': lived.template,
@@ -75,7 +76,7 @@ async function looks(browser: Browser): Promise<void> {
     '/teams/:id': team.id,
     '/teams/:team': team.id,
     '/domains/:name': 'example.com',
-    '/keys/:id': (await keysOfTeam(service.database, team.id))[0]?.id ?? '',
+    '/keys/:id': key,
     '/queues/:queue': 'deliver-email',
     '/contacts/:email': lived.recipient,
   })
@@ -158,9 +159,13 @@ async function looks(browser: Browser): Promise<void> {
         t.strictSame(await page.evaluate(BEYOND), [], `${path} at ${width} px: tables`)
       }
     await page.setViewportSize(WIDE)
-    await page.goto(`${home}/operator/teams`)
-    const heights = await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.clientHeight))
-    t.ok(Math.max(...heights) <= 45, `a row of a list is one line: ${heights}`)
+    for (const path of ['/operator/teams', '/operator/audit', `${inTeam}/audit`]) {
+      await page.goto(home + path)
+      const heights = await page
+        .locator('tbody tr')
+        .evaluateAll((rows) => rows.map((row) => row.clientHeight))
+      t.ok(Math.max(...heights) <= 45, `${path}: a row is one line: ${heights}`)
+    }
   })
 
   t.test('each part has its place on phones, tablets and wide screens', async (t) => {
@@ -205,7 +210,7 @@ async function looks(browser: Browser): Promise<void> {
       [390, 'emails?status=queued', 'boxes to select rows', "box('td.pick label').width >= 24"],
       [
         1_024,
-        'contacts',
+        'contacts?q=bartholomew',
         'the address before its name',
         "box('td.wide.main').width > 1.8 * box('td.wide:not(.main)').width",
       ],
@@ -264,6 +269,58 @@ async function looks(browser: Browser): Promise<void> {
         `broadcasts/${draft}/edit?step=audience`,
         'the steps on one line',
         "new Set([...document.querySelectorAll('.stepper li')].map((one) => one.offsetTop)).size === 1",
+      ],
+      [
+        1_280,
+        '',
+        'alerts of two lines',
+        "[...document.querySelectorAll('#needs li')].every((one) => one.clientHeight < 65)",
+      ],
+      ...([390, 900, 1_280] as const).map(
+        (width) =>
+          [
+            width,
+            '',
+            'running broadcasts above the stats',
+            "box('#ahead').bottom <= box('#counts').top",
+          ] as const,
+      ),
+      [
+        1_920,
+        `templates/${lived.template}`,
+        'facts in two columns',
+        "box('.facts dl div:last-child').left > box('.facts dl div').right",
+      ],
+      [
+        390,
+        `domains/${domain}`,
+        'the note about hosts below its heading',
+        "box('#records h2').top > box('.acts').bottom && box('#records .note').top >= box('#records h2').bottom",
+      ],
+      [
+        1_280,
+        'audit',
+        'a cut address with a tooltip',
+        "[...document.querySelectorAll('td > div')].filter((one) => one.scrollWidth > one.clientWidth).every((one) => one.title.startsWith(one.textContent.slice(0, 9)))",
+      ],
+      [
+        390,
+        'audit',
+        'whole values',
+        "[...document.querySelectorAll('td > div')].every((one) => one.scrollWidth <= one.clientWidth)",
+      ],
+      [
+        390,
+        `broadcasts/${broadcasts.sent}`,
+        'an outcome on one line',
+        "[...document.querySelectorAll('#outcomes tbody tr')].every((one) => Math.abs(one.children[0].getBoundingClientRect().top - one.querySelector('.number').getBoundingClientRect().top) < 12)",
+      ],
+      [390, 'audit', 'the action before its object', "box('td.main').bottom <= box('td.wide').top + 2"],
+      [
+        390,
+        `keys/${key}`,
+        'buttons below the title and the menu beside it',
+        "box('.acts').top >= box('h1').bottom && box('#more').left >= box('h1').right",
       ],
       [390, 'audit', 'the days side by side', "box('.date').top === box('.date ~ .date').top"],
     ] as const) {

@@ -416,13 +416,10 @@ t.test('only shows broadcasts that were paused automatically, with the reason', 
   )
   for (const reason of ['overdue', 'quota_exceeded', 'restored']) await become(reason)
   const page = await overviewOf(team)
-  t.match(
-    page,
-    'The broadcast “overdue” was paused automatically. It would have started more than an hour late',
-  )
-  t.match(page, 'The broadcast “quota_exceeded” was paused automatically. The quota is used up')
-  t.match(page, 'The broadcast “restored” was paused automatically. The database was restored from a backup')
-  t.notMatch(page, 'The broadcast “by hand”')
+  t.match(page, '“overdue” was paused automatically. It would have started more than an hour late')
+  t.match(page, '“quota_exceeded” was paused automatically. The quota is used up')
+  t.match(page, '“restored” was paused automatically. The database was restored from a backup')
+  t.notMatch(page, '“by hand”')
   t.notMatch(page, 'Resume it', 'a viewer can’t')
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
   t.match(textOf((await editor.get(`/teams/${team.id}`)).html), 'Resume it to send it now.')
@@ -457,7 +454,7 @@ t.test('alerts are ordered by urgency', async (t) => {
   const { html } = await owner.get(`/teams/${team.id}`)
   await deletePauses(database, ['deliver-email'])
   const words = [
-    'The broadcast “News” was paused automatically',
+    '“News” was paused automatically',
     'The webhook Broken was disabled',
     'The DKIM record of example.com has been missing or different',
     'Email is paused by an operator',

@@ -180,10 +180,10 @@ t.test('an auto-paused broadcast shows why, and pauses once', async (t) => {
   t.match(await show(), { state_reason: 'bounces', stats: { bounced: 11, delivered: 189 } })
   const shown = 'Too many of its emails bounced: 5.5 % of 200 emails, limit 5.0 %. Check the addresses'
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
-  shows(t, await editor.get(`/teams/${team.id}`), `The broadcast “News” was paused automatically. ${shown}`)
+  shows(t, await editor.get(`/teams/${team.id}`), `“News” was paused automatically. ${shown}`)
   shows(t, await editor.get(`/teams/${team.id}/broadcasts/${broadcast.id}`), shown)
   const operator = await signedIn(service, { operator: true })
-  shows(t, await operator.get('/operator'), `The broadcast “News” was paused automatically. A team: ${shown}`)
+  shows(t, await operator.get('/operator'), `“News” was paused automatically. A team: ${shown}`)
   const { body: metrics } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
   t.match(metrics, /^heliograph_broadcasts\{state="braked"\} 1$/m)
   t.match(metrics, /^heliograph_broadcasts\{state="paused"\} 0$/m)

@@ -80,11 +80,11 @@ const withLabel =
       return { rows: matches.slice(0, limit), reached: last }
     })
 
-/** Builds the cell with the action. Its tooltip has the code that the CLI uses. */
+/** Builds the cell with the action. Its tooltip also has the code that the CLI uses. */
 function actionCell(entry: AuditRow, starts: ReadonlyMap<string, boolean>): Cell {
   const { action } = entry
   const words = entryLabel(entry, starts.get(entry.id))
-  return words === action ? text(action, { code: true }) : text(words, { tip: action })
+  return words === action ? text(action, { code: true }) : text(words, { tip: `${words} (${action})` })
 }
 
 function momentCell(at: string, now: Date): Cell {
@@ -164,8 +164,7 @@ async function auditView(
           About: subjectCell(entry, names, only === null ? describeTeam(entry, teamNames) : ''),
         }),
         {
-          main: 'About',
-          wrap: ['Who', 'About'],
+          ...{ main: 'Action', grow: ['About'] },
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
