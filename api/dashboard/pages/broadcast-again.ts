@@ -71,10 +71,7 @@ function buildActions(
     fields: [...seenFields({ ...row, audience }), hidden(LACKING, String(lacking), true)],
   })
   const duplicate = button(broadcastPath(request, 'duplicate'), DUPLICATE)
-  return {
-    forms: [lacking === audience ? duplicate : send],
-    links: [{ href: broadcastPath(request), label: 'Cancel' }],
-  }
+  return { forms: [lacking === audience ? duplicate : send] }
 }
 
 /** Tells if a contact would be skipped. */
@@ -128,7 +125,7 @@ export const again = get('editor', '/teams/:team/broadcasts/:id/again', async (r
   const unreached = await findUnreached(database, row)
   const { audience } = unreached
   const page = {
-    title: 'Send to contacts not reached yet',
+    title: 'Send to the rest of the contacts',
     lead: describeCount(audience),
     back: { href: broadcastPath(request), label: row.name },
   }

@@ -80,7 +80,7 @@ export const contactsTile = (audience: number | null, detail?: string): Tile => 
 })
 
 function startTile(send_at: string | null, zone: string, now: Date): Tile {
-  if (send_at === null) return { label: 'Starts', value: 'when you start it' }
+  if (send_at === null) return { label: 'Starts', value: 'at once', detail: 'after you confirm the review' }
   const label = new Date(send_at) < now ? 'Due' : 'Starts'
   return { label, value: formatAge(send_at, now), detail: plannedWords(send_at, zone) }
 }

@@ -84,7 +84,8 @@ export function broadcastSentence(
 ): string {
   const stop = entries.find(({ act }) => STOPS[state] === act)
   const stopped = stop ? ` ${describeActor(stop)}, ${formatAge(stop.at, now)}` : ''
-  const progress = audience === null ? '' : `: ${progressWords({ audience, stats: counted })}`
+  const words = progressWords({ audience, stats: counted })
+  const progress = words === '' ? '' : `${stop ? ', after' : ':'} ${words}`
   return `${STATE_WORDS[state]}${stopped}${progress}.${rateWords(counted)}`
 }
 

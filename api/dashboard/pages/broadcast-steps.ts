@@ -165,7 +165,7 @@ async function stepView(
   return {
     title,
     lead: draft
-      ? `${step === 'message' ? 'Continue saves' : 'Continue and Back save'} the step. Nothing is sent until you start the draft.`
+      ? `${step === 'message' ? 'Continue saves' : 'Continue and Back save'} the step. Nothing is sent until you start the broadcast.`
       : 'It is saved as a draft when you continue. Nothing is sent until you start it.',
     back,
     above: [buildStepper(step, path)],

@@ -27,7 +27,7 @@ const LOOKUP_WAIT_MS = 150
 /** Adds if a domain with a wrong or missing key can send. */
 function stateWithUse(domain: DomainRow, key: DnsLine['state']): Cell {
   const state = domainState(domain, key)
-  const use = domain.status === 'verified' ? 'can send' : 'can’t send'
+  const use = domain.status === 'verified' ? 'can still send' : 'can’t send'
   return state.tone === 'bad' ? { ...state, detail: use } : state
 }
 

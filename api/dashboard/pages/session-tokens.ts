@@ -58,7 +58,7 @@ const page = get('viewer', '/teams/:team/integration/tokens', async (request, { 
   const revoked = tokens.filter(({ revoked_at }) => revoked_at !== null)
   return show({
     title: 'Session tokens',
-    lead: 'A session token calls the API as you, for example in your own script. It expires after 30 days. Programs use API keys.',
+    lead: 'A session token calls the API as you, for example to try a request. It expires after 30 days. Applications use API keys.',
     actions: { forms: team.member ? [button(tokenPath(request), 'Create a session token')] : [] },
     sections: compact([
       integrationTabs(team, 'tokens'),

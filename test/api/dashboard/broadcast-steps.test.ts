@@ -223,7 +223,7 @@ t.test('the last step shows when the broadcast starts and how long it takes', as
   for (const nth of [1, 2, 3]) await contact(`planned${nth}@example.org`, topic)
   const path = await draft({ template_id: await templateOf('<p>Plan</p>'), topic_ids: topic })
   const step = `${path}/edit?step=when`
-  shows(t, await editor.get(step), 'Starts when you start it Contacts 3 ')
+  shows(t, await editor.get(step), 'Starts at once after you confirm the review Contacts 3 ')
   const later = new Date(Date.now() + 5.5 * 86_400_000).toISOString().slice(0, 16)
   const plan = { next: 'when', send_at: later, rate_per_minute: '1' }
   const planned = await editor.press(step, `${path}/edit`, plan)

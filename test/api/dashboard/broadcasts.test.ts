@@ -175,7 +175,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   shows(
     t,
     again,
-    /2 contacts match now and haven’t received it.* Cancel .*Contact Ben ben@example\.org Late late@example\.org .*Preview for Ben Acme <hello@example\.com> Hi Ben/,
+    /← Spring .* 2 contacts match now and haven’t received it.* Send to 2 contacts Recipients Contact Ben ben@example\.org Late late@example\.org .*Preview for Ben Acme <hello@example\.com> Hi Ben/,
   )
   t.strictSame(mainActs(again), ['Send to 2 contacts'])
   const before = sink.messages().length
@@ -248,7 +248,7 @@ t.test('pauses, resumes and cancels a broadcast, with the remaining contacts', a
   shows(t, await editor.ask(`${path}/pause`), 'Pause “News”')
   shows(t, await editor.ask(`${path}/cancel`), 'Keep broadcast')
   const paused = await after(await editor.post(`${path}/pause`))
-  shows(t, paused, /News is paused.*paused Paused by editor-\S+, just now: 0 of 2 contacts/)
+  shows(t, paused, /News is paused.*paused Paused by editor-\S+, just now, after 0 of 2 contacts/)
   const asked = await editor.ask(`${path}/resume`)
   shows(t, asked, /Resume “News” for [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % reported as spam\./)
   shows(t, await after(await editor.post(`${path}/resume`)), /News is being sent.*sending Being sent/)
@@ -289,21 +289,25 @@ t.test('shows who paused or resumed a broadcast, and when', async (t) => {
   const path = at(`broadcasts/${broadcast.id}`)
   const byKey = (verb: string) => call('POST', `/v1/broadcasts/${broadcast.id}/${verb}`, { key: team.key })
   await editor.post(`${path}/pause`)
-  shows(t, await viewer.get(path), new RegExp(`paused Paused by ${who}, just now: 0 of 2 contacts`))
+  shows(t, await viewer.get(path), new RegExp(`paused Paused by ${who}, just now, after 0 of 2 contacts`))
   await editor.post(`${path}/resume`)
   const resumed = new RegExp(`Resumed .* By ${who}\\. Paused .* By ${who}\\. Started .* Through the API\\.`)
   shows(t, await viewer.get(path), resumed)
   await byKey('pause')
-  shows(t, await viewer.get(path), /Paused through the API, just now: .* Paused .* Through the API\. Resumed/)
+  shows(
+    t,
+    await viewer.get(path),
+    /Paused through the API, just now, after .* Paused .* Through the API\. Resumed/,
+  )
   await database.query(sql.unsafe`
     update broadcasts set state_reason = 'bounces' where id = ${broadcast.id}`)
-  shows(t, await viewer.get(path), /Paused automatically, just now: .*Auto-paused (?!.*Automatically)/)
+  shows(t, await viewer.get(path), /Paused automatically, just now, after .*Auto-paused (?!.*Automatically)/)
   await byKey('cancel')
-  shows(t, await viewer.get(path), /Cancelled through the API, just now: /)
+  shows(t, await viewer.get(path), /Cancelled through the API, just now, after /)
   const other = await aBroadcast(service, team)
   await editor.post(at(`broadcasts/${other.id}/cancel`))
   const cancelled = await viewer.get(at(`broadcasts/${other.id}`))
-  shows(t, cancelled, new RegExp(`Cancelled by ${who}, just now: `))
+  shows(t, cancelled, new RegExp(`Cancelled by ${who}, just now, after `))
   t.match(cancelled.html, '<li class="plain"><strong>Cancelled</strong>', 'nothing went wrong')
   t.equal(textOf(cancelled.html).match(/By editor/g)?.length, 1, 'nothing of another broadcast')
 })

@@ -97,7 +97,7 @@ const page = get('operator', `${TEAMS_PATH}/:id`, async ({ params, now }, deps) 
     },
     lead:
       suspended_at === null
-        ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${await planName(database, team.plan)}, from ${dayWords(period.start)} to ${dayWords(period.end)}.`
+        ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${await planName(database, team.plan)}. This period: ${dayWords(period.start)} to ${dayWords(period.end)}.`
         : `Suspended ${formatAge(suspended_at, now)}: its credentials are rejected, and queued messages wait.`,
     sections: [
       ...buildAlerts([bulk && bulkPausedAlert(bulk, now)]),
