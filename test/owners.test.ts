@@ -79,7 +79,7 @@ const NAMING_WHATSAPP = [
   'api/dashboard/components/action-labels.ts',
   ...['api/dashboard/pages/integration.ts', 'api/dashboard/pages/operator/health.ts'],
   'api/dashboard/pages/operator/queue-names.ts',
-  'api/dashboard/pages/operator/team.ts',
+  ...['api/dashboard/pages/operator/team.ts', 'api/dashboard/pages/overview-waits.ts'],
   ...['api/dashboard/routes.ts', 'api/dashboard/server/nav.ts'],
   ...['api/hooks/list.ts', 'api/sends/accepts.ts', 'api/v1/bodies.ts', 'api/v1/routes.ts'],
   ...['db/accounts/teams/limits.ts', 'db/accounts/teams/teams.sql.ts', 'db/admin/contact.ts'],

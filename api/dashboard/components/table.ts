@@ -80,7 +80,7 @@ export function tableReady(section: SectionOf<'table'>) {
         const column = columns[index] ?? { label: '' }
         const look = listClasses(cell, column, index === clearTimes)
         const words = cell.tip ?? [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
-        // In a card, these values wrap. Others that grow are cut.
+        // In a card, these values wrap. Other growing columns are cut.
         const wraps =
           column.wrap || (cell.text.length > long && (!column.grow || index === columns.length - 1))
         const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))

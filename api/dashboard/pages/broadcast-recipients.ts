@@ -40,7 +40,7 @@ function listStatuses(reached: EmailStatus): readonly EmailStatus[] {
   return [reached]
 }
 
-/** Converts the value of a chip to the emails that it selects. Queued emails exclude failed ones. */
+/** Converts the value of a chip to the selected emails. Queued emails exclude failed ones. */
 function toOutcomes(word: (typeof OUTCOMES)[number] | undefined) {
   if (word === undefined) return undefined
   if (word === FAILED_STATUS) return { statuses: ['queued'], failed: true } as const

@@ -1,4 +1,4 @@
-/** The page of a message that was deleted or never existed. It is the same for both, and for other teams' messages. */
+/** The page of an unknown message, which is also shown for deleted messages and messages of other teams. */
 
 import { RequestError } from '../../../db/errors.ts'
 import { timeOfId } from '../../../db/validation/ids.ts'
@@ -10,7 +10,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
 import { type PageAnswer, show, type TeamRequest, teamPath } from '../server/page.ts'
 
-/** A kind of messages: its list, and the audited action that deletes one, if there is any. */
+/** A kind of messages: its list, and the audited action of deleting one, if any. */
 type Kind = { noun: string; path: string; list: string; removal?: string }
 
 /** Returns the time in a UUIDv7, or null if the ID has none. */
@@ -43,13 +43,13 @@ function deletedView({ noun, path, list, removal }: Kind, request: TeamRequest<'
         'Deleted by': text(
           `${removal === undefined ? '' : 'Owners, '}editors who cancel a scheduled ${noun}, erasures of personal data, and the retention settings of the operator`,
         ),
-        'What is kept': text('Its counts in the stats, and webhook messages about it for up to 30 days'),
+        Kept: text('Its counts in the stats, and webhook messages about it for up to 30 days'),
       }),
     ],
   }
 }
 
-/** Makes the page of a message, which says what happened to a deleted one. */
+/** Makes the page of a message, with an explanation for an unknown one. */
 export const orDeleted =
   (kind: Kind, handle: (request: TeamRequest<'id'>, deps: PageDeps) => Promise<PageAnswer>) =>
   async (request: TeamRequest<'id'>, deps: PageDeps): Promise<PageAnswer> => {

@@ -23,12 +23,12 @@ export const ALL_EMAILS = { kind: 'all' } as const
 
 /** Returns the URL of a team's emails, including those of broadcasts. More parameters can be appended. */
 export const allEmails = (team: PageTeam): string =>
-  `${teamPath(team, 'emails')}?${new URLSearchParams(ALL_EMAILS)}`
+  `${teamPath(team, 'emails')}?${new URLSearchParams({ ...ALL_EMAILS })}`
 
 /** The value for emails that failed or expired. Their status is `queued`. */
 export const FAILED_STATUS = 'failed' as const
 
-/** The most failures that are checked for a count of failed emails. */
+/** The most failures checked for a count of failed emails. */
 export const MAX_FAILURES = 5_000
 
 export const FAILED_INCLUDES = { [FAILED_STATUS]: 'Failed includes expired emails.' }

@@ -32,7 +32,7 @@ import {
 import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
 
-/** What a list shows about emails in addition to their rows, by their IDs. */
+/** Data of a list in addition to the rows of its emails, by their IDs. */
 type Further = {
   names: TemplateNames
   ends: Awaited<ReturnType<typeof findEnds>>

@@ -120,7 +120,7 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
         ...consentFields(mapping),
         field('merge', 'Existing contacts', {
           type: 'radios',
-          hint: '“Replace” deletes properties that aren’t in the file. Neither removes topics. A contact’s status only changes if a consent column says “no”.',
+          hint: '“Replace” deletes properties that aren’t in the file. Neither removes topics. A contact’s status only changes if a consent column contains “no”.',
           options: [
             { value: 'yes', label: 'Merge with existing properties', selected: mapping.merge },
             { value: 'no', label: 'Replace existing properties', selected: !mapping.merge },

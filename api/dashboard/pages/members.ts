@@ -73,7 +73,7 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
   const { team, person, now } = request
   const members = await membersOfTeam(database, team.id)
   const links = await openLinks(database, team.id, now)
-  const added = await memberAdditions(database, team.id)
+  const added = await memberAdditions(database, team.id, ROLES)
   return show({
     title: 'People',
     lead: `The members of this team and their roles.${forOthers(team, 'invite and remove members')}`,

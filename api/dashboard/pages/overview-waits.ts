@@ -9,8 +9,8 @@ import { headed, type Tone } from '../components/cell.ts'
 import type { Alert } from '../components/section.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
-import { defaultNumberAlert } from './default-number.ts'
 import { allEmails } from './emails-filter.ts'
+import { defaultNumberAlert } from './whatsapp-default-number.ts'
 
 /** Messages that wait longer cause an alert. */
 const LONG_WAIT_MS = 5 * 60_000

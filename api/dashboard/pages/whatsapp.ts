@@ -21,8 +21,8 @@ import { buildList, fromList, pageById } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { numberIn } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
-import { defaultNumberAlert } from './default-number.ts'
 import { listedState, SCHEDULED_STATUS, scheduledApart, statusFilter } from './scheduled.ts'
+import { defaultNumberAlert } from './whatsapp-default-number.ts'
 
 /** The statuses in the filter, in the order in which a message has them. */
 const STATUSES_SHOWN = [SCHEDULED_STATUS, 'queued', 'sent', 'delivered', 'read', 'failed'] as const

@@ -6,7 +6,6 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { type Searched, type SearchPart, searchParts } from '../../postgres/search-parts.ts'
 import { firstIdAt } from '../../validation/ids.ts'
-import { ROLES } from '../members/roles.ts'
 
 const entryRow = row({
   id: string(),
@@ -68,11 +67,18 @@ export async function keyCreators(
 
 const additionRow = row({ subject: string(), created_at: string() })
 
-/** Returns when each address was last added to a team. A changed role has the same action and another detail. */
-export async function memberAdditions(tx: Tx, teamId: string): Promise<ReadonlyMap<string, string>> {
+/**
+ * Returns when each address was last added to a team. A changed role has the same action and another detail.
+ * @param roles all roles.
+ */
+export async function memberAdditions(
+  tx: Tx,
+  teamId: string,
+  roles: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
   const rows = await tx.any(sql.type(additionRow)`
     select subject, max(created_at) as created_at from audit_entries
-    where team_id = ${teamId} and action = 'member.add' and detail = any(${sql.array([...ROLES], 'text')})
+    where team_id = ${teamId} and action = 'member.add' and detail = any(${sql.array(roles, 'text')})
     group by subject`)
   return new Map(rows.map(({ subject, created_at }) => [subject, created_at]))
 }

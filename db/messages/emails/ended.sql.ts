@@ -26,7 +26,7 @@ const mayHaveEnded = ({ status, created_at }: Candidate, now: Date | null): bool
 
 /**
  * Returns the ends of those among a team's emails that were never sent, by their IDs.
- * @param now leaves out emails of the last minute. Null if one of them may have failed.
+ * @param now leaves out emails of the last minute. Null includes them.
  */
 export async function findEnds(
   tx: Tx,

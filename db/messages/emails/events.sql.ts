@@ -51,7 +51,7 @@ const PROBLEMS: readonly EmailEventKind[] = ['bounced', 'deferred', 'delayed', '
 
 const responseRow = row({ id: string(), detail: string() })
 
-/** Returns the last responses that explain why emails bounced, failed or wait, by the emails' IDs. */
+/** Returns the last responses of emails, with the reason for a bounce, failure or wait, by the emails' IDs. */
 export async function lastResponses(tx: Tx, teamId: string, ids: readonly string[]) {
   if (ids.length === 0) return new Map<string, string>()
   const rows = await tx.any(sql.type(responseRow)`

@@ -70,8 +70,8 @@ export const failedInOrder = ({
 const countRow = row({ looked: number(), failed: number(), is_counted: boolean() })
 
 /**
- * Counts the failed emails of a team or of one of its broadcasts that were accepted since `from`. Null if more than `most` had a failure, or if the team
- * has broadcasts and `apart` is true.
+ * Counts a team's failed emails accepted since `from`, optionally only of one broadcast. Null if more than `most` had a
+ * failure, or if the team has broadcasts and `apart` is true.
  */
 export async function countFailed(
   tx: Tx,

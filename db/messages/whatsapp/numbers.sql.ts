@@ -194,7 +194,7 @@ export const numberOfTeam = (tx: Tx, teamId: string) =>
 
 const waitsRow = row({ waits: boolean() })
 
-/** True if a team has waiting messages of the default number, from before it got its own one or without one. */
+/** True if a team has waiting messages of the default number. */
 export const waitsForDefault = (tx: Tx, teamId: string) =>
   tx.oneFirst(sql.type(waitsRow)`
     select exists (

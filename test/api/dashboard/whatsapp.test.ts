@@ -205,7 +205,7 @@ t.test("an editor ends an erased number's opt-out", async (t) => {
   t.notMatch(after.html, 'End an opt-out')
 })
 
-t.test('says that messages wait for a default number, and who can set it up', async (t) => {
+t.test('an alert explains messages waiting for the default number', async (t) => {
   const own = await makeTeam(service, { domain: 'waits.test' })
   const operator = await signedIn(service, { operator: true })
   const home = `/teams/${own.id}`

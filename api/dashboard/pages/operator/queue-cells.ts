@@ -10,7 +10,7 @@ import { type Cell, countdown, duration, number, status, text, time } from '../.
 import type { Alert } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 import { isPaused, pausedSenderAlerts } from '../stopped.ts'
-import { queueName, WATCHED } from './queue-names.ts'
+import { queueName, queueRemedy, WATCHED } from './queue-names.ts'
 import { workerAlerts } from './workers.ts'
 
 export const QUEUES_PATH = '/operator/queues'
@@ -51,14 +51,6 @@ export const isUnattended = (shown: ShownQueue, now: Date): boolean =>
 export const workersCell = (shown: ShownQueue, now: Date): Cell =>
   number(runningWorkers(shown, now).length, { tone: isUnattended(shown, now) ? 'bad' : undefined })
 
-const DEFAULT_NUMBER_QUEUES: readonly string[] = ['deliver-whatsapp', 'deliver-whatsapp-parts']
-
-/** Describes how to get a worker for a queue. The default number's queues need its settings. */
-const describeRemedy = (queue: string): string =>
-  DEFAULT_NUMBER_QUEUES.includes(queue)
-    ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker, so that it sends from the default number.'
-    : `Start a worker with ${queue} in WORKER_QUEUES, or without WORKER_QUEUES.`
-
 /** Returns alerts for queues without a running worker. A pause is more important. */
 const unattendedAlerts = (queues: readonly ShownQueue[], now: Date): Alert[] =>
   queues
@@ -66,7 +58,7 @@ const unattendedAlerts = (queues: readonly ShownQueue[], now: Date): Alert[] =>
     .map(({ queue, ready, deferred }) => ({
       tone: 'bad',
       title: `No worker processes the queue ${queueName(queue)}`,
-      text: `Waiting: ${counted(ready + deferred).text}. ${describeRemedy(queue)}`,
+      text: `Waiting: ${counted(ready + deferred).text}. ${queueRemedy(queue)}`,
       link: { href: `${QUEUES_PATH}/${queue}`, label: 'Open the queue' },
     }))
 

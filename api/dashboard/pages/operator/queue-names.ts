@@ -47,3 +47,14 @@ export const queueName = (queue: string): string => QUEUES[queue]?.[0] ?? headed
 
 /** Returns the description of a queue. Empty for a queue of a newer version. */
 export const queueAbout = (queue: string): string => QUEUES[queue]?.[1] ?? ''
+
+const DEFAULT_NUMBER_QUEUES: readonly string[] = [
+  'deliver-whatsapp',
+  'deliver-whatsapp-parts',
+] satisfies JobName[]
+
+/** Describes how to get a worker for a queue. The default number's queues need its settings. */
+export const queueRemedy = (queue: string): string =>
+  DEFAULT_NUMBER_QUEUES.includes(queue)
+    ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker, so that it sends from the default number.'
+    : `Start a worker with ${queue} in WORKER_QUEUES, or without WORKER_QUEUES.`

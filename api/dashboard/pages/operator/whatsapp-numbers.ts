@@ -38,7 +38,7 @@ import {
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
-import { NO_DEFAULT_NUMBER } from '../default-number.ts'
+import { NO_DEFAULT_NUMBER } from '../whatsapp-default-number.ts'
 
 const PATH = '/operator/numbers'
 const numberPath = (name: string): string => `${PATH}/${name}`

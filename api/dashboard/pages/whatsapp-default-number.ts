@@ -1,4 +1,4 @@
-/** Tells a team that its WhatsApp messages wait, because no worker sends from the default number. */
+/** Alerts for teams whose WhatsApp messages wait for the default number, because no worker sends from it. */
 
 import { numberOfTeam, waitsForDefault } from '../../../db/messages/whatsapp/numbers.sql.ts'
 import { liveProcesses } from '../../../db/stats/fleet/fleet.sql.ts'
@@ -8,14 +8,14 @@ import type { Alert } from '../components/section.ts'
 import type { PageDeps } from '../server/deps.ts'
 import type { TeamRequest } from '../server/page.ts'
 
-/** Tells operators that no worker has ever stored a default number. */
+/** The alert for operators if no worker has ever stored a default number. */
 export const NO_DEFAULT_NUMBER: Alert = {
   tone: 'warn',
   title: 'The workers have no default number, so messages of teams without their own number wait',
   text: 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker, or add a number and give it to the team.',
 }
 
-/** Returns the alert, or null if a worker sends from the default number, if none runs, or if the team doesn't need it. */
+/** Returns the alert of a team. Null if a worker sends from the default number, no worker runs, or it isn't needed. */
 export async function defaultNumberAlert(
   { team, person }: TeamRequest,
   { database }: PageDeps,
