@@ -57,7 +57,7 @@ async function pausedBroadcast(tx: Tx, teamId: string, id: string, team: string)
   return {
     subject: `The broadcast “${row.name}” was paused automatically`,
     what: `The broadcast “${row.name}” of ${team} was paused automatically. ${why}`,
-    next: 'No more of its emails are sent until someone resumes it on its page.',
+    next: 'No more of its emails are sent while it is paused.',
     path: `broadcasts/${id}`,
     link: 'Open the broadcast',
   }
@@ -97,7 +97,7 @@ async function badReputation(tx: Tx, teamId: string, found: string, team: string
     paused && {
       subject: 'Broadcasts and batches are paused',
       what: `Broadcasts and batches of ${team} are paused: ${pauseFigures(paused.pause)}. Single emails are still sent.`,
-      next: `${hint} Then resume them on the team’s overview.`,
+      next: `${hint} Then resume broadcasts and batches on the team’s overview.`,
       ...{ ...at, path: '', link: 'Open the overview' },
     }
   )

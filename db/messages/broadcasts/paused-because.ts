@@ -8,7 +8,7 @@ const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = 
     'It would have started more than an hour late, so it was paused instead',
     'Resume it to send it now.',
   ],
-  quota_exceeded: ['The quota is used up', 'Resume it when you have quota again.'],
+  quota_exceeded: ['The quota is used up', 'Resume the broadcast when you have quota again.'],
   bounces: ['Too many of its emails bounced', 'Check the addresses before you resume it.'],
   complaints: ['Too many recipients reported it as spam', 'Check who receives it before you resume it.'],
   team_bounces: [
@@ -21,13 +21,13 @@ const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = 
   ],
   restored: [
     'The database was restored from a backup, so more emails may have been sent than are recorded here',
-    'Check the emails already sent before you resume it.',
+    'Check the emails already sent before you resume the broadcast.',
   ],
   from_domain_not_verified: [
     'The domain of its From address isn’t verified',
-    'Verify the domain before you resume it.',
+    'Verify the domain before you resume the broadcast.',
   ],
-  topic_gone: ['One of its topics was deleted', 'Duplicate it, and choose other topics.'],
+  topic_gone: ['One of its topics was deleted', 'Duplicate the broadcast, and choose other topics.'],
   no_audience: [
     'Its audience was empty when it was due to start',
     'Resume it once contacts match its topics and conditions.',

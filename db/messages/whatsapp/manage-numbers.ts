@@ -130,7 +130,7 @@ function listMissing(
     !subscribed &&
       `The app isn't subscribed to the account ${account_id}. Subscribe it in the dashboard, or with \`number check ${name} --subscribe\`.`,
     isOurHook(webhook, name, site) === false &&
-      "Meta sends the statuses of its messages to another server. Set the number's callback URL to this service, or have that server forward them.",
+      "Meta sends the statuses of this number's messages to another server. Set the number's callback URL to this service, or have that server forward them.",
   ])
 }
 

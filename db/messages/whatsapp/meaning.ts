@@ -14,9 +14,9 @@ const FAILURES: Readonly<Record<string, readonly [meaning: string, remedy: Remed
     'again',
   ],
   130497: ['The provider does not let this number send to that country.', 'account'],
-  131026: ['The number may not be on WhatsApp, or its app is too old.', 'recipient'],
-  131031: ['The provider has locked the account. Check its business manager.', 'account'],
-  131042: ['The provider’s account has a payment problem. Messages wait until it is fixed.', 'account'],
+  131026: ['The number may not be on WhatsApp, or the recipient’s app is too old.', 'recipient'],
+  131031: ['The provider has locked the account. Check it in WhatsApp Manager.', 'account'],
+  131042: ['The account at the provider has a payment problem. Messages wait until it is fixed.', 'account'],
   131047: [
     'The recipient has not written within 24 hours. Until they write to you, you can only send templates.',
     'recipient',
@@ -28,7 +28,7 @@ const FAILURES: Readonly<Record<string, readonly [meaning: string, remedy: Remed
   ],
   131050: ['The recipient has stopped marketing messages from this business.', 'opt_out'],
   131056: [
-    'Too many messages went to this recipient in a short time. The message is retried automatically.',
+    'Too many messages went to this recipient in a short time. A later attempt may get through.',
     'again',
   ],
   132000: ['The number of parameters does not match the template. Sync the templates.', 'template'],
