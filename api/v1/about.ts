@@ -206,7 +206,7 @@ const CONTACTS = describedAs('Contacts', {
   unsubscribeEmail: {
     summary: 'Unsubscribe an address in one call',
     takes: 'Unsubscription',
-    notes: { topic_ids: 'The contact only leaves these topics. Its status doesn’t change.' },
+    notes: { topic_ids: 'If set, the contact only leaves these topics, and its status doesn’t change.' },
     example: EMAIL,
     answers: { 204: { when: 'Unsubscribed.' } },
     refusals: NOT_FOUND,

@@ -154,7 +154,7 @@ export const verbs: Verbs = (noun) => {
 
   verb(
     'resume-bulk TEAM',
-    'Resume broadcasts and batches that were paused because of bounces or complaints, and restart the count',
+    'Resume broadcasts and batches that were paused because of bounces or complaints. Earlier emails are no longer counted',
   ).action(change((by, id: string) => resumeBulk(by, id), 'queue'))
 
   verb('list', 'List all teams with their plans, oldest first').action(

@@ -26,7 +26,7 @@ FILE contains the provider's template object: name, language, status, category, 
   body:1 … n          the body's variables, in their order
   url:1, url:2        the variable of the first and second dynamic URL button
   code:1              the code that a copy-code button copies
-A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is stored and marked.`
+A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is stored and marked as unsupported.`
 
 const LISTING = `
 A worker requests the list from the provider. For the default number, that worker needs WHATSAPP_ACCESS_TOKEN and
