@@ -9,7 +9,7 @@ export const TEXTS = {
     'Your session has ended, and this form is too large to keep. Sign in in another tab, go back to the form and submit it again.',
   signedOut: 'You are signed out or no longer a member of this team.',
   noPage: 'There is nothing at this address, or you don’t have access to it. Check the address, or search.',
-  askOwner: 'An owner can give it to you: {owners}.',
+  askOwner: 'An owner can change your role: {owners}.',
   suspended: 'This team is suspended. It is read-only until an operator resumes it.',
   roleNeeded: 'You need the {needed} role for this. Your role in this team is {role}.',
   foreignForm:

@@ -168,7 +168,7 @@ export function stateAlert(waiting: Waiting, seconds: number, { now, person }: V
   if (state === 'scheduled') return { tone: 'plain', title: 'Scheduled for', at: time(next_attempt_at, now) }
   if (state === 'suspended') return SUSPENDED_TEAM
   if (state === 'paused') return { tone: 'warn', title: reason ?? '', text: BULK_NEXT }
-  if (state === 'failed') return { tone: 'bad', title: last_response ?? 'The mail server gave no reason' }
+  if (state === 'failed') return { tone: 'bad', title: last_response ?? 'The server gave no reason' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'deferred') {
     if (reason !== null) return { tone: 'busy', title: reason, at: time(next_attempt_at, now) }

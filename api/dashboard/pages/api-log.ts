@@ -71,7 +71,7 @@ const page = get('viewer', '/teams/:team/integration/log', async (request, { dat
   const calls = await rejectedCalls(database, team.id)
   return show({
     title: 'API log',
-    lead: `Lists the last ${CALLS_STORED} rejected calls. Successful calls and bodies aren’t stored.`,
+    lead: `Lists the last ${CALLS_STORED} rejected calls. Successful calls aren’t stored, and neither are request bodies.`,
     actions: { links: [{ href: '/docs#errors', label: 'Error codes', outside: true }] },
     sections: [
       sortable(request, rejectedTable(calls, request, { keys: await keysOfTeam(database, team.id) })),

@@ -22,7 +22,9 @@ function describeProgress(ramp: ShownRamp, { audience, stats }: BroadcastView): 
   const rest = Math.max(0, (audience ?? 0) - stats.skipped - (stats.made - stats.queued))
   const left = Math.max(0, ramp.limit - ramp.used)
   const days = daysLeft(rest, { ...ramp, left })
-  return days === 0 ? 'It will be done today.' : `It will be done in about ${plural(days, 'day')}.`
+  return days === 0
+    ? 'The broadcast will be done today.'
+    : `The broadcast will be done in about ${plural(days, 'day')}.`
 }
 
 /** True if the domain has sent enough email before. Null if the count timed out. */

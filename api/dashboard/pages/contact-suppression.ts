@@ -47,10 +47,10 @@ const isManual = (cause: ShownAddress['suppression_cause']): boolean =>
 
 function describeLift({ suppression, suppression_cause: cause }: ShownAddress): string {
   if (suppression === 'complained')
-    return 'The recipient reported an email as spam, or doesn’t want to be contacted. Lift it only at their request. Another complaint harms your reputation as a sender.'
+    return 'The recipient reported an email as spam, or doesn’t want to be contacted. Lift the suppression only at their request. Another complaint harms your reputation as a sender.'
   if (cause?.what === 'soft bounces') return 'The mailbox was full or unavailable several times in a row.'
   if (isManual(cause)) return 'It was added manually.'
-  return 'The mailbox rejected email permanently. If it still doesn’t exist, the next email bounces again and harms your reputation as a sender.'
+  return 'The mailbox rejected email permanently. If the mailbox still rejects it, the next email bounces and harms your reputation as a sender.'
 }
 
 /** True if lifting a suppression can harm the sender's reputation. */

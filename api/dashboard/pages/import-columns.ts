@@ -49,7 +49,7 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
     ...topics.map(({ id, name }) => ({ value: `topic:${id}`, label: `Topic ${name} (yes or no)` })),
     exported && [
       { value: 'properties', label: 'Properties, as JSON' },
-      { value: 'status', label: 'Status (rejects records whose contact has another status)' },
+      { value: 'status', label: 'Status (a record is rejected if its contact has another status)' },
     ],
     ignore,
   ])

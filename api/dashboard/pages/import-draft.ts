@@ -105,7 +105,7 @@ const save = post('editor', '/teams/:team/contacts/imports/:id', async (request,
 })
 
 function describeEffect({ suppress, columns, merge }: Mapping): string {
-  if (suppress) return 'are suppressed'
+  if (suppress) return 'stay suppressed'
   if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'status and properties kept'
   return merge ? 'status kept, properties merged' : 'status kept, properties replaced'
 }

@@ -69,7 +69,7 @@ async function noticesSection({ team }: TeamRequest, { database, from }: PageDep
           ? status('no one', { tone: 'warn', detail: 'Notices are off. Ask your operator to turn them on.' })
           : text(owners.map(({ email }) => email).join(', ') || 'no one, because this team has no owner'),
       About: text(
-        'Webhooks disabled and broadcasts paused automatically, missing DKIM records, high bounce and complaint rates, and template categories changed by Meta',
+        'Automatically disabled webhooks, automatically paused broadcasts, missing DKIM records, high bounce and complaint rates, and template categories changed by Meta',
       ),
     },
     { title: 'Notices by email' },

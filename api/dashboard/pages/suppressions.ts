@@ -98,7 +98,8 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
 const STOPPED: Readonly<Record<SuppressTransactional, string>> = {
   nothing: 'Transactional email still goes to it.',
   bounces: 'Transactional email doesn’t go to it after a hard bounce.',
-  bounces_and_complaints: 'Transactional email only goes to addresses that are suppressed for soft bounces.',
+  bounces_and_complaints:
+    'Transactional email still goes to addresses suppressed for soft bounces, but not to other suppressed addresses.',
 }
 
 const list = get('viewer', '/teams/:team/suppressions', async (request, deps) => {

@@ -42,7 +42,7 @@ export const compareSlots = (before: readonly string[], after: readonly string[]
 
 /** Returns a sentence about the percent-encoded variables in links, or '' without any. */
 export const describeDecoded = (decoded: readonly string[]): string =>
-  decoded.length > 0 ? ` Variables in links were decoded: ${slotWords(decoded)}.` : ''
+  decoded.length > 0 ? ` URL-encoded variables in links were decoded: ${slotWords(decoded)}.` : ''
 
 export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
   field('html', 'HTML', {

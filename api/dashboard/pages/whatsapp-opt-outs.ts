@@ -45,7 +45,7 @@ const optOut = action('editor', PATH, async (by, { team, form }) => {
 
 const optIn = action('editor', `${PATH}/opt-in`, async (by, { team, form }) => {
   const { to } = await optInManually(by, team.id, form.get('to') ?? '')
-  return redirect(teamPath(team, 'whatsapp-opt-outs'), `${to} gets marketing again.`)
+  return redirect(teamPath(team, 'whatsapp-opt-outs'), `${to} gets marketing messages again.`)
 })
 
 export const whatsappOptOutPages = [list, optOut, optIn]

@@ -41,7 +41,7 @@ t.test('a page without access names the owners, and links back', async (t) => {
   const above = `/teams/${team.id}`
   const refused = await editor.get(`${above}/audit`)
   t.equal(refused.status, 403)
-  shows(t, refused, new RegExp(`You need the owner role.* An owner can give it to you: .*${owner.email}`))
+  shows(t, refused, new RegExp(`You need the owner role.* An owner can change your role: .*${owner.email}`))
   t.match(refused.html, `href="/dashboard${above}">Go back</a>`)
   const missing = await editor.get(`${above}/templates/${randomUUID()}`)
   t.equal(missing.status, 404)

@@ -138,7 +138,7 @@ t.test('plans show their teams and limits of first tiers', async (t) => {
     ),
     rows.join('\n'),
   )
-  shows(t, { html }, /Not listed: .*Marketing.*which only ha(s|ve) prices/)
+  shows(t, { html }, /Not listed: .*Marketing.*which ha(s|ve) prices but no limits/)
   t.notOk(rows.some((row) => row.startsWith('Marketing')))
   t.match(html, 'href="/dashboard/operator/teams?plan&#x3D;enterprise"')
   const listed = (await operator.get('/operator/teams?plan=enterprise&sort=newest')).html

@@ -67,7 +67,7 @@ t.test('explains the risk of lifting, in the menu if there is one', async (t) =>
   const isInMenu = ({ html }: { html: string }) =>
     /<details class="menu more"[\s\S]*Lift the suppression/.test(html)
   const complained = await page('complained', 'asked by post')
-  shows(t, complained, /Lift it only at their request/)
+  shows(t, complained, /Lift the suppression only at their request/)
   t.ok(isInMenu(complained))
   const added = await page('bounced', '550 5.1.1 no such user')
   shows(

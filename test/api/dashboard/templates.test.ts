@@ -154,9 +154,9 @@ t.test('decodes variables in links on saving, with a notice', async (t) => {
     text: '',
   })
   const page = await after(editor, created)
-  shows(t, page, /created\. Variables in links were decoded: link\./)
+  shows(t, page, /created\. URL-encoded variables in links were decoded: link\./)
   const saved = await draft(editor, created.location ?? '', '<a href="%7b%7bother%7d%7d">x</a>')
-  shows(t, saved, /saved\. Variables in links were decoded: other\./)
+  shows(t, saved, /saved\. URL-encoded variables in links were decoded: other\./)
   t.match(saved.html, '{{other}}')
 })
 

@@ -157,7 +157,7 @@ async function recount() {
     section.replaceWith(document.adoptNode(later))
     live.textContent = later.innerText
   } else {
-    const said = problem ?? 'The page has changed.'
+    const said = problem ?? 'This page is out of date. Reload it.'
     warn(section, `${said} This count is from ${clock(counted)}, before your change.`)
     count.timer = setTimeout(recount, REFRESH_INTERVAL_MS)
   }

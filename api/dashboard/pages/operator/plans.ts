@@ -70,7 +70,7 @@ const pricesOnly = (plans: readonly PlanRow[]): Section | false =>
   plans.length > 0 && {
     kind: 'text',
     id: 'unlisted',
-    note: `Not listed: ${list.format(plans.map(({ name }) => name.en))}, which only ${plans.length === 1 ? 'has' : 'have'} prices.`,
+    note: `Not listed: ${list.format(plans.map(({ name }) => name.en))}, which ${plans.length === 1 ? 'has' : 'have'} prices but no limits.`,
     paragraphs: [],
   }
 

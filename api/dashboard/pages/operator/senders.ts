@@ -92,7 +92,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
   const endpoints = await pausedEndpoints(database, WEBHOOKS_SHOWN)
   return show({
     title: 'Senders',
-    lead: 'Senders that were ever slowed or paused. Their messages wait, and nothing is lost.',
+    lead: 'Lists senders that have been slowed or paused. Messages wait while a sender is paused, and nothing is lost.',
     sections: compact([
       buildTable(
         rows,
@@ -109,7 +109,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
           live: true,
           grow: [],
           wrap: ['Provider response'],
-          empty: 'No sender was ever paused or slowed.',
+          empty: 'No sender has been slowed or paused.',
         },
       ),
       endpoints.length > 0 && waitingFor(endpoints, now),
