@@ -42,7 +42,7 @@ t.test('creates a team, and changes its plan and limits', async (t) => {
   const id = /^\/teams\/([^/]+)$/.exec(made.location ?? '')?.[1] ?? ''
   shows(t, await operator.get('/operator/teams?name=wile'), /Wile & Sons/)
   const page = await operator.get(`/operator/teams/${id}`)
-  shows(t, page, /← Teams Wile & Sons Plan Free, /)
+  shows(t, page, /← Teams Wile & Sons Plan Free\. This period: /)
   t.match(page.html, '>Pro<')
   t.notMatch((await operator.get('/operator/teams?name=nobody')).html, /Wile/)
   await operator.post(`/operator/teams/${id}/plan`, { plan: 'pro', email_limit: '7' })

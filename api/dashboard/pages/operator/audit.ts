@@ -37,8 +37,8 @@ const toStart = ({ id, team_id, action, detail }: AuditRow) =>
     : []
 
 const OF_TEAM = {
-  actor: search('User'),
-  action: search('Action', { offers: ACTION_LABELS.map((value) => ({ value })) }),
+  actor: search('User', { placeholder: 'Part of the address' }),
+  action: search('Action', { placeholder: 'Any action', offers: ACTION_LABELS.map((value) => ({ value })) }),
   ...DAY_RANGE,
 }
 const teamFilter = defineFilter(OF_TEAM)
@@ -159,7 +159,7 @@ async function auditView(
         page,
         (entry) => ({
           When: momentCell(entry.created_at, now),
-          Who: text(actorName(entry.actor)),
+          User: text(actorName(entry.actor)),
           Action: actionCell(entry, starts),
           About: subjectCell(entry, names, only === null ? describeTeam(entry, teamNames) : ''),
         }),

@@ -116,7 +116,7 @@ export const queueCells =
     Queue: nameCell(queue, now),
     Waiting: waitingCell(queue, senders, now),
     Failed: failedCell(queue),
-    Done: text(rate(queue.completed_per_second), { number: true }),
+    Rate: text(rate(queue.completed_per_second), { number: true }),
   })
 
 /** Returns alerts for queues that wait for a paused sender. @param only the name of the only queue. */

@@ -72,7 +72,7 @@ function tilesSection(queue: ShownQueue, cause: string, now: Date): Section {
       detail: queue.dead > 0 ? 'see the reasons below' : undefined,
       tone: queue.dead > 0 ? 'warn' : undefined,
     },
-    { label: 'Done', value: rate(queue.completed_per_second) },
+    { label: 'Rate', value: rate(queue.completed_per_second) },
     {
       label: 'Workers',
       value: workersCell(queue, now).text,

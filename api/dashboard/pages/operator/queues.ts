@@ -66,7 +66,7 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
           idle,
           (queue) => ({
             Queue: nameCell(queue, now),
-            Done: text(rate(queue.completed_per_second), { number: true }),
+            Rate: text(rate(queue.completed_per_second), { number: true }),
             Workers: workersCell(queue, now),
           }),
           { title: `${plural(idle.length, 'idle queue')}`, id: 'idle', fold: true, empty: '' },
