@@ -40,10 +40,12 @@ function deletedView({ noun, path, list, removal }: Kind, request: TeamRequest<'
       buildFacts({
         ID: text(params.id, { code: true, copy: true }),
         'Time in its ID': created !== null && time(created, now),
-        'Deleted by': text(
-          `${removal === undefined ? '' : 'Owners, '}editors who cancel a scheduled ${noun}, erasures of personal data, and the retention settings of the operator`,
+        'Possible reasons': text(
+          `${removal === undefined ? 'Cancellation' : 'Deletion by an owner, cancellation'} before the scheduled time, erasure of personal data, or the operator’s retention settings`,
         ),
-        Kept: text('Its counts in the stats, and webhook messages about it for up to 30 days'),
+        'Kept after deletion': text(
+          'Its counts in the stats, and webhook messages about it for up to 30 days',
+        ),
       }),
     ],
   }

@@ -76,7 +76,7 @@ t.test('the page of a deleted message explains who can delete it', async (t) => 
   shows(
     t,
     deleted,
-    /Email not found .*no email with this ID\. .* Time in its ID .* Deleted by Owners, .* Kept Its counts/,
+    /Email not found .*no email with this ID\. .* Time in its ID .* Possible reasons Deletion by an owner, .* Kept after deletion Its counts/,
   )
   for (const href of ['emails?status=queued', 'webhooks/events', 'audit?action=email.delete'])
     t.ok(deleted.html.replaceAll('&#x3D;', '=').includes(`href="/dashboard/teams/${team.id}/${href}"`), href)
