@@ -34,10 +34,11 @@ function stateOf(job: BackgroundJobRow): JobState {
 const PACE_SHOWN_AFTER_MS = 10_000
 
 /** Returns the pace of a job. Nothing is left of one that has finished or whose total is unknown. */
-const toPace = ({ done, total, begun_at, finished_at }: BackgroundJobRow) => ({
+const toPace = ({ done, total, begun_at, progressed_at, finished_at }: BackgroundJobRow) => ({
   done,
   left: finished_at !== null || total === null ? 0 : total - done,
   since: begun_at,
+  progressed_at,
 })
 
 const describePace = (job: BackgroundJobRow, now: Date): string =>

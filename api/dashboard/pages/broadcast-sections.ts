@@ -162,7 +162,9 @@ export function progress(view: BroadcastView, now: Date): Section[] {
   const share = progressPercent(done, audience)
   if (state !== 'sending') return []
   const left = audience - done
-  const pace = paceWords({ done: gone, left, since: view.started_at }, now, { noun: 'email' })
+  const pace = paceWords({ done: gone, left, since: view.started_at, progressed_at: null }, now, {
+    noun: 'email',
+  })
   const words = `${[share, pace].filter(Boolean).join(', ')}.`
   return [{ kind: 'progress', id: 'progress', live: true, label: 'Progress', done, of: audience, words }]
 }

@@ -132,9 +132,12 @@ async function describePace(
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<string> {
-  const begun = reading ? null : await backgroundJobById(database, team.id, id)
-  const since = begun?.begun_at ?? null
-  return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: PACE_SHOWN_AFTER_MS })
+  const job = reading ? null : await backgroundJobById(database, team.id, id)
+  const times = { since: job?.begun_at ?? null, progressed_at: job?.progressed_at ?? null }
+  return paceWords({ done, left: records - done, ...times }, now, {
+    noun: 'record',
+    least: PACE_SHOWN_AFTER_MS,
+  })
 }
 
 function progressTiles(shown: ImportRow, { finished, pace }: { finished: boolean; pace: string }): Section {

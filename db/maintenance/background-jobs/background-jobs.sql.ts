@@ -16,11 +16,13 @@ const backgroundJobRow = row({
   fault: string().nullable(),
   begun_by: string(),
   begun_at: string(),
+  progressed_at: string(),
   finished_at: string().nullable(),
 })
 export type BackgroundJobRow = InferType<typeof backgroundJobRow>
 
-const columns = sql.fragment`id, team_id, kind, done, total, result, fault, begun_by, begun_at, finished_at`
+const columns = sql.fragment`id, team_id, kind, done, total, result, fault, begun_by, begun_at,
+  progressed_at, finished_at`
 
 type NewBackgroundJob = Pick<BackgroundJobRow, 'id' | 'team_id' | 'kind' | 'begun_by' | 'total'> & {
   given: object

@@ -98,6 +98,7 @@ const begun = ({ team_id, kind, actor, total = null }: Wanted): Omit<BackgroundJ
   fault: null,
   begun_by: actor,
   begun_at: '',
+  progressed_at: '',
   finished_at: null,
 })
 

@@ -18,7 +18,7 @@ const editor = await signedIn(service, { team: team.id, role: 'editor' })
 
 /** Inserts a job that started some time ago. @returns its ID. */
 const aBackgroundJob = (minutes: number, done: number, total: number | null, over = false) =>
-  service.database.oneFirst(sql.unsafe`
+  service.database.oneFirst(sql.type(idRow)`
     insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at, finished_at)
     values (${uuidv7()}, ${team.id}, 'email.requeue', ${done}, ${total}, 'ana@example.com',
       now() - make_interval(secs => ${minutes * 60}), now(), case when ${over} then now() end) returning id`)
@@ -47,6 +47,20 @@ t.test('a running job shows its rate and remaining time', async (t) => {
   shows(t, list, /1,200,000 of 1,206,000, 10 minutes left \d/)
   t.notMatch(textOf(list.html), /a minute|Result/, 'only finished jobs have a result')
   t.match(list.html, '<span class="vh">running</span>', 'the bar has a text for screen readers')
+})
+
+t.test('a running job without progress has no remaining time', async (t) => {
+  const id = await aBackgroundJob(60, 1_200, 6_000)
+  const progressed = (minutes: number) =>
+    database.query(sql.unsafe`
+      update background_jobs set progressed_at = now() - make_interval(mins => ${minutes}) where id = ${id}`)
+  const list = `/teams/${team.id}/background-jobs`
+  await progressed(50)
+  shows(t, await editor.get(`${list}/${id}`), /1,200 of 6,000 No progress for 50 minutes/)
+  shows(t, await editor.get(list), /1,200 of 6,000, no progress for 50 minutes/)
+  await progressed(1)
+  shows(t, await editor.get(`${list}/${id}`), /About 20 emails a minute, done in about 4 hours/)
+  await database.query(sql.unsafe`delete from background_jobs where id = ${id}`)
 })
 
 t.test('shows no remaining time at the start, without a total, or at the end', async (t) => {
@@ -89,7 +103,7 @@ t.test('an editor stops a job, whose changes stay', async (t) => {
     { action: 'job.stop', subject: 'email.delete', detail: '500 of 1200', actor: editor.email },
   ])
   t.equal((await editor.post(`${page}/stop`)).status, 303, 'a repeated click changes nothing')
-  shows(t, await editor.get(page), "The job couldn't be stopped")
+  shows(t, await editor.get(page), 'The job wasn’t stopped. It has finished')
   const jobs = await editor.get(`/teams/${team.id}/background-jobs`)
   shows(t, jobs, /Delete emails .*stopped 500 of 1,200 Stopped by/)
 })

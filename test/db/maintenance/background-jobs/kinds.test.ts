@@ -68,7 +68,7 @@ const STORED: readonly (Stored & { kind: BackgroundJobKind })[] = [
 const opened = (kind: BackgroundJobKind, { given, cursor = null, result = {} }: Stored) =>
   KINDS[kind].open({
     ...{ id: ID, team_id: ID, kind, done: 0, total: null, fault: null, begun_by: 'cli', begun_at: AT },
-    ...{ finished_at: null, given, cursor, result },
+    ...{ progressed_at: AT, finished_at: null, given, cursor, result },
   })
 
 t.test('jobs of version 0.1.0 are read', async (t) => {
