@@ -3,7 +3,9 @@
  * long transaction. No page is marked as all-visible, so index-only scans aren't cheap.
  */
 import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
 import { contactsOfTeam } from '../../db/audience/contacts/contacts.sql.ts'
+import { reachedBy } from '../../db/messages/broadcasts/recipients.sql.ts'
 import { countMatching, idsMatching, waitingEmails } from '../../db/messages/emails/bulk.sql.ts'
 import { emailsToRequeue } from '../../db/messages/emails/bulk.ts'
 import { countFailed } from '../../db/messages/emails/failed.sql.ts'
@@ -15,6 +17,7 @@ import { insertEmailRows } from '../support/email-rows.ts'
 import { openPool } from '../support/pool.ts'
 import t from '../support/tap.ts'
 import { touched } from '../support/touched.ts'
+import { uuidAt } from '../support/uuid-sql.ts'
 
 const EMAILS = 60_000
 const TEAM = '0190a1b2-0000-7000-8000-000000000001'
@@ -185,4 +188,41 @@ t.test('finds single emails behind thousands of newer broadcast emails', async (
   })
   t.ok(buffers < 700, `${buffers} buffers for a page of single emails`)
   t.equal(Math.max(...nodes.map((node) => node['Actual Rows'])), 51, 'none of the broadcast is read')
+})
+
+t.test('finds the failed emails of a broadcast, however many are queued', async (t) => {
+  const broadcast_id = uuidv7()
+  const [team_id, failed] = [TEAM, { statuses: ['queued'], failed: true } as const]
+  await insertEmailRows(
+    { database },
+    sql.fragment`
+      select ${TEAM}::uuid as team_id, ${uuidAt(sql.fragment`now()`)} as id, ${TEAM}::uuid as domain_id,
+        'hello@example.com' as from_address, array[n || '@example.net'] as to_emails, '' as subject, '' as html,
+        '[]'::json as tags, '' as reply_to, 'queued' as status, now() as created_at,
+        ${broadcast_id}::uuid as broadcast_id, gen_random_uuid() as contact_id
+      from generate_series(1, 3000) n`,
+  )
+  const fail = (where: ReturnType<typeof sql.fragment>) =>
+    database.query(sql.unsafe`
+      insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+      select team_id, id, uuid_send(gen_random_uuid()), 'gave_up', now() + interval '1 second', '' from email_states
+      where team_id = ${TEAM} and ${where}`)
+  await fail(sql.fragment`id in (
+    select id from email_states where broadcast_id = ${broadcast_id} order by contact_id desc limit 3)`)
+  const { buffers, nodes } = await touched(database, async (tx) => {
+    t.equal((await reachedBy(tx, { team_id, broadcast_id }, failed, { limit: 51 })).length, 3)
+  })
+  t.ok(buffers < 200, `${buffers} buffers for the 3 that failed`)
+  t.ok(Math.max(...nodes.map((node) => node['Actual Rows'])) <= 3, 'no queued email is read')
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+    select ${TEAM}, ${uuidAt(sql.fragment`now()`)}, uuid_send(gen_random_uuid()), 'gave_up', now(), ''
+    from generate_series(1, 5000)`)
+  const page = await reachedBy(database, { team_id, broadcast_id }, failed, { limit: 2 })
+  t.equal(page.length, 2, 'among many failures')
+  const rest = await reachedBy(database, { team_id, broadcast_id }, failed, {
+    after: page[1]?.contact_id,
+    limit: 51,
+  })
+  t.equal(rest.length, 1)
 })

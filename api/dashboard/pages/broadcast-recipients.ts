@@ -11,7 +11,7 @@ import {
 } from '../../../db/messages/broadcasts/recipients.sql.ts'
 import { type BroadcastView, broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
-import { countFailed } from '../../../db/messages/emails/failed.sql.ts'
+import { countFailed, MAX_FAILURES } from '../../../db/messages/emails/failed.sql.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { responseCell } from '../components/bounces.ts'
@@ -26,7 +26,7 @@ import { chips, defineFilter } from '../server/filter.ts'
 import { pageBy, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { broadcastPath } from './broadcast-sections.ts'
-import { FAILED_INCLUDES, FAILED_STATUS, MAX_FAILURES } from './emails-filter.ts'
+import { FAILED_INCLUDES, FAILED_STATUS } from './emails-filter.ts'
 
 const toKey = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 

@@ -28,9 +28,6 @@ export const allEmails = (team: PageTeam): string =>
 /** The value for emails that failed or expired. Their status is `queued`. */
 export const FAILED_STATUS = 'failed' as const
 
-/** The most failures checked for a count of failed emails. */
-export const MAX_FAILURES = 5_000
-
 export const FAILED_INCLUDES = { [FAILED_STATUS]: 'Failed includes expired emails.' }
 
 const STATUSES_SHOWN = [...EMAIL_LADDER, FAILED_STATUS, SCHEDULED_STATUS] as const

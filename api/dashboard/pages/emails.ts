@@ -3,7 +3,7 @@
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { lastResponses } from '../../../db/messages/emails/events.sql.ts'
-import { countFailed } from '../../../db/messages/emails/failed.sql.ts'
+import { countFailed, MAX_FAILURES } from '../../../db/messages/emails/failed.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
@@ -23,7 +23,6 @@ import {
   ALL_EMAILS,
   FAILED_STATUS,
   filter,
-  MAX_FAILURES,
   nameOfBroadcast,
   namesOfTemplates,
   readSearch,

@@ -5,7 +5,9 @@ import { type InferType, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { hasFailed } from '../emails/failed.sql.ts'
+import { timeOfId } from '../../validation/ids.ts'
+import { failures, hasFailed, MAX_FAILURES } from '../emails/failed.sql.ts'
+import { CLOCK_AHEAD_MS } from '../emails/id-ranges.ts'
 import type { EmailStatus } from '../emails/status.ts'
 
 type Place = { team_id: string; broadcast_id: string }
@@ -26,35 +28,55 @@ export type Reached = InferType<typeof reachedRow>
 /** The emails to return, by status. `failed` is true for failed emails, and false for others. */
 type Outcomes = { statuses: readonly EmailStatus[]; failed?: boolean | undefined }
 
-/** Returns the contacts that a broadcast created an email for, by ID. @param outcomes of their emails, or all. */
-export async function reachedBy(
-  tx: Tx,
-  { team_id, broadcast_id }: Place,
-  outcomes: Outcomes | undefined,
-  { after, limit }: Page,
-) {
-  const behind = after ?? NIL
+/**
+ * Selects failures that can be of the broadcast's emails. `few` are all of them, unless there are too many to look up
+ * each. Clocks of processes can differ.
+ */
+const withFailures = ({ team_id, broadcast_id }: Place) => sql.fragment`
+  with few as materialized (
+    select of_id from (${failures({ team_id, from: new Date(timeOfId(broadcast_id) - CLOCK_AHEAD_MS) })}) f
+    limit ${MAX_FAILURES + 1}
+  ), counted as materialized (
+    select count(*) > ${MAX_FAILURES} as are_many from few
+  )`
+
+/**
+ * Selects a page of a broadcast's emails with these outcomes. A large broadcast can have few failed emails among many
+ * queued ones, so their failures come first. If there are many failures, a page of queued emails has enough.
+ */
+function pageOfOutcomes({ team_id, broadcast_id }: Place, outcomes: Outcomes, { after, limit }: Page) {
   const failed = hasFailed(sql.fragment`m`)
+  const own = sql.fragment`team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${after ?? NIL}`
   // An index has the contacts of each status in order.
   const ofStatus = (status: EmailStatus) => sql.fragment`(
     select team_id, id, contact_id from email_states m
     where ${allOf(
-      sql.fragment`team_id = ${team_id} and broadcast_id = ${broadcast_id} and broadcast_status = ${status}
-        and contact_id > ${behind}`,
-      outcomes?.failed === true && failed,
-      outcomes?.failed === false && sql.fragment`not ${failed}`,
+      sql.fragment`${own} and broadcast_status = ${status}`,
+      outcomes.failed === true && sql.fragment`(select are_many from counted) and ${failed}`,
+      outcomes.failed === false && sql.fragment`not ${failed}`,
     )}
     order by contact_id limit ${limit})`
+  const ofFailures = sql.fragment`(
+    select m.* from few cross join lateral (
+      select team_id, id, contact_id from email_states m where ${own} and id = of_id and ${failed} offset 0) m
+    where not (select are_many from counted)
+    order by contact_id limit ${limit})`
+  const parts = [...(outcomes.failed ? [ofFailures] : []), ...outcomes.statuses.map(ofStatus)]
+  return sql.fragment`
+    select * from (${sql.join(parts, sql.fragment` union all `)}) s order by contact_id limit ${limit}`
+}
+
+/** Returns the contacts that a broadcast created an email for, by ID. @param outcomes of their emails, or all. */
+export async function reachedBy(tx: Tx, place: Place, outcomes: Outcomes | undefined, of: Page) {
   const page =
     outcomes === undefined
       ? sql.fragment`
         select team_id, id, contact_id from accepted_emails
-        where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${behind}
-        order by contact_id limit ${limit}`
-      : sql.fragment`
-        select * from (${sql.join(outcomes.statuses.map(ofStatus), sql.fragment` union all `)}) s
-        order by contact_id limit ${limit}`
+        where team_id = ${place.team_id} and broadcast_id = ${place.broadcast_id} and contact_id > ${of.after ?? NIL}
+        order by contact_id limit ${of.limit}`
+      : pageOfOutcomes(place, outcomes, of)
   return tx.any(sql.type(reachedRow)`
+    ${outcomes?.failed ? withFailures(place) : sql.fragment``}
     select page.id, page.contact_id, e.to_emails[1] as email, e.status, e.created_at, (
       select v.detail from email_events v
       where v.team_id = page.team_id and v.email_id = page.id order by v.occurred_at desc limit 1) as detail

@@ -11,6 +11,9 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../validation/ids.ts'
 
+/** Maximum number of failures that are each looked up. */
+export const MAX_FAILURES = 5_000
+
 /** A part of a list. IDs follow `before`, are accepted in a time range, and are between two others. */
 export type ListRange = {
   before?: string | undefined

@@ -3,7 +3,7 @@ import { partLengths } from '../../postgres/search-parts.ts'
 
 const HOUR = 3_600_000
 /** How far the database's clock may be ahead of ours. The first range reaches as far into the past. */
-const CLOCK_AHEAD_MS = HOUR
+export const CLOCK_AHEAD_MS = HOUR
 export const latest = (now: Date): number => now.getTime() + CLOCK_AHEAD_MS
 
 /** Yields the ranges between `first` and `last`, in milliseconds. Ends early after `patience` milliseconds. */
