@@ -157,7 +157,7 @@ async function collectAlerts(
         ({ name }): Alert => ({
           tone: 'warn',
           title: `The domain ${name} is not verified yet`,
-          link: { href: teamPath(team, 'domains', name), label: 'Show missing records' },
+          link: { href: teamPath(team, 'domains', name), label: 'Show DNS records' },
         }),
       ),
       `${pending.length} domains are not verified yet`,
