@@ -179,7 +179,12 @@ t.test('each variable has a field for its default value', async (t) => {
   t.strictSame(await stored(), { first_name: 'two\nlines', other: '' }, 'the others are kept')
   await editor.press(edit, edit, { next: 'save', 'default.lang': '""' })
   t.strictSame(await stored(), { first_name: 'two\nlines', other: '', lang: '' })
-  shows(t, await editor.get(edit), 'Enter "" for an empty text.')
+  const shown = await editor.get(edit)
+  shows(t, shown, 'Enter "" for an empty text.')
+  const ownLine = /<strong>Default values of variables \(optional\)<\/strong><br> <small>Used if /
+  t.match(shown.html, ownLine, 'the hint has its own line')
+  const { html: audience } = await editor.get(`${edit}?step=audience`)
+  t.match(audience, /<strong>Conditions \(optional\)<\/strong><br> <small>A contact must match all/)
 })
 
 t.test('offers the names and common values of properties', async (t) => {
