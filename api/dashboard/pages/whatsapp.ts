@@ -60,8 +60,9 @@ function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
 /** Returns why messages failed, by their IDs. */
 async function loadProblems({ team }: TeamRequest, { database }: PageDeps, rows: readonly WhatsappRow[]) {
   const failed = rows.filter(({ status }) => status === 'failed').map(({ id }) => id)
-  const failures = await lastFailures(database, team.id, failed)
-  return new Map(failures.map(({ id, detail, code }) => [id, meaningOf(code) ?? detail]))
+  const failures = new Map((await lastFailures(database, team.id, failed)).map((row) => [row.id, row]))
+  const problemOf = (id: string) => meaningOf(failures.get(id)?.code ?? null) ?? failures.get(id)?.detail
+  return new Map(failed.map((id) => [id, problemOf(id) || 'No reason given']))
 }
 
 const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request, deps) => {

@@ -72,6 +72,7 @@ t.test('requeues a rejected message only by force, and audits that', async (t) =
   const [, second] = await rowsOf(service, team.id)
   const id = second?.id ?? ''
   await setFailed(service, id)
+  shows(t, await viewer.get(`${path}?status=failed`), /Problem .*\+15555550102 .*No reason given/)
   shows(t, await editor.get(`${path}/${id}`), 'Send again')
   t.notMatch((await viewer.get(`${path}/${id}`)).html, /Send again/)
   t.equal((await editor.post(`${path}/${id}/requeue`)).status, 409, 'not without the word')
