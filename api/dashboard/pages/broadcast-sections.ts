@@ -198,9 +198,8 @@ const STOPPED_BY: Readonly<Record<string, { status: EmailStatus; label: string }
   complaints: { status: 'complained', label: 'Show complaints' },
 }
 
-/** True if an ended broadcast missed a part of its audience. Some contacts of a sent one are always skipped. */
-const isMissing = (view: BroadcastView): boolean =>
-  countUnsent(view) > 0 || (view.state === 'cancelled' && view.stats.skipped > 0)
+/** True if a sent broadcast missed a part of its audience. A cancelled one was stopped on purpose. */
+const isMissing = (view: BroadcastView): boolean => view.state === 'sent' && countUnsent(view) > 0
 
 /** Builds the actions unless it is a draft. @param isBlocked true if it is scheduled, but a problem prevents it. */
 export function actions(view: BroadcastView, request: TeamRequest, isBlocked = false): Actions {

@@ -321,7 +321,7 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
     ['paused', 'Resume broadcast'],
     ['scheduled', 'Send a test'],
     ['sent', 'Send to the rest'],
-    ['cancelled', 'Send to the rest'],
+    ['cancelled', 'Duplicate broadcast'],
     ['sent to all', 'Duplicate broadcast'],
   ] as const) {
     await broadcast.become(state.replace(' to all', ''))
@@ -331,6 +331,12 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
     }
     t.strictSame(mainActs(await editor.get(path)), [act], state)
     t.strictSame(mainActs(await viewer.get(path)), [], `${state}, for a viewer`)
+    if (state === 'cancelled')
+      t.match(
+        (await editor.get(path)).html,
+        /<a class="button quiet" [^>]*>Send to the rest</,
+        'the second button',
+      )
   }
   const topic = await topicOf('To come')
   for (const [nth, name] of ['Ana', 'Ben', ''].entries())
