@@ -10,6 +10,7 @@ import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError, resultOrError } from '../../../db/errors.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { countAudience, draftSlots } from '../../../db/messages/broadcasts/readiness.ts'
+import { plural } from '../../../db/plural.ts'
 import type { Field, Form, Section, Tile, View } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
 import { buildForm, compact, hidden } from '../server/builders.ts'
@@ -71,14 +72,33 @@ function aimSent(form: URLSearchParams, fields: readonly Field[]): Aim | Request
   return aim instanceof RequestError ? new RequestError(aim.code, describeByLabels(fields, aim)) : aim
 }
 
+/** Explains an audience of 0, if its topics or conditions are the cause. @returns a sentence to append, or ''. */
+async function describeNone(
+  aim: Aim,
+  subscribers: Choices['subscribers'],
+  { team }: TeamRequest,
+  { database }: PageDeps,
+): Promise<string> {
+  if (aim.topic_ids.every((id) => !subscribers.get(id)))
+    return `. No contact has ${aim.topic_ids.length === 1 ? 'the chosen topic' : 'any of the chosen topics'}.`
+  if (aim.conditions.length === 0) return ''
+  const { size } = await countAudience(database, { team_id: team.id, ...aim, conditions: [] })
+  return size ? `. Without the conditions, ${plural(size, 'contact')} would match.` : ''
+}
+
 /** Counts the audience, or shows why it can't be counted. */
-async function audienceTiles(aim: Aim | RequestError, { team }: TeamRequest, { database }: PageDeps) {
+async function audienceTiles(
+  aim: Aim | RequestError,
+  subscribers: Choices['subscribers'],
+  request: TeamRequest,
+  deps: PageDeps,
+) {
   const not = (detail: string): Tile[] => [{ label: 'Contacts', value: '–', detail }]
   if (aim instanceof RequestError) return not(`Not counted. ${aim.message}`)
   if (aim.topic_ids.length === 0) return not('Choose a topic.')
-  const { size, as_text } = await countAudience(database, { team_id: team.id, ...aim })
-  const tile = contactsTile(size, size === 0 ? NO_MATCH : 'subscribed, not suppressed')
-  return [tile, ...asTextTiles(as_text)]
+  const { size, as_text } = await countAudience(deps.database, { team_id: request.team.id, ...aim })
+  const none = size === 0 && NO_MATCH + (await describeNone(aim, subscribers, request, deps))
+  return [contactsTile(size, none || 'subscribed, not suppressed'), ...asTextTiles(as_text)]
 }
 
 /** Shows the start and the duration of the broadcast, or the error in the form. */
@@ -96,12 +116,17 @@ async function timeTiles(
   return startTiles({ ...given, audience: size }, parseZone(cookies('zone')), now)
 }
 
-type Shown = { draft: BroadcastRow | null; sent: URLSearchParams | null; fields: readonly Field[] }
+type Shown = {
+  draft: BroadcastRow | null
+  sent: URLSearchParams | null
+  fields: readonly Field[]
+  choices: Choices
+}
 
 /** Builds the summary of a step. The script updates it after each change of the form. */
 async function summary(
   step: BroadcastStep,
-  { draft, sent, fields }: Shown,
+  { draft, sent, fields, choices }: Shown,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section | undefined> {
@@ -109,7 +134,7 @@ async function summary(
   if (step === 'when' && draft) return section(await timeTiles(draft, sent, fields, request, deps))
   if (step !== 'audience') return undefined
   const aim = sent ? aimSent(sent, fields) : (draft ?? NOBODY)
-  return section(await audienceTiles(aim, request, deps))
+  return section(await audienceTiles(aim, choices.subscribers, request, deps))
 }
 
 /** Returns the buttons of a step, with the next step first. */
@@ -173,7 +198,7 @@ async function stepView(
       path && unfilledSection(slots.unfilled, step === 'message' ? undefined : stepPath(path, 'message')),
       buildForm(action, '', {
         ...{ title: STEP_TITLES[step], ...buildButtons(step) },
-        result: await summary(step, { draft, sent, fields }, request, deps),
+        result: await summary(step, { draft, sent, fields, choices }, request, deps),
         fields: compact([
           fields,
           hidden('step', step, true),

@@ -12,7 +12,7 @@ t.test('an empty audience is red, above the buttons', async (t) => {
   const { html } = await editor.get(`${path}/edit?step=audience`)
   t.match(html, /<section id="audience"[\s\S]*<li class="bad">[\s\S]*<div class="submit">[\s\S]*Continue/)
   t.match(html, /Conditions \(optional\)[\s\S]*name="property\.0"/)
-  shows(t, { html }, 'Contacts 0 match, so no one would receive it')
+  shows(t, { html }, 'Contacts 0 match, so no one would receive it. No contact has the chosen topic.')
 })
 
 t.test('each problem of a draft links to its solution', async (t) => {

@@ -94,6 +94,10 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   const more = { topic_ids: topic, 'property.0': 'spent', 'op.0': 'gt', 'value.0': '5000' }
   const counted = await step(audience, 'audience', more)
   shows(t, counted, /Contacts 3 .*“spent” compared as text 2 of 4 values aren’t numbers/)
+  const none = await step(audience, 'audience', { ...more, 'op.0': 'eq', 'value.0': '7' })
+  shows(t, none, /Contacts 0 match, so [^.]*\. Without the conditions, 4 contacts would match\./)
+  const empty = await step(audience, 'audience', { ...more, topic_ids: other })
+  shows(t, empty, /Contacts 0 match, so [^.]*\. No contact has the chosen topic\. Continue/)
   const uncounted = await step(counted, 'audience', { 'op.0': 'in', 'value.0': '' })
   shows(t, uncounted, /Not counted\. Value must be an array of 1 to 100 strings/)
   shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
