@@ -139,6 +139,11 @@ t.test('a failed message leads to what helps against its cause', async (t) => {
   const page = await editor.get(`${path}/${id}`)
   shows(t, page, /What helps Reach the recipient another way/)
   t.match(page.html, 'q&#x3D;%2B15555550109')
+  t.match(
+    page.html,
+    /Find the contact<\/a>[\s\S]*<button class="quiet"[^>]*>Send again</,
+    'repeating comes second',
+  )
   shows(t, await viewer.get(`${path}?status=failed`), /Problem .* The number may not be on WhatsApp/)
   t.strictSame(await acts('132000'), ['Open the template'])
   t.match((await editor.get(`${path}/${id}`)).html, `/whatsapp-templates/${template.id}"`)
