@@ -82,12 +82,14 @@ export async function requeueableMessages(
     order by id limit ${part?.limit ?? null}`)
 }
 
-const addressedRow = refRow.concat(row({ recipients: array(string()).nullable() }))
+const addressedRow = refRow.concat(row({ recipients: array(string()).nullable(), of_broadcast: boolean() }))
 
 /** Returns the recipients of messages. Null if suppressions never stop the message. */
 export const suppressibleRecipients = (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
   tx.any(sql.type(addressedRow)`
-    select team_id, id, ${channel.suppressible ?? sql.fragment`null::text[]`} as recipients from ${channel.rows} m
+    select team_id, id, ${channel.suppressible ?? sql.fragment`null::text[]`} as recipients,
+      ${hasProvider(channel) ? channel.broadcast : sql.fragment`null`} is not null as of_broadcast
+    from ${channel.rows} m
     where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) order by id`)
 
 /** Returns the messages that were requeued manually at this time, oldest first. */

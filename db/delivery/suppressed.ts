@@ -1,8 +1,9 @@
 /**
- * Leaves out messages whose recipients are all suppressed, in a requeue by filter. A worker checks each email again.
+ * Leaves out messages whose recipients are all suppressed, in a requeue by filter. Any suppression stops a broadcast's
+ * email. A worker checks each email again.
  */
 import { readSuppressTransactional } from '../accounts/teams/teams.sql.ts'
-import { findStopping } from '../audience/suppressions/suppressed.ts'
+import { findSuppressed, isStopping } from '../audience/suppressions/suppressed.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'
@@ -21,17 +22,22 @@ export async function leaveOutSuppressed(
 ): Promise<{ left: readonly DeliveryRef[]; suppressed: number }> {
   if (!channel.suppressible || refs.length === 0) return { left: refs, suppressed: 0 }
   const stops = await readSuppressTransactional(tx, teamId)
-  if (stops === 'nothing') return { left: refs, suppressed: 0 }
-  const rows = (await suppressibleRecipients(tx, channel, refs)).map(({ recipients, ...ref }) => ({
-    ref,
-    identities: [...new Set((recipients ?? []).map(recipientIdentity))],
-  }))
+  const rows = (await suppressibleRecipients(tx, channel, refs)).map(
+    ({ recipients, of_broadcast, ...ref }) => ({
+      ref,
+      of_broadcast,
+      identities: [...new Set((recipients ?? []).map(recipientIdentity))],
+    }),
+  )
   const all = [...new Set(rows.flatMap(({ identities }) => identities))]
-  const stopped = await findStopping(tx, secrets, { teamId, stops }, all)
+  const found = await findSuppressed(tx, secrets, teamId, all)
   const left: DeliveryRef[] = []
   let suppressed = 0
-  for (const { ref, identities } of rows) {
-    const count = identities.filter((identity) => stopped.has(identity)).length
+  for (const { ref, of_broadcast, identities } of rows) {
+    const count = identities.filter((identity) => {
+      const one = found.get(identity)
+      return one !== undefined && (of_broadcast || isStopping(one, stops))
+    }).length
     suppressed += count
     if (identities.length === 0 || count < identities.length) left.push(ref)
   }

@@ -29,6 +29,12 @@ export async function findSuppressed(
   ])
 }
 
+/** True if the suppression stops transactional email of a team that chose `stops`. */
+export function isStopping({ cause, stored }: FoundSuppression, stops: SuppressTransactional): boolean {
+  const bounced_at = stored ? stored.bounced_at : cause === 'bounce' ? 'unknown' : null
+  return stopsTransactional(stops, { cause, bounced_at })
+}
+
 /** Returns the addresses that get no transactional email of a team that chose `stops`. Null for an erased one. */
 export async function findStopping(
   tx: Tx,
@@ -39,9 +45,6 @@ export async function findStopping(
   if (stops === 'nothing') return new Map()
   const found = await findSuppressed(tx, secrets, teamId, identities)
   return new Map(
-    [...found].flatMap(([identity, { cause, stored }]) => {
-      const bounced_at = stored ? stored.bounced_at : cause === 'bounce' ? 'unknown' : null
-      return stopsTransactional(stops, { cause, bounced_at }) ? [[identity, stored]] : []
-    }),
+    [...found].flatMap(([identity, one]) => (isStopping(one, stops) ? [[identity, one.stored]] : [])),
   )
 }

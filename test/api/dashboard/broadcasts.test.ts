@@ -418,6 +418,29 @@ t.test('a scheduled broadcast becomes a draft again and is sent', async (t) => {
   t.ok(actions.includes('broadcast.unschedule'))
 })
 
+t.test('a requeue leaves out suppressed contacts of a broadcast, whose bounces stay', async (t) => {
+  let isRefusing = true
+  const onRcpt = () => (isRefusing ? '552 5.3.4 too large for me' : undefined)
+  const sink = await startSmtpSink(t, { onRcpt })
+  const worker = await startWorker(t, service, { smtp_url: sink.url })
+  const broadcast = await aBroadcast(service, team)
+  await broadcast.emails('blocked@example.net', 'open@example.net')
+  await until('both bounced', async () => (await broadcast.figures()).bounced === 2)
+  isRefusing = false
+  await cli.json(['suppression', 'add', team.id, 'blocked@example.net', '--cause', 'manual'])
+  const page = await editor.get(at(`emails/all?broadcast=${broadcast.id}`))
+  shows(t, page, /Rejected by a server 1 can be sent again To suppressed addresses 1 left out/)
+  const requeue = ['email', 'requeue', team.id, '--broadcast', broadcast.id, '--force']
+  t.match(await cli.json([...requeue, '--dry-run']), { requeued: 1, suppressed: 1 })
+  t.match(await cli.json(requeue), { suppressed: 1 })
+  await until('the other is sent', async () => (await broadcast.figures()).sent === 1)
+  t.match(await broadcast.figures(), { bounced: 1 })
+  t.strictSame(await broadcast.skips(), {})
+  t.notOk(sink.recipients().flat().includes('blocked@example.net'))
+  await worker.stop()
+  await broadcast.become('cancelled')
+})
+
 t.test('requeues the failed emails of one broadcast only', async (t) => {
   let isRefusing = true
   const onRcpt = (to: string) =>
