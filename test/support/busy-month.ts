@@ -12,14 +12,29 @@ const NO_MAILBOX = '550 5.1.1 No such user here'
 const FULL = '552 5.2.2 The mailbox is full'
 const REFUSED = '550 5.7.1 Message rejected due to local policy'
 
-/** Stores the responses of bounced emails that have none yet. */
-const storeResponses = ({ database }: Service, { id }: TestTeam) =>
-  database.query(sql.unsafe`
+/** Stores missing responses of bounced emails, and suppresses addresses without a mailbox. */
+async function storeResponses({ database }: Service, { id }: TestTeam): Promise<void> {
+  await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
     select team_id, id, uuid_send(gen_random_uuid()), 'bounced', created_at + interval '3 seconds',
       (${sql.array([NO_MAILBOX, NO_MAILBOX, NO_MAILBOX, FULL, REFUSED], 'text')})[1 + row_number() over () % 5]
     from email_states s where team_id = ${id} and status = 'bounced' and not exists (
       select from email_events e where e.team_id = s.team_id and e.email_id = s.id and e.kind = 'bounced')`)
+  await database.query(sql.unsafe`
+    insert into suppressed_addresses (
+      team_id, identity, email, cause, since, email_id, response, bounced_at, bounce_response)
+    select distinct on (a.to_emails[1]) a.team_id, a.to_emails[1], a.to_emails[1], 'bounce', e.occurred_at, a.id, e.detail,
+      e.occurred_at, e.detail
+    from email_events e join accepted_emails a on a.team_id = e.team_id and a.id = e.email_id
+    where e.team_id = ${id} and e.kind = 'bounced' and e.detail = ${NO_MAILBOX}
+    order by a.to_emails[1], e.occurred_at
+    on conflict do nothing`)
+  await database.query(sql.unsafe`
+    update contacts c set status = 'bounced', suppression = 'bounced', suppression_copied = 'bounced',
+      status_before = 'subscribed'
+    from suppressed_addresses s
+    where c.team_id = ${id} and s.team_id = c.team_id and s.identity = c.identity and c.status = 'subscribed'`)
+}
 
 /** Stores the emails of a broadcast to the first contacts of Product news. @param counts emails by status */
 export async function storeBroadcastEmails(
@@ -90,7 +105,8 @@ export async function aBusyMonth(service: Service, team: TestTeam): Promise<stri
     service,
     sql.fragment`
       select ${team.id} as team_id, ${uuidAt(at)} as id, ${team.domain_id} as domain_id,
-        'Northwind <hello@example.com>' as from_address, array['reader' || n % 1172 || '@example.net'] as to_emails,
+        'Northwind <hello@example.com>' as from_address, array[
+          case when n % 18 = 7 then 'former' || n else 'reader' || n % 1172 end || '@example.net'] as to_emails,
         'Your parcel is on its way' as subject, '<p>Hello</p>' as html, '["parcel"]'::json as tags, '' as reply_to,
         ${status} as status, ${at} as created_at
       from generate_series(1, 10000) n where n % 9 < 6 + 3 * sin(n / 340.0)`,
