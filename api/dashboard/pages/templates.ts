@@ -25,7 +25,7 @@ async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: D
     usage.map(({ id, count, last_at }) => [
       id,
       {
-        count: number(count, count < MAX_COUNTED ? {} : { text: `≥ ${number(MAX_COUNTED).text}` }),
+        count: number(count, count < MAX_COUNTED ? {} : { text: `${number(MAX_COUNTED).text}+` }),
         last: time(last_at, now),
       },
     ]),

@@ -501,6 +501,7 @@ t.test('counts the newest emails of a busy template, with notice', async (t) => 
     update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
   const page = await viewer.get(path)
   shows(t, page, 'Only the newest 5,000 emails that use this template are counted. Sent 5,000 Delivered')
+  shows(t, await viewer.get(at('templates')), /Busy 1,000\+ just now /)
 })
 
 t.test("an email's page links to its template until its deletion", async (t) => {

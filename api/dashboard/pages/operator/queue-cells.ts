@@ -17,7 +17,7 @@ export const QUEUES_PATH = '/operator/queues'
 
 /** Formats a number of jobs that was counted up to a limit. */
 export const counted = (jobs: number): Cell =>
-  number(jobs, jobs < MAX_COUNTED ? {} : { text: `≥ ${number(MAX_COUNTED).text}` })
+  number(jobs, jobs < MAX_COUNTED ? {} : { text: `${number(MAX_COUNTED).text}+` })
 
 /** Formats a rate per second, or per minute if it is below 1. */
 export const rate = (perSecond: number): string =>
