@@ -12,7 +12,7 @@ import { RESTORED, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
 import { createReaders } from '../../../workers/reports/readers.ts'
 import { deliveryStatus } from '../../sandbox/reports.ts'
-import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formsTo, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { post, raw, settled } from '../../support/ingestion.ts'
 import { emailStatus } from '../../support/reports.ts'
@@ -36,6 +36,19 @@ async function giveUp(reasons: readonly string[]): Promise<void> {
   const ends = jobs.map((job, at): [typeof job, End] => [job, { end: 'given_up', reason: reasons[at] ?? '' }])
   await database.transaction((tx) => claims.settle(tx, new Map(ends)))
   await consumer.stop(5_000)
+}
+
+/** Returns the cells of the only process on a host, after their labels. */
+function processCells({ html }: Seen, host: string): string[] {
+  const row = html.split('<tr').find((part) => part.includes(`host ${host},`)) ?? ''
+  return row
+    .replace(/<\/tr>[\s\S]*/, '')
+    .split('<td')
+    .slice(1)
+    .map((cell) => {
+      const label = /data-label="([^"]*)"/.exec(cell)?.[1]
+      return textOf(`${label === undefined ? '' : `${label}: `}<td${cell}`)
+    })
 }
 
 t.test('Health lists checks with problems first', async (t) => {
@@ -94,6 +107,8 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   )
   shows(t, page, /Going out now 12\/s .*Workers 1 .*smtp:mail\.example\.test:587 no problems/)
   t.notMatch(textOf(page.html), /No worker is running|not responding/)
+  const current = processCells(page, 'w1')
+  t.match(current, [/^worker host w1/, 'Seen: just now', 'Busy: 0 %', 'Memory: 0 MB', 'Lag: 0 ms'])
   const waiting = await makeTeam(service)
   const { status } = await service.call('POST', '/v1/emails', { key: waiting.key, body: anEmail() })
   t.equal(status, 201)
@@ -123,7 +138,14 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(t, queues, /No worker is running\. .*Emails 1 deferred, no worker 0 0\/s 0 0 Pause/)
   for (const path of ['queues', 'queues/deliver-email', 'health'])
     shows(t, await operator.get(`/operator/${path}`), 'No worker is running')
-  t.match((await operator.get('/operator')).html, '<span class="tag bad">worker, not responding</span>')
+  const silent = await operator.get('/operator')
+  t.match(silent.html, '<span class="tag bad">worker, not responding</span>')
+  const last = processCells(silent, 'w1')
+  t.match(
+    last,
+    [/^worker, not/, /^Seen: 1 minute ago$/, /^Busy:\W*$/, 'Memory: 0 MB', /^Lag:\W*$/],
+    'no old load',
+  )
   t.match((await operator.get('/operator/queues')).html, '<span class="tag bad">0</span>')
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })

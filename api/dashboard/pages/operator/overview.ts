@@ -52,15 +52,20 @@ function processCell(process: ProcessRow): Cell {
   return isLive(process) ? text(kind, { detail }) : status(`${kind}, not responding`, { tone: 'bad', detail })
 }
 
+/** Builds the cells of a process, without the load if it doesn't respond. */
 const processShown =
   (now: Date) =>
-  (process: ProcessRow): Record<string, Cell> => ({
-    Process: processCell(process),
-    Busy: text(`${Math.round(process.gauges.busy * 100)} %`, { number: true }),
-    Memory: text(megabytes(process.gauges.resident_memory_bytes), { number: true }),
-    Lag: text(`${Math.round(process.gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    Seen: time(process.seen_at, now),
-  })
+  (process: ProcessRow): Record<string, Cell> => {
+    const { busy, resident_memory_bytes: memory, event_loop_lag_seconds: lag } = process.gauges
+    const current = (words: string): Cell => text(isLive(process) ? words : '', { number: true })
+    return {
+      Process: processCell(process),
+      Seen: time(process.seen_at, now),
+      Busy: current(`${Math.round(busy * 100)} %`),
+      Memory: text(megabytes(memory), { number: true }),
+      Lag: current(`${Math.round(lag * 1_000)} ms`),
+    }
+  }
 
 const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
   pausedSenderAlerts(senders, ({ key }) => ({
