@@ -1,4 +1,5 @@
 /** Labels of audit log actions on pages. An unknown action, as of a later version, is shown as its code. Pure. */
+import { prefixKind } from '../../../db/accounts/credentials/token.ts'
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 
@@ -145,9 +146,26 @@ const STARTS = { true: 'Scheduled a broadcast', false: 'Started a broadcast' } a
 
 /** The actor of the CLI, and its shown name. */
 export const CLI = 'cli'
-export const COMMAND_LINE = 'command line'
+const COMMAND_LINE = 'command line'
 
 export const actorName = (actor: string): string => (actor === CLI ? COMMAND_LINE : actor)
+
+/** The shown name of an API key or session token before its prefix. */
+const CREDENTIAL_NAMES = { key: 'API key', session: 'session token' } as const
+
+/** Names an actor on a page, so that the prefix of a credential is not taken for a user. */
+export function shownActor(actor: string): string {
+  const kind = prefixKind(actor)
+  return kind === null ? actorName(actor) : `${CREDENTIAL_NAMES[kind]} ${actor}`
+}
+
+/** Returns the actor with this shown name, or the text itself. */
+export function findActor(words: string): string {
+  const [actor = ''] = words.trim().split(' ').slice(-1)
+  const asked = words.trim().toLowerCase()
+  if (asked === COMMAND_LINE) return CLI
+  return asked === shownActor(actor).toLowerCase() ? actor : words
+}
 
 const actionLabel = (action: string): string => LABELS[action] ?? action
 

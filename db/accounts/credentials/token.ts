@@ -42,5 +42,15 @@ export function credentialKind(text: string): CredentialKind | null {
 /** Returns the SHA-256 of a credential, the only part that is stored. */
 export const credentialHash = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** The first ten characters, to tell keys apart in lists. */
-export const displayPrefix = (text: string): string => text.slice(0, 10)
+const DISPLAY_LENGTH = 10
+
+/** The first characters, to tell keys apart in lists. */
+export const displayPrefix = (text: string): string => text.slice(0, DISPLAY_LENGTH)
+
+const DISPLAYED = /^(hgs?_)[0-9A-Za-z]+$/
+
+/** Returns the kind of the credential with this display prefix, or null for another text. */
+export function prefixKind(text: string): CredentialKind | null {
+  const [, prefix] = text.length === DISPLAY_LENGTH ? (DISPLAYED.exec(text) ?? []) : []
+  return prefix === undefined ? null : prefix === PREFIX.key ? 'key' : 'session'
+}

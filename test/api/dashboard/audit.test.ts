@@ -305,6 +305,26 @@ t.test('the audit log finds the CLI by its shown name', async (t) => {
   t.notMatch(found.html, 'Clicked')
 })
 
+t.test('names the API key or session token of an entry, and finds it by that name', async (t) => {
+  const team = await makeTeam(service, { domain: 'credentials.test' })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  for (const actor of ['hg_Ab12xyz', 'hgs_Ab12xy', 'hg_a@b.com', 'recipient']) {
+    const entry = { team_id: team.id, actor, action: 'topic.create', subject: `of ${actor}`, detail: '' }
+    await insertAuditEntry(database, { ...entry, id: uuidv7() }, new Date())
+  }
+  const all = await owner.get(`/teams/${team.id}/audit?action=topic`)
+  shows(t, all, /API key hg_Ab12xyz Created a topic/)
+  shows(t, all, /session token hgs_Ab12xy Created a topic/)
+  t.notMatch(textOf(all.html), /(key|token) (hg_a@|recipient)/)
+  for (const words of ['api+key+hg_Ab12xyz', 'hg_Ab12']) {
+    const found = await owner.get(`/teams/${team.id}/audit?actor=${words}`)
+    shows(t, found, / of hg_Ab12xyz/)
+    t.notMatch(found.html, /of (hgs_|recipient)/)
+  }
+  const file = await owner.get(`/teams/${team.id}/audit.csv?action=topic`)
+  t.match(file.html, ',hg_Ab12xyz,Created a topic,', 'the value as stored')
+})
+
 t.test('owners export the entries that match as CSV', async (t) => {
   const own = await makeTeam(service, { domain: 'exported.test' })
   const boss = await signedIn(service, { team: own.id, role: 'owner' })

@@ -14,9 +14,10 @@ import {
   ACTION_LABELS,
   actorName,
   CLI,
-  COMMAND_LINE,
   entryLabel,
   findAction,
+  findActor,
+  shownActor,
 } from '../../components/action-labels.ts'
 import { type Cell, text, time } from '../../components/cell.ts'
 import type { Link, View } from '../../components/section.ts'
@@ -122,9 +123,8 @@ async function createReader(
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
   const { action, label } = asked.action === undefined ? {} : findAction(asked.action)
   const { actor: part, ...others } = { ...asked, action, teams }
-  const isCli = part?.trim().toLowerCase() === COMMAND_LINE
-  const actor = isCli ? CLI : part
-  const isWhole = actor === undefined || isCli || parseAddress(actor) !== null
+  const actor = part === undefined ? undefined : findActor(part)
+  const isWhole = actor === undefined || (actor === CLI && part !== CLI) || parseAddress(actor) !== null
   const read: RowReader<AuditRow> = (place) =>
     isWhole
       ? auditEntries(database, { ...others, actor, ...place })
@@ -159,7 +159,7 @@ async function auditView(
         page,
         (entry) => ({
           When: momentCell(entry.created_at, now),
-          User: text(actorName(entry.actor)),
+          User: text(shownActor(entry.actor)),
           Action: actionCell(entry, starts),
           About: subjectCell(entry, names, only === null ? describeTeam(entry, teamNames) : ''),
         }),
