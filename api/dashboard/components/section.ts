@@ -128,7 +128,12 @@ export type Column = Loose<{
   sorted?: string
 }>
 /** A line of a checklist, with `cell` at the right. */
-export type Check = Loose<{ label: string; detail?: string; tone: 'good' | 'bad' | 'plain'; cell?: Cell }>
+export type Check = Loose<{
+  label: string
+  detail?: string
+  tone: 'good' | 'warn' | 'bad' | 'plain'
+  cell?: Cell
+}>
 /** A DNS record to publish. `missing` is the end of the value that isn't in DNS yet. */
 export type DnsRecord = Loose<{
   title: string

@@ -31,7 +31,7 @@ export type Frame = {
 const SIGNS = { '+': 'add', '-': 'del', ' ': 'same', '…': 'calm' } as const
 
 /** Texts of the marks in a checklist, for screen readers. */
-const SAID = { good: 'fine', bad: 'a problem', plain: 'off' } as const
+const SAID = { good: 'fine', warn: 'to do', bad: 'a problem', plain: 'off' } as const
 
 const isForm = (section: Section): section is FoldedForm => section.kind === 'form'
 

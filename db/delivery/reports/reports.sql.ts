@@ -241,6 +241,11 @@ export const parkedByReason = (tx: Tx, filter: ParkedFilter) =>
     select coalesce(reason, '') as reason, count(*) as reports from reports where ${parked(filter)}
     group by 1 order by 2 desc, 1 limit 50`)
 
+/** Counts parked reports up to `most`. */
+export const countParked = (tx: Tx, most: number) =>
+  tx.oneFirst(sql.type(countRow)`
+    select count(*) from (select from reports where state = 'parked' limit ${most}) counted`)
+
 const lastReportRow = row({ provider: string().oneOf(PROVIDERS), last_at: string().nullable() })
 
 /**

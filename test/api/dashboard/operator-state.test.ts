@@ -287,6 +287,31 @@ t.test('Health shows a sender that causes bounces of three domains', async (t) =
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 
+t.test('Health and the overview count parked reports', async (t) => {
+  const pages = ['/operator/health', '/operator']
+  for (const path of pages) shows(t, await operator.get(path), / No parked reports /)
+  const park = (from: number, to: number) =>
+    database.query(sql.unsafe`
+      insert into reports (id, provider, event_key, body, received_at, retry_until, state, reason)
+      select gen_random_uuid(), 'ses', n, 'a report', now(), now(), 'parked', 'unreadable'
+      from generate_series(${from}::int, ${to}::int) n`)
+  const shown = async (words: string) => {
+    for (const path of pages) {
+      const { html } = await operator.get(path)
+      const line = html.split('<li class="').find((part) => part.includes(words)) ?? ''
+      t.match(line, /^warn"/, `${words}: ${path}`)
+      t.match(line, 'href="/dashboard/operator/reports"')
+    }
+  }
+  await park(1, 1)
+  await shown('>1 parked report<')
+  await park(2, 60)
+  await shown('>60 parked reports<')
+  await park(61, 1_001)
+  await shown('>1,000+ parked reports<')
+  await database.query(sql.unsafe`delete from reports where event_key ~ '^[0-9]+$'`)
+})
+
 t.test('pauses and resumes a queue', async (t) => {
   await operator.post('/operator/queues/deliver-email/pause')
   const by = new RegExp(`Emails, paused by ${operator.email}, just now `)

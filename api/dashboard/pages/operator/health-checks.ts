@@ -16,7 +16,7 @@ import { providerName } from './report-reasons.ts'
 
 type Reports = Awaited<ReturnType<typeof lastReports>>
 
-const ORDER: readonly Check['tone'][] = ['bad', 'good', 'plain']
+const ORDER: readonly Check['tone'][] = ['bad', 'warn', 'good', 'plain']
 
 const problemsFirst = (checks: readonly Check[]): Check[] =>
   [...checks].sort((one, other) => ORDER.indexOf(one.tone) - ORDER.indexOf(other.tone))
@@ -91,11 +91,24 @@ const heardChecks = (reports: Reports, now: Date): Check[] =>
       : [{ label: `Reports from ${providerName(provider)}`, cell: time(last_at, now), tone: 'good' }],
   )
 
-export function reportChecks(reports: Reports, now: Date): Check[] {
+/** Parked reports are counted up to this number. */
+export const MAX_PARKED = 1_000
+
+const parkedCheck = (parked: number): Check =>
+  parked === 0
+    ? { label: 'No parked reports', tone: 'good' }
+    : {
+        label: `${number(parked).text}${parked < MAX_PARKED ? '' : '+'} parked ${parked === 1 ? 'report' : 'reports'}`,
+        cell: text('see why', { href: '/operator/reports' }),
+        tone: 'warn',
+      }
+
+export function reportChecks(reports: Reports, parked: number, now: Date): Check[] {
   const silent = reports
     .filter(({ provider, last_at }) => last_at === null && provider !== 'test')
     .map(({ provider }) => providerName(provider))
   return compact<Check>([
+    parkedCheck(parked),
     ...heardChecks(reports, now),
     silent.length > 0 && { label: 'No reports yet', detail: silent.join(', '), tone: 'plain' },
   ])
@@ -114,7 +127,7 @@ export const settingChecks = (switches: PageDeps['switches']): Check[] =>
 export function summaryChecks(
   { returnDomain, switches }: PageDeps,
   state: DatabaseState,
-  reports: Reports,
+  { reports, parked }: { reports: Reports; parked: number },
   now: Date,
 ): Check[] {
   const { version, off, fault } = state
@@ -125,6 +138,7 @@ export function summaryChecks(
         ? { label: `PostgreSQL ${version}`, detail: 'crash-safe settings', tone: 'good' }
         : { label: `PostgreSQL ${version}`, detail: fault ?? `${off.join(', ')} off`, tone: 'bad' },
       clockCheck(state),
+      parkedCheck(parked),
       ...heardChecks(reports, now),
       returnDomain === null
         ? { label: 'No return path', detail: 'RETURN_PATH_DOMAIN is not set', tone: 'plain' }

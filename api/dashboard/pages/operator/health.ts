@@ -4,7 +4,7 @@ import { rejectedReturnPaths } from '../../../../db/accounts/domains/domains.sql
 import { ownReturnPath } from '../../../../db/accounts/domains/return-path.ts'
 import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../../db/channels/email.sql.ts'
-import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
+import { countParked, lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.ts'
 import { returnPathCheck } from '../../../../db/delivery/senders/return-path.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
@@ -26,6 +26,7 @@ import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import {
   buildChecklist,
   databaseChecks,
+  MAX_PARKED,
   relayCheck,
   reportChecks,
   returnPathChecks,
@@ -162,7 +163,10 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         [relayCheck(found, await pausedRelay(database)), ...returnPathChecks(path, now)],
         { id: 'check', live: found === null },
       ),
-      buildChecklist('Delivery reports', reportChecks(await lastReports(database), now)),
+      buildChecklist(
+        'Delivery reports',
+        reportChecks(await lastReports(database), await countParked(database, MAX_PARKED), now),
+      ),
     ],
     aside: [
       buildChecklist('Database', compact([...databaseChecks(state), await judgedCheck(database, now)])),

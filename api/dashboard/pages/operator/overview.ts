@@ -2,7 +2,7 @@
 
 import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
-import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
+import { countParked, lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { plural } from '../../../../db/plural.ts'
@@ -18,7 +18,7 @@ import { buildTable, button, compact, get } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
 import { foldAlerts, groupAlerts, isPaused, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
-import { buildChecklist, summaryChecks } from './health-checks.ts'
+import { buildChecklist, MAX_PARKED, summaryChecks } from './health-checks.ts'
 import { counted, isShown, isUnattended, queueCells, rate, waitingWords, workAlerts } from './queue-cells.ts'
 import { queueName } from './queue-names.ts'
 import { isLive, isWorking } from './workers.ts'
@@ -198,6 +198,11 @@ const isStuck = (queue: ShownQueue, now: Date): boolean =>
 const loadStopped = async (tx: Tx): Promise<Alert[]> =>
   stoppedBroadcastAlerts(await stoppedBroadcasts(tx, null, MAX_STOPPED), { ofTeams: true })
 
+const loadReports = async (tx: Tx) => ({
+  reports: await lastReports(tx),
+  parked: await countParked(tx, MAX_PARKED),
+})
+
 const overview = get('operator', PATH, async ({ now }, deps) => {
   const { database } = deps
   const processes = await liveProcesses(database, LISTED_FOR_S)
@@ -254,7 +259,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
     aside: [
       { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
       sendersSection(senderChecks(processes, senders, now)),
-      checksSection(summaryChecks(deps, database_state, await lastReports(database), now)),
+      checksSection(summaryChecks(deps, database_state, await loadReports(database), now)),
     ],
   })
 })

@@ -1,3 +1,12 @@
+-- countParked
+select count(*)
+from (
+  select
+  from reports
+  where state = 'parked'
+  limit $1
+) counted
+
 -- deleteOldReports
 with old as (
   select id
