@@ -9,6 +9,7 @@ import { countSubscribers } from '../../db/audience/contacts/topic-counts.sql.ts
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
 import { countSuppressed } from '../../db/audience/suppressions/addresses.sql.ts'
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
+import { countParked } from '../../db/delivery/reports/reports.sql.ts'
 import { failingSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { clearSkips } from '../../db/maintenance/retention/erase.sql.ts'
 import { skipsToShow } from '../../db/maintenance/retention/export.sql.ts'
@@ -74,6 +75,8 @@ t.test('metrics count waiting reports without reading finished ones', async (t) 
     ])
   })
   t.ok(buffers < 30, `${buffers} buffers`)
+  const parked = await touched(database, async (tx) => t.strictSame(await countParked(tx, 3), 3))
+  t.ok(parked.buffers < 30, `${parked.buffers} buffers`)
 })
 
 t.test('checks a queue of deferred jobs without reading them', async (t) => {
