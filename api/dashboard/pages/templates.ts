@@ -58,7 +58,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
             href: teamPath(team, 'templates', id),
             detail: drafted.includes(id) ? UNPUBLISHED : '',
           }),
-          [`Emails in ${USAGE_DAYS} days`]: usage.get(id)?.count,
+          [`Emails, ${USAGE_DAYS} days`]: usage.get(id)?.count,
           'Last used': usage.get(id)?.last,
           Changed: time(updated_at, now),
         }),

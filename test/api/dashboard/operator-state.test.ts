@@ -300,13 +300,16 @@ t.test('Health and the overview count parked reports', async (t) => {
       const { html } = await operator.get(path)
       const line = html.split('<li class="').find((part) => part.includes(words)) ?? ''
       t.match(line, /^warn"/, `${words}: ${path}`)
-      t.match(line, 'href="/dashboard/operator/reports"')
     }
   }
   await park(1, 1)
   await shown('>1 parked report<')
   await park(2, 60)
   await shown('>60 parked reports<')
+  t.match(
+    (await operator.get('/operator/health')).html,
+    'href="/dashboard/operator/reports">All parked reports<',
+  )
   await park(61, 1_001)
   await shown('>1,000+ parked reports<')
   await database.query(sql.unsafe`delete from reports where event_key ~ '^[0-9]+$'`)

@@ -99,7 +99,6 @@ const parkedCheck = (parked: number): Check =>
     ? { label: 'No parked reports', tone: 'good' }
     : {
         label: `${number(parked).text}${parked < MAX_PARKED ? '' : '+'} parked ${parked === 1 ? 'report' : 'reports'}`,
-        cell: text('see why', { href: '/operator/reports' }),
         tone: 'warn',
       }
 

@@ -166,6 +166,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
       buildChecklist(
         'Delivery reports',
         reportChecks(await lastReports(database), await countParked(database, MAX_PARKED), now),
+        { next: { href: '/operator/reports', label: 'All parked reports' } },
       ),
     ],
     aside: [
