@@ -80,7 +80,10 @@ export const COVERED: Record<string, readonly string[]> = {
   'workers/providers/smtp/automatic-replies.ts': ['test/workers/providers/smtp/plain-bounce.test.ts'],
   'workers/providers/smtp/plain-bounce.ts': ['test/workers/providers/smtp/plain-bounce.test.ts'],
   'workers/delivery/queue-priority.ts': ['test/workers/delivery/queue-priority.test.ts'],
-  'db/validation/attributes.ts': ['test/db/validation/slots.test.ts'],
+  'db/validation/attributes.ts': [
+    'test/db/validation/attributes.test.ts',
+    'test/db/validation/slots.test.ts',
+  ],
   'db/messages/whatsapp/parameters.ts': ['test/db/messages/whatsapp/template.test.ts'],
   'db/messages/whatsapp/numbers.ts': ['test/db/messages/whatsapp/numbers.test.ts'],
   'db/messages/whatsapp/opt-outs.ts': [
