@@ -72,5 +72,5 @@ export async function buildPreview(
   return { html, text }
 }
 
-/** Returns the size of the HTML in kilobytes, to two decimals (DECISIONS: size_kb). */
+/** Returns the size of the HTML in kilobytes, to two decimals. */
 export const sizeKb = (html: string): number => Math.round((utf8Bytes(html) / 1024) * 100) / 100
