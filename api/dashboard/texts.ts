@@ -22,7 +22,6 @@ export const TEXTS = {
   nothingChosen: 'Select at least one row first.',
   noneToSend: 'None of these emails can be sent again now.',
   allSuppressed: 'None of these emails can be sent again. Some would only go to suppressed addresses.',
-  broadcastSuppressed: 'Broadcasts are never sent to a suppressed address. Lift the suppression first.',
   noneToDelete: 'All of these emails have been deleted.',
   noTeam: "Team not found, or you don't have access to it.",
   filledTooLarge: "With these values the {part} is larger than 1 MiB, so it can't be sent.",

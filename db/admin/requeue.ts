@@ -8,7 +8,13 @@ import { requireTeam } from '../accounts/teams/view.ts'
 import { hasErased } from '../audience/contacts/erased.sql.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
-import { loadPauses, type PickedByPerson, requeueError, requeueOne } from '../delivery/requeue.ts'
+import {
+  assertRequeueable,
+  loadPauses,
+  type PickedByPerson,
+  requeueError,
+  requeueOne,
+} from '../delivery/requeue.ts'
 import { leaveOutSuppressed } from '../delivery/suppressed.ts'
 import { requestError } from '../errors.ts'
 import type { MatchingRequeue } from '../messages/emails/bulk.ts'
@@ -113,6 +119,7 @@ async function requeueById(
     if (found.length === 0) throw await requeueError(tx, channel, ref)
     const how = { force, words: describeFilter({ ...options, force: false }) }
     if (!dryRun) await requeueOne({ ...by, queue }, channel, ref, how)
+    else if (force) await assertRequeueable(tx, channel, ref, null)
     return { now, paused: await loadPauses(tx, channel, { team_id: team }) }
   })
   const requeued_at = dryRun ? null : now.toISOString()

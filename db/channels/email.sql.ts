@@ -30,7 +30,7 @@ export const EMAIL: Channel<'deliver-email'> = {
     types: { recipient: 'text', contact_id: 'uuid', effect: 'text' },
   },
   suppressible: sql.fragment`
-    case when not m.internal and m.suppression is distinct from 'ignored' then
+    case when not m.internal then
       coalesce(m.pending_recipients, (
         select e.to_emails from accepted_emails e where e.team_id = m.team_id and e.id = m.id)) end`,
   bulk_pause: sql.fragment`(

@@ -32,7 +32,7 @@ import {
   requeueableMessages,
 } from './requeue.sql.ts'
 import { pausedSenders } from './senders/senders.sql.ts'
-import { leaveOutSuppressed } from './suppressed.ts'
+import { assertNotSuppressed, leaveOutSuppressed } from './suppressed.ts'
 import { TEXTS } from './texts.ts'
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
@@ -163,7 +163,8 @@ export async function pickedMessages(
  * @param words a detail for the audit log.
  * @param seen the way that a page showed, or null for the CLI. A scheduled message is sent without confirmation, a
  * rejected one isn't.
- * @throws RequestError not_found. bad_request if a provider has accepted it. invalid_state if the way has changed.
+ * @throws RequestError not_found. bad_request if a provider has accepted it. invalid_state if the way has changed, or
+ * if it is a broadcast's email to a suppressed address.
  */
 export async function requeueOne(
   { queue, ...by }: By & Requeueing,
@@ -173,8 +174,7 @@ export async function requeueOne(
 ): Promise<void> {
   const way = force ? requeueWay(await deliveryState(by.tx, channel, ref)) : null
   const was = way === null || way === 'plain' ? '' : WAS[way]
-  if (way !== null && way !== 'plain')
-    assertSeen(seen, way, fill(TEXTS.messageChanged, { noun: channel.noun }))
+  if (way !== null && way !== 'plain') await assertForcible(by.tx, channel, ref, { way, seen })
   const how: How = { by: 'person', force, named: true }
   const requeued = await requeueMessages({ ...by, queue }, channel, [ref], how)
   if (requeued.length === 0) throw await requeueError(by.tx, channel, ref, seen)
@@ -184,18 +184,30 @@ export async function requeueOne(
 }
 
 /**
- * For the question before a requeue by force.
- * @param seen the way that a page showed. @throws RequestError if the message can no longer be requeued that way.
+ * For the question before a requeue by force, and for a dry run.
+ * @param seen the way that a page showed, or null for the CLI.
+ * @throws RequestError if the message can't be requeued that way.
  */
 export async function assertRequeueable(
   tx: Tx,
   channel: Deliverable,
   ref: DeliveryRef,
-  seen: keyof typeof WAS,
+  seen: keyof typeof WAS | null,
 ): Promise<void> {
   const way = requeueWay(await deliveryState(tx, channel, ref))
   if (way === null) throw await requeueError(tx, channel, ref, seen)
+  await assertForcible(tx, channel, ref, { way, seen })
+}
+
+/** @throws RequestError invalid_state, because a worker deletes a broadcast's email to a suppressed address. */
+async function assertForcible(
+  tx: Tx,
+  channel: Deliverable,
+  ref: DeliveryRef,
+  { way, seen }: { way: string; seen: string | null },
+): Promise<void> {
   assertSeen(seen, way, fill(TEXTS.messageChanged, { noun: channel.noun }))
+  await assertNotSuppressed(tx, channel, ref)
 }
 
 /** The detail in the audit log for a forced requeue. */

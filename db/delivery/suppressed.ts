@@ -1,14 +1,17 @@
 /**
  * Leaves out messages whose recipients are all suppressed, in a requeue by filter. Any suppression stops a broadcast's
- * email. A worker checks each email again.
+ * email. A worker checks each email again, and deletes a broadcast's email with its bounce.
  */
 import { readSuppressTransactional } from '../accounts/teams/teams.sql.ts'
+import { suppressedAmong } from '../audience/suppressions/addresses.sql.ts'
 import { findSuppressed, isStopping } from '../audience/suppressions/suppressed.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
+import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { recipientIdentity } from '../validation/addressees.ts'
 import { suppressibleRecipients } from './requeue.sql.ts'
+import { TEXTS } from './texts.ts'
 
 /** `secrets` can be null if the team has no erased addresses. */
 type At = { tx: Tx; secrets: Pick<Secrets, 'signatures'> | null }
@@ -42,4 +45,15 @@ export async function leaveOutSuppressed(
     if (identities.length === 0 || count < identities.length) left.push(ref)
   }
   return { left, suppressed }
+}
+
+/** @throws RequestError invalid_state if it is a broadcast's email to a suppressed address. */
+export async function assertNotSuppressed(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<void> {
+  if (!channel.suppressible) return
+  const [email] = await suppressibleRecipients(tx, channel, [ref])
+  if (!email?.of_broadcast) return
+  const recipients = (email.recipients ?? []).map(recipientIdentity)
+  const refs = recipients.map((identity) => ({ team_id: ref.team_id, identity }))
+  if ((await suppressedAmong(tx, refs)).length > 0)
+    throw new RequestError('invalid_state', TEXTS.broadcastSuppressed)
 }

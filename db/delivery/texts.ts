@@ -14,6 +14,7 @@ export const TEXTS = {
   expired: 'The {noun} has expired. To send it anyway, use --force.',
   acceptedAs: 'sent, ID {id}',
   alreadyAccepted: "This {noun} can't be sent again: a provider has already accepted it (status: {status}).",
+  broadcastSuppressed: 'Broadcasts are never sent to a suppressed address. Lift the suppression first.',
   noWorkerChecked: 'No worker has run the check within {seconds} s. Make sure that a worker is running.',
   noSender: 'No sender {key}. `sender list` shows all senders.',
   resumedByOperator: 'by an operator',

@@ -1,7 +1,7 @@
 /** Actions of an email: requeue, cancel or reschedule it, send a copy, resend it to another address, delete it. */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { invalidField, RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
@@ -10,8 +10,7 @@ import { parseMailbox } from '../../../db/validation/address.ts'
 import { asActor } from '../server/action.ts'
 import { action, buildForm, field, post } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
-import { TEXTS } from '../texts.ts'
-import { emailPath, isWithdrawn, loadEmail, noteOpened, suppressedRecipients } from './email-place.ts'
+import { emailPath, loadEmail, noteOpened, suppressedRecipients } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
 import { requeueAsAsked, requeueQuestion } from './requeue.ts'
 import { scheduledActs } from './scheduled.ts'
@@ -23,7 +22,6 @@ const requeue = post('editor', '/teams/:team/emails/:id/requeue', async (request
   const what = `“${email.subject}” to ${everyone(email).join(', ')}`
   const asked = await requeueQuestion(request, deps, EMAIL, what)
   const suppressed = asked ? await suppressedRecipients(email, request, deps) : []
-  if (isWithdrawn(email, suppressed)) throw new RequestError('invalid_state', TEXTS.broadcastSuppressed)
   const stops = suppressed.map(
     (each) =>
       `${each.email} is suppressed (${each.cause.replace('_', ' ')}), but this email is sent to it anyway.`,

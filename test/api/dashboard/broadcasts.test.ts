@@ -424,10 +424,16 @@ t.test('a requeue leaves out suppressed contacts of a broadcast, whose bounces s
   const sink = await startSmtpSink(t, { onRcpt })
   const worker = await startWorker(t, service, { smtp_url: sink.url })
   const broadcast = await aBroadcast(service, team)
-  await broadcast.emails('blocked@example.net', 'open@example.net')
+  const [blocked = ''] = await broadcast.emails('blocked@example.net', 'open@example.net')
   await until('both bounced', async () => (await broadcast.figures()).bounced === 2)
+  const one = ['email', 'requeue', team.id, blocked, '--force']
+  await cli.json(one)
+  const status = async () => (await cli.json(['email', 'show', team.id, blocked])).status
+  await until('it bounced again', async () => (await status()) === 'bounced')
   isRefusing = false
   await cli.json(['suppression', 'add', team.id, 'blocked@example.net', '--cause', 'manual'])
+  for (const options of [['--dry-run'], []])
+    t.match(await cli.fault([...one, ...options]), /suppressed address/)
   const page = await editor.get(at(`emails/all?broadcast=${broadcast.id}`))
   shows(t, page, /Rejected by a server 1 can be sent again To suppressed addresses 1 left out/)
   const requeue = ['email', 'requeue', team.id, '--broadcast', broadcast.id, '--force']

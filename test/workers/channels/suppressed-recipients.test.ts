@@ -200,6 +200,8 @@ t.test('requeue by filter skips and counts suppressed recipients', async (t) => 
     ['gone@filtered.example'],
     ['gone@filtered.example', 'ana@filtered.example'],
   ])
+  await rows.database.query(sql.type(object())`
+    update email_states set suppression = 'ignored' where id = ${none}`)
   const requeue = ['email', 'requeue', team.id, '--status']
   t.match(await cli.json([...requeue, 'queued', '--dry-run']), { requeued: 1, suppressed: 2, ids: [some] })
   t.match(await cli.json([...requeue, 'bounced', '--force']), { requeued: 0, suppressed: 1, ids: EMPTY })

@@ -208,8 +208,7 @@ where team_id = $1
 order by id
 
 -- suppressibleRecipients
-select team_id, id, case when not m.internal
-  and m.suppression is distinct from 'ignored' then coalesce(m.pending_recipients, (
+select team_id, id, case when not m.internal then coalesce(m.pending_recipients, (
   select e.to_emails from accepted_emails e where e.team_id = m.team_id and e.id = m.id
 )) end as recipients, null is not null as of_broadcast
 from email_states m
