@@ -192,21 +192,31 @@ t.test('stops a stuck process, and ends one that is done', async (t) => {
 t.test("a run starts with the last run's slowest files", async (t) => {
   const file = (text: string) => `export default ${JSON.stringify(text)}`
   const root = t.testdir({
-    test: { 'a.test.ts': file(''), 'b.test.ts': file('./support/browser.ts'), 'c.test.ts': file('') },
+    test: {
+      'a.test.ts': file(''),
+      'b.test.ts': file('./support/browser.ts'),
+      'c.test.ts': file(''),
+      'd.test.ts': file('./support/api-process.ts'),
+      'e.test.ts': 'startProcess(t, "worker")',
+    },
   })
   const [a, b, c] = ['test/a.test.ts', 'test/b.test.ts', 'test/c.test.ts'] as const
-  t.strictSame(await testFiles(root), [...SLOWEST, a, b, c], 'without a last run')
+  const [d, e] = ['test/d.test.ts', 'test/e.test.ts'] as const
+  t.strictSame(await testFiles(root), [...SLOWEST, a, b, c, d, e], 'without a last run')
   await keepTimes(
     root,
     new Map([
       [a, 10],
       [c, 2_000],
+      [d, 1],
+      [e, 0],
     ]),
   )
-  t.strictSame(await testFiles(root), [b, c, a], 'a new file comes first')
-  t.strictSame(await quickFiles(root, [c, b, a]), [c, a], 'a quick run opens no browser')
+  t.strictSame(await testFiles(root), [b, c, a, d, e], 'a new file comes first')
+  const quick = await quickFiles(root, [c, b, e, d, a])
+  t.strictSame(quick, [c, a], 'a quick run opens no browser and starts no process')
   await writeFile(join(root, 'node_modules/.cache/heliograph-tests/times.json'), '{"test/')
-  t.strictSame(await testFiles(root), [...SLOWEST, a, b, c], 'a file that was cut off counts as none')
+  t.strictSame(await testFiles(root), [...SLOWEST, a, b, c, d, e], 'a file that was cut off counts as none')
 })
 
 t.test('all files in the order of a run exist', async () => {

@@ -105,43 +105,36 @@ export async function testFiles(root: string): Promise<string[]> {
   return files.sort().toSorted((one, other) => timeOf(other) - timeOf(one))
 }
 
-/** Files that kill processes, start their own servers or load much data. `test:quick` leaves them out. */
+/** Files that start their own servers or load much data. `test:quick` leaves them out. */
 export const HEAVY = [
-  'test/api/accept.test.ts',
   'test/api/hostile.test.ts',
-  'test/api/memory.test.ts',
   'test/api/samples.test.ts',
   'test/api/test-teams.test.ts',
   'test/chaos/short.test.ts',
+  'test/clocks.test.ts',
   'test/container.test.ts',
   'test/db/backlog.test.ts',
   'test/db/dev/postgres.test.ts',
   'test/db/growth.test.ts',
   'test/db/growth-others.test.ts',
-  'test/db/maintenance/restore-guard/backup.test.ts',
-  'test/db/maintenance/restore-guard/copies.test.ts',
   'test/db/migrate.test.ts',
   'test/db/migrate-locks.test.ts',
-  'test/db/postgres/jit.test.ts',
-  'test/db/postgres/pgbouncer.test.ts',
   'test/db/postgres/replica.test.ts',
   'test/db/start-faults.test.ts',
   'test/db/unvacuumed.test.ts',
-  'test/db/upgrade.test.ts',
   'test/estimates.test.ts',
   'test/postfix.test.ts',
   'test/run.test.ts',
   'test/start.test.ts',
   'test/workers/channels/deliver-whatsapp-killed.test.ts',
-  'test/workers/channels/killed-partway.test.ts',
-  'test/workers/channels/large-mail.test.ts',
-  'test/workers/scaling.test.ts',
-  'test/workers/scheduled.test.ts',
 ]
 
-/** Returns the files that are neither heavy nor open a browser, in the same order. */
+/** In the text of files that open a browser, or start and kill processes of the product. */
+const PROCESSES = /support\/(browser|api-process)\.ts|\bstartProcess\b/
+
+/** Returns the files that are neither heavy nor open a browser or start processes, in the same order. */
 export async function quickFiles(root: string, files: readonly string[]): Promise<string[]> {
   const light = files.filter((file) => !HEAVY.includes(file))
   const texts = await Promise.all(light.map((file) => readFile(join(root, file), 'utf8')))
-  return light.filter((_file, at) => !texts[at]?.includes('support/browser.ts'))
+  return light.filter((_file, at) => !PROCESSES.test(texts[at] ?? ''))
 }
