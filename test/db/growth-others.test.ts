@@ -4,7 +4,8 @@
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { auditEntries, entriesOfBroadcast } from '../../db/accounts/audit/audit.sql.ts'
+import { auditEntries, entriesOfBroadcast, memberAdditions } from '../../db/accounts/audit/audit.sql.ts'
+import { ROLES } from '../../db/accounts/members/roles.ts'
 import { countSubscribers } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
 import { countSuppressed } from '../../db/audience/suppressions/addresses.sql.ts'
@@ -268,6 +269,24 @@ t.test('filters the audit log with an index', async (t) => {
       })
       t.ok(buffers < 100, `${buffers} buffers for ${JSON.stringify({ ...filter, team })}`)
     }
+})
+
+t.test('finds when members were added without reading the entries of other teams', async (t) => {
+  await database.query(sql.unsafe`
+    insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
+    select ('0190a1b2-000a-7000-8000-' || lpad(n::text, 12, '0'))::uuid, case when n % 4 > 0 or n % 1000 = 0 then ${TEAM}::uuid end,
+      'ana@example.com', case when n % 4 > 0 then 'email.open' else 'member.add' end, 'person' || n % 3000 || '@example.com',
+      (array['viewer', 'was viewer'])[1 + n % 8 / 4], now()
+    from generate_series(1, 40000) n`)
+  await database.query(sql.unsafe`vacuum analyze audit_entries`)
+  const { buffers } = await touched(database, async (tx) => {
+    const added = await memberAdditions(tx, TEAM, ROLES)
+    t.strictSame(
+      [...added.keys()].sort(),
+      [0, 1000, 2000].map((n) => `person${n}@example.com`),
+    )
+  })
+  t.ok(buffers < 60, `${buffers} buffers`)
 })
 
 t.test('finds the audit entries of one broadcast by an index', async (t) => {
