@@ -8,6 +8,11 @@ import { uuidAt } from './uuid-sql.ts'
 /** The number of contacts with the topic Product news. */
 export const BUSY_AUDIENCE = 1172
 
+/** Only the first contacts get single emails. The others may bounce in a broadcast. */
+const PARCEL_READERS = 1_000
+
+const PROVIDER_ID = sql.fragment`gen_random_uuid() || '@relay.example.com'`
+
 const NO_MAILBOX = '550 5.1.1 No such user here'
 const FULL = '552 5.2.2 The mailbox is full'
 const REFUSED = '550 5.7.1 Message rejected due to local policy'
@@ -36,31 +41,51 @@ async function storeResponses({ database }: Service, { id }: TestTeam): Promise<
     where c.team_id = ${id} and s.team_id = c.team_id and s.identity = c.identity and c.status = 'subscribed'`)
 }
 
-/** Stores the emails of a broadcast to the first contacts of Product news. @param counts emails by status */
+/** Counts what the team sent on each day, for the rates of the last seven days. */
+const storeSending = ({ database }: Service, { id }: TestTeam) =>
+  database.query(sql.unsafe`
+    insert into daily_figures (team_id, channel, day, status, count)
+    select ${id}, 'sending', (s.created_at at time zone 'UTC')::date, what.status, count(*)
+    from email_states s
+    left join lateral (
+      select detail from email_events e where e.team_id = s.team_id and e.email_id = s.id and e.kind = 'bounced' limit 1
+    ) bounce on true
+    cross join lateral (values ('sent', true), ('hard_bounced', bounce.detail = ${NO_MAILBOX}),
+      ('complained', s.status = 'complained')) what (status, is_so)
+    where s.team_id = ${id} and s.status <> 'queued' and what.is_so
+    group by 3, 4
+    on conflict (team_id, channel, day, status) do update set count = excluded.count`)
+
+/** Stores the emails of a broadcast to the first contacts of Product news that aren't suppressed. @param counts emails by status */
 export async function storeBroadcastEmails(
   service: Service,
   team: TestTeam,
   broadcast: string,
   counts: Readonly<Record<string, number>>,
 ): Promise<void> {
-  const statuses = Object.entries(counts).flatMap(([status, count]) => Array<string>(count).fill(status))
+  // Bounces come first. These contacts get no parcels, so nothing follows a hard bounce.
+  const ordered = Object.entries(counts).sort(
+    ([one], [other]) => Number(other === 'bounced') - Number(one === 'bounced'),
+  )
+  const statuses = ordered.flatMap(([status, count]) => Array<string>(count).fill(status))
   const at = sql.fragment`least(b.started_at + interval '5 minutes', now() - interval '1 minute') + n * interval '20 ms'`
   await insertEmailRows(
     service,
     sql.fragment`
       select b.team_id, ${uuidAt(at)} as id, ${team.domain_id} as domain_id, b.id as broadcast_id, c.id as contact_id,
         b.from_address, array[c.email] as to_emails, b.subject, b.template_id, b.template_version_id,
-        '[]'::json as tags, '' as reply_to, status, ${at} as created_at
+        '[]'::json as tags, '' as reply_to, s.status, ${at} as created_at, ${PROVIDER_ID} as provider_message_id
       from broadcasts b
       cross join unnest(${sql.array(statuses, 'text')}) with ordinality as s (status, n)
       join (
         select id, email, row_number() over (order by created_at, email) as n from contacts
-        where team_id = ${team.id} and topic_ids && array(
+        where team_id = ${team.id} and status = 'subscribed' and topic_ids && array(
           select id from topics where team_id = ${team.id} and name = 'Product news')
       ) c using (n)
       where b.team_id = ${team.id} and b.id = ${broadcast}`,
   )
   await storeResponses(service, team)
+  await storeSending(service, team)
 }
 
 /** Skips the last contacts of Product news. @param reasons the reason of each */
@@ -106,12 +131,13 @@ export async function aBusyMonth(service: Service, team: TestTeam): Promise<stri
     sql.fragment`
       select ${team.id} as team_id, ${uuidAt(at)} as id, ${team.domain_id} as domain_id,
         'Northwind <hello@example.com>' as from_address, array[
-          case when n % 18 = 7 then 'former' || n else 'reader' || n % 1172 end || '@example.net'] as to_emails,
+          case when n % 18 = 7 then 'former' || n else 'reader' || n % ${PARCEL_READERS} end || '@example.net'] as to_emails,
         'Your parcel is on its way' as subject, '<p>Hello</p>' as html, '["parcel"]'::json as tags, '' as reply_to,
-        ${status} as status, ${at} as created_at
+        ${status} as status, ${at} as created_at, ${PROVIDER_ID} as provider_message_id
       from generate_series(1, 10000) n where n % 9 < 6 + 3 * sin(n / 340.0)`,
   )
   await storeResponses(service, team)
+  await storeSending(service, team)
   const template = await database.transaction((tx) =>
     saveTemplate({ tx, now: deps.clock(), actor: 'ana@example.com' }, team.id, {
       name: 'Seasonal offers',

@@ -34,18 +34,19 @@ export async function anImportUnderWay(service: Service, team: TestTeam): Promis
     { at: 407, row: 412, column: 0, value: 'ana@example,net', message: 'must be an email address' },
   ]
   await database.query(sql.unsafe`
-    update contact_imports set draft = false, records = 5000, created = 2790, updated = 180, repeated = 28, refused = 2
+    update contact_imports set draft = false, created_at = now() - interval '3 minutes', records = 5000, created = 2790, updated = 180, repeated = 28, refused = 2
     where team_id = ${id} and id = ${importId}`)
   await database.query(sql.unsafe`
     insert into contact_import_slices (team_id, import_id, first_record, contact_ids, refused)
     values (${id}, ${importId}, 0, '{}', ${JSON.stringify(refused)})`)
   await database.query(sql.unsafe`
     insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at)
-    values (${importId}, ${id}, 'contact.import', 3000, 5000, ${ACTOR}, now() - interval '20 seconds', now())`)
+    values (${importId}, ${id}, 'contact.import', 3000, 5000, ${ACTOR}, now() - interval '75 seconds', now())`)
   return importId
 }
 
-const STATES = ['scheduled', 'braked', 'stopped', 'sent', 'cancelled', 'sending'] as const
+/** In the order of their starts, so that no later one sends to an address with a hard bounce. */
+const STATES = ['sent', 'cancelled', 'braked', 'stopped', 'sending', 'scheduled'] as const
 type State = (typeof STATES)[number]
 
 const NAMES: Readonly<Record<State, string>> = {

@@ -12,11 +12,10 @@ import { saveDraft } from '../../db/content/templates/draft.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { addEndpoint } from '../../db/messages/webhooks/endpoints.ts'
 import { idRow } from '../../db/postgres/rows.ts'
-import { storeSignOfLife } from '../../db/stats/fleet/fleet.sql.ts'
 import { DEMO_TEMPLATE } from '../sandbox/whatsapp-magic.ts'
 import { recordBounce } from './bounce.ts'
 import { insertEmailRows } from './email-rows.ts'
-import { idleGauges } from './gauges.ts'
+import { storeOperatorData } from './lived-in-operator.ts'
 import { pauseSender } from './senders.ts'
 import { anEmail, makeTeam, type Reply, type Service, type TestTeam } from './service.ts'
 import { uuidAt } from './uuid-sql.ts'
@@ -88,7 +87,7 @@ async function storeHistory({ database }: Service, team: TestTeam, count: number
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
     select team_id, id, uuid_send(gen_random_uuid()), 'bounced', created_at,
-      (array['550 5.1.1 No such user', '550 5.1.1 User unknown', '552 5.2.2 Over quota'])[1 + row_number() over () % 3]
+      (array['552 5.2.2 Over quota', '452 4.2.2 Mailbox full', '550 5.7.1 Message rejected as spam'])[1 + row_number() over () % 3]
     from email_states where team_id = ${team.id} and status = 'bounced'`)
 }
 
@@ -155,7 +154,7 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
   }
   const endpoint = await database.transaction((tx) => addEndpoint({ tx, ...by }, id, fields))
   await database.query(sql.unsafe`
-    update webhook_endpoints set failing_since = now() - interval '3 minutes', last_success_at = now() - interval '4 minutes'
+    update webhook_endpoints set created_at = now() - interval '50 days', failing_since = now() - interval '3 minutes', last_success_at = now() - interval '4 minutes'
     where id = ${endpoint.id}`)
   await database.query(sql.unsafe`
     with message as (
@@ -196,26 +195,6 @@ const storeRejections = ({ database }: Service, { id, key }: TestTeam) =>
     ),
   )
 
-/** Stores data for operators: parked reports, a running worker, a background job in progress. */
-async function storeService({ database }: Service, { id }: TestTeam) {
-  await database.query(sql.unsafe`
-    insert into reports (id, provider, event_key, body, received_at, retry_until, state, reason)
-    select ${uuidAt(sql.fragment`now() - make_interval(mins => n)`)}, (array['smtp', 'ses', 'whatsapp'])[1 + n % 3], n, 'From: <>', now(), now(),
-      'parked', (array['no such message', 'it has no signed reference to one of our emails'])[1 + n % 2]
-    from generate_series(1, 60) n`)
-  const gauges = idleGauges()
-  const queues = ['deliver-email', 'deliver-whatsapp', 'deliver-webhook', 'ingest-report', 'count-stats']
-  const life = { id: uuidv7(), kind: 'worker', host: 'worker-7d9f8b6c5-x2x9p', pid: 7, queues } as const
-  const senders = { 'deliver-email': 'smtp:relay.example.com:587' }
-  const signs = { gauges: { ...gauges, busy: 0.4, resident_memory_bytes: 187e6 }, senders, completed: {} }
-  await storeSignOfLife(database, { ...life, ...signs, started_at: new Date() }, [])
-  const report = await database.oneFirst(sql.type(idRow)`select id from reports order by id desc limit 1`)
-  const job = await database.oneFirst(sql.type(idRow)`
-    insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at)
-    values (${uuidv7()}, ${id}, 'email.requeue', 1200, 7051, 'ana@example.com', now(), now()) returning id`)
-  return { report, job }
-}
-
 /** Returns the body of a call that created something. @throws Error with the response of a failed call. */
 function made<B = { id: string }>({ status, body }: Reply): B {
   if (status < 300) return body
@@ -228,9 +207,13 @@ export async function livedIn(service: Service): Promise<LivedIn> {
   const team = await makeTeam(service, { plan: 'pro', contact_limit: 2_000 })
   const { key } = team
   await database.query(sql.unsafe`
-    update teams set name = 'Northwind Traders International', created_at = now() - interval '60 days' where id = ${team.id}`)
-  await database.query(sql.unsafe`
-    update domains set created_at = now() - interval '60 days', verified_at = now() - interval '60 days'
+    with team as (
+      update teams set name = 'Northwind Traders International', created_at = now() - interval '60 days' where id = ${team.id}
+    ), domain as (
+      update domains set created_at = now() - interval '60 days', verified_at = now() - interval '60 days'
+      where team_id = ${team.id}
+    )
+    update api_keys set created_at = now() - interval '59 days', last_used_at = date_trunc('hour', now())
     where team_id = ${team.id}`)
   await storeHistory(service, team, 60)
   await storeAudience(service, team)
@@ -292,6 +275,6 @@ export async function livedIn(service: Service): Promise<LivedIn> {
     ...{ team, bounced: bounced.id, recipient, template: template.id, whatsappTemplate: whatsapp.id },
     message: await storeWhatsapp(service, team, whatsapp),
     ...(await storeWebhook(service, team)),
-    ...(await storeService(service, team)),
+    ...(await storeOperatorData(service, team)),
   }
 }
