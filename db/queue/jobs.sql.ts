@@ -238,6 +238,18 @@ export const bringForward = (tx: Tx, job: JobName, ids: FragmentSqlToken) =>
     update pgboss.job set start_after = now()
     where name = ${job} and state = 'created' and start_after > now() and id in (${ids})`)
 
+const waitingTeamRow = row({ team_id: string(), jobs: number(), due_at: string() })
+
+/** Counts the `most` waiting jobs of a queue that are due first, by team. The `limit` teams with the most come first. */
+export const teamsWaiting = (tx: Tx, job: JobName, { most, limit }: { most: number; limit: number }) =>
+  tx.any(sql.type(waitingTeamRow)`
+    select data ->> 'team_id' as team_id, count(*) as jobs, min(start_after) as due_at
+    from (
+      select data, start_after from pgboss.job where name = ${job} and state < 'active' and not blocked
+      order by start_after limit ${most}) waiting
+    where data ->> 'team_id' is not null
+    group by 1 order by jobs desc, due_at limit ${limit}`)
+
 const waitingRow = row({ jobs: number(), teams: number() })
 
 /** Counts the waiting jobs of queues and their teams, up to `most`. */

@@ -25,7 +25,7 @@ import type { Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
 import { readQueuePosition } from '../../db/queue/fair-queue.sql.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
-import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
+import { deleteDoneJobs, queueStatus, teamsWaiting } from '../../db/queue/jobs.sql.ts'
 import { isAnyLost, queuesDue, spreadCounts } from '../../db/queue/maintenance.sql.ts'
 import { foldStats } from '../../db/stats/daily/fold.ts'
 import { openReports } from '../../db/stats/fleet/fleet.sql.ts'
@@ -78,6 +78,20 @@ t.test('metrics count waiting reports without reading finished ones', async (t) 
   t.ok(buffers < 30, `${buffers} buffers`)
   const parked = await touched(database, async (tx) => t.strictSame(await countParked(tx, 3), 3))
   t.ok(parked.buffers < 30, `${parked.buffers} buffers`)
+})
+
+t.test('counts the waiting jobs of teams up to a limit', async (t) => {
+  await database.query(sql.unsafe`
+    update pgboss.job set data = json_build_object('team_id', ${uuid('0000', 1)}::text)
+    where name = 'deliver-email' and priority > -20`)
+  await database.query(sql.unsafe`
+    update pgboss.job set start_after = now() where name = 'deliver-email' and priority > -20`)
+  const { buffers } = await touched(database, async (tx) =>
+    t.match(await teamsWaiting(tx, 'deliver-email', { most: 200, limit: 5 }), [
+      { team_id: uuid('0000', 1), jobs: 19 },
+    ]),
+  )
+  t.ok(buffers < 250, `${buffers} buffers`)
 })
 
 t.test('checks a queue of deferred jobs without reading them', async (t) => {

@@ -204,7 +204,7 @@ export const TASKS: readonly Task[] = [
     most: 1,
     async walk(hand) {
       await go(hand, 'Overview', 'Operator')
-      await sees(hand, /The sender .* is paused|No worker is running|Nothing is stuck/)
+      await sees(hand, /Nothing goes out through .*|No worker is running|Nothing is stuck/)
     },
   },
   {

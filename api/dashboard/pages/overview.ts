@@ -35,10 +35,10 @@ import { MAX_COUNTED, waitAlerts } from './overview-waits.ts'
 import {
   bulkPausedAlert,
   foldAlerts,
+  goesOutAlerts,
   groupAlerts,
   isPaused,
   loadSenders,
-  pausedSenderAlerts,
   RESUME_BULK,
   stoppedBroadcastAlerts,
 } from './stopped.ts'
@@ -61,13 +61,7 @@ const listQueues = ({ test }: PageTeam): readonly Channel[] =>
 
 /** Returns alerts for paused senders. Only operators see responses, which can name another team's recipient. */
 function senderAlerts(senders: readonly ShownSender[], { person, team, now }: TeamRequest): Alert[] {
-  if (person.operator)
-    return pausedSenderAlerts(senders, ({ key, paused_until }) => ({
-      tone: 'bad',
-      title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now. A test attempt is in progress'}`,
-      at: paused_until ? time(paused_until, now) : undefined,
-      link: { href: '/operator/senders', label: 'Open Senders' },
-    }))
+  if (person.operator) return goesOutAlerts(senders, now)
   const paused = senders.filter(isPaused)
   return listQueues(team)
     .filter((channel) => paused.some(({ key }) => sendsFor(channel, key)))
@@ -82,7 +76,7 @@ async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): P
 }
 
 async function webhookAlerts({ team, now }: TeamRequest, { database }: PageDeps) {
-  const link = ({ id }: EndpointRow) => ({ href: teamPath(team, 'webhooks', id), label: 'Open webhook' })
+  const link = ({ id }: EndpointRow) => ({ href: teamPath(team, 'webhooks', id), label: 'Show webhook' })
   const endpoints = await endpointsOfTeam(database, team.id)
   return {
     disabled: endpoints.flatMap((endpoint): Alert[] => {
@@ -139,7 +133,7 @@ async function collectAlerts(
           title: `The DKIM record of ${name} has been missing or different since`,
           at: time(missing_since, now),
           text: 'Email from it is still sent, but may be rejected or marked as spam.',
-          link: { href: teamPath(team, 'domains', name), label: 'Show the record' },
+          link: { href: teamPath(team, 'domains', name), label: 'Show DNS records' },
         }),
       ),
       `The DKIM records of ${failing.length} domains are missing or different`,
@@ -178,7 +172,7 @@ async function quotaSection(
   const { limits, used, period } = shown
   const tile = (label: string, of: keyof typeof used, how: Parameters<typeof usageTile>[3]) =>
     usageTile(label, used[of], limits[of], how)
-  const left = duration((Date.parse(period.end) - now.getTime()) / 1_000)
+  const left = duration((Date.parse(period.end) - now.getTime()) / 1_000, Math.round)
   return {
     kind: 'tiles',
     title: 'This period',

@@ -48,6 +48,15 @@ export const pausedSenderAlerts = (
 ): Alert[] =>
   senders.filter(isPaused).map((sender) => ({ ...shown(sender), text: sender.reason ?? 'No reason given.' }))
 
+/** Builds alerts for paused senders, for operators. A pause ends at its time or with a test attempt. */
+export const goesOutAlerts = (senders: readonly ShownSender[], now: Date): Alert[] =>
+  pausedSenderAlerts(senders, ({ key, paused_until }) => ({
+    tone: 'bad',
+    title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now. A test attempt is in progress'}`,
+    at: paused_until ? time(paused_until, now) : undefined,
+    link: { href: '/operator/senders', label: 'Show senders' },
+  }))
+
 export const RESUME_BULK = 'Resume broadcasts and batches'
 
 /** Builds the alert for paused bulk email of a team, with the reason. */
@@ -77,5 +86,5 @@ export const stoppedBroadcastAlerts = (
     tone: 'bad',
     title: `“${cutName(name)}” was paused automatically`,
     text: `${ofTeams ? `${team}: ` : ''}${keepPercents(pausedBecause(state_reason, brake, canResume))}`,
-    link: { href: teamPath({ id: team_id }, 'broadcasts', id), label: 'Open the broadcast' },
+    link: { href: teamPath({ id: team_id }, 'broadcasts', id), label: 'Show broadcast' },
   }))

@@ -32,6 +32,6 @@ export async function defaultNumberAlert(
     text: person.operator
       ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker. New messages can also be sent from a number of the team’s own.'
       : 'An operator can set up the number. Waiting messages are sent then.',
-    link: person.operator ? { href: '/operator/numbers', label: 'WhatsApp numbers' } : undefined,
+    link: person.operator ? { href: '/operator/numbers', label: 'Show numbers' } : undefined,
   }
 }

@@ -45,7 +45,7 @@ export function createRecentLookups(
   const lookups = (ask: typeof keep): DomainLookups => ({
     lookupTxt: (name) => ask(toKey({ type: 'TXT', name }), () => lookupTxt(name)),
     lookupCname: (name) => ask(toKey({ type: 'CNAME', name }), () => lookupCname(name)),
-    lookupMx,
+    lookupMx: (name) => ask(`MX ${name}`, () => lookupMx(name)),
   })
   const lookUpZone = async (name: string): Promise<string[]> => {
     const zone = await zoneOf(name)

@@ -5,7 +5,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { countRow, nameRow, row, rowsOf } from '../../postgres/rows.ts'
 
 /** The number of the workers' settings. */
-const DEFAULT_NUMBER = 'default'
+export const DEFAULT_NUMBER = 'default'
 
 /** Returns the name of the number with this ID, unless it is the default one. Null without one. */
 export const otherNumberOfId = (tx: Tx, phoneNumberId: string) =>
@@ -88,6 +88,17 @@ const defaultRow = row({ phone_number_id: string(), account_id: string().nullabl
 export const defaultNumber = (tx: Tx) =>
   tx.maybeOne(sql.type(defaultRow)`
     select phone_number_id, account_id from whatsapp_numbers where name = ${DEFAULT_NUMBER}`)
+
+const useOfSenderRow = row({ name: string(), paused: boolean(), attempted_at: string().nullable() })
+
+/** Returns by name when each number last sent a message or tried to, and if it is paused. Includes the default one. */
+export async function numberSends(tx: Tx) {
+  const rows = await tx.any(sql.type(useOfSenderRow)`
+    select n.name, n.paused_at is not null or coalesce(s.paused_until > (select service_time()), false) as paused,
+      s.refilled_at as attempted_at
+    from whatsapp_numbers n left join senders s on s.key = 'whatsapp:' || n.phone_number_id`)
+  return new Map(rows.map((row) => [row.name, row]))
+}
 
 /** Returns the number with this name, unless it is the default one. Null without one. */
 export const numberByName = (tx: Tx, name: string) =>

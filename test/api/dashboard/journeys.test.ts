@@ -181,7 +181,7 @@ async function journeys(browser: Browser): Promise<void> {
       })
       receiver.answer = null
       const missed = receiver.received.length
-      await follow(page.getByRole('link', { name: 'Open webhook' }))
+      await follow(page.getByRole('link', { name: 'Show webhook' }))
       await press('Enable webhook')
       await click(page.locator('summary', { hasText: 'Send messages again' }))
       await press('Continue')

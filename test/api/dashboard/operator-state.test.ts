@@ -60,6 +60,13 @@ t.test('Health lists checks with problems first', async (t) => {
   )
   t.notMatch(textOf(page.html), /No reports yet [^–]*\btest\b/)
   t.notMatch(page.html, 'Bounces may not reach us', 'they come by a hook without a return path')
+  t.match(page.html, '<main id="main" data-tag=', 'it updates itself')
+  t.notMatch(textOf(page.html), /Last bounce report|Refresh/, 'there is no return path')
+  shows(
+    t,
+    page,
+    /No return path RETURN_PATH_DOMAIN is not set\. Bounces go to .* Processes No worker is running/,
+  )
   await service.database.query(sql.unsafe`
     insert into background_jobs (id, kind, begun_by, begun_at, progressed_at, finished_at, fault)
     values (gen_random_uuid(), 'suppression.judge', 'cli', now(), now(), now(), 'it failed')`)
@@ -108,7 +115,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(t, page, /Going out now 12\/s .*Workers 1 .*smtp:mail\.example\.test:587 no problems/)
   t.notMatch(textOf(page.html), /No worker is running|not responding/)
   const current = processCells(page, 'w1')
-  t.match(current, [/^worker host w1/, 'Seen: just now', 'Busy: 0 %', 'Memory: 0 MB', 'Lag: 0 ms'])
+  t.match(current, [/^worker host w1/, 'Last seen: just now', 'Busy: 0 % lag 0 ms', 'Memory: 0 MB'])
   const waiting = await makeTeam(service)
   const { status } = await service.call('POST', '/v1/emails', { key: waiting.key, body: anEmail() })
   t.equal(status, 201)
@@ -125,6 +132,9 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   const held = await operator.get('/operator')
   shows(t, held, /going out\? no: 1 sender paused, 1 risk .*Emails 1 deferred, sender paused 0/)
   t.match(held.html, 'class="tag warn">1<', 'the number that something stops')
+  const ofQueue = await operator.get('/operator/queues/deliver-email')
+  shows(t, ofQueue, /Waiting by team Team Waiting First one due .* 1 in 59 minutes Failed jobs/)
+  t.match(ofQueue.html, `href="/dashboard/operator/teams/${waiting.id}"`)
   const health = await operator.get('/operator/health')
   shows(t, health, /Email smtp:mail\.example\.test:587 paused: 421 4\.7\.0 Later/)
   const queue = await operator.get('/operator/queues/deliver-email')
@@ -136,16 +146,25 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
     update processes set seen_at = now() - interval '1 minute' where host = 'w1'`)
   const queues = await operator.get('/operator/queues')
   shows(t, queues, /No worker is running\. .*Emails 1 deferred, no worker 0 0\/s 0 0 Pause/)
-  for (const path of ['queues', 'queues/deliver-email', 'health'])
-    shows(t, await operator.get(`/operator/${path}`), 'No worker is running')
+  for (const path of ['/queues', '/queues/deliver-email', '/health', ''])
+    shows(
+      t,
+      await operator.get(`/operator${path}`),
+      /No worker is running\. The last one responded 1 minute ago\. .* or run: node .* workers\/main\.ts/,
+    )
+  t.match((await operator.get('/operator/health')).html, /operator\/queues">Show queues</)
+  t.notMatch((await operator.get('/operator/queues')).html, 'Show queues', 'it is this page')
+  const stuck = textOf((await operator.get('/operator/queues/deliver-email')).html)
+  t.equal(stuck.match(/no worker/gi)?.length, 1, 'the alert says it')
+  shows(
+    t,
+    await operator.get('/operator/health'),
+    /Processes No worker is running 1 worker not responding w1 1 minute ago /,
+  )
   const silent = await operator.get('/operator')
   t.match(silent.html, '<span class="tag bad">worker, not responding</span>')
   const last = processCells(silent, 'w1')
-  t.match(
-    last,
-    [/^worker, not/, /^Seen: 1 minute ago$/, /^Busy:\W*$/, 'Memory: 0 MB', /^Lag:\W*$/],
-    'no old load',
-  )
+  t.match(last, [/^worker, not/, /^Last seen: 1 minute ago$/, /^Busy:\W*$/, 'Memory: 0 MB'], 'no old load')
   t.match((await operator.get('/operator/queues')).html, '<span class="tag bad">0</span>')
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
@@ -351,7 +370,7 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   const words = '554 5.7.1 <script>Access denied'
   await pauseSender(database, { key: 'smtp:relay.test', ceiling: 100 }, 600, words)
   const page = await operator.get('/operator/senders')
-  shows(t, page, /smtp:relay\.test paused/)
+  shows(t, page, /smtp:relay\.test paused for (under 1 s|\d+ seconds?) in (9|10) min /)
   shows(t, page, /Access denied/)
   t.notMatch(page.html, /<script>Access/)
   const life = { id: uuidv7(), kind: 'worker', host: 'w2', pid: 2, queues: ['deliver-email'] } as const
@@ -360,10 +379,10 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   shows(
     t,
     await operator.get('/operator'),
-    /going out\? no: 1 sender paused, 1 risk .*The sender smtp:relay\.test is paused\. 554 5\.7\.1/,
+    /going out\? no: 1 sender paused, 1 risk .*Nothing goes out through smtp:relay\.test until .* 554 5\.7\.1 .* Show senders/,
   )
   const queues = await operator.get('/operator/queues')
-  shows(t, queues, /The queue Emails is waiting, because smtp:relay\.test is paused\. .* Senders/)
+  shows(t, queues, /The queue Emails is waiting, because smtp:relay\.test is paused\. .* Show senders/)
   const team = await makeTeam(service)
   const id = await sendEmail(service, team)
   const requeue = `/teams/${team.id}/emails/${id}`

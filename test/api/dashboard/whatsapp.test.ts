@@ -244,10 +244,7 @@ t.test('an alert explains messages waiting for the default number', async (t) =>
     t.notMatch(seen, /New WhatsApp messages|longer than 5 minutes|WHATSAPP_/, page)
     shows(t, await operator.get(page), `${TITLE}. Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID`)
   }
-  t.match(
-    (await operator.get(`${home}/whatsapp`)).html,
-    'href="/dashboard/operator/numbers">WhatsApp numbers',
-  )
+  t.match((await operator.get(`${home}/whatsapp`)).html, 'href="/dashboard/operator/numbers">Show numbers')
   await service.database.query(sql.unsafe`
     insert into whatsapp_numbers (name, phone_number_id, account_id, access_token, created_at)
     values ('waits', '990', '991', ''::bytea, now())`)

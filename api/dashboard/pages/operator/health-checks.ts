@@ -7,12 +7,15 @@ import type { ReturnPathCheck } from '../../../../db/accounts/domains/return-pat
 import type { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import type { Check as SenderCheck } from '../../../../db/delivery/senders/check.ts'
 import type { ShownSender } from '../../../../db/delivery/senders/show.ts'
-import { number, text, time } from '../../components/cell.ts'
+import { plural } from '../../../../db/plural.ts'
+import type { ProcessKind, ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
+import { type Cell, number, text, time } from '../../components/cell.ts'
 import type { Check, Section, SectionOf } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { type DatabaseState, SAFETY_SETTINGS } from './database-state.ts'
 import { providerName } from './report-reasons.ts'
+import { isLive } from './workers.ts'
 
 type Reports = Awaited<ReturnType<typeof lastReports>>
 
@@ -45,6 +48,38 @@ export const databaseChecks = (state: DatabaseState): Check[] =>
     ),
   ])
 
+const HOW_MANY = { web: 'web process', worker: 'worker' } as const
+
+/** Returns a line for the running processes of a kind, and one for those that don't respond. */
+function processesOfKind(processes: readonly ProcessRow[], kind: ProcessKind, now: Date): Check[] {
+  const own = processes.filter((process) => process.kind === kind)
+  const [live, silent] = [own.filter(isLive), own.filter((process) => !isLive(process))]
+  return compact<Check>([
+    live.length > 0
+      ? { label: `${plural(live.length, HOW_MANY[kind])} running`, cell: seenCell(live, now), tone: 'good' }
+      : kind === 'worker' && { label: 'No worker is running', tone: 'bad' },
+    silent.length > 0 && {
+      label: `${plural(silent.length, HOW_MANY[kind])} not responding`,
+      detail: silent.map(({ host }) => host).join(', '),
+      cell: seenCell(silent, now),
+      tone: 'warn',
+    },
+  ])
+}
+
+/** Builds the cell with the latest heartbeat. */
+const seenCell = (processes: readonly ProcessRow[], now: Date): Cell =>
+  time(
+    processes
+      .map(({ seen_at }) => seen_at)
+      .sort()
+      .at(-1) ?? null,
+    now,
+  )
+
+export const processChecks = (processes: readonly ProcessRow[], now: Date): Check[] =>
+  problemsFirst([...processesOfKind(processes, 'worker', now), ...processesOfKind(processes, 'web', now)])
+
 /**
  * @param found the result of a check, null if no worker has checked yet, and undefined without a check.
  * @param paused the relay if it is paused.
@@ -68,15 +103,21 @@ export function relayCheck(found: SenderCheck | null | undefined, paused: ShownS
     : { label: sender, detail: 'failed the check', tone: 'bad' }
 }
 
+const NO_RETURN_PATH: Check = {
+  label: 'No return path',
+  detail: 'RETURN_PATH_DOMAIN is not set. Bounces go to the mail server of each From domain.',
+  tone: 'plain',
+}
+
 export const returnPathChecks = ({ domain, mx, spf, last_report_at }: ReturnPathCheck, now: Date): Check[] =>
   problemsFirst(
     compact<Check>([
       domain === null
-        ? { label: 'Return path', detail: 'RETURN_PATH_DOMAIN is not set', tone: 'plain' }
+        ? NO_RETURN_PATH
         : { label: 'Return path', detail: domain, tone: mx && spf ? 'good' : 'bad' },
       domain !== null && { label: 'MX', detail: mx?.join(', ') ?? 'missing', tone: mx ? 'good' : 'bad' },
       domain !== null && { label: 'SPF', detail: spf ?? 'missing', tone: spf ? 'good' : 'bad' },
-      {
+      domain !== null && {
         label: 'Last bounce report',
         cell: time(last_report_at, now, 'none yet'),
         tone: last_report_at === null ? 'plain' : 'good',
@@ -139,9 +180,7 @@ export function summaryChecks(
       clockCheck(state),
       parkedCheck(parked),
       ...heardChecks(reports, now),
-      returnDomain === null
-        ? { label: 'No return path', detail: 'RETURN_PATH_DOMAIN is not set', tone: 'plain' }
-        : { label: 'Return path', detail: returnDomain, tone: 'good' },
+      returnDomain === null ? NO_RETURN_PATH : { label: 'Return path', detail: returnDomain, tone: 'good' },
       unset.length > 0 && { label: 'Optional settings not set', detail: unset.join(', '), tone: 'plain' },
     ]),
   )

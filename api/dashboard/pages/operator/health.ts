@@ -27,12 +27,13 @@ import {
   buildChecklist,
   databaseChecks,
   MAX_PARKED,
+  processChecks,
   relayCheck,
   reportChecks,
   returnPathChecks,
   settingChecks,
 } from './health-checks.ts'
-import { numbersTable } from './whatsapp-numbers.ts'
+import { numbersTable, readNumberFacts } from './whatsapp-number-table.ts'
 import { workerAlerts } from './workers.ts'
 
 const PATH = '/operator/health'
@@ -73,7 +74,7 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
   const numbers = await allNumbers(tx)
   const events = await accountEvents(tx)
   return compact<Section>([
-    numbers.length > 0 && numbersTable(numbers, now, 'WhatsApp numbers'),
+    numbers.length > 0 && numbersTable(numbers, await readNumberFacts(tx, now), 'WhatsApp numbers'),
     events.length > 0 &&
       buildTable(
         events,
@@ -121,29 +122,24 @@ const pausedRelay = async (tx: Tx) =>
   )
 
 const health = get('operator', PATH, async ({ now, query }, deps) => {
-  const { database, switches, returnDomain, ...looks } = deps
+  const { database, switches, returnDomain, recent } = deps
   const state = await databaseState(database)
   const processes = await liveProcesses(database, LISTED_FOR_S)
-  const path = await returnPathCheck(database, returnDomain, looks)
+  const path = await returnPathCheck(database, returnDomain, recent)
   const found = await relayFound(database, query.get('check'))
   const blamed = await misconfiguredSenders(database)
   const rejected = await rejectedReturnPaths(database, MAX_REJECTED_SHOWN)
   return show({
     title: 'Health',
-    actions: {
-      forms: [
-        { action: PATH, method: 'get', fields: [], submit: 'Refresh', tone: 'quiet' },
-        button(`${PATH}/check`, 'Check the relay', { tone: 'quiet' }),
-      ],
-    },
+    actions: { forms: [button(`${PATH}/check`, 'Check the relay', { tone: 'quiet' })] },
     above: [
       {
         kind: 'alerts',
         id: 'problems',
-        live: found === null,
+        live: true,
         alerts: compact([
           ...faultAlerts(state),
-          ...workerAlerts(processes),
+          ...workerAlerts(processes, now),
           ...riskAlerts(state),
           found?.fault && { tone: 'bad', title: `${found.sender} failed the check`, text: found.fault },
           path.domain !== null &&
@@ -156,21 +152,29 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         calm: 'No problems with the database, the workers or the return path.',
       },
     ],
-    even: 'Database and settings',
+    even: 'Processes, database and settings',
     sections: [
       buildChecklist(
         'Email',
         [relayCheck(found, await pausedRelay(database)), ...returnPathChecks(path, now)],
-        { id: 'check', live: found === null },
+        { id: 'check', live: true },
       ),
       buildChecklist(
         'Delivery reports',
         reportChecks(await lastReports(database), await countParked(database, MAX_PARKED), now),
-        { next: { href: '/operator/reports', label: 'All parked reports' } },
+        { id: 'reports', live: true, next: { href: '/operator/reports', label: 'All parked reports' } },
       ),
     ],
     aside: [
-      buildChecklist('Database', compact([...databaseChecks(state), await judgedCheck(database, now)])),
+      buildChecklist('Processes', processChecks(processes, now), {
+        id: 'processes',
+        live: true,
+        next: { href: '/operator/queues', label: 'All queues' },
+      }),
+      buildChecklist('Database', compact([...databaseChecks(state), await judgedCheck(database, now)]), {
+        id: 'database',
+        live: true,
+      }),
       buildChecklist('Settings of this web process', settingChecks(switches)),
     ],
     below: compact([

@@ -16,7 +16,7 @@ import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { buildTable, button, compact, get } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
-import { foldAlerts, groupAlerts, isPaused, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
+import { foldAlerts, goesOutAlerts, groupAlerts, isPaused, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { buildChecklist, MAX_PARKED, summaryChecks } from './health-checks.ts'
 import { counted, isShown, isUnattended, queueCells, rate, waitingWords, workAlerts } from './queue-cells.ts'
@@ -57,22 +57,17 @@ const processShown =
   (now: Date) =>
   (process: ProcessRow): Record<string, Cell> => {
     const { busy, resident_memory_bytes: memory, event_loop_lag_seconds: lag } = process.gauges
-    const current = (words: string): Cell => text(isLive(process) ? words : '', { number: true })
+    const load = text(`${Math.round(busy * 100)} %`, {
+      number: true,
+      detail: `lag ${Math.round(lag * 1_000)} ms`,
+    })
     return {
       Process: processCell(process),
-      Seen: time(process.seen_at, now),
-      Busy: current(`${Math.round(busy * 100)} %`),
+      'Last seen': time(process.seen_at, now),
+      Busy: isLive(process) ? load : text('', { number: true }),
       Memory: text(megabytes(memory), { number: true }),
-      Lag: current(`${Math.round(lag * 1_000)} ms`),
     }
   }
-
-const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
-  pausedSenderAlerts(senders, ({ key }) => ({
-    tone: 'bad',
-    title: `The sender ${key} is paused`,
-    link: { href: '/operator/senders', label: 'Open Senders' },
-  }))
 
 type Pauses = ReadonlyMap<string, QueuePause>
 
@@ -86,7 +81,7 @@ const isCopy = (paused: Pauses): boolean => [...paused.values()].some(({ reason 
 
 /** Returns alerts for paused queues. Those paused because the database is a copy share one alert. */
 function queueAlerts(paused: Pauses): Alert[] {
-  const link = { href: '/operator/queues', label: 'Open Queues' }
+  const link = { href: '/operator/queues', label: 'Show queues' }
   return compact([
     isCopy(paused) && { ...RESTORED_COPY, link },
     ...pausedByHand(paused).map(({ queue, reason }) => ({
@@ -211,7 +206,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   const stopped = await loadStopped(database)
   const database_state = await databaseState(database)
   const paused = await pausedQueues(database)
-  const link = { href: '/operator/health', label: 'Open Health' }
+  const link = { href: '/operator/health', label: 'Show health' }
   const linked = (alert: Alert): Alert => ({ ...alert, link })
   const risks = riskAlerts(database_state)
     .filter(({ tone }) => tone === 'bad')
@@ -220,7 +215,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
     ...faultAlerts(database_state).map(linked),
     ...workAlerts(processes, queues, now),
     ...queueAlerts(paused),
-    ...senderAlerts(senders),
+    ...goesOutAlerts(senders, now),
     ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
     ...risks,
   ])

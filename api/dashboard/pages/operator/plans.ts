@@ -70,7 +70,7 @@ const pricesOnly = (plans: readonly PlanRow[]): Section | false =>
   plans.length > 0 && {
     kind: 'text',
     id: 'unlisted',
-    note: `Not listed: ${list.format(plans.map(({ name }) => name.en))}, which ${plans.length === 1 ? 'has' : 'have'} prices but no limits.`,
+    note: `${list.format(plans.map(({ name }) => name.en))} ${plans.length === 1 ? 'isn’t listed, because it has' : 'aren’t listed, because they have'} prices but no limits.`,
     paragraphs: [],
   }
 
@@ -86,7 +86,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   const [limited, priced] = [rows.filter(hasLimits), rows.filter((plan) => !hasLimits(plan))]
   return show({
     title: 'Plans',
-    lead: `A team has the limits of its plan, or its own. Limits of ${list.format(QUOTAS.filter(isPeriodic).map(({ noun }) => noun))} apply to a team’s current period.`,
+    lead: `A team has the limits of its plan unless an operator sets its own. Limits of ${list.format(QUOTAS.filter(isPeriodic).map(({ noun }) => noun))} apply to a team’s current period.`,
     sections: compact([
       buildTable(
         limited,
@@ -95,14 +95,14 @@ const plans = get('operator', PATH, async (_request, { database }) => {
           Teams: teamsCell(plan, uses),
           ...limitCells(plan, rows),
         }),
-        { note: countNote(uses), empty: 'The catalog is empty. Paste one, or run “plan load FILE”.' },
+        { note: countNote(uses), empty: 'No plans yet. Change the plans here, or run “plan load FILE”.' },
       ),
-      buildForm(PATH, 'Replace the catalog', {
-        title: 'Change the catalog',
-        note: 'Replaces the entire catalog. It must contain every plan that teams use. Before you confirm, you see the changed limits.',
+      buildForm(PATH, 'Replace all plans', {
+        title: 'Change plans',
+        note: 'Replaces all plans, so keep every plan that teams use. You see the changed limits before you confirm.',
         folded: 'quiet',
         fields: [
-          field('catalog', 'Catalog as JSON', {
+          field('catalog', 'Plans as JSON', {
             type: 'textarea',
             value: JSON.stringify(catalog, null, 2),
             rows: 24,
@@ -119,13 +119,16 @@ const plans = get('operator', PATH, async (_request, { database }) => {
 const replace = action('operator', PATH, async (by, { form }) => {
   await loadCatalog(by, jsonTyped(form.get('catalog'), 'catalog'), form.get('seen'))
   const count = (await allPlans(by.tx)).length
-  return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
+  return redirect(
+    PATH,
+    `The plans were replaced. There ${count === 1 ? 'is' : 'are'} now ${plural(count, 'plan')}.`,
+  )
 }).confirm(async ({ form }, { database }) => {
   const next = parseCatalog(jsonTyped(form.get('catalog'), 'catalog'))
-  assertUnreplaced('The catalog', form.get('seen'), markOf(await printCatalog(database)))
+  assertUnreplaced('The list of plans', form.get('seen'), markOf(await printCatalog(database)))
   return {
-    question: 'Replace the entire catalog?',
-    answer: 'Replace the catalog',
+    question: 'Replace all plans?',
+    answer: 'Replace all plans',
     warning: `${describeChanges(await allPlans(database), next, await planUse(database, MAX_COUNTED))} Teams keep their plans. New limits apply within a minute.`,
   }
 })

@@ -59,12 +59,12 @@ const unattendedAlerts = (queues: readonly ShownQueue[], now: Date): Alert[] =>
       tone: 'bad',
       title: `No worker processes the queue ${queueName(queue)}`,
       text: `Waiting: ${counted(ready + deferred).text}. ${queueRemedy(queue)}`,
-      link: { href: `${QUEUES_PATH}/${queue}`, label: 'Open the queue' },
+      link: { href: `${QUEUES_PATH}/${queue}`, label: 'Show queue' },
     }))
 
 /** Returns the alert for an installation without a running worker, otherwise those for single queues. */
 export function workAlerts(processes: readonly ProcessRow[], queues: readonly ShownQueue[], now: Date) {
-  const without = workerAlerts(processes)
+  const without = workerAlerts(processes, now)
   return without.length > 0 ? without : unattendedAlerts(queues, now)
 }
 
@@ -130,7 +130,7 @@ export function senderAlerts(senders: readonly ShownSender[], now: Date, only?: 
       tone: 'warn',
       title: `${only === undefined ? `The queue ${queueName(queue)} is waiting` : 'Waiting'}, because ${key} is paused. ${next}${troubled_at === null ? '' : '. Paused since'}`,
       at: troubled_at === null ? undefined : time(troubled_at, now),
-      link: { href: '/operator/senders', label: 'Open Senders' },
+      link: { href: '/operator/senders', label: 'Show senders' },
     }
   })
 }

@@ -1,5 +1,6 @@
 /** Shows the jobs, rates and workers of a queue. Pauses and resumes it, and retries failed jobs by reason. */
 
+import { namesOfTeams } from '../../../../db/accounts/teams/directory.sql.ts'
 import {
   listQueues,
   pauseQueue,
@@ -11,8 +12,10 @@ import {
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { beginBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
 import { plural } from '../../../../db/plural.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
 import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
 import { countDeadLetters, deadReasons } from '../../../../db/queue/dead-letters.sql.ts'
+import { teamsWaiting } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { liveProcesses } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
@@ -56,13 +59,18 @@ const readQueue = ({ queue }: Readonly<Record<string, string>>): JobName =>
     TEXTS.noQueue,
   )
 
-function tilesSection(queue: ShownQueue, cause: string, now: Date): Section {
-  const workers = runningWorkers(queue, now)
+/** @param hasAlert true if an alert names the missing worker. */
+function tilesSection(
+  queue: ShownQueue,
+  { cause, hasAlert }: { cause: string; hasAlert: boolean },
+  now: Date,
+): Section {
+  const hosts = runningWorkers(queue, now).map(({ host, pid }) => `${host} (${pid})`)
   const tiles: Tile[] = [
     {
       label: 'Waiting',
       value: counted(queue.ready + queue.deferred).text,
-      detail: waitingWords(queue.oldest_ready_seconds, queue.deferred, cause) || undefined,
+      detail: waitingWords(queue.oldest_ready_seconds, queue.deferred, hasAlert ? '' : cause) || undefined,
       tone: cause === '' ? undefined : 'warn',
     },
     { label: 'Active', value: number(queue.active).text },
@@ -76,7 +84,7 @@ function tilesSection(queue: ShownQueue, cause: string, now: Date): Section {
     {
       label: 'Workers',
       value: workersCell(queue, now).text,
-      detail: workers.map(({ host, pid }) => `${host} (${pid})`).join(', ') || 'No worker processes it.',
+      detail: hosts.join(', ') || (hasAlert ? undefined : 'No worker processes it.'),
       tone: workersCell(queue, now).tone,
     },
   ]
@@ -87,6 +95,40 @@ function pauseAlert({ queue, paused_at: at, paused_by, pause_reason }: ShownQueu
   const alert = pausedQueue(`The queue ${queueName(queue)}`, pause_reason)
   const by = paused_by === null ? '' : ` by ${paused_by}`
   return at === null ? alert : { ...alert, title: `${alert.title}. Paused${by} since`, at: time(at, now) }
+}
+
+/** The waiting jobs that are counted by team, and the teams that are listed. */
+const MAX_WAITING = 2_000
+const MAX_TEAMS = 20
+
+/** Lists the teams whose jobs wait. Reports and other jobs without a team aren't counted. */
+async function waitingTeams(
+  tx: Tx,
+  job: JobName,
+  { shown, now }: { shown: ShownQueue; now: Date },
+): Promise<Section | false> {
+  const teams = await teamsWaiting(tx, job, { most: MAX_WAITING, limit: MAX_TEAMS })
+  if (teams.length === 0) return false
+  const names = await namesOfTeams(
+    tx,
+    teams.map(({ team_id }) => team_id),
+  )
+  const isCut = shown.ready + shown.deferred > MAX_WAITING
+  return buildTable(
+    teams,
+    ({ team_id, jobs, due_at }) => ({
+      Team: text(names.get(team_id) ?? team_id, { href: `/operator/teams/${team_id}` }),
+      Waiting: number(jobs),
+      'First one due': time(due_at, now),
+    }),
+    {
+      title: 'Waiting by team',
+      id: 'teams',
+      live: true,
+      note: isCut ? `Counts the ${number(MAX_WAITING).text} jobs that are due first.` : undefined,
+      empty: '',
+    },
+  )
 }
 
 type Reason = Awaited<ReturnType<typeof deadReasons>>[number]
@@ -133,6 +175,8 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
   const all = await countDeadLetters(database, queue)
   const redrive = `${here}/redrive`
   const pause = shown?.paused && pauseAlert(shown, now)
+  const paused = senderAlerts(senders, now, queue)
+  const hasAlert = without.length + paused.length > 0 || pause !== false
   const retryAll = { fields: countedFields({ most: all, seen }), tone: 'quiet' } as const
   return show({
     title: queueName(queue),
@@ -148,11 +192,16 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
       ]),
     },
     above: buildAlerts(
-      [...without.map(({ link: _, ...alert }) => alert), pause, ...senderAlerts(senders, now, queue)],
+      [
+        ...without.map((alert) => (alert.link?.href === here ? { ...alert, link: undefined } : alert)),
+        pause,
+        ...paused,
+      ],
       { id: 'needs', live: true },
     ),
     sections: compact([
-      shown && tilesSection(shown, waitCause(shown, senders, now), now),
+      shown && tilesSection(shown, { cause: waitCause(shown, senders, now), hasAlert }, now),
+      shown && (await waitingTeams(database, queue, { shown, now })),
       reasonsTable(reasons, redrive, seen, now),
     ]),
   })

@@ -8,7 +8,7 @@ import { pausedQueues, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { liveProcesses } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, number, text } from '../../components/cell.ts'
-import type { Form } from '../../components/section.ts'
+import type { Alert, Form } from '../../components/section.ts'
 import { RESTORED_COPY } from '../../components/timeline.ts'
 import { already } from '../../server/already.ts'
 import { action, buildAlerts, buildTable, button, buttonCell, compact, get } from '../../server/builders.ts'
@@ -31,13 +31,21 @@ const pauseCell = ({ queue, paused }: ShownQueue): Cell =>
     ? buttonCell(`${QUEUES_PATH}/${queue}/resume`, 'Resume queue')
     : buttonCell(`${QUEUES_PATH}/${queue}/pause`, 'Pause queue', { tone: 'quiet' })
 
+/** Removes a link to this page. */
+const withoutSelf = (alert: Alert): Alert =>
+  alert.link?.href === QUEUES_PATH ? { ...alert, link: undefined } : alert
+
 const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
   const rows = await listQueues(database)
   const isCopy = rows.some(({ pause_reason }) => pause_reason === RESTORED)
   const senders = await listSenders(database)
   const processes = await liveProcesses(database, LISTED_FOR_S)
   const alerts = buildAlerts(
-    [...workAlerts(processes, rows, now), isCopy && RESTORED_COPY, ...senderAlerts(senders, now)],
+    [
+      ...workAlerts(processes, rows, now).map(withoutSelf),
+      isCopy && RESTORED_COPY,
+      ...senderAlerts(senders, now),
+    ],
     { id: 'needs' },
   )
   const [shown, idle] = [rows.filter(isShown), rows.filter((queue) => !isShown(queue))]

@@ -10,12 +10,21 @@ import {
 import { plural } from '../../../../db/plural.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
-import { byteWords, number, status, text, time } from '../../components/cell.ts'
+import { byteWords, type Cell, headed, number, status, text, time } from '../../components/cell.ts'
 import type { Form } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import { noneLeft } from '../../server/already.ts'
-import { action, buildFacts, buildTable, button, compact, get, hidden } from '../../server/builders.ts'
-import { type Counted, countedFields, readCounted } from '../../server/confirmed-count.ts'
+import {
+  action,
+  buildFacts,
+  buildTable,
+  button,
+  buttonCell,
+  compact,
+  get,
+  hidden,
+} from '../../server/builders.ts'
+import { type Counted, countedFields, countedValues, readCounted } from '../../server/confirmed-count.ts'
 import { defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { addressWith, idParam, pageById, queryParam } from '../../server/list.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
@@ -25,7 +34,15 @@ const PATH = '/operator/reports'
 /** Maximum length of a body shown. The CLI prints all of it. */
 const RAW_CHARACTERS_SHOWN = 20_000
 
-const filter = defineFilter({ reason: search('Reason contains'), provider: defineChoice('From', PROVIDERS) })
+const PROVIDER_OPTIONS = [
+  { value: '', label: 'any' },
+  ...PROVIDERS.map((provider) => ({ value: provider, label: headed(providerName(provider)) })),
+]
+
+const filter = defineFilter({
+  reason: search('Reason contains'),
+  provider: defineChoice('From', PROVIDERS, { options: PROVIDER_OPTIONS }),
+})
 
 /** Reads the filter. A sentence finds its stored reason. */
 function readFilter(query: URLSearchParams) {
@@ -56,14 +73,14 @@ function onAll(
 
 type Reason = { reason: string; reports: number }
 
-/** Returns the buttons for all reports. A replay is outside the menu if it is the next step for each of them. */
+/** Returns the buttons for all reports. The next step is outside the menu if it is the same for each of them. */
 function actionsOnAll(request: PersonRequest, reasons: readonly Reason[], seen: string): Form[] {
   const most = reasons.reduce((sum, { reports: count }) => sum + count, 0)
   if (most === 0) return []
-  const isHelped = reasons.every(({ reason }) => remedyFor(reason).isReplayable)
+  const helped = reasons.filter(({ reason }) => remedyFor(reason).isReplayable).length
   return [
-    onAll('replay', request, { most, seen }, { menu: !isHelped }),
-    onAll('drop', request, { most, seen }, { tone: 'danger' }),
+    onAll('replay', request, { most, seen }, { menu: helped < reasons.length }),
+    onAll('drop', request, { most, seen }, { tone: 'danger', menu: helped === 0 ? false : undefined }),
   ]
 }
 
@@ -76,16 +93,31 @@ const leadFor = ([first, ...others]: readonly Reason[]): string =>
 const reasonPath = ({ query }: PersonRequest, reason: string): string =>
   addressWith({ path: PATH, query: filter.set(query) }, { reason })
 
-const reasonsTable = (request: PersonRequest, reasons: readonly Reason[], isFiltered: boolean) =>
+/** Builds the button with the next step for the reports with a reason. */
+function reasonButton({ query }: PersonRequest, { reason, reports: most }: Reason, seen: string): Cell {
+  const { isReplayable } = remedyFor(reason)
+  const verb = isReplayable ? 'replay' : 'drop'
+  const set = Object.fromEntries(filter.set(query))
+  return buttonCell(`${PATH}/${verb}`, `${headed(verb)} ${plural(most, 'report')}`, {
+    tone: isReplayable ? 'quiet' : 'danger',
+    sends: { ...set, reason, ...countedValues({ most, seen }) },
+  })
+}
+
+const reasonsTable = (
+  request: PersonRequest,
+  reasons: readonly Reason[],
+  { isFiltered, seen }: { isFiltered: boolean; seen: string },
+) =>
   buildTable(
     reasons,
-    ({ reason, reports: count }) => ({
-      Reason: text(reasonWords(reason), {
-        href: reasonPath(request, reason),
-        detail: remedyFor(reason).advice,
+    (each) => ({
+      Reason: text(reasonWords(each.reason), {
+        href: reasonPath(request, each.reason),
+        detail: remedyFor(each.reason).advice,
       }),
-      Reports: number(count),
-      '': text('Show them', { href: reasonPath(request, reason) }),
+      Reports: number(each.reports),
+      '': reasonButton(request, each, seen),
     }),
     {
       id: 'reasons',
@@ -113,7 +145,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
     actions: { forms: actionsOnAll(request, reasons, seen) },
     sections: compact([
       !hasReports && isFiltered && filter.shown(request),
-      (!isFiltered || reasons.length !== 1) && reasonsTable(request, reasons, isFiltered),
+      (!isFiltered || reasons.length !== 1) && reasonsTable(request, reasons, { isFiltered, seen }),
       hasReports && filter.shown(request).map((section) => ({ ...section, title: 'Reports' })),
       hasReports &&
         buildTable(
@@ -138,7 +170,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const fields = [hidden('id', id)]
   const forms = [
     button(`${PATH}/replay`, 'Replay report', { fields, menu: !isReplayable }),
-    button(`${PATH}/drop`, 'Drop report', { fields, tone: 'danger' }),
+    button(`${PATH}/drop`, 'Drop report', { fields, tone: 'danger', menu: isReplayable ? undefined : false }),
   ]
   return show({
     title: `Report from ${providerName(provider)}`,

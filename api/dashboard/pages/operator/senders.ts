@@ -7,7 +7,7 @@ import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.
 import { plural } from '../../../../db/plural.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
-import { type Cell, countdown, status, type Tone, text, time } from '../../components/cell.ts'
+import { type Cell, countdown, duration, status, type Tone, text, time } from '../../components/cell.ts'
 import type { Section } from '../../components/section.ts'
 import { action, buildTable, buttonCell, compact, get } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
@@ -21,8 +21,25 @@ const resumeButton = (key: string): Cell =>
 
 const isHeld = ({ paused_until }: ShownSender): boolean => paused_until !== null
 
-const stateCell = ({ state, rate }: ShownSender): Cell =>
-  status(state, { detail: state === 'slowed' ? `${rate.toFixed(1)} per second` : undefined })
+/** Returns since when a sender has been in its state, or null if it sends normally. */
+function since({ state, troubled_at, events }: ShownSender): string | null {
+  if (state === 'sending') return null
+  const kind = state === 'slowed' ? 'slowed' : 'paused'
+  return (
+    (state === 'slowed' ? null : troubled_at) ?? events.find((event) => event.kind === kind)?.time ?? null
+  )
+}
+
+/** Builds the cell with the state of a sender and for how long it has had it. */
+function stateCell(sender: ShownSender, now: Date): Cell {
+  const { state, rate } = sender
+  const from = since(sender)
+  const detail = compact<string>([
+    state === 'slowed' && `${rate.toFixed(1)} per second`,
+    from !== null && `for ${duration((now.getTime() - Date.parse(from)) / 1_000)}`,
+  ])
+  return status(state, { detail: detail.join(', ') || undefined })
+}
 
 const EVENTS: Readonly<Record<string, string>> = {
   recovered: 'accepts messages again',
@@ -81,7 +98,8 @@ async function countWaiting(tx: Tx, rows: readonly ShownSender[]): Promise<Reado
     if (state === 'sending' || state === 'slowed') continue
     const { jobs, teams } = await waitingOfTeams(tx, withParts(channel.job), { group, most: MAX_COUNTED })
     const atLeast = jobs < MAX_COUNTED ? '' : 'at least '
-    words.set(key, `${atLeast}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`)
+    const count = `${atLeast}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`
+    words.set(key, jobs === 0 ? `no ${channel.noun}` : count)
   }
   return words
 }
@@ -98,7 +116,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
         rows,
         (sender) => ({
           Sender: text(sender.key, { detail: sender.name ?? undefined }),
-          State: stateCell(sender),
+          State: stateCell(sender, now),
           'Next attempt': text(sender.paused_until && countdown(sender.paused_until, now)),
           Waiting: text(waits.get(sender.key) ?? null),
           'Provider response': text(sender.reason),
@@ -108,7 +126,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
           id: 'senders',
           live: true,
           grow: [],
-          wrap: ['Provider response'],
+          wrap: ['Sender', 'Waiting', 'Provider response'],
           empty: 'No sender has been slowed or paused.',
         },
       ),

@@ -56,6 +56,7 @@ export async function planForm(team: TeamView, tx: Tx): Promise<Section> {
   const shown = Object.fromEntries(figures.map(({ name, value }) => [name, value]))
   return buildForm(`${pageOfTeam(team.id)}/plan`, 'Save plan and limits', {
     title: 'Plan and limits',
+    tone: 'quiet',
     note: 'Leave a limit empty to use the plan’s.',
     fields: [
       { ...(await planField(tx, team.plan)), beside: true },

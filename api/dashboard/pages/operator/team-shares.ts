@@ -14,12 +14,17 @@ function shareCell(sent: number, count: number, alarming: number): Cell {
   })
 }
 
-/** @param week undefined if the team sent nothing. */
-export function weekCells(week: SendingOfWeek | undefined): Record<string, Cell> {
-  const { sent = 0, hard_bounced = 0, complained = 0, suppressed = 0 } = week ?? {}
+/** Builds the cells with the rates. @param week undefined if the team sent nothing. */
+export function rateCells(week: SendingOfWeek | undefined): Record<string, Cell> {
+  const { sent = 0, hard_bounced = 0, complained = 0 } = week ?? {}
   return {
-    Bounced: shareCell(sent, hard_bounced, ALARMING_SHARE.bounced),
+    'Hard bounces': shareCell(sent, hard_bounced, ALARMING_SHARE.bounced),
     Complaints: shareCell(sent, complained, ALARMING_SHARE.complained),
-    Suppressed: number(suppressed),
   }
 }
+
+/** The same, with the emails that weren't sent to a suppressed recipient. */
+export const weekCells = (week: SendingOfWeek | undefined): Record<string, Cell> => ({
+  ...rateCells(week),
+  Suppressed: number(week?.suppressed ?? 0),
+})

@@ -48,6 +48,7 @@ async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
   const options = buildOptions(names, [own], (name) => (name === 'default' ? 'the default number' : name))
   return buildForm(`${pageOfTeam(teamId)}/number`, 'Save number', {
     title: 'WhatsApp number',
+    tone: 'quiet',
     note: 'Waiting messages keep their number. If the new number belongs to another account, the team’s templates are pending until a sync finds them there.',
     fields: [field('number', 'Number', { type: 'select', options, required: true })],
   })
@@ -89,7 +90,7 @@ const page = get('operator', `${TEAMS_PATH}/:id`, async ({ params, now }, deps) 
     state: suspended_at === null ? undefined : status('suspended', { tone: 'bad' }),
     back: { href: TEAMS_PATH, label: 'Teams' },
     actions: {
-      links: [{ href: teamPath(team), label: 'Open its dashboard' }],
+      links: [{ href: teamPath(team), label: 'Open its dashboard', main: true }],
       forms: compact([
         bulk_paused !== null && button(`${pageOfTeam(team.id)}/resume-bulk`, RESUME_BULK),
         suspension(team.id, suspended_at),

@@ -13,7 +13,7 @@ import { defineFilter, search, sorts } from '../../server/filter.ts'
 import { pageBy } from '../../server/list.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
 import { isForTeams, pageOfTeam, planField, TEAMS_PATH } from './team-plan.ts'
-import { weekCells } from './team-shares.ts'
+import { rateCells } from './team-shares.ts'
 
 /** Usage above this share of a limit is marked. */
 const NEAR_LIMIT = 0.8
@@ -80,10 +80,10 @@ const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPla
             title,
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
           ])
-          return { Team: nameCell(team), ...weekCells(weeks.get(team.id)), ...Object.fromEntries(used) }
+          return { Team: nameCell(team), ...rateCells(weeks.get(team.id)), ...Object.fromEntries(used) }
         },
         {
-          note: `Rates and suppressed emails cover the last 7 days. Usage of ${PERIODIC} covers the team’s current period. “Worst” lists the highest rates first.`,
+          note: `Rates cover the last 7 days. Usage of ${PERIODIC} covers the team’s current period. “Worst” lists the highest rates first.`,
           empty: 'No team matches.',
           next: page.next,
         },

@@ -20,7 +20,7 @@ import {
   type WhatsappNumber,
 } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import { plural } from '../../../../db/plural.ts'
-import { type Cell, number, status, type Tone, text, time } from '../../components/cell.ts'
+import { number, text, time } from '../../components/cell.ts'
 import type { Field, Form, Section } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import {
@@ -28,7 +28,6 @@ import {
   buildAlerts,
   buildFacts,
   buildForm,
-  buildTable,
   button,
   compact,
   field,
@@ -39,17 +38,14 @@ import {
 import type { PageDeps } from '../../server/deps.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
 import { NO_DEFAULT_NUMBER } from '../whatsapp-default-number.ts'
-
-const PATH = '/operator/numbers'
-const numberPath = (name: string): string => `${PATH}/${name}`
-
-const QUALITY_TONES: Readonly<Partial<Record<string, Tone>>> = { GREEN: 'good', YELLOW: 'warn', RED: 'bad' }
-
-const qualityCell = (quality: string | null): Cell =>
-  quality === null ? text(null) : status(quality, { tone: QUALITY_TONES[quality] ?? 'plain' })
-
-const toStateCell = ({ paused }: WhatsappNumber): Cell =>
-  paused ? status('paused', { tone: 'warn' }) : status('active')
+import {
+  numberPath,
+  numbersTable,
+  NUMBERS_PATH as PATH,
+  qualityCell,
+  readNumberFacts,
+  toStateCell,
+} from './whatsapp-number-table.ts'
 
 /** Returns the dependencies of number use cases, with the user of the request. */
 const createTools = (request: PersonRequest, deps: PageDeps): NumberTools => ({
@@ -79,39 +75,6 @@ function readRate(form: URLSearchParams): number | undefined {
 
 const typed = (form: URLSearchParams, name: string): string | undefined => form.get(name)?.trim() || undefined
 
-/** A number, or the ID of the default one, which isn't checked. */
-type Listed = WhatsappNumber | Awaited<ReturnType<typeof defaultNumber>>
-
-const defaultCells = (phoneNumberId: string): Record<string, Cell> => ({
-  Number: text('Default', { detail: `ID ${phoneNumberId}` }),
-  Status: text('from the workers’ settings'),
-  Quality: text(null),
-  Limit: text(null),
-  Missing: text(null),
-  'Last check': text(null),
-})
-
-/** Builds the table of numbers with Meta's latest data. @param title undefined if it is the page's title. */
-export const numbersTable = (numbers: readonly NonNullable<Listed>[], now: Date, title?: string): Section =>
-  buildTable(
-    numbers,
-    (each) =>
-      !('name' in each)
-        ? defaultCells(each.phone_number_id)
-        : {
-            Number: text(each.name, {
-              href: numberPath(each.name),
-              detail: each.display_phone_number ?? undefined,
-            }),
-            Status: toStateCell(each),
-            Quality: qualityCell(each.quality),
-            Limit: text(each.messaging_limit),
-            Missing: number(each.missing.length),
-            'Last check': time(each.checked_at, now),
-          },
-    { title, empty: 'No numbers yet.' },
-  )
-
 const list = get('operator', PATH, async ({ now }, { database }) => {
   const preset = await defaultNumber(database)
   const numbers = compact([preset, ...(await allNumbers(database))])
@@ -123,7 +86,7 @@ const list = get('operator', PATH, async ({ now }, { database }) => {
         : undefined,
     sections: [
       ...buildAlerts([preset === null && NO_DEFAULT_NUMBER]),
-      numbersTable(numbers, now),
+      numbersTable(numbers, await readNumberFacts(database, now)),
       buildForm(PATH, 'Add number', {
         title: 'Add a number',
         note: 'The number is checked with Meta first. Nothing is stored if Meta rejects the token.',

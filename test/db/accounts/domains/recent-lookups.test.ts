@@ -23,9 +23,12 @@ t.test('a response is used again for a minute', async (t) => {
   t.equal(state.asked, 1)
   await recent.lookupCname('a.test')
   t.equal(state.asked, 2, 'each type of record is separate')
+  const hosts = await recent.lookupMx('a.test')
+  t.strictSame(await recent.lookupMx('a.test'), hosts)
+  t.equal(state.asked, 3)
   state.now += 1_000
   t.strictNotSame(await recent.lookupTxt('a.test'), first)
-  t.equal(state.asked, 3)
+  t.equal(state.asked, 4)
 })
 
 t.test('fresh lookups replace remembered responses', async (t) => {

@@ -1005,6 +1005,22 @@ select $151::text as name, coalesce((
 -- queueStatus
 select set_config('statement_timeout', $1, true)
 
+-- teamsWaiting
+select data ->> 'team_id' as team_id, count(*) as jobs, min(start_after) as due_at
+from (
+  select data, start_after
+  from pgboss.job
+  where name = $1
+    and state < 'active'
+    and not blocked
+  order by start_after
+  limit $2
+) waiting
+where data ->> 'team_id' is not null
+group by 1
+order by jobs desc, due_at
+limit $3
+
 -- waitingOfTeams
 select count(*) as jobs, count(distinct data ->> 'team_id') as teams
 from (
