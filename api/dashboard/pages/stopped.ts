@@ -48,11 +48,15 @@ export const pausedSenderAlerts = (
 ): Alert[] =>
   senders.filter(isPaused).map((sender) => ({ ...shown(sender), text: sender.reason ?? 'No reason given.' }))
 
+/** Returns the name of a sender in a sentence. Numbers are known by their names. */
+export const senderName = ({ key, name }: Pick<ShownSender, 'key' | 'name'>): string =>
+  name === null ? key : name === 'default' ? 'the default WhatsApp number' : `the WhatsApp number ${name}`
+
 /** Builds alerts for paused senders, for operators. A pause ends at its time or with a test attempt. */
 export const goesOutAlerts = (senders: readonly ShownSender[], now: Date): Alert[] =>
-  pausedSenderAlerts(senders, ({ key, paused_until }) => ({
+  pausedSenderAlerts(senders, ({ key, name, paused_until }) => ({
     tone: 'bad',
-    title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now. A test attempt is in progress'}`,
+    title: `Nothing goes out through ${senderName({ key, name })} ${paused_until ? 'until' : 'for now. A test attempt is in progress'}`,
     at: paused_until ? time(paused_until, now) : undefined,
     link: { href: '/operator/senders', label: 'Show senders' },
   }))

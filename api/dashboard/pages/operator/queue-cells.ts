@@ -9,7 +9,7 @@ import { SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, countdown, duration, number, status, text, time } from '../../components/cell.ts'
 import type { Alert } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
-import { isPaused, pausedSenderAlerts } from '../stopped.ts'
+import { isPaused, pausedSenderAlerts, senderName } from '../stopped.ts'
 import { queueName, queueRemedy, WATCHED } from './queue-names.ts'
 import { workerAlerts } from './workers.ts'
 
@@ -128,7 +128,7 @@ export function senderAlerts(senders: readonly ShownSender[], now: Date, only?: 
       paused_until === null ? 'A test attempt is in progress' : `Next attempt ${countdown(paused_until, now)}`
     return {
       tone: 'warn',
-      title: `${only === undefined ? `The queue ${queueName(queue)} is waiting` : 'Waiting'}, because ${key} is paused. ${next}${troubled_at === null ? '' : '. Paused since'}`,
+      title: `${only === undefined ? `The queue ${queueName(queue)} is waiting` : 'Waiting'}, because ${senderName({ key, name })} is paused. ${next}${troubled_at === null ? '' : '. Paused since'}`,
       at: troubled_at === null ? undefined : time(troubled_at, now),
       link: { href: '/operator/senders', label: 'Show senders' },
     }

@@ -118,8 +118,8 @@ async function waitingTeams(
     teams,
     ({ team_id, jobs, due_at }) => ({
       Team: text(names.get(team_id) ?? team_id, { href: `/operator/teams/${team_id}` }),
-      Waiting: number(jobs),
       'First one due': time(due_at, now),
+      Waiting: number(jobs),
     }),
     {
       title: 'Waiting by team',

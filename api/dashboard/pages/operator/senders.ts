@@ -19,6 +19,20 @@ const WEBHOOKS_SHOWN = 50
 const resumeButton = (key: string): Cell =>
   buttonCell(`${PATH}/resume?${new URLSearchParams({ key })}`, 'Resume now')
 
+const nameCell = ({ key, name }: ShownSender): Cell =>
+  name === null ? text(key) : text(name, { detail: key })
+
+/** Lists senders that send normally again, with their last problem. */
+const wellSection = (senders: readonly ShownSender[], now: Date): Section =>
+  buildTable(
+    senders,
+    (sender) => ({
+      Sender: nameCell(sender),
+      'Last change': time(sender.events[0]?.time ?? null, now, 'none'),
+    }),
+    { title: `${plural(senders.length, 'sender')} without problems now`, id: 'well', fold: true, empty: '' },
+  )
+
 const isHeld = ({ paused_until }: ShownSender): boolean => paused_until !== null
 
 /** Returns since when a sender has been in its state, or null if it sends normally. */
@@ -99,7 +113,7 @@ async function countWaiting(tx: Tx, rows: readonly ShownSender[]): Promise<Reado
     const { jobs, teams } = await waitingOfTeams(tx, withParts(channel.job), { group, most: MAX_COUNTED })
     const atLeast = jobs < MAX_COUNTED ? '' : 'at least '
     const count = `${atLeast}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`
-    words.set(key, jobs === 0 ? `no ${channel.noun}` : count)
+    words.set(key, jobs === 0 ? 'nothing' : count)
   }
   return words
 }
@@ -108,29 +122,36 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
   const rows = await listSenders(database)
   const waits = await countWaiting(database, rows)
   const endpoints = await pausedEndpoints(database, WEBHOOKS_SHOWN)
+  const held = rows.filter(({ state }) => state !== 'sending')
   return show({
     title: 'Senders',
     lead: 'Lists senders that have been slowed or paused. Messages wait while a sender is paused, and nothing is lost.',
     sections: compact([
       buildTable(
-        rows,
+        held,
         (sender) => ({
-          Sender: text(sender.key, { detail: sender.name ?? undefined }),
+          Sender: nameCell(sender),
           State: stateCell(sender, now),
           'Next attempt': text(sender.paused_until && countdown(sender.paused_until, now)),
           Waiting: text(waits.get(sender.key) ?? null),
           'Provider response': text(sender.reason),
-          '': rows.some(isHeld) && (isHeld(sender) ? resumeButton(sender.key) : text('')),
+          '': held.some(isHeld) && (isHeld(sender) ? resumeButton(sender.key) : text('')),
         }),
         {
           id: 'senders',
           live: true,
           grow: [],
           wrap: ['Sender', 'Waiting', 'Provider response'],
-          empty: 'No sender has been slowed or paused.',
+          empty:
+            rows.length > 0 ? 'No sender is slowed or paused now.' : 'No sender has been slowed or paused.',
         },
       ),
       endpoints.length > 0 && waitingFor(endpoints, now),
+      held.length < rows.length &&
+        wellSection(
+          rows.filter(({ state }) => state === 'sending'),
+          now,
+        ),
       rows.length > 0 && historySection(rows, now),
     ]),
   })

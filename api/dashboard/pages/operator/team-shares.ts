@@ -14,8 +14,8 @@ function shareCell(sent: number, count: number, alarming: number): Cell {
   })
 }
 
-/** Builds the cells with the rates. @param week undefined if the team sent nothing. */
-export function rateCells(week: SendingOfWeek | undefined): Record<string, Cell> {
+/** Builds the cells with the rates, each with its count. @param week undefined if the team sent nothing. */
+export function rateCells(week: SendingOfWeek | undefined) {
   const { sent = 0, hard_bounced = 0, complained = 0 } = week ?? {}
   return {
     'Hard bounces': shareCell(sent, hard_bounced, ALARMING_SHARE.bounced),

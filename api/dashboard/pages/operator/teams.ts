@@ -80,7 +80,10 @@ const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPla
             title,
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
           ])
-          return { Team: nameCell(team), ...rateCells(weeks.get(team.id)), ...Object.fromEntries(used) }
+          const rates = rateCells(weeks.get(team.id))
+          // The emails sent are the same in both cells.
+          const complaints = { ...rates.Complaints, detail: undefined }
+          return { Team: nameCell(team), ...rates, Complaints: complaints, ...Object.fromEntries(used) }
         },
         {
           note: `Rates cover the last 7 days. Usage of ${PERIODIC} covers the team’s current period. “Worst” lists the highest rates first.`,

@@ -58,7 +58,7 @@ function setupCell({ missing, checked_at }: WhatsappNumber, now: Date): Cell {
     : status(`${plural(missing.length, 'step')} missing`, { tone: 'warn', detail, tip: missing.join(', ') })
 }
 
-type Cells = Record<'Number' | 'Status' | 'Quality' | 'Limit' | 'Setup' | 'Last attempt', Cell>
+type Cells = Record<'Number' | 'Status' | 'Last attempt' | 'Quality' | 'Limit' | 'Setup', Cell>
 
 const attemptCell = (name: string, { sends, now }: Facts): Cell =>
   time(sends.get(name)?.attempted_at ?? null, now, 'none yet')
@@ -67,19 +67,19 @@ const attemptCell = (name: string, { sends, now }: Facts): Cell =>
 const defaultCells = (phoneNumberId: string, facts: Facts): Cells => ({
   Number: text('Default', { detail: `ID ${phoneNumberId}` }),
   Status: defaultState(facts),
+  'Last attempt': attemptCell(DEFAULT_NUMBER, facts),
   Quality: text(null),
   Limit: text(null),
   Setup: text('not checked', { detail: 'the workers’ settings' }),
-  'Last attempt': attemptCell(DEFAULT_NUMBER, facts),
 })
 
 const namedCells = (each: WhatsappNumber, facts: Facts): Cells => ({
   Number: text(each.name, { href: numberPath(each.name), detail: each.display_phone_number ?? undefined }),
   Status: toStateCell(each),
+  'Last attempt': attemptCell(each.name, facts),
   Quality: qualityCell(each.quality),
   Limit: text(each.messaging_limit),
   Setup: setupCell(each, facts.now),
-  'Last attempt': attemptCell(each.name, facts),
 })
 
 /** Builds the table of numbers with Meta's latest data. @param title undefined if it is the page's title. */
