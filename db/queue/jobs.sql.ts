@@ -240,7 +240,7 @@ export const bringForward = (tx: Tx, job: JobName, ids: FragmentSqlToken) =>
 
 const waitingTeamRow = row({ team_id: string(), jobs: number(), due_at: string() })
 
-/** Counts the `most` waiting jobs of a queue that are due first, by team. The `limit` teams with the most come first. */
+/** Counts the first `most` waiting jobs of a queue per team, for the `limit` teams with the most jobs. */
 export const teamsWaiting = (tx: Tx, job: JobName, { most, limit }: { most: number; limit: number }) =>
   tx.any(sql.type(waitingTeamRow)`
     select data ->> 'team_id' as team_id, count(*) as jobs, min(start_after) as due_at

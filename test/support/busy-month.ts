@@ -41,7 +41,7 @@ async function storeResponses({ database }: Service, { id }: TestTeam): Promise<
     where c.team_id = ${id} and s.team_id = c.team_id and s.identity = c.identity and c.status = 'subscribed'`)
 }
 
-/** Counts what the team sent on each day, for the rates of the last seven days. */
+/** Counts the sent emails of each day, for the rates of the last seven days. */
 const storeSending = ({ database }: Service, { id }: TestTeam) =>
   database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)
@@ -56,7 +56,7 @@ const storeSending = ({ database }: Service, { id }: TestTeam) =>
     group by 3, 4
     on conflict (team_id, channel, day, status) do update set count = excluded.count`)
 
-/** Stores the emails of a broadcast to the first contacts of Product news that aren't suppressed. @param counts emails by status */
+/** Stores the emails of a broadcast to the first subscribed contacts of Product news. @param counts emails by status */
 export async function storeBroadcastEmails(
   service: Service,
   team: TestTeam,

@@ -48,9 +48,9 @@ export const pausedSenderAlerts = (
 ): Alert[] =>
   senders.filter(isPaused).map((sender) => ({ ...shown(sender), text: sender.reason ?? 'No reason given.' }))
 
-/** Returns the name of a sender in a sentence. Numbers are known by their names. */
+/** Returns a sender's name in a sentence. A number has its own name. */
 export const senderName = ({ key, name }: Pick<ShownSender, 'key' | 'name'>): string =>
-  name === null ? key : name === 'default' ? 'the default WhatsApp number' : `the WhatsApp number ${name}`
+  name === null ? key : `the ${name === 'default' ? 'default number' : `number ${name}`}`
 
 /** Builds alerts for paused senders, for operators. A pause ends at its time or with a test attempt. */
 export const goesOutAlerts = (senders: readonly ShownSender[], now: Date): Alert[] =>

@@ -122,15 +122,11 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   shows(t, page, /default whatsapp:1 paused for .* 2 WhatsApp messages of 2 teams/)
   shows(t, page, /acme whatsapp:901 paused for .* 1 WhatsApp message of 1 team/)
   const queues = await operator.get('/operator/queues')
-  shows(
-    t,
-    queues,
-    /The queue WhatsApp of teams’ own numbers is waiting, because the WhatsApp number acme is paused/,
-  )
+  shows(t, queues, /The queue WhatsApp of teams’ own numbers is waiting, because the number acme is paused/)
   shows(
     t,
     await operator.get('/operator/queues'),
-    /The queue WhatsApp is waiting, because the default WhatsApp number is paused/,
+    /The queue WhatsApp is waiting, because the default number is paused/,
   )
   shows(
     t,

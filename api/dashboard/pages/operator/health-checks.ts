@@ -50,7 +50,7 @@ export const databaseChecks = (state: DatabaseState): Check[] =>
 
 const HOW_MANY = { web: 'web process', worker: 'worker' } as const
 
-/** Returns a line for the running processes of a kind, and one for those that don't respond. */
+/** Returns lines for the processes of a kind: running, and not responding. */
 function processesOfKind(processes: readonly ProcessRow[], kind: ProcessKind, now: Date): Check[] {
   const own = processes.filter((process) => process.kind === kind)
   const [live, silent] = [own.filter(isLive), own.filter((process) => !isLive(process))]

@@ -121,6 +121,13 @@ const pausedRelay = async (tx: Tx) =>
     (sender) => isPaused(sender) && deliveryOfSender(sender.key, sender.name).channel.name === EMAIL.name,
   )
 
+const reportsSection = async (tx: Tx, now: Date): Promise<Section> =>
+  buildChecklist(
+    'Delivery reports',
+    reportChecks(await lastReports(tx), await countParked(tx, MAX_PARKED), now),
+    { id: 'reports', live: true, next: { href: '/operator/reports', label: 'All parked reports' } },
+  )
+
 const health = get('operator', PATH, async ({ now, query }, deps) => {
   const { database, switches, returnDomain, recent } = deps
   const state = await databaseState(database)
@@ -159,11 +166,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         [relayCheck(found, await pausedRelay(database)), ...returnPathChecks(path, now)],
         { id: 'check', live: true },
       ),
-      buildChecklist(
-        'Delivery reports',
-        reportChecks(await lastReports(database), await countParked(database, MAX_PARKED), now),
-        { id: 'reports', live: true, next: { href: '/operator/reports', label: 'All parked reports' } },
-      ),
+      await reportsSection(database, now),
     ],
     aside: [
       buildChecklist('Processes', processChecks(processes, now), {

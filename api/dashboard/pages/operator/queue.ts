@@ -97,7 +97,7 @@ function pauseAlert({ queue, paused_at: at, paused_by, pause_reason }: ShownQueu
   return at === null ? alert : { ...alert, title: `${alert.title}. Paused${by} since`, at: time(at, now) }
 }
 
-/** The waiting jobs that are counted by team, and the teams that are listed. */
+/** Maximum number of counted jobs and of listed teams. */
 const MAX_WAITING = 2_000
 const MAX_TEAMS = 20
 

@@ -35,7 +35,7 @@ type Sends = Awaited<ReturnType<typeof numberSends>>
 const hasWorker = (processes: readonly ProcessRow[]): boolean =>
   processes.filter(isWorking).some(({ queues }) => queues.includes('deliver-whatsapp'))
 
-/** What the table shows about all numbers: their senders, and if a worker sends from the default one. */
+/** The senders of all numbers, and if a worker sends from the default number. */
 type Facts = { sends: Sends; isDefaultSent: boolean; now: Date }
 
 export const readNumberFacts = async (tx: Tx, now: Date): Promise<Facts> => ({
@@ -49,7 +49,7 @@ function defaultState({ sends, isDefaultSent }: Facts): Cell {
   return isDefaultSent ? status('active') : status('no worker sends from it', { tone: 'bad' })
 }
 
-/** Builds the cell with the missing steps, and when Meta was last asked for them. */
+/** Builds the cell with the missing steps and the age of the last check. */
 function setupCell({ missing, checked_at }: WhatsappNumber, now: Date): Cell {
   if (checked_at === null) return text('not checked')
   const detail = `checked ${time(checked_at, now).age}`
