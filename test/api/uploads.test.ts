@@ -2,8 +2,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
-import { number, object } from 'yup'
+import { number } from 'yup'
 import { collectFiles } from '../../db/content/files/collect.ts'
+import { row } from '../../db/postgres/rows.ts'
 import { adminCli } from '../support/admin.ts'
 import { aFile, base64, beginAttachments, sha } from '../support/attachments.ts'
 import { SECRET_KEY } from '../support/environment.ts'
@@ -226,9 +227,7 @@ t.test('a concurrent collector keeps used files and exact storage', async (t) =>
 
 /** Sums up the ready files in one statement. */
 const recount = (of: Pick<TestTeam, 'id'>) =>
-  database.one(sql.type(
-    object({ bytes: number().defined(), chunks: number().defined(), used: number().defined() }),
-  )`
+  database.one(sql.type(row({ bytes: number(), chunks: number(), used: number() }))`
     select coalesce(sum(size), 0) as bytes, coalesce(sum((
         select sum(length(c.bytes)) from file_chunks c where c.team_id = f.team_id and c.file_id = f.id)), 0) as chunks,
       (select storage_used from allowances where team_id = ${of.id}) as used

@@ -4,10 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
-import { number, object } from 'yup'
+import { number } from 'yup'
 import { createVersions } from '../../db/content/templates/versions.ts'
 import { expandStep } from '../../db/messages/broadcasts/expand.ts'
 import type { Database } from '../../db/postgres/pool.ts'
+import { row } from '../../db/postgres/rows.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { createProducer } from '../../db/queue/producer.ts'
 import { makeAudience } from '../support/audience.ts'
@@ -164,12 +165,10 @@ export async function measureBeside(rig: Rig): Promise<Figure[]> {
   ]
 }
 
-const ageRow = object({ age: number().defined().nullable() })
-
 /** Returns the age of the oldest transaction of other connections, in milliseconds. */
 const oldestTransaction = async (database: Database): Promise<number> =>
   (
-    await database.one(sql.type(ageRow)`
+    await database.one(sql.type(row({ age: number().nullable() }))`
       select (extract(epoch from max(clock_timestamp() - xact_start)) * 1000)::float8 as age from pg_stat_activity
       where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`)
   ).age ?? 0

@@ -8,14 +8,14 @@
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { number, object } from 'yup'
+import { number } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
 import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import { migrate } from '../../db/migrate.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
-import { idRow } from '../../db/postgres/rows.ts'
+import { idRow, row } from '../../db/postgres/rows.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { storeEmails } from '../support/reports.ts'
 import { uuidAt } from '../support/uuid-sql.ts'
@@ -38,10 +38,9 @@ const teams =
     ? Array.from({ length: 200 }, () => uuidv7())
     : [...Array.from({ length: 7 }, () => large), ...known]
 
-const row = object({ wal: number().defined(), buffers: number().defined() })
 const read = async () => {
   await database.query(sql.unsafe`select pg_stat_force_next_flush()`)
-  return database.one(sql.type(row)`
+  return database.one(sql.type(row({ wal: number(), buffers: number() }))`
     select (select wal_bytes::float8 from pg_stat_get_backend_wal(pg_backend_pid())) as wal,
       (select sum(hits + reads)::float8 from pg_stat_get_backend_io(pg_backend_pid())) as buffers`)
 }
@@ -118,9 +117,8 @@ for (let round = 0; round < ROUNDS; round++) {
   await counted('report', () => apply(mails, 'delivered'))
 }
 
-const hotRow = object({ updates: number().defined(), hot: number().defined() })
 await database.query(sql.unsafe`select pg_stat_force_next_flush()`)
-const hot = await database.one(sql.type(hotRow)`
+const hot = await database.one(sql.type(row({ updates: number(), hot: number() }))`
   select sum(n_tup_upd)::float8 as updates, sum(n_tup_hot_upd)::float8 as hot from pg_stat_user_tables
   where relname ~ 'email' and relname <> 'email_events'`)
 const total = ROUNDS * MAILS

@@ -1,7 +1,7 @@
 /** Row 10: signed delivery reports of SES, posted by SNS and ingested by a worker. */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
-import { countRow } from '../../db/postgres/rows.ts'
+import { string } from 'yup'
+import { countRow, row } from '../../db/postgres/rows.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { sesEvent } from '../support/ses-events.ts'
 import { aNotification, SNS_HOST, signed, TOPIC } from '../support/sns.ts'
@@ -12,7 +12,6 @@ import type { Place, Rig } from './rig.ts'
 
 const REPORTS = upTo(20_000)
 
-const sentRow = object({ id: string().defined(), recipient: string().defined() })
 const PATIENCE = 180_000
 
 const delivered = ({ database }: Place): Promise<number> =>
@@ -24,7 +23,7 @@ async function makePosts(
   teamId: string,
   certificate: ReturnType<typeof makeCertificate>,
 ) {
-  const rows = await database.any(sql.type(sentRow)`
+  const rows = await database.any(sql.type(row({ id: string(), recipient: string() }))`
     select id, to_emails[1] as recipient from emails where team_id = ${teamId}`)
   return rows.map(({ id, recipient }) => {
     const event = sesEvent(

@@ -1,8 +1,9 @@
 /** Rows 12 to 15: a full database, a long queue, memory, and bytes per email. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
-import { number, object } from 'yup'
+import { number } from 'yup'
 import { saveTemplate } from '../../db/content/templates/save.ts'
+import { row } from '../../db/postgres/rows.ts'
 import { deleteEmailRows } from '../support/email-rows.ts'
 import type { TestTeam } from '../support/service.ts'
 import { type Accepts, acceptInTurns, fill, measureAccepts } from './accepts.ts'
@@ -191,26 +192,19 @@ function memoryFigures(
   ]
 }
 
-const bytesRow = object({
-  rows: number().defined(),
-  indexes: number().defined(),
-  events: number().defined(),
-  jobs: number().defined(),
-})
-
 /** Each email has a row in each of these tables. */
 const EMAIL_TABLES = sql.fragment`unnest(array['accepted_emails', 'email_states']::regclass[]) as t (each)`
 
 /** Returns the bytes on disk of emails, their indexes, events and jobs. */
 const bytesOf = ({ database }: Place) =>
-  database.one(sql.type(bytesRow)`
+  database.one(sql.type(row({ rows: number(), indexes: number(), events: number(), jobs: number() }))`
     select (select sum(pg_table_size(each)) from ${EMAIL_TABLES}) as rows,
       (select sum(pg_indexes_size(each)) from ${EMAIL_TABLES}) as indexes,
       pg_total_relation_size('email_events') as events,
       (select sum(pg_total_relation_size(inhrelid)) from pg_inherits where inhparent = 'pgboss.job'::regclass) as jobs`)
 
 const walOf = ({ database }: Place): Promise<number> =>
-  database.oneFirst(sql.type(object({ at: number().defined() }))`
+  database.oneFirst(sql.type(row({ at: number() }))`
     select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') as at`)
 
 /** Row 15: the size of an accepted and delivered template email. */

@@ -3,7 +3,7 @@
  * WhatsApp messages, contacts and the audit log.
  */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import { auditEntries, entriesOfBroadcast, memberAdditions } from '../../db/accounts/audit/audit.sql.ts'
 import { ROLES } from '../../db/accounts/members/roles.ts'
 import { countSubscribers } from '../../db/audience/contacts/topic-counts.sql.ts'
@@ -22,6 +22,7 @@ import {
 } from '../../db/messages/webhooks/listing.sql.ts'
 import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import { idRow, row } from '../../db/postgres/rows.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
 import { readQueuePosition } from '../../db/queue/fair-queue.sql.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
@@ -128,8 +129,7 @@ t.test('lists and requeues failed webhooks without reading delivered ones', asyn
     t.equal((await webhooksOf(tx, ref, { status: 'failed' }, { limit: 51 })).length, 40)
   })
   t.ok(page.buffers < 60, `${page.buffers} buffers for the page of 40 that failed`)
-  const row = object({ event_id: string().defined() })
-  const event_id = await database.oneFirst(sql.type(row)`
+  const event_id = await database.oneFirst(sql.type(row({ event_id: string() }))`
     select event_id from webhook_messages where team_id = ${TEAM} order by id offset 7000 limit 1`)
   const one = await touched(database, async (tx) => {
     t.equal((await webhookByEvent(tx, TEAM, { endpoint_id: ref.id, event_id }))?.event_id, event_id)
@@ -173,8 +173,7 @@ t.test('pg-boss counts less often only if there are many jobs', async (t) => {
     await database.query(sql.unsafe`
       update pgboss.queue set total_count = case name when 'deliver-email' then ${jobs} else 0 end`)
     await spreadCounts(runOn(database))
-    const row = object({ seconds: number().defined().nullable() })
-    return database.oneFirst(sql.type(row)`
+    return database.oneFirst(sql.type(row({ seconds: number().nullable() }))`
       select extract(epoch from monitor_backoff_on - now())::int as seconds from pgboss.version`)
   }
   t.equal(await pause(9_000), null)
@@ -221,8 +220,7 @@ t.test('lists failed WhatsApp messages without reading delivered ones', async (t
 })
 
 t.test('vacuums growing tables long before a fifth is dead', async (t) => {
-  const row = object({ relname: string().defined() })
-  const careless = await database.any(sql.type(row)`
+  const careless = await database.any(sql.type(row({ relname: string() }))`
     select relname from pg_class
     where relname ~ '^(accepted_emails|email_states|email_files|contacts|reports|whatsapp_requests|whatsapp_messages|(email|whatsapp|webhook|sender)_events|webhook_messages|audit_entries|daily_figures|broadcast_skips)$'
       and relkind = 'r' and coalesce(array_to_string(reloptions, ' '), '') !~ 'autovacuum_vacuum_scale_factor=0.02'`)
@@ -393,8 +391,7 @@ t.test('a claim reads as much among 80,000 jobs as 80', async (t) => {
 
 // Runs last, because it leaves many dead versions of jobs.
 t.test('finds completed jobs by key among many others', async (t) => {
-  const row = object({ id: string().defined() })
-  const running = await database.any(sql.type(row)`
+  const running = await database.any(sql.type(idRow)`
     update pgboss.job set state = 'active' where name = 'deliver-email' and priority > -4000 returning id`)
   const done = running.slice(0, 20).map(({ id }) => ({ id, retryCount: 0 }))
   const { buffers, nodes } = await touched(database, (tx) => deleteDoneJobs(tx, 'deliver-email', done))

@@ -2,8 +2,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, boolean, object, string } from 'yup'
+import { array, boolean, string } from 'yup'
 import { WORDING } from '../../api/dashboard/components/timeline.ts'
+import { row } from '../../db/postgres/rows.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
 import { testDatabase } from '../support/database.ts'
 import { openPool } from '../support/pool.ts'
@@ -28,8 +29,9 @@ t.test('a released migration never changes', async (t) => {
 })
 
 t.test('compresses email content with LZ4 if available, otherwise pglz', async (t) => {
-  const row = object({ has_lz4: boolean().defined(), columns: array(string().defined()).defined() })
-  const { has_lz4, columns } = await database.one(sql.type(row)`
+  const { has_lz4, columns } = await database.one(sql.type(
+    row({ has_lz4: boolean(), columns: array(string()) }),
+  )`
     select (select 'lz4' = any (enumvals) from pg_settings where name = 'default_toast_compression') as has_lz4,
       array(select attrelid::regclass || '.' || attname from pg_attribute
         where attcompression = 'l' order by 1) as columns`)
@@ -51,11 +53,7 @@ const DIRECTORIES = [
   ...'audit_entries processes counters upkeep background_jobs'.split(' '),
 ]
 
-const keyRow = object({
-  table: string().defined(),
-  name: string().defined(),
-  columns: array(string().defined()).defined(),
-})
+const keyRow = row({ table: string(), name: string(), columns: array(string()) })
 
 t.test("team_id comes first in every key of teams' tables", async (t) => {
   const keys = await database.any(sql.type(keyRow)`
@@ -88,8 +86,7 @@ t.test("team_id comes first in every key of teams' tables", async (t) => {
 })
 
 t.test('each kind of an email’s event can be stored', async (t) => {
-  const row = object({ definition: string().defined() })
-  const { definition } = await database.one(sql.type(row)`
+  const { definition } = await database.one(sql.type(row({ definition: string() }))`
     select pg_get_constraintdef(oid) as definition from pg_constraint where conname = 'email_events_kind_check'`)
   const kinds = [...definition.matchAll(/'(\w+)'/g)].map(([, kind]) => kind)
   const unknown = Object.keys(WORDING).filter((kind) => !kinds.includes(kind))

@@ -5,11 +5,12 @@
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import {
   insertBackgroundJob,
   latestBackgroundJobs,
 } from '../../db/maintenance/background-jobs/background-jobs.sql.ts'
+import { row } from '../../db/postgres/rows.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { startApi } from '../support/api-process.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
@@ -51,11 +52,9 @@ const arrived = (id: string): number =>
 
 const isSent = (id: string) => until(`${id} is sent`, () => arrived(id) === 1)
 
-const jobRow = object({ state: string().defined(), seconds: number().defined() })
-
 /** A job's row in its queue. */
 const jobOf = (id: string) =>
-  database.one(sql.type(jobRow)`
+  database.one(sql.type(row({ state: string(), seconds: number() }))`
     select state, extract(epoch from start_after - now())::float8 as seconds from pgboss.job where id = ${id}`)
 
 /** Waits until a worker has claimed a job and released it. */

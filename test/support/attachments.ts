@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import type { Test } from 'tap'
-import { number, object } from 'yup'
+import { number } from 'yup'
+import { row } from '../../db/postgres/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from './service.ts'
 
 export const base64 = (bytes: string | Uint8Array): string => Buffer.from(bytes).toString('base64')
@@ -24,12 +25,7 @@ export async function beginAttachments(t: Test) {
 
   const stored = (of: Pick<TestTeam, 'id'>) =>
     service.database.one(sql.type(
-      object({
-        files: number().defined(),
-        bytes: number().defined(),
-        chunks: number().defined(),
-        used: number().defined(),
-      }),
+      row({ files: number(), bytes: number(), chunks: number(), used: number() }),
     )`
       select count(*) as files, coalesce(sum(size), 0) as bytes,
         (select coalesce(sum(length(bytes)), 0) from file_chunks where team_id = ${of.id}) as chunks,

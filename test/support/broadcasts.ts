@@ -7,6 +7,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import type { Database } from '../../db/postgres/pool.ts'
+import { row } from '../../db/postgres/rows.ts'
 import { type BroadcastStat, findStats } from '../../db/stats/daily/broadcasts.sql.ts'
 import type { Service, TestTeam } from './service.ts'
 import { anItem } from './stored-emails.ts'
@@ -31,10 +32,6 @@ export type TestBroadcast = {
   waitOf(emailId: string): Promise<number>
   skips(): Promise<Record<string, string>>
 }
-
-const skipRow = object({ email: string().defined(), reason: string().defined() })
-
-const waitRow = object({ seconds: number().defined() })
 
 const walkIn = async (database: Database, id: string, interval: string): Promise<void> =>
   void (await database.query(sql.unsafe`
@@ -91,7 +88,7 @@ export async function aBroadcast(
       database.exists(sql.type(object())`
         select from pgboss.job where id = ${emailId} and state < 'active'`),
     waitOf: async (emailId) =>
-      (await database.maybeOneFirst(sql.type(waitRow)`
+      (await database.maybeOneFirst(sql.type(row({ seconds: number() }))`
         select greatest(0, extract(epoch from start_after - now())) as seconds
         from pgboss.job where id = ${emailId}`)) ?? 0,
     async moved(figures) {
@@ -110,7 +107,7 @@ export async function aBroadcast(
     skips: async () =>
       Object.fromEntries(
         (
-          await database.any(sql.type(skipRow)`
+          await database.any(sql.type(row({ email: string(), reason: string() }))`
             select email, reason from broadcast_skips where team_id = ${teamId} and broadcast_id = ${id}`)
         ).map(({ email, reason }) => [email, reason]),
       ),

@@ -6,10 +6,11 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import { makeDkimKey, openKey, sealKey } from '../../db/accounts/domains/dkim.ts'
 import { type DomainRow, insertDomain } from '../../db/accounts/domains/domains.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
+import { row } from '../../db/postgres/rows.ts'
 import { createSecrets, type Secrets } from '../../db/process/secrets.ts'
 import { canary } from './canary.ts'
 import { SECRET_KEY } from './environment.ts'
@@ -38,11 +39,9 @@ export async function verifiedDomain(
   return insertDomain(tx, teamId, domain, now)
 }
 
-const keyRow = object({ key: string().defined() })
-
 /** Returns the public key of a team's only domain. */
 export async function publicKeyOf({ database }: { database: Database }, teamId: string): Promise<KeyObject> {
-  const der = await database.oneFirst(sql.type(keyRow)`
+  const der = await database.oneFirst(sql.type(row({ key: string() }))`
     select dkim_public_key as key from domains where team_id = ${teamId}`)
   return createPublicKey({ key: Buffer.from(der, 'base64'), format: 'der', type: 'spki' })
 }

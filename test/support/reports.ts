@@ -1,22 +1,22 @@
 /** Helpers of tests about reports: state that the API doesn't show, and initial rows. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { mixed, number, object, string } from 'yup'
+import { mixed, number, string } from 'yup'
 import { type EmailRow, insertEmails } from '../../db/messages/emails/emails.sql.ts'
-import { countRow } from '../../db/postgres/rows.ts'
+import { countRow, row } from '../../db/postgres/rows.ts'
 import { addressIdentity } from '../../db/validation/address.ts'
 import type { Service } from './service.ts'
 
 type Place = Pick<Service, 'database'>
 
-const reportRow = object({
-  id: string().defined(),
-  provider: string().defined(),
-  event_key: string().defined(),
-  body: mixed<Buffer>().defined(),
-  state: string().defined(),
-  reason: string().defined().nullable(),
-  received_at: string().defined(),
+const reportRow = row({
+  id: string(),
+  provider: string(),
+  event_key: string(),
+  body: mixed<Buffer>(),
+  state: string(),
+  reason: string().nullable(),
+  received_at: string(),
 })
 
 /** Returns every stored report, oldest first. */
@@ -27,7 +27,7 @@ export const storedReports = async ({ database }: Place) =>
     )`select id, provider, event_key, body, state, reason, received_at from reports order by id`,
   )
 
-const jobRow = object({ data: mixed<Record<string, unknown>>().defined() })
+const jobRow = row({ data: mixed<Record<string, unknown>>() })
 
 /** Returns the payloads of a queue's waiting and running jobs. */
 export const jobsIn = async ({ database }: Place, queue: string) =>
@@ -64,11 +64,9 @@ export async function storeContact(
   return id
 }
 
-const contactRow = object({ status: string().defined(), suppression: string().defined().nullable() })
-
 /** Returns a contact's state. @throws Error if the contact doesn't exist. */
 export const contactState = async ({ database }: Place, teamId: string, email: string) =>
-  await database.one(sql.type(contactRow)`
+  await database.one(sql.type(row({ status: string(), suppression: string().nullable() }))`
     select status, suppression from contacts where team_id = ${teamId} and identity = ${addressIdentity(email)}`)
 
 /** Unsubscribes all contacts of a team. */
@@ -126,10 +124,8 @@ export async function storeEmails(
   return rows.map(({ id }) => id)
 }
 
-const statusRow = object({ status: string().defined() })
-
 export const emailStatus = async ({ database }: Place, id: string): Promise<string> =>
-  (await database.one(sql.type(statusRow)`select status from emails where id = ${id}`)).status
+  (await database.one(sql.type(row({ status: string() }))`select status from emails where id = ${id}`)).status
 
 /** Sets an email's ID at the provider. */
 export const setProviderId = async ({ database }: Place, id: string, providerId: string): Promise<void> => {
@@ -143,11 +139,11 @@ export const setPending = async ({ database }: Place, id: string, pending: strin
     update email_states set pending_recipients = ${sql.array(pending, 'text')} where id = ${id}`)
 }
 
-const eventRow = object({
-  kind: string().defined(),
-  recipient: string().defined().nullable(),
-  detail: string().defined(),
-  occurred_at: string().defined(),
+const eventRow = row({
+  kind: string(),
+  recipient: string().nullable(),
+  detail: string(),
+  occurred_at: string(),
 })
 
 /** Returns an email's events, oldest first. */
@@ -156,11 +152,9 @@ export const eventsOf = async ({ database }: Place, id: string) =>
     select kind, recipient, detail, occurred_at from email_events
     where email_id = ${id} order by occurred_at, event_key`)
 
-const ingestJobRow = object({ state: string().defined(), attempts: number().defined() })
-
 /** Returns the jobs of reports, in the order of the reports. */
 export const ingestJobs = async ({ database }: Place) =>
-  await database.any(sql.type(ingestJobRow)`
+  await database.any(sql.type(row({ state: string(), attempts: number() }))`
     select state::text, retry_count as attempts from pgboss.job where name = 'ingest-report' order by id`)
 
 /** Makes the database reject every event of an email with this detail. */

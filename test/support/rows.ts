@@ -1,11 +1,11 @@
 /** Reads and changes rows and jobs of a team directly. */
 
 import { sql } from 'slonik'
-import { mixed, number, object, string } from 'yup'
+import { mixed, number, string } from 'yup'
 import { credentialHash } from '../../db/accounts/credentials/token.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { countRow, idRow } from '../../db/postgres/rows.ts'
+import { countRow, idRow, row } from '../../db/postgres/rows.ts'
 import { JOB_RETENTION_S } from '../../db/queue/jobs.ts'
 import { ageEmailRows } from './email-rows.ts'
 import type { Service } from './service.ts'
@@ -15,18 +15,14 @@ type Place = Pick<Service, 'database' | 'deps'>
 /** Returns the team's usage, as `team show` prints it. */
 export const usedBy = async ({ database }: Place, teamId: string) => (await showTeam(database, teamId)).used
 
-const jobRow = object({ name: string().defined(), data: mixed<Record<string, unknown>>().defined() })
-
 /** Returns the team's jobs in any state. */
 export const jobsOf = async ({ database }: Place, teamId: string) =>
-  await database.any(sql.type(jobRow)`
+  await database.any(sql.type(row({ name: string(), data: mixed<Record<string, unknown>>() }))`
     select name, data from pgboss.job where data ->> 'team_id' = ${teamId} order by created_on`)
-
-const countsRow = object({ emails: number().defined(), jobs: number().defined() })
 
 /** Counts the team's emails and delivery jobs. */
 export const rowCounts = async ({ database }: Place, teamId: string) =>
-  await database.one(sql.type(countsRow)`
+  await database.one(sql.type(row({ emails: number(), jobs: number() }))`
     select (select count(*) from emails where team_id = ${teamId}) as emails,
       (select count(*) from pgboss.job where name = 'deliver-email' and data ->> 'team_id' = ${teamId}) as jobs`)
 
@@ -50,20 +46,16 @@ export const lockWaits = ({ database }: Pick<Place, 'database'>, pattern = ''): 
     select count(*) as count from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock' and query ~ ${pattern}`)
 
-const stateRow = object({ state: string().defined() })
-
 /** Returns the state of a row's delivery job, as a list of zero or one. */
 export const jobStates = ({ database }: Place, id: string): Promise<readonly string[]> =>
-  database.anyFirst(sql.type(stateRow)`select state::text from pgboss.job where id = ${id}`)
-
-const waitRow = object({ seconds: number().defined() })
+  database.anyFirst(sql.type(row({ state: string() }))`select state::text from pgboss.job where id = ${id}`)
 
 /** The number of seconds by which a job was deferred, at any time. Deferring sets both columns. */
 export const putBackFor = sql.fragment`(extract(epoch from start_after - keep_until) + ${JOB_RETENTION_S})::float8`
 
 /** Makes a waiting job due at once. @returns the number of seconds by which it was deferred. */
 export const setJobsDue = ({ database }: Place, id: string): Promise<number> =>
-  database.oneFirst(sql.type(waitRow)`
+  database.oneFirst(sql.type(row({ seconds: number() }))`
     with waiting as (select id, ${putBackFor} as seconds from pgboss.job where id = ${id} and state < 'active')
     update pgboss.job j set start_after = now() from waiting w where j.id = w.id
     returning w.seconds`)
@@ -106,20 +98,18 @@ export const atCommit = async ({ database }: Place, statement: string): Promise<
   }
 }
 
-const senderRow = object({
-  key: string().defined(),
-  rate: number().defined(),
-  slowed_at: string().defined().nullable(),
-  paused_until: string().defined().nullable(),
-  pause_reason: string().defined().nullable(),
+const senderRow = row({
+  key: string(),
+  rate: number(),
+  slowed_at: string().nullable(),
+  paused_until: string().nullable(),
+  pause_reason: string().nullable(),
 })
 
 /** Returns every stored sender. */
 export const sendersOf = async ({ database }: Pick<Service, 'database'>) =>
   await database.any(sql.type(senderRow)`
     select key, rate, slowed_at, paused_until, pause_reason from senders order by key`)
-
-const readRow = object({ read: number().defined() })
 
 /** Returns how many rows of a table the statements of some work have read. */
 export const tuplesRead = async (
@@ -130,7 +120,7 @@ export const tuplesRead = async (
   database.transaction(async (tx) => {
     // The view also counts earlier reads of this connection that PostgreSQL hasn't published yet.
     const soFar = () =>
-      tx.oneFirst(sql.type(readRow)`
+      tx.oneFirst(sql.type(row({ read: number() }))`
         select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read from pg_stat_xact_user_tables
         where relname = ${table}`)
     const before = await soFar()

@@ -4,8 +4,8 @@
  * or the plans needs its own service.
  */
 import { sql } from 'slonik'
-import { array, object, string } from 'yup'
-import { countRow } from '../../db/postgres/rows.ts'
+import { array, string } from 'yup'
+import { countRow, row } from '../../db/postgres/rows.ts'
 import { runClock } from './clock.ts'
 import { noteRestOf } from './database.ts'
 import { type Service, startService } from './service.ts'
@@ -16,9 +16,6 @@ import { until } from './worker.ts'
 const KEPT = ['plans', 'schema_migrations', 'pgboss.queue', 'pgboss.version']
 const OURS = sql.fragment`relnamespace in ('public'::regnamespace, 'pgboss'::regnamespace)`
 const CLOCK = 'select clock_timestamp()'
-
-const tablesRow = object({ tables: array(string().defined()).defined() })
-const clockRow = object({ body: string().defined() })
 
 /** Counts the tables, indexes, functions and triggers. */
 const schemaOf = ({ database }: Service): Promise<number> =>
@@ -36,14 +33,14 @@ async function deleteRows({ database, url, deps }: Service): Promise<void> {
   // Counts in memory belong to the last test.
   await deps.fleet.flush()
   await noteRestOf(database, url)
-  const { tables } = await database.one(sql.type(tablesRow)`
+  const { tables } = await database.one(sql.type(row({ tables: array(string()) }))`
     select coalesce(array_agg(oid::regclass::text), '{}') as tables from pg_class
     where ${OURS} and relkind = 'r' and pg_relation_size(oid) > 0`)
   const deletions = tables.filter((table) => !KEPT.includes(table)).map((table) => `delete from ${table};`)
   // Without triggers and foreign keys, so the order is irrelevant.
   const block = ['begin set local session_replication_role = replica;', ...deletions, 'end'].join('\n')
   await database.query(sql.unsafe`do ${sql.literalValue(block)}`)
-  const { body } = await database.one(sql.type(clockRow)`
+  const { body } = await database.one(sql.type(row({ body: string() }))`
     select prosrc as body from pg_proc where proname = 'service_time'`)
   if (body !== CLOCK) await runClock(database)
   await deps.fleet.flush()

@@ -2,13 +2,14 @@
 
 import { sql } from 'slonik'
 import type { Test } from 'tap'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import {
   createWhatsappTemplate,
   setWhatsappTemplateStatus,
 } from '../../db/messages/whatsapp/save-template.ts'
 import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
+import { row } from '../../db/postgres/rows.ts'
 import { hubSignature } from '../sandbox/whatsapp.ts'
 import { putBackFor, usedBy } from './rows.ts'
 import { byCli, makeTeam, type Reply, type Service, WHATSAPP_APP_SECRET } from './service.ts'
@@ -77,14 +78,12 @@ export const rowsOf = async ({ database }: Place, teamId: string) =>
 /** The jobs of the default number's messages. */
 const ofDefaultNumber = sql.fragment`name in ('deliver-whatsapp', 'deliver-whatsapp-parts')`
 
-const jobRow = object({ state: string().defined(), wait: number().defined(), attempts: number().defined() })
-
 /**
  * Returns the row's delivery job: its state, the seconds by which it was deferred, and its attempts. Null
  * without a job.
  */
 export const jobOf = async ({ database }: Place, id: string) =>
-  await database.maybeOne(sql.type(jobRow)`
+  await database.maybeOne(sql.type(row({ state: string(), wait: number(), attempts: number() }))`
     select state::text, ${putBackFor} as wait, retry_count as attempts
     from pgboss.job where ${ofDefaultNumber} and id = ${id}`)
 
@@ -106,17 +105,15 @@ export const loseJobs = async ({ database }: Place): Promise<void> => {
   await database.query(sql.unsafe`delete from pgboss.job where ${ofDefaultNumber}`)
 }
 
-const templateRow = object({ status: string().defined(), fault: string().defined().nullable() })
+const templateRow = row({ status: string(), fault: string().nullable() })
 
 /** Returns a template's state, and the provider's last error about it. */
 export const templateOf = async ({ database }: Place, id: string) =>
   await database.one(sql.type(templateRow)`select status, fault from whatsapp_templates where id = ${id}`)
 
-const countsRow = object({ delivered: number().defined(), untaken: number().defined() })
-
 /** Returns how many of the team's rows are delivered, and how many have no recorded acceptance. */
 export const statusCounts = async ({ database }: Place, teamId: string) =>
-  await database.one(sql.type(countsRow)`
+  await database.one(sql.type(row({ delivered: number(), untaken: number() }))`
     select count(*) filter (where status = 'delivered') as delivered,
       count(*) filter (where accepted_at is null) as untaken
     from whatsapp_messages where team_id = ${teamId}`)
@@ -131,15 +128,9 @@ export const setFailed = async ({ database }: Place, id: string): Promise<void> 
   await database.query(sql.unsafe`update whatsapp_messages set status = 'failed' where id = ${id}`)
 }
 
-const deliveryJob = object({
-  id: string().defined(),
-  team_id: string().defined(),
-  message_id: string().defined(),
-})
-
 /** Returns the team's delivery jobs, in the order of their rows. */
 export const deliveryJobs = async ({ database }: Place, teamId: string) =>
-  await database.any(sql.type(deliveryJob)`
+  await database.any(sql.type(row({ id: string(), team_id: string(), message_id: string() }))`
     select id, data ->> 'team_id' as team_id, data ->> 'message_id' as message_id from pgboss.job
     where ${ofDefaultNumber} and data ->> 'team_id' = ${teamId} order by data ->> 'message_id'`)
 

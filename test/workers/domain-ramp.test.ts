@@ -4,6 +4,7 @@
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import { idRow, row } from '../../db/postgres/rows.ts'
 import { beside } from '../../workers/adapters.ts'
 import type { SmtpScript } from '../sandbox/smtp.ts'
 import { adminCli } from '../support/admin.ts'
@@ -50,7 +51,7 @@ async function begin(
   }
   const start = (...names: string[]) => startWith(names)
   const waiting = () =>
-    service.database.anyFirst(sql.type(object({ id: string().defined() }))`
+    service.database.anyFirst(sql.type(idRow)`
       select id from email_states where unfinished and broadcast_id is not null order by id`)
   const state = async (id: string) => (await casting.get(id)).body.state
   const ramped = async () => (await cli.json(['domain', 'list', own.id]))[0].ramp
@@ -109,9 +110,7 @@ t.test('the limit doubles daily, unless the day is bad', async (t) => {
   await nextDay(1)
   await until('four more have gone', () => received() === 6)
   const now = new Date()
-  const [gone] = await service.database.any(sql.type(
-    object({ id: string().defined(), to: string().defined() }),
-  )`
+  const [gone] = await service.database.any(sql.type(row({ id: string(), to: string() }))`
     select s.id, e.to_emails[1] as to from email_states s join accepted_emails e using (team_id, id)
     where s.status = 'sent' and s.broadcast_id is not null order by s.id desc limit 1`)
   await service.database.query(sql.unsafe`
@@ -128,7 +127,7 @@ t.test('the limit doubles daily, unless the day is bad', async (t) => {
   await until('the last two have gone', () => received() === 8)
   const { ramp } = await cli.json(['domain', 'ramp', team.id, 'example.com', '9'])
   t.match(ramp, { used: 2 })
-  const limits = await service.database.anyFirst(sql.type(object({ kind: string().defined() }))`
+  const limits = await service.database.anyFirst(sql.type(row({ kind: string() }))`
     select kind from domain_ramp_reports where name = 'example.com'`)
   t.strictSame(limits, ['bounced'])
 })
@@ -193,7 +192,7 @@ t.test('DOMAIN_RAMP limits domains without history until turned off', async (t) 
   const theirs = await casting.create()
   await casting.post(theirs, 'send')
   await until('another team’s email waits for the same limit', async () => {
-    const waiting = await service.database.anyFirst(sql.type(object({ id: string().defined() }))`
+    const waiting = await service.database.anyFirst(sql.type(idRow)`
       select id from email_states where broadcast_id = ${theirs} and unfinished`)
     const [shown] = await Promise.all(waiting.map((id) => cli.json(['email', 'show', other.id, id])))
     return /limit of 1 /.test(shown?.waiting.reason ?? '')

@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { mixed, number, object, string } from 'yup'
+import { mixed, number, string } from 'yup'
+import { row } from '../../db/postgres/rows.ts'
 import { openConsumer } from '../../db/queue/boss.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { createQueuePauses } from '../../db/queue/pauses.ts'
@@ -53,8 +54,6 @@ t.test('messages whose workers died twice are attempted separately', async (t) =
   t.ok(together.size > 0, 'the others went together')
 })
 
-const dueRow = object({ waits: number().defined() })
-
 t.test('a message claimed during another probe waits only seconds', async (t) => {
   const { service, database, team } = await worldOf(await renewed())
   const { url } = await startSmtpSink(t)
@@ -72,15 +71,13 @@ t.test('a message claimed during another probe waits only seconds', async (t) =>
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
   await startWorker(t, service, { email: { ...email, sender } })
   const due = () =>
-    database.maybeOne(sql.type(dueRow)`
+    database.maybeOne(sql.type(row({ waits: number() }))`
       select extract(epoch from start_after - now())::float8 as waits from pgboss.job
       where name = 'deliver-email' and state = 'created' and retry_count > 0`)
   await until('it is let go', async () => (await due()) !== null)
   const waits = (await due())?.waits ?? 0
   t.ok(waits <= 5, `${waits} s`)
 })
-
-const jobRow = object({ state: string().defined(), output: mixed<{ reason: string }>().defined().nullable() })
 
 t.test('an error with text that jsonb rejects is retried too', async (t) => {
   const { service, database, deps, team } = await worldOf(await renewed())
@@ -93,7 +90,7 @@ t.test('an error with text that jsonb rejects is retried too', async (t) => {
   const own = { ...deps, queue, pauses: createQueuePauses(database) } as unknown as WorkerDeps
   const loop = runBatches('upsert-contacts', { handle, batchSize: 1 }, claims, own)
   const job = () =>
-    database.one(sql.type(jobRow)`
+    database.one(sql.type(row({ state: string(), output: mixed<{ reason: string }>().nullable() }))`
       select state::text, output from pgboss.job where name = 'upsert-contacts'`)
   await until('it is to be tried again', async () => (await job()).state === 'retry')
   t.match((await job()).output?.reason, /^NUL {2}, a lone \ufffd, and a pair at the end x+$/)

@@ -3,13 +3,14 @@
  * cause webhooks.
  */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { expandStep } from '../../../db/messages/broadcasts/expand.ts'
 import { countUnreached } from '../../../db/messages/broadcasts/resend.sql.ts'
 import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
 import { removeEmails } from '../../../db/messages/emails/remove.ts'
+import { idRow, row } from '../../../db/postgres/rows.ts'
 import { type Broadcasting, beginBroadcasting, broadcastingOf } from '../../support/broadcasting.ts'
 import { deleteEmailRows } from '../../support/email-rows.ts'
 import { EMPTY } from '../../support/empty.ts'
@@ -26,8 +27,6 @@ const place = await beginBroadcasting(t)
 const { service } = place
 const { call, database, deps } = service
 
-const bodyRow = object({ variables: string().defined() })
-
 /** Scans a broadcast to its end. */
 async function walked({ team }: Broadcasting, id: string): Promise<void> {
   for (let round = 0; round < 3; round += 1)
@@ -39,7 +38,7 @@ async function linkToAna(of: Broadcasting): Promise<{ id: string; link: string }
   const id = await of.create()
   await of.post(id, 'send')
   await walked(of, id)
-  const { variables } = await database.one(sql.type(bodyRow)`
+  const { variables } = await database.one(sql.type(row({ variables: string() }))`
     select variables::text from emails where broadcast_id = ${id} and to_emails = ${sql.array([ANA], 'text')}`)
   return { id, link: new URL(JSON.parse(variables).unsubscribe_url).pathname }
 }
@@ -145,7 +144,7 @@ t.test('leaving topics causes one webhook and one audit entry', async (t) => {
     values (${team.id}, gen_random_uuid(), 'https://hooks.example.com/', 'hooks', '{*}', '', 'enabled', now())`)
   const heard = async () =>
     (
-      await database.any(sql.type(object({ body: string().defined() }))`
+      await database.any(sql.type(row({ body: string() }))`
         select body from webhook_messages where team_id = ${team.id} and type like 'contact.%' order by id`)
     ).map(({ body }) => JSON.parse(body))
   const { id } = await contact()
@@ -226,7 +225,7 @@ t.test('a broadcast never reaches an address twice', async (t) => {
     database.any(sql.unsafe`select to_emails[1] as email from emails where broadcast_id = ${id} order by 1`)
   t.match(await addressed(), [{ email: ANA }, { email: 'new@example.org' }])
   // Emails that were deleted manually were still received.
-  const emails = await database.any(sql.type(object({ id: string().defined() }))`
+  const emails = await database.any(sql.type(idRow)`
     select id from emails where broadcast_id = ${id}`)
   await database.transaction((tx) =>
     removeEmails(

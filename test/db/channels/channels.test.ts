@@ -1,12 +1,13 @@
 /** Each channel is complete: columns, scope, providers. If a new channel lacks something, this test fails. */
 import { sql } from 'slonik'
-import { array, object, string } from 'yup'
+import { array, string } from 'yup'
 import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { QUOTAS } from '../../../db/accounts/plans/quotas.ts'
 import { CHANNEL_QUEUES, CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
 import { queueOf } from '../../../db/channels/queues.ts'
 import { PROVIDERS } from '../../../db/delivery/reports/reports.sql.ts'
+import { row } from '../../../db/postgres/rows.ts'
 import { isSharedJob, JOBS } from '../../../db/queue/jobs.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS, OTHER_REPORTERS } from '../../../workers/providers/list.ts'
 import { HOSTED_RELAYS } from '../../../workers/providers/relays/list.ts'
@@ -18,10 +19,8 @@ import t from '../../support/tap.ts'
 const { url } = await testDatabase(t)
 const database = await openPool(t, url)
 
-const columnsRow = object({ columns: array(string().defined()).defined() })
-
 const columnsOf = async (table: string): Promise<readonly string[]> => {
-  const { columns } = await database.one(sql.type(columnsRow)`
+  const { columns } = await database.one(sql.type(row({ columns: array(string()) }))`
     select array_agg(column_name::text) as columns from information_schema.columns where table_name = ${table}`)
   return columns
 }
@@ -62,8 +61,6 @@ t.test("the channels' providers and the workers' providers match", async (t) => 
   t.strictSame(names, PROVIDERS)
 })
 
-const jobRow = object({ job: string().defined() })
-
 t.test('accepted and stored messages have the same queue', async (t) => {
   const [live, test] = ['00000000-0000-7000-8000-000000000001', '00000000-0000-7000-8000-000000000002']
   await database.query(sql.unsafe`
@@ -76,7 +73,7 @@ t.test('accepted and stored messages have the same queue', async (t) => {
     parts: boolean,
   ) =>
     (
-      await database.one(sql.type(jobRow)`
+      await database.one(sql.type(row({ job: string() }))`
         select ${job_of} as job from (
           select ${team}::uuid as team_id, ${broadcast}::uuid as broadcast_id, ${number}::text as phone_number_id, ${parts}::bool as parts) m`)
     ).job

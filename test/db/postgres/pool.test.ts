@@ -2,17 +2,18 @@
 import assert from 'node:assert/strict'
 import pg from 'pg'
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import { poolConfig } from '../../../db/postgres/connect.ts'
 import { LAST_UNPREPARED, lastOf } from '../../../db/postgres/joined.ts'
 import { isDatabaseUnavailable, openDatabase, type Tx } from '../../../db/postgres/pool.ts'
+import { row } from '../../../db/postgres/rows.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { openPool } from '../../support/pool.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
-const ONE = sql.type(object({ n: number().defined() }))`select 1::int as n`
+const ONE = sql.type(row({ n: number() }))`select 1::int as n`
 
 t.test("session settings of a role don't change values", async (t) => {
   const own = await testDatabase(t)
@@ -29,8 +30,7 @@ t.test("session settings of a role don't change values", async (t) => {
     })
   await before.end()
   const database = await openPool(t, own.url, { size: 1 })
-  const row = object({ at: string().defined(), day: string().defined(), text: string().defined() })
-  const read = sql.type(row)`
+  const read = sql.type(row({ at: string(), day: string(), text: string() }))`
     select '2026-03-04T22:05:06.789Z'::timestamptz as at, date_trunc('day', '2026-03-04T22:05:06Z'::timestamptz) as day,
       '\\d' as text`
   const expected = { at: '2026-03-04T22:05:06.789Z', day: '2026-03-04T00:00:00.000Z', text: '\\d' }
@@ -73,7 +73,7 @@ t.test("treats errors about the server's state as an outage", async (t) => {
 
 t.test('a rejected transaction keeps its connection', async (t) => {
   const database = await openPool(t, url, { size: 1 })
-  const PID = sql.type(object({ pid: number().defined() }))`select pg_backend_pid() as pid`
+  const PID = sql.type(row({ pid: number() }))`select pg_backend_pid() as pid`
   const { pid } = await database.one(PID)
   const refusal = new Error('not found')
   const refused = database.transaction(async (tx) => {
@@ -87,9 +87,7 @@ t.test('a rejected transaction keeps its connection', async (t) => {
   )
   t.same(await database.transaction((tx) => tx.one(PID)), { pid }, 'the same connection')
   const { left } = await database.one(
-    sql.type(
-      object({ left: string().nullable().defined() }),
-    )`select to_regclass('left_behind')::text as left`,
+    sql.type(row({ left: string().nullable() }))`select to_regclass('left_behind')::text as left`,
   )
   t.equal(left, null, 'rolled back')
   const lost = database.transaction((tx) =>
@@ -108,7 +106,7 @@ async function openJoining(t: Test) {
   await database.transaction((tx) => tx.one(ONE))
   return { proxy, database, stored: () => database.anyFirst(sql.type(N)`select n from joined order by n`) }
 }
-const N = object({ n: number().defined() })
+const N = row({ n: number() })
 const insert = (n: number, name = 'insert_joined') =>
   sql.prepared(name, N)`insert into joined values (${n}) returning n`
 const insertLast = (n: number) => insert(n, lastOf('insert_joined'))

@@ -1,8 +1,8 @@
 /** Rows as of a snapshot, by the transactions that wrote them. */
 import { Client } from 'pg'
 import { sql } from 'slonik'
-import { object, string } from 'yup'
 import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
+import { nameRow } from '../../../db/postgres/rows.ts'
 import { seenNow, wasSeen } from '../../../db/postgres/snapshot.sql.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
@@ -15,7 +15,6 @@ await other.connect()
 t.teardown(() => Promise.all([database.end(), other.end()]))
 await database.query(sql.unsafe`create table things (name text, times int not null default 0)`)
 
-const nameRow = object({ name: string().defined() })
 const seenAt = async (tx: Tx, seen: string) =>
   (
     await tx.any(sql.type(nameRow)`

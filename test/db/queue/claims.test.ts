@@ -1,6 +1,7 @@
 /** Claims: which worker has a job, and how jobs end, even if workers are killed or frozen. */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
+import { row } from '../../../db/postgres/rows.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { FetchedJob } from '../../../db/queue/claims.ts'
 import { jobEnd } from '../../../db/queue/jobs.sql.ts'
@@ -21,14 +22,8 @@ const TEAM = '0190a1b2-0000-7000-8000-00000000a001'
 
 type Job = FetchedJob<'ingest-report'>
 
-const jobRow = object({
-  state: string().defined(),
-  attempt: number().defined(),
-  priority: number().defined(),
-  wait: number().defined(),
-})
 const rowOf = (id: string) =>
-  database.one(sql.type(jobRow)`
+  database.one(sql.type(row({ state: string(), attempt: number(), priority: number(), wait: number() }))`
     select state::text, retry_count as attempt, priority, extract(epoch from start_after - now()) as wait
     from pgboss.job where id = ${id} and name = 'ingest-report'`)
 const end = (job: Job, how: End) => database.transaction((tx) => claims.settle(tx, new Map([[job, how]])))
@@ -81,7 +76,7 @@ t.test("a worker's death delays a background job by seconds", async (t) => {
   await database.query(sql.unsafe`
     update pgboss.job set heartbeat_on = now() - interval '1 minute' where id = ${payload.broadcast_id}`)
   const job = () =>
-    database.one(sql.type(object({ state: string().defined(), wait: number().defined() }))`
+    database.one(sql.type(row({ state: string(), wait: number() }))`
       select state::text, extract(epoch from start_after - now()) as wait
       from pgboss.job where id = ${payload.broadcast_id} and name = 'expand-broadcast'`)
   await until('its worker counts as dead', async () => (await job()).state === 'retry')
@@ -100,8 +95,7 @@ t.test('a failed job becomes a dead letter with its reason', async (t) => {
   const job = await claimed()
   await end(job, { end: 'given_up', reason: 'words' })
   t.match(await rowOf(job.id), { state: 'failed' })
-  const dead = object({ reason: string().defined() })
-  const found = await database.any(sql.type(dead)`
+  const found = await database.any(sql.type(row({ reason: string() }))`
     select source_output ->> 'reason' as reason from pgboss.job where source_id = ${job.id}`)
   t.equal(found.map(({ reason }) => reason).join(), 'words')
 })

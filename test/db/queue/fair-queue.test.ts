@@ -1,10 +1,11 @@
 /** The queue alternates between teams, so one team's backlog doesn't delay another team. */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { createVersions } from '../../../db/content/templates/versions.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
+import { row } from '../../../db/postgres/rows.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { readQueuePosition } from '../../../db/queue/fair-queue.sql.ts'
 import { positionsAfter, toPriority } from '../../../db/queue/fair-queue.ts'
@@ -40,11 +41,9 @@ async function send(
   )
 }
 
-const jobRow = object({ id: string().defined(), team_id: string().defined() })
-
 /** Returns the waiting jobs in the order in which pg-boss fetches them. */
 const line = ({ database }: Store) =>
-  database.any(sql.type(jobRow)`
+  database.any(sql.type(row({ id: string(), team_id: string() }))`
     select id, data ->> 'team_id' as team_id from pgboss.job
     where name = 'deliver-email' and state < 'active' order by priority desc, created_on`)
 
@@ -66,12 +65,10 @@ t.test("a position follows the team's last and the queue's front", async (t) => 
   t.equal(toPriority(9_000_000_000), -2_147_483_647)
 })
 
-const readRow = object({ read: number().defined() })
-
 /** Reads the queue's position, and how many jobs that reads, counted within a transaction. */
 async function looked(tx: Tx) {
   const read = () =>
-    tx.oneFirst(sql.type(readRow)`
+    tx.oneFirst(sql.type(row({ read: number() }))`
       select sum(idx_tup_fetch + seq_tup_read) as read from pg_stat_xact_all_tables
       where schemaname = 'pgboss' and relname = (select table_name from pgboss.queue where name = 'deliver-email')`)
   const before = await read()

@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
-import { boolean, mixed, number, object, string } from 'yup'
+import { boolean, mixed, number, string } from 'yup'
 import { openDatabase } from '../../../db/postgres/pool.ts'
+import { nameRow, row } from '../../../db/postgres/rows.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { insertJobs } from '../../../db/queue/insert.sql.ts'
 import { openJob } from '../../../db/queue/jobs.sql.ts'
@@ -39,20 +40,13 @@ async function aJob({ database }: Awaited<ReturnType<typeof begin>>, priority = 
   return id
 }
 
-const jobRow = object({
-  state: string().defined(),
-  retry_count: number().defined(),
-  retry_limit: number().defined(),
-})
 const rowOf = ({ database }: Awaited<ReturnType<typeof begin>>, id: string) =>
-  database.one(sql.type(jobRow)`
+  database.one(sql.type(row({ state: string(), retry_count: number(), retry_limit: number() }))`
     select state::text, retry_count, retry_limit from pgboss.job where name = ${JOB} and id = ${id}`)
-
-const columnRow = object({ table: string().defined(), name: string().defined(), type: string().defined() })
 
 t.test("its tables have our statements' columns and types", async (t) => {
   const { database } = await begin(t)
-  const there = await database.any(sql.type(columnRow)`
+  const there = await database.any(sql.type(row({ table: string(), name: string(), type: string() }))`
     select attrelid::regclass::text as table, attname as name, format_type(atttypid, atttypmod) as type
     from pg_attribute where attrelid = any(${sql.array(
       Object.keys(COLUMNS).map((table) => `${SCHEMA}.${table}`),
@@ -65,16 +59,12 @@ t.test("its tables have our statements' columns and types", async (t) => {
   }
 })
 
-const stateRow = object({ state: string().defined() })
-
 t.test('its states have the order that ours rely on', async (t) => {
   const { database } = await begin(t)
-  const states = await database.anyFirst(sql.type(stateRow)`
+  const states = await database.anyFirst(sql.type(row({ state: string() }))`
     select unnest(enum_range(null::pgboss.job_state))::text as state`)
   t.strictSame(states, STATES)
 })
-
-const whole = object({ id: string().defined(), row: mixed<Record<string, unknown>>().defined() })
 
 t.test('inserted jobs equal those of pg-boss in every queue', async (t) => {
   const { database, boss } = await begin(t)
@@ -90,7 +80,7 @@ t.test('inserted jobs equal those of pg-boss in every queue', async (t) => {
       }
       await boss.insert(name, [{ id: theirs, data, priority: -7, group: { id: 'one' } }], { db })
       await insertJobs(tx, [{ name, id: ours, data, priority: -7, group_id: 'one' }])
-      return tx.any(sql.type(whole)`
+      return tx.any(sql.type(row({ id: string(), row: mixed<Record<string, unknown>>() }))`
         select id, to_jsonb(j) - 'id' as row from pgboss.job j where id in (${ours}, ${theirs})`)
     })
     const of = (id: string) => rows.find((row) => row.id === id)?.row
@@ -120,7 +110,7 @@ t.test('the retry count is the attempt number', async (t) => {
   }
   const dead = await database.one(
     sql.type(
-      object({ name: string().defined(), source_id: string().defined(), reason: string().defined() }),
+      row({ name: string(), source_id: string(), reason: string() }),
     )`select name, source_id, ${deadReason} as reason from pgboss.job where source_id = ${id}`,
   )
   t.strictSame(dead, { name: deadLetterQueue(JOB), source_id: id, reason: 'no' })
@@ -135,7 +125,7 @@ t.test('the dead letter of a lost job has a reason', async (t) => {
   await database.query(sql.unsafe`
     update pgboss.job set retry_limit = 0, heartbeat_on = now() - interval '1 hour' where id = ${id}`)
   await boss.supervise(JOB)
-  const reason = await database.oneFirst(sql.type(object({ reason: string().defined() }))`
+  const reason = await database.oneFirst(sql.type(row({ reason: string() }))`
     select ${deadReason} as reason from pgboss.job where source_id = ${id}`)
   t.match(reason, /heartbeat/)
 })
@@ -189,15 +179,9 @@ t.test('removes the loop from an error message', async (t) => {
   t.equal(faults[0]?.message.indexOf(IN_LOOP), faults[0]?.message.indexOf(' (Queue: count-figures'))
 })
 
-const tableRow = object({
-  name: string().defined(),
-  table_name: string().defined(),
-  valid: boolean().defined(),
-})
-
 t.test('table names leave space for index names', async (t) => {
   const { database } = await begin(t)
-  const tables = await database.any(sql.type(tableRow)`
+  const tables = await database.any(sql.type(row({ name: string(), table_name: string(), valid: boolean() }))`
     select q.name, q.table_name, coalesce(bool_and(i.indisvalid) and count(*) = 3, false) as valid
     from pgboss.queue q left join pg_index i
       on i.indexrelid = any(array(
@@ -212,8 +196,7 @@ t.test('table names leave space for index names', async (t) => {
 
 t.test('renamed scheduled jobs share the queues of 0.1.0', async (t) => {
   const { url, boss, database } = await begin(t)
-  const nameRow = sql.type(object({ name: string().defined() }))
-  const created = await database.anyFirst(nameRow`select name from pgboss.queue`)
+  const created = await database.anyFirst(sql.type(nameRow)`select name from pgboss.queue`)
   const of010 = ['count-figures', 'forget-messages', 'forget-reports', 'forget-sessions', 'forget-upserts']
   t.strictSame(created.filter((name) => /^(count|forget|purge)-(?!whatsapp)/.test(name)).sort(), of010)
   await boss.send('forget-sessions', {})
@@ -224,5 +207,6 @@ t.test('renamed scheduled jobs share the queues of 0.1.0', async (t) => {
     runs += 1
   })
   await until('the waiting job has run', () => runs === 1)
-  t.strictSame(await database.anyFirst(nameRow`select name from pgboss.schedule`), ['forget-sessions'])
+  const scheduled = await database.anyFirst(sql.type(nameRow)`select name from pgboss.schedule`)
+  t.strictSame(scheduled, ['forget-sessions'])
 })

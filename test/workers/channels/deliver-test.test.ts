@@ -1,9 +1,10 @@
 // Test teams: their messages never reach a provider, and a live team's never reach the simulator.
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import { DELIVERIES } from '../../../db/channels/channels.sql.ts'
 import { releaseAll } from '../../../db/delivery/schedule.ts'
 import { requeueLost } from '../../../db/delivery/sweep.ts'
+import { row } from '../../../db/postgres/rows.ts'
 import type { Payload } from '../../../db/queue/jobs.ts'
 import type { EmailProvider, OutgoingEmail } from '../../../workers/providers/provider.ts'
 import { SIMULATED_EMAIL } from '../../../workers/providers/test/simulator.ts'
@@ -193,8 +194,6 @@ t.test('the simulator responds and reports by local part', async (t) => {
   t.equal(connected(), 0)
 })
 
-const messageRow = object({ status: string().defined(), code: string().defined().nullable() })
-
 t.test('simulated WhatsApp results follow the number’s last digits', async (t) => {
   const { service, test, work, connected } = await begin(t)
   const ends = {
@@ -212,7 +211,7 @@ t.test('simulated WhatsApp results follow the number’s last digits', async (t)
   await work()
   for (const [to, [status, code]] of Object.entries(ends)) {
     const read = () =>
-      service.database.one(sql.type(messageRow)`
+      service.database.one(sql.type(row({ status: string(), code: string().nullable() }))`
         select status, (select max(code) from whatsapp_events where message_id = m.id) as code
         from whatsapp_messages m where id = ${ids.get(to) ?? ''}`)
     await until(`${to} is ${status}`, async () => {

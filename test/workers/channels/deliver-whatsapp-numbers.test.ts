@@ -3,9 +3,9 @@
  * another.
  */
 import { sql } from 'slonik'
-import { number as numeric, object } from 'yup'
+import { number as numeric } from 'yup'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
-import { countRow } from '../../../db/postgres/rows.ts'
+import { countRow, row } from '../../../db/postgres/rows.ts'
 import type { CloudMessage } from '../../sandbox/whatsapp.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
 import { ACCESS_TOKEN, BUSINESS_ACCOUNT_ID } from '../../support/cloud.ts'
@@ -18,10 +18,9 @@ import { giveUpAll, until } from '../../support/worker.ts'
 
 const { service, database, cli, sender, begin } = await startNumbers(t)
 
-const jobsRow = object({ own: numeric().defined(), other: numeric().defined() })
 /** Returns how many jobs a message has in the queue of numbers, and in others. */
 const jobsOf = async (id: string) =>
-  await database.one(sql.type(jobsRow)`
+  await database.one(sql.type(row({ own: numeric(), other: numeric() }))`
     select count(*) filter (where name = 'deliver-whatsapp-number') as own,
       count(*) filter (where name <> 'deliver-whatsapp-number') as other
     from pgboss.job where id = ${id} and state < 'completed'`)

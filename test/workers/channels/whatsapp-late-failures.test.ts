@@ -1,8 +1,8 @@
 /** Failures that Meta reports after it accepted a message. Real hook, real queue, real worker. */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
-import { countRow } from '../../../db/postgres/rows.ts'
+import { countRow, nameRow, row } from '../../../db/postgres/rows.ts'
 import { numberWhatsappChannel } from '../../../workers/channels/deliver-whatsapp-number.ts'
 import { statusOf, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -38,7 +38,7 @@ async function beginWithOwn(t: Test, name: string) {
 
 const pathOf = ({ path }: { path: string }): string => path.split('/')[2] ?? ''
 
-const pauseRow = object({ sender: string().defined(), recipient: string().defined() })
+const pauseRow = row({ sender: string(), recipient: string() })
 const recipientPauses = () =>
   database.any(sql.type(pauseRow)`select sender, recipient from recipient_pauses order by recipient`)
 
@@ -61,10 +61,9 @@ t.test('messages with named variables keep their queue after late failures', asy
   const { oneTaken, report, work } = await begin(t, { definition })
   const worker = await work()
   const id = await oneTaken()
-  const queueRow = object({ name: string().defined() })
   await report(FAILED)
   await until('it waits', async () => (await jobOf(service, id)) !== null)
-  const queue = await database.oneFirst(sql.type(queueRow)`select name from pgboss.job where id = ${id}`)
+  const queue = await database.oneFirst(sql.type(nameRow)`select name from pgboss.job where id = ${id}`)
   t.equal(queue, 'deliver-whatsapp-parts')
   await worker.stop()
 })

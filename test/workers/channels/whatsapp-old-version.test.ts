@@ -3,9 +3,9 @@
  * processes still run during an upgrade and must leave them alone.
  */
 import { sql } from 'slonik'
-import { boolean, object, string } from 'yup'
+import { boolean, string } from 'yup'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
-import { idRow } from '../../../db/postgres/rows.ts'
+import { idRow, nameRow, row } from '../../../db/postgres/rows.ts'
 import type { CloudMessage } from '../../sandbox/whatsapp.ts'
 import { startNumbers } from '../../support/number-senders.ts'
 import t from '../../support/tap.ts'
@@ -22,11 +22,9 @@ const NAMED = aTemplate(
 )
 const PICTURE = { 'header:1': 'https://cdn.example.com/a.png', 'body:1': 'Ana' }
 
-const stateRow = object({ is_open: boolean().defined(), unfinished: boolean().defined() })
-const reasonRow = object({ unsupported: string().defined().nullable() })
-const queueRow = object({ name: string().defined() })
+const reasonRow = row({ unsupported: string().nullable() })
 const queuesOf = (id: string) =>
-  database.anyFirst(sql.type(queueRow)`select name from pgboss.job where id = ${id} and state < 'completed'`)
+  database.anyFirst(sql.type(nameRow)`select name from pgboss.job where id = ${id} and state < 'completed'`)
 
 /** Statements of version 0.1.0 that give a message a job of the default number's queue. */
 const OLD = {
@@ -95,7 +93,7 @@ t.test('version 0.1.0 only gives jobs to messages it sends', async (t) => {
       update whatsapp_messages set accepted_at = now(), provider_message_id = ${back} where id = ${back}`)
     await OLD.giveBack(back)
     t.strictSame(
-      await database.one(sql.type(stateRow)`
+      await database.one(sql.type(row({ is_open: boolean(), unfinished: boolean() }))`
         select due_at is null as is_open, unfinished from whatsapp_messages where id = ${back}`),
       { is_open: false, unfinished: false },
       'a job that version 0.1.0 makes finds nothing',

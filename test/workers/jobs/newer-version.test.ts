@@ -1,9 +1,10 @@
 /** What only a newer version knows: its queues and providers, met by this version's workers and CLI. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { object, string } from 'yup'
+import { object } from 'yup'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { lostMessages } from '../../../db/delivery/sweep.sql.ts'
+import { nameRow } from '../../../db/postgres/rows.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
@@ -33,11 +34,9 @@ async function moveJob(
     insert into pgboss.job (name, id, source_id, data) select ${to}, ${dead}, data from moved`)
 }
 
-const queueRow = object({ name: string().defined() })
-
 /** Returns the queues that contain a job or a dead letter of an email. */
 const queuesWith = async ({ database }: Service, id: string): Promise<string[]> => {
-  const rows = await database.any(sql.type(queueRow)`
+  const rows = await database.any(sql.type(nameRow)`
     select name from pgboss.job where id = ${id} or source_id = ${id} order by name`)
   return rows.map(({ name }) => name)
 }

@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
 import { lockAccount } from '../../../db/accounts/teams/limits.ts'
 import { insertUpsert, upsertResult } from '../../../db/audience/contacts/upserts.sql.ts'
-import { idRow } from '../../../db/postgres/rows.ts'
+import { idRow, row } from '../../../db/postgres/rows.ts'
 import type { FetchedJob } from '../../../db/queue/claims.ts'
 import { openJobsBefore } from '../../../db/queue/jobs.sql.ts'
 import type { Batch } from '../../../workers/batches/batches.ts'
@@ -33,9 +33,7 @@ async function count({ database }: Service, rows: 'open' | 'all' | 'jobs'): Prom
     all: sql.fragment`contact_upserts`,
     jobs: sql.fragment`pgboss.job where name = 'upsert-contacts' and state < 'completed'`,
   }[rows]
-  const { n } = await database.one(
-    sql.type(object({ n: number().defined() }))`select count(*) as n from ${counted}`,
-  )
+  const { n } = await database.one(sql.type(row({ n: number() }))`select count(*) as n from ${counted}`)
   return n
 }
 
@@ -279,7 +277,7 @@ t.test('20 concurrent bulks of overlapping contacts, by four processes', async (
   t.strictSame([await contactsUsed(service, small), await contactsStored(service, small)], [1_500, 1_500])
   // A server process reports its stats a second after its last transaction.
   await sleep(1_500)
-  const { deadlocks } = await service.database.one(sql.type(object({ deadlocks: number().defined() }))`
+  const { deadlocks } = await service.database.one(sql.type(row({ deadlocks: number() }))`
     select deadlocks from pg_stat_database where datname = current_database()`)
   t.equal(deadlocks, 0)
 })

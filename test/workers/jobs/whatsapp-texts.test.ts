@@ -1,11 +1,12 @@
 /** Recipients' WhatsApp texts are never stored by the hook, and only briefly by processes of 0.1.0. */
 import { pino } from 'pino'
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import { createApp } from '../../../api/app.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { latestBackgroundJobs } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { cutPost } from '../../../db/messages/whatsapp/cut-post.ts'
+import { nameRow, row } from '../../../db/postgres/rows.ts'
 import { logOptions } from '../../../db/process/log.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
 import { purgeWhatsappTexts } from '../../../workers/jobs/purge-whatsapp-texts.ts'
@@ -49,18 +50,15 @@ const postWith = (value: object, field = 'messages') => ({
 const metadata = { display_phone_number: '15555550100', phone_number_id: '100' }
 const contacts = [{ profile: { name: CANARY }, wa_id: '15555550142' }]
 
-const tableRow = object({ name: string().defined() })
-const textRow = object({ text: string().defined().nullable() })
-
 /** Returns everything that a dump of the database would contain. */
 async function dumped({ database }: Service): Promise<string> {
-  const tables = await database.anyFirst(sql.type(tableRow)`
+  const tables = await database.anyFirst(sql.type(nameRow)`
     select format('%I.%I', schemaname, tablename) as name from pg_tables
     where schemaname in ('public', 'pgboss')`)
   const texts: string[] = []
   for (const table of tables) {
     const name = sql.identifier(table.replaceAll('"', '').split('.'))
-    const text = await database.oneFirst(sql.type(textRow)`
+    const text = await database.oneFirst(sql.type(row({ text: string().nullable() }))`
       select string_agg(t::text, ' ') as text from ${name} t`)
     texts.push(text ?? '')
   }

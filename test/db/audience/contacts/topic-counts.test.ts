@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { type QuerySqlToken, sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import { countSubscribers } from '../../../../db/audience/contacts/topic-counts.sql.ts'
 import {
   addTopics,
@@ -11,7 +11,7 @@ import {
   insertTopic,
 } from '../../../../db/audience/contacts/topics.sql.ts'
 import { leaveTopics } from '../../../../db/audience/subscription/subscription.ts'
-import { idRow } from '../../../../db/postgres/rows.ts'
+import { idRow, row } from '../../../../db/postgres/rows.ts'
 import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
@@ -42,10 +42,8 @@ const command = fc.record({
 })
 type Command = typeof command extends fc.Arbitrary<infer C> ? C : never
 
-const countRow = object({ topic_id: string().defined(), count: number().defined() })
-
 const recounted = async (team: string) => {
-  const rows = await database.any(sql.type(countRow)`
+  const rows = await database.any(sql.type(row({ topic_id: string(), count: number() }))`
     select topic_id, count(*) as count from contacts cross join lateral unnest(topic_ids) topic_id
     where team_id = ${team} group by 1 order by 1`)
   return rows.map(({ topic_id, count }) => [topic_id, count])
@@ -108,7 +106,7 @@ t.test('counts equal a recount after concurrent changes of contacts', async (t) 
     ),
     { numRuns: 25 },
   )
-  const rows = await database.anyFirst(sql.type(object({ rows: number().defined() }))`
+  const rows = await database.anyFirst(sql.type(row({ rows: number() }))`
     select count(*) as rows from topic_counts group by team_id, topic_id`)
   t.ok(
     rows.every((each) => each === 1),

@@ -1,10 +1,11 @@
 /** `contact erase`: the erased data, and the remaining data of other contacts. */
 import { sql } from 'slonik'
-import { array, object, string } from 'yup'
+import { array, string } from 'yup'
 import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
 import { expandStep } from '../../../../db/messages/broadcasts/expand.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
+import { row } from '../../../../db/postgres/rows.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { broadcastingOf } from '../../../support/broadcasting.ts'
 import { EMPTY } from '../../../support/empty.ts'
@@ -46,13 +47,8 @@ async function deliver(id: string, recipients: string[]): Promise<void> {
     from emails e, unnest(${sql.array(recipients, 'text')}) r where e.id = ${id}`)
 }
 
-const eventsRow = object({
-  recipients: array(string().defined().nullable()).defined(),
-  details: string().defined(),
-})
-
 const eventsOf = (id: string) =>
-  database.one(sql.type(eventsRow)`
+  database.one(sql.type(row({ recipients: array(string().nullable()), details: string() }))`
     select array_agg(recipient order by recipient) as recipients, string_agg(detail, '') as details
     from email_events where email_id = ${id}`)
 
@@ -60,7 +56,7 @@ const eventsOf = (id: string) =>
 t.test('erases the contact from dead letters', async (t) => {
   const team = await makeTeam(service)
   const deadLetters = () =>
-    database.anyFirst(sql.type(object({ words: string().defined() }))`
+    database.anyFirst(sql.type(row({ words: string() }))`
       select concat_ws(' ', data, output, source_output) as words from pgboss.job where name like 'deliver-%'`)
   await send(team, [ANA])
   await giveUpAll(service, 'deliver-email', `451 4.2.1 <${ANA.toLowerCase()}> is busy`)
@@ -143,7 +139,7 @@ t.test('later events of an erased email have no text', async (t) => {
   t.match(await emailById(database, team.id, alone), { status: 'clicked' })
   t.strictSame(await eventsOf(alone), { recipients: [null], details: '' })
   t.strictSame((await eventsOf(shared)).details, 'https://shop.example.com/?for=anybody')
-  const heard = await database.any(sql.type(object({ body: string().defined() }))`
+  const heard = await database.any(sql.type(row({ body: string() }))`
     select body from webhook_messages where team_id = ${team.id} order by id`)
   t.match(
     heard.map(({ body }) => JSON.parse(body).data),
@@ -270,7 +266,7 @@ t.test('erases keys, tags, reply addresses and broadcast tests', async (t) => {
   t.equal(await emailById(database, team.id, waiting), null, 'a test that waits is not sent any more')
   t.match(await emailById(database, team.id, shared), { idempotency_key: 'order-1' })
   t.match(await emailById(database, team.id, other), { tags: ['x'], idempotency_key: 'order-2' })
-  const rows = await database.any(sql.type(object({ row: string().defined() }))`
+  const rows = await database.any(sql.type(row({ row: string() }))`
     select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id} and id <> ${other}`)
   for (const { row } of rows) t.notMatch(row, /ana\.diaz|Ana Diaz|AT48/i)
 })
@@ -290,7 +286,7 @@ t.test('a broadcast creates no email for an erased contact', async (t) => {
   await commit()
   await walking
   t.match((await get(id)).body, { stats: { made: 1, skipped: 0 } })
-  const rows = await database.any(sql.type(object({ row: string().defined() }))`
+  const rows = await database.any(sql.type(row({ row: string() }))`
     select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id}`)
   t.equal(rows.length, 1)
   for (const { row } of rows) t.notMatch(row, /ana\.diaz/i)
@@ -318,9 +314,8 @@ t.test('erases webhooks about deleted subjects of that contact only', async (t) 
     await cli.json(['email', 'delete', team.id, id])
   }
   await call('POST', '/v1/contacts', { key, body: { email: ANA } })
-  const row = object({ body: string().defined() })
   const bodies = () =>
-    database.anyFirst(sql.type(row)`select body from webhook_messages
+    database.anyFirst(sql.type(row({ body: string() }))`select body from webhook_messages
       where team_id = ${team.id} and type <> 'webhook.test' order by id`)
   const about = (email: string) => [
     new RegExp(`^{"type":"contact.unsubscribed".*"email":"${email}"`),

@@ -1,10 +1,11 @@
 /** Retention: the data that is deleted after a period, and the data that never is. */
 import { sql } from 'slonik'
-import { array, number, object, string } from 'yup'
+import { array, number, string } from 'yup'
 import { saveTemplate } from '../../../../db/content/templates/save.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { purgeMessages, type Retention } from '../../../../db/maintenance/retention/purge.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
+import { row } from '../../../../db/postgres/rows.ts'
 import { firstIdAt } from '../../../../db/validation/ids.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
 import { EMPTY } from '../../../support/empty.ts'
@@ -33,10 +34,8 @@ const addEvents = (store: Store, teamId: string, id: string, count: number) =>
     select ${teamId}, ${id}, decode(md5(n::text), 'hex'), 'delivered', now(), ''
     from generate_series(1, ${count}::int) n`)
 
-const leftRow = object({ emails: array(string().defined()).defined(), events: number().defined() })
-
 const left = ({ database }: Store) =>
-  database.one(sql.type(leftRow)`
+  database.one(sql.type(row({ emails: array(string()), events: number() }))`
     select coalesce(array_agg(id::text order by id), '{}') as emails,
       (select count(*) from email_events) as events from emails`)
 
@@ -161,10 +160,9 @@ t.test('purges bodies in place, and moves one row per full page', async (t) => {
   const other = await store.team('pro', daysAgo(500))
   for (const table of ['accepted_emails', 'email_states'])
     await database.query(sql.unsafe`alter table ${sql.identifier([table])} set (autovacuum_enabled = false)`)
-  const placeRow = object({ id: string().defined(), page: number().defined() })
   /** Returns the page of each email of a day. */
   const places = async (days: number) => {
-    const rows = await database.any(sql.type(placeRow)`
+    const rows = await database.any(sql.type(row({ id: string(), page: number() }))`
       select id, (ctid::text::point)[0]::int as page from accepted_emails
       where created_at = ${sql.timestamp(daysAgo(days))} order by id`)
     return new Map(rows.map(({ id, page }) => [id, page]))
@@ -200,9 +198,8 @@ t.test('deletes daily stats in batches', async (t) => {
     select team, channel, current_date - n, status, 1
     from unnest(array[${teamId}, ${other}]::uuid[]) team, unnest(array['email', 'whatsapp']) channel,
       unnest(array['sent', 'delivered']) status, generate_series(0, 699) n`)
-  const days = object({ oldest: number().defined(), rows: number().defined() })
   const left = () =>
-    store.database.one(sql.type(days)`
+    store.database.one(sql.type(row({ oldest: number(), rows: number() }))`
       select current_date - min(day) as oldest, count(*) as rows from daily_figures`)
   t.match(await purge({}), { figures: 0 })
   t.match(await purge({ figures: 400 }), { figures: 8 * 299 })

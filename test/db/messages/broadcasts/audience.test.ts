@@ -2,11 +2,12 @@
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import { createContact } from '../../../../db/audience/contacts/edit.ts'
 import { audienceSize, lackingMembers, nextMembers } from '../../../../db/messages/broadcasts/audience.sql.ts'
 import type { Condition } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { expandStep } from '../../../../db/messages/broadcasts/expand.ts'
+import { idRow, row } from '../../../../db/postgres/rows.ts'
 import { makeAudience } from '../../../support/audience.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
@@ -197,7 +198,7 @@ t.test('a late page reads no more rows than the first', async (t) => {
       '' as reply_to, 'sent' as status, ${wanted.id}::uuid as broadcast_id, id as contact_id
     from (select * from contacts where team_id = ${many} order by id limit 9000) contacts`
   await insertEmailRows(store, rows)
-  const after = await store.database.oneFirst(sql.type(object({ id: string().defined() }))`
+  const after = await store.database.oneFirst(sql.type(idRow)`
     select id from contacts where team_id = ${many} order by id offset 8999 limit 1`)
   const buffersOf = async (id: string, from: string | null) => {
     const page = { after: from, look: 5_000, limit: 200 }
@@ -211,8 +212,6 @@ t.test('a late page reads no more rows than the first', async (t) => {
   // About thirty pages of an index that received 9,000 emails in any order. Reading all would be hundreds.
   t.ok(Math.max(unknown, known) < first + 60, `${unknown} and ${known} buffers, at first ${first}`)
 })
-
-const emailRow = object({ email: string().defined() })
 
 t.test('includes a contact whose creation commits after the start', async (t) => {
   const { service, team, topic_id, contacts, create, post, get } = await beginBroadcasting(t)
@@ -244,7 +243,7 @@ t.test('includes a contact whose creation commits after the start', async (t) =>
   await contacts(['after'])
   await database.query(sql.unsafe`update broadcasts set cursor = null, walked_at = null where id = ${id}`)
   await step()
-  const emails = await database.any(sql.type(emailRow)`
+  const emails = await database.any(sql.type(row({ email: string() }))`
     select to_emails[1] as email from emails where broadcast_id = ${id} order by 1`)
   t.equal(emails.map(({ email }) => email).join(), 'first@example.org,late@example.org')
   t.match((await get(id)).body.stats, { made: 2, skipped: 0 })

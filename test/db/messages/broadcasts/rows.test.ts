@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import { EMAIL } from '../../../../db/channels/email.sql.ts'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { requeueMessages } from '../../../../db/delivery/requeue.ts'
@@ -14,7 +14,7 @@ import { insertSkips } from '../../../../db/messages/broadcasts/skips.sql.ts'
 import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { removeEmails } from '../../../../db/messages/emails/remove.ts'
-import { idRow } from '../../../../db/postgres/rows.ts'
+import { idRow, row } from '../../../../db/postgres/rows.ts'
 import { findStats } from '../../../../db/stats/daily/broadcasts.sql.ts'
 import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { EMPTY } from '../../../support/empty.ts'
@@ -23,7 +23,7 @@ import t from '../../../support/tap.ts'
 
 const contactOf = (nth: number) => `0190a1b2-0000-7000-8000-${String(nth).padStart(12, '0')}`
 
-const tokensRow = object({ tokens: number().defined() })
+const tokensRow = row({ tokens: number() })
 
 /** Creates a broadcast that is sending. */
 async function aBroadcast({ database }: Store, teamId: string): Promise<string> {
@@ -73,13 +73,11 @@ t.test('broadcast emails have their own queue and no rate limit', async (t) => {
   t.match(await database.one(sql.unsafe`select emails_used from allowances`), { emails_used: 1 })
 })
 
-const countRow = object({ figure: string().defined(), count: number().defined() })
-
 /** Returns the stats from a recount of the rows. */
 const recounted = async ({ database }: Store, teamId: string, id: string) =>
   Object.fromEntries(
     (
-      await database.any(sql.type(countRow)`
+      await database.any(sql.type(row({ figure: string(), count: number() }))`
         select status as figure, count(*) as count from emails where team_id = ${teamId} and broadcast_id = ${id}
         group by status
         union all select 'made', count(*) from emails where team_id = ${teamId} and broadcast_id = ${id}

@@ -1,6 +1,6 @@
 /** The default number, which a worker stores at its start, and the encrypted credentials of the others. */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import { lockSealedNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import {
   openCredential,
@@ -9,6 +9,7 @@ import {
   resealNumbers,
   sealCredential,
 } from '../../../../db/messages/whatsapp/numbers.ts'
+import { row } from '../../../../db/postgres/rows.ts'
 import { startService } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { makeNumber } from '../../../support/whatsapp-numbers.ts'
@@ -17,13 +18,8 @@ const service = await startService(t)
 const { database } = service
 const { secrets } = service.deps
 
-const numberRow = object({
-  name: string().defined(),
-  phone_number_id: string().defined(),
-  account_id: string().defined().nullable(),
-})
 const stored = () =>
-  database.any(sql.type(numberRow)`
+  database.any(sql.type(row({ name: string(), phone_number_id: string(), account_id: string().nullable() }))`
     select name, phone_number_id, account_id from whatsapp_numbers order by name`)
 
 t.test('a worker stores the number of its settings', async (t) => {

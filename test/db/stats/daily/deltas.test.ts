@@ -1,7 +1,7 @@
 /** The stats of days and hours, as sums of deltas, equal a recount of the rows. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import { CHANNELS } from '../../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../../db/channels/email.sql.ts'
 import { WHATSAPP } from '../../../../db/channels/whatsapp.sql.ts'
@@ -11,7 +11,7 @@ import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts
 import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
 import { acceptWhatsapp } from '../../../../db/messages/whatsapp/accept.ts'
 import { applyWhatsappEvents } from '../../../../db/messages/whatsapp/apply-events.ts'
-import { idRow } from '../../../../db/postgres/rows.ts'
+import { idRow, row } from '../../../../db/postgres/rows.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { foldStats } from '../../../../db/stats/daily/fold.ts'
 import { figuresSince, hoursSince } from '../../../../db/stats/daily/stats.sql.ts'
@@ -27,17 +27,13 @@ const { database, queue } = store
 const EVER = new Date(0)
 const DAY = 86_400_000
 
-const recountRow = object({ day: string().defined(), status: string().defined(), count: number().defined() })
-
 const recounted = (team: string, { rows, customers }: (typeof CHANNELS)[number]) =>
-  database.any(sql.type(recountRow)`
+  database.any(sql.type(row({ day: string(), status: string(), count: number() }))`
     select (created_at at time zone 'UTC')::date::text as day, status, count(*) as count from ${rows}
     where team_id = ${team} and ${customers} group by 1, 2 order by 1, 2`)
 
-const hourRow = object({ hour: string().defined(), status: string().defined(), count: number().defined() })
-
 const recountedHours = (team: string, { rows, customers }: (typeof CHANNELS)[number]) =>
-  database.any(sql.type(hourRow)`
+  database.any(sql.type(row({ hour: string(), status: string(), count: number() }))`
     select date_trunc('hour', created_at, 'UTC') as hour, status, count(*) as count from ${rows}
     where team_id = ${team} and ${customers} group by 1, 2 order by 1, 2`)
 
@@ -158,7 +154,7 @@ t.test('stats equal a recount after concurrent changes', async (t) => {
     ),
     { numRuns: 12 },
   )
-  const deltas = object({ deltas: number().defined() })
+  const deltas = row({ deltas: number() })
   t.match(await database.one(sql.type(deltas)`select count(*) as deltas from figure_deltas`), { deltas: 0 })
 })
 
