@@ -11,11 +11,7 @@ const within = (folders: string[]) => (name: string) =>
   !/^(api|workers|db|test)\//.test(name) || folders.some((folder) => name.startsWith(`${folder}/`))
 
 /** Returns everything reachable from a name. It includes the name itself if it is in a cycle. */
-function reachedFrom(
-  from: string,
-  leadsTo: ReadonlyMap<string, Iterable<string>>,
-  seen = new Set<string>(),
-): Set<string> {
+function reachedFrom(from: string, leadsTo: ReadonlyMap<string, Iterable<string>>, seen = new Set<string>()) {
   for (const next of leadsTo.get(from) ?? []) {
     if (seen.has(next)) continue
     seen.add(next)

@@ -81,11 +81,7 @@ async function sendTogether({ call }: Service, teams: readonly TestTeam[]): Prom
 }
 
 /** Makes every request of a team to the API except sends. */
-async function readAll(
-  { call }: Service,
-  { key }: TestTeam,
-  pathOf: (path: string) => string,
-): Promise<void> {
+async function readAll({ call }: Service, { key }: TestTeam, pathOf: (path: string) => string) {
   for (const { method, path } of V1_ROUTES)
     if (method === 'GET')
       for (const query of ['', '?limit=2&search=ana']) await call('GET', pathOf(path) + query, { key })

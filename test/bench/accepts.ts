@@ -50,11 +50,7 @@ async function withBoss<T>({ url }: Place, work: (boss: PgBoss) => Promise<T>): 
 }
 
 /** Measures the rows per second that plain loops store. Each transaction inserts rows and their jobs. */
-async function loops(
-  place: Place,
-  team: TestTeam,
-  { rows, clients }: { rows: number; clients: number },
-): Promise<number> {
+async function loops(place: Place, team: TestTeam, { rows, clients }: { rows: number; clients: number }) {
   return withBoss(place, async (boss) => {
     const until = performance.now() + SECONDS * 1_000
     let stored = 0

@@ -97,12 +97,7 @@ async function postAll(base: string, { path, body }: Kind, teams: readonly TestT
   return counts.join(', ')
 }
 
-async function measureKind(
-  place: Place,
-  kind: Kind,
-  teams: readonly TestTeam[],
-  other: TestTeam,
-): Promise<Figure> {
+async function measureKind(place: Place, kind: Kind, teams: readonly TestTeam[], other: TestTeam) {
   const api = await place.api()
   const { post } = client(api.base, 16)
   const small = JSON.stringify(mail(2_048))

@@ -47,10 +47,7 @@ export const overTime = (rates: readonly number[]): number =>
   rates.length / rates.reduce((sum, rate) => sum + 1 / rate, 0)
 
 /** Measures emails per second in each of these places, in turns. */
-export async function pourInTurns(
-  places: readonly { place: Place; team: TestTeam }[],
-  rounds: number,
-): Promise<number[]> {
+export async function pourInTurns(places: readonly { place: Place; team: TestTeam }[], rounds: number) {
   const relays = await Promise.all(
     places.map(async ({ place, team }) => ({ team, ...(await openRelay(place)) })),
   )

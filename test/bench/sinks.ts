@@ -170,10 +170,7 @@ async function startOpenDkim(): Promise<{ port: number; stop(): Promise<void> }>
 }
 
 /** Starts a Postfix that relays everything to a port, with or without signatures by OpenDKIM. */
-export async function startRelayingPostfix(
-  relay_port: number,
-  { signing }: { signing: boolean },
-): Promise<{ port: number; stop(): Promise<void> }> {
+export async function startRelayingPostfix(relay_port: number, { signing }: { signing: boolean }) {
   await need('postfix', 'smtp-source')
   const endings: (() => Promise<void>)[] = []
   const teardown = (end: () => Promise<void>): void => void endings.unshift(end)

@@ -262,10 +262,7 @@ export const dropTenMillion = (store: string): Promise<void> => rm(store, { recu
  * Starts the server of the ten million emails, and loads them first if they are missing.
  * @returns the server, and the URL of the database.
  */
-export async function startTenMillion(
-  store: string,
-  say: (line: string) => void,
-): Promise<{ url: string; server: Postgres }> {
+export async function startTenMillion(store: string, say: (line: string) => void) {
   const name = `full_${await digest()}`
   const kept = await startPostgres({ directory: store, settings: KEPT })
   if (await isUsable(kept, name)) return { url: databaseUrl(kept.url, name), server: kept }

@@ -39,11 +39,7 @@ export const counted = (accepted: number, over: number, note = ''): Account => (
 })
 
 /** Counts a team's emails, with one status or in total. */
-export async function emailsOf(
-  { sql }: World,
-  { id }: TestTeam,
-  status: string | null = null,
-): Promise<number> {
+export async function emailsOf({ sql }: World, { id }: TestTeam, status: string | null = null) {
   const [row] = await sql<{ count: string }>(
     'select count(*) as count from emails where team_id = $1 and ($2::text is null or status = $2)',
     [id, status],

@@ -38,11 +38,7 @@ export const holds = ({ lost, over, after_answer, recovered, allowed = 0, limit 
  * Calls `strike` repeatedly while work is running. A call that returns `false` did nothing and isn't counted.
  * @returns the work's result, and the number of strikes.
  */
-export async function meanwhile<T>(
-  work: Promise<T>,
-  every: number,
-  strike: (nth: number) => unknown,
-): Promise<{ result: T; strikes: number }> {
+export async function meanwhile<T>(work: Promise<T>, every: number, strike: (nth: number) => unknown) {
   let strikes = 0
   let over = false
   const done = work.finally(() => {

@@ -27,11 +27,7 @@ async function versionOf(url: string): Promise<string> {
 }
 
 /** Runs one fault with a separate database. Null if this machine lacks a requirement. */
-async function run(
-  server: TestServer,
-  fault: Fault,
-  options: { scale: number; stop: AbortSignal },
-): Promise<Line | null> {
+async function run(server: TestServer, fault: Fault, options: { scale: number; stop: AbortSignal }) {
   const missing = await fault.missing?.()
   if (missing) {
     print(`${fault.id} is left out: ${missing}`)

@@ -13,11 +13,7 @@ import { SETTINGS } from './quick-server.ts'
  * @param bin the folder of its programs.
  * @param home its empty data folder.
  */
-export async function startCluster(
-  bin: string,
-  home: string,
-  settings: Settings = SETTINGS,
-): Promise<{ url: string; stop(): Promise<void> }> {
+export async function startCluster(bin: string, home: string, settings: Settings = SETTINGS) {
   const account: ProcessUser = isRoot() ? await unprivilegedAccount() : {}
   const data = join(home, 'data')
   // If root runs the tests, PostgreSQL runs as another user, which needs access to the folder.

@@ -17,10 +17,7 @@ async function run(url: string, statements: readonly string[]): Promise<void> {
  * Copies the database at `url`, and closes its connections for that. Those of its processes must be closed
  * already. @returns the copy's URL.
  */
-export async function copyDatabase(
-  t: { teardown(drop: () => Promise<void>): unknown },
-  url: string,
-): Promise<string> {
+export async function copyDatabase(t: { teardown(drop: () => Promise<void>): unknown }, url: string) {
   const { url: server, prefix } = testServer()
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
   t.teardown(() => run(server, [`drop database if exists "${name}" with (force)`]))

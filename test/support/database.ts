@@ -95,10 +95,7 @@ async function skipMaintenance(template: string): Promise<void> {
 }
 
 /** Makes the template that this run's databases are cloned from. `migrate` must leave no connection to it. */
-export async function createTemplate(
-  { url, prefix }: TestServer,
-  migrate: (url: string) => Promise<void>,
-): Promise<void> {
+export async function createTemplate({ url, prefix }: TestServer, migrate: (url: string) => Promise<void>) {
   const template = `${prefix}_template`
   await execute(url, [`create database "${template}" template template0 encoding 'UTF8'`])
   await migrate(databaseUrl(url, template))
@@ -131,9 +128,7 @@ export function testServer(): TestServer {
 }
 
 /** Creates an empty database, which is dropped when the test ends. */
-export async function emptyDatabase(t: {
-  teardown(drop: () => Promise<void>): unknown
-}): Promise<{ url: string }> {
+export async function emptyDatabase(t: { teardown(drop: () => Promise<void>): unknown }) {
   const { url, prefix } = testServer()
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
   t.teardown(() => execute(url, [`drop database if exists "${name}" with (force)`]))
@@ -157,10 +152,7 @@ async function turnOffJit(url: string, name: string): Promise<void> {
 }
 
 /** Clones the template. @returns the database's URL, and a function that drops it. */
-export async function cloneDatabase({
-  url,
-  prefix,
-}: TestServer): Promise<{ url: string; drop(): Promise<void> }> {
+export async function cloneDatabase({ url, prefix }: TestServer) {
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
   const drop = () => execute(url, [`drop database if exists "${name}" with (force)`])
   for (let attempt = 1; ; attempt++) {
@@ -216,9 +208,7 @@ export async function noteRestOf(database: Database, url: string): Promise<void>
  * Creates a migrated database, which is dropped when the test ends. Call it before opening anything that
  * connects to it.
  */
-export async function testDatabase(t: {
-  teardown(drop: () => Promise<void>): unknown
-}): Promise<{ url: string }> {
+export async function testDatabase(t: { teardown(drop: () => Promise<void>): unknown }) {
   const { url, drop } = await cloneDatabase(testServer())
   t.teardown(async () => {
     if (!noted.delete(url)) await noteRest(url)

@@ -30,11 +30,7 @@ export const insertEmailRows = async ({ database }: Place, selected: FragmentSql
 }
 
 /** Makes emails older by a PostgreSQL interval. @param which a condition on columns of `email_states`. */
-export const ageEmailRows = async (
-  { database }: Place,
-  which: FragmentSqlToken,
-  interval: string,
-): Promise<void> => {
+export const ageEmailRows = async ({ database }: Place, which: FragmentSqlToken, interval: string) => {
   await database.query(sql.unsafe`
     with older as (
       update email_states set created_at = created_at - ${interval}::interval where ${which} returning team_id, id

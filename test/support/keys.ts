@@ -129,11 +129,7 @@ export async function pickFile(
 }
 
 /** Opens a page for a user who has paused its updates, so that only keys change it. */
-export async function signInByKeys(
-  browser: Browser,
-  service: Service,
-  who: { t: Test; team: string },
-): Promise<Page> {
+export async function signInByKeys(browser: Browser, service: Service, who: { t: Test; team: string }) {
   const { context, page } = await signInWith(browser, service, who)
   await context.addInitScript("sessionStorage.paused = 'yes'")
   await page.reload()

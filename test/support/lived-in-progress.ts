@@ -94,11 +94,7 @@ const LAST_ACT: Partial<Record<State, { action: string; minutes: number }>> = {
 }
 
 /** Stores broadcasts of a template to the topic Product news, one in each state. @returns their ids. */
-export async function broadcastsAtEveryState(
-  service: Service,
-  team: TestTeam,
-  template: string,
-): Promise<Record<State, string>> {
+export async function broadcastsAtEveryState(service: Service, team: TestTeam, template: string) {
   const { database } = service
   const made: Partial<Record<State, string>> = {}
   for (const state of STATES) {

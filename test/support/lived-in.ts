@@ -117,11 +117,7 @@ const removeJobs = (database: Service['database'], ids: readonly string[]) =>
   database.query(sql.unsafe`delete from pgboss.job where id = any(${sql.array([...ids], 'uuid')})`)
 
 /** Stores WhatsApp messages of every status. The newest is rejected. @returns its id. */
-async function storeWhatsapp(
-  { call, database }: Service,
-  { key }: TestTeam,
-  template: Template,
-): Promise<string> {
+async function storeWhatsapp({ call, database }: Service, { key }: TestTeam, template: Template) {
   const parameters = Object.fromEntries(template.slots.map((slot) => [slot, 'Ana']))
   const to = Array.from({ length: 12 }, (_, at) => `+155555501${10 + at}`)
   const body = aMessage(template.id, { parameters, to, idempotency_key: 'order-2026-1184' })

@@ -103,9 +103,7 @@ const ADDITIONS: readonly Addition[] = [
 /**
  * Creates the next version. @returns its source folder, and its `release`. Both are removed with the test.
  */
-export async function nextVersion(t: {
-  teardown(end: () => Promise<void>): unknown
-}): Promise<{ root: string; release(url: string): Promise<void> }> {
+export async function nextVersion(t: { teardown(end: () => Promise<void>): unknown }) {
   const root = await mkdtemp(join(tmpdir(), 'heliograph-next-'))
   t.teardown(() => rm(root, { recursive: true, force: true }))
   for (const part of ['api', 'db', 'workers', 'package.json'])

@@ -60,12 +60,7 @@ async function launch(file: string): Promise<(() => Promise<void>) | null> {
 /**
  * Starts PgBouncer for the database at `url`, with `settings` of pgbouncer.ini. @returns the URL through it.
  */
-export async function startPgbouncer(
-  t: Teardown,
-  url: string,
-  mode: PoolMode,
-  settings = '',
-): Promise<string> {
+export async function startPgbouncer(t: Teardown, url: string, mode: PoolMode, settings = '') {
   const target = new URL(url)
   const home = await mkdtemp(join(tmpdir(), 'pgbouncer-'))
   await chmod(home, 0o755)

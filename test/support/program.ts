@@ -40,13 +40,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 /** Runs a program of node_modules/.bin, passes each line that it prints, and returns its exit code. */
-export async function program(
-  run: { stop: AbortSignal },
-  argv: string[],
-  out: Printer,
-  err = out,
-  env = {},
-): Promise<number> {
+export async function program(run: { stop: AbortSignal }, argv: string[], out: Printer, err = out, env = {}) {
   if (run.stop.aborted) return 1
   const [name = '', ...args] = argv
   const path = [dirname(process.execPath), process.env.PATH, ...SYSTEM_PROGRAMS].join(delimiter)

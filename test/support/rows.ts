@@ -112,11 +112,7 @@ export const sendersOf = async ({ database }: Pick<Service, 'database'>) =>
     select key, rate, slowed_at, paused_until, pause_reason from senders order by key`)
 
 /** Returns how many rows of a table the statements of some work have read. */
-export const tuplesRead = async (
-  { database }: Place,
-  table: string,
-  work: (tx: Tx) => Promise<unknown>,
-): Promise<number> =>
+export const tuplesRead = async ({ database }: Place, table: string, work: (tx: Tx) => Promise<unknown>) =>
   database.transaction(async (tx) => {
     // The view also counts earlier reads of this connection that PostgreSQL hasn't published yet.
     const soFar = () =>

@@ -19,11 +19,7 @@ export const slowSender = (tx: Tx, sender: Sender, began_at: Date, words: string
  * Reports that nothing could be sent. @returns the seconds of the pause, or null if the outage was already
  * known.
  */
-export async function noteTrouble(
-  tx: Tx,
-  sender: Sender,
-  trouble: Extract<SenderSignal, { words: string }>,
-): Promise<number | null> {
+export async function noteTrouble(tx: Tx, sender: Sender, trouble: Extract<SenderSignal, { words: string }>) {
   const [change] = await report(tx, sender, trouble)
   return change?.seconds ?? null
 }

@@ -256,10 +256,7 @@ export async function makeKey(
 }
 
 /** Creates a session token of a team. */
-export async function makeSession(
-  { database, deps }: Pick<Service, 'database' | 'deps'>,
-  teamId: string,
-): Promise<string> {
+export async function makeSession({ database, deps }: Pick<Service, 'database' | 'deps'>, teamId: string) {
   const token = makeCredential('session')
   canary.secrets(token)
   const expires_at = new Date(deps.clock().getTime() + 3_600_000)

@@ -91,20 +91,12 @@ function readCall(body: string): SesCall | string {
   }
 }
 
-function refuse(
-  response: ServerResponse,
-  { status, type, message }: Extract<SesFault, { type: string }>,
-): void {
+function refuse(response: ServerResponse, { status, type, message }: Extract<SesFault, { type: string }>) {
   response.writeHead(status, { 'Content-Type': 'application/json', 'x-amzn-ErrorType': type })
   response.end(JSON.stringify(message === undefined ? {} : { message }))
 }
 
-function act(
-  request: IncomingMessage,
-  response: ServerResponse,
-  fault: SesFault | undefined,
-  id: string,
-): void {
+function act(request: IncomingMessage, response: ServerResponse, fault: SesFault | undefined, id: string) {
   if (fault === 'hang') return
   if (fault === 'drop') request.socket.destroy()
   else if (typeof fault === 'object' && 'type' in fault) refuse(response, fault)

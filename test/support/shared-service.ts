@@ -47,10 +47,7 @@ async function deleteRows({ database, url, deps }: Service): Promise<void> {
 }
 
 /** Starts a service with the options of `startService`. @returns a function that renews it for the next test. */
-export async function shareService(
-  t: Test,
-  options?: Parameters<typeof startService>[1],
-): Promise<() => Promise<Service>> {
+export async function shareService(t: Test, options?: Parameters<typeof startService>[1]) {
   const service = await startService(t, options)
   const schema = await schemaOf(service)
   let isUsed = false

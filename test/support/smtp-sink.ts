@@ -24,11 +24,7 @@ export type SinkOptions = {
 export type Teardown = { teardown(close: () => Promise<void>): void }
 
 /** Starts a sink on a free port of 127.0.0.1. */
-export async function startSmtpSink(
-  t: Teardown,
-  script: SmtpScript = {},
-  options: SinkOptions = {},
-): Promise<SmtpSink> {
+export async function startSmtpSink(t: Teardown, script: SmtpScript = {}, options: SinkOptions = {}) {
   const { id_file, server } = options
   const sandbox = await startSmtpSandbox({
     port: 0,

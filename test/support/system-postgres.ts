@@ -23,9 +23,7 @@ export const systemPostgresMissing = (): string | null =>
     : null
 
 /** Starts an empty server for the test. @returns the URL of its superuser. */
-export async function systemPostgres(t: {
-  teardown(end: () => Promise<unknown>): unknown
-}): Promise<{ url: string }> {
+export async function systemPostgres(t: { teardown(end: () => Promise<unknown>): unknown }) {
   const directory = await mkdtemp(join(tmpdir(), 'heliograph-system-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   await chmod(directory, 0o711)

@@ -135,11 +135,7 @@ export const deliveryJobs = async ({ database }: Place, teamId: string) =>
     where ${ofDefaultNumber} and data ->> 'team_id' = ${teamId} order by data ->> 'message_id'`)
 
 /** Sets the team's quota of messages per period. */
-export const setLimit = async (
-  { database }: Place,
-  teamId: string,
-  whatsapp_limit: number,
-): Promise<void> => {
+export const setLimit = async ({ database }: Place, teamId: string, whatsapp_limit: number) => {
   await database.transaction((tx) => subscribeTeam(byCli(tx), teamId, { plan: 'pro', whatsapp_limit }))
 }
 

@@ -212,11 +212,7 @@ const [FIRST_LOOK, LAST_LOOK] = [20, 250]
  * Waits until a condition is true.
  * @throws Error with `what` after `seconds`, which is long because tests must also pass on a busy machine.
  */
-export async function until(
-  what: string,
-  holds: () => Promise<boolean> | boolean,
-  seconds = 90,
-): Promise<void> {
+export async function until(what: string, holds: () => Promise<boolean> | boolean, seconds = 90) {
   const deadline = Date.now() + seconds * 1_000
   for (let pause = FIRST_LOOK; !(await holds()); pause = Math.min(pause * 1.3, LAST_LOOK)) {
     if (Date.now() > deadline) throw new Error(`waited ${seconds} s until ${what}`)

@@ -36,12 +36,7 @@ async function insistOnCancel(world: World, team: TestTeam, id: string, done: Ca
 type Times = { moment: number; from: number }
 
 /** Cancels these emails, spread evenly around the scheduled time. */
-async function cancelAround(
-  world: World,
-  team: TestTeam,
-  ids: readonly string[],
-  { moment, from }: Times,
-): Promise<Cancelled> {
+async function cancelAround(world: World, team: TestTeam, ids: readonly string[], { moment, from }: Times) {
   const done: Cancelled = { gone: new Set(), refused: new Set(), wrong: [] }
   let next = 0
   const client = async (): Promise<void> => {

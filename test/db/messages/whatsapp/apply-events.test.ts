@@ -35,11 +35,7 @@ const UNKNOWN_ID = '0190a000-0000-7000-8000-000000000000'
 
 const messages = (count: number) => sendWhatsapp(service, team, template.id, { to: numbers(count) })
 
-const reported = (
-  id: string,
-  status: ReportedStatus['status'],
-  changes: Partial<ReportedStatus> = {},
-): ReportedStatus => ({
+const reported = (id: string, status: ReportedStatus['status'], changes: Partial<ReportedStatus> = {}) => ({
   ref: { team_id: team.id, id },
   status,
   occurred_at: new Date(1_750_000_000_000),

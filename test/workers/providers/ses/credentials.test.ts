@@ -46,10 +46,7 @@ const CREDENTIALS = JSON.stringify({
 })
 
 /** Starts a metadata service. */
-async function serve(
-  t: Test,
-  answer: (response: ServerResponse, request: IncomingMessage) => void,
-): Promise<string> {
+async function serve(t: Test, answer: (response: ServerResponse, request: IncomingMessage) => void) {
   const server = createServer((request, response) => answer(response, request))
   return `http://127.0.0.1:${await portOf(t, server)}/credentials`
 }

@@ -10,9 +10,7 @@ import t from '../../../support/tap.ts'
  * Sends a message. Returns its writes, the largest part that is written in one turn of the event loop, and
  * the bytes that were written when the last slice was announced.
  */
-async function send(
-  message: readonly (string | Buffer)[],
-): Promise<{ bytes: Buffer; writes: number; most: number; before: number }> {
+async function send(message: readonly (string | Buffer)[]) {
   const taken: Buffer[] = []
   let before = -1
   let [most, since, isOver] = [0, 0, false]
