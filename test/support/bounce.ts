@@ -1,7 +1,7 @@
 /** Records hard bounces, as a worker does for a provider's report. */
-import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailRef } from '../../db/messages/emails/emails.sql.ts'
 import type { Service } from './service.ts'
+import { happen } from './webhooks.ts'
 
 /** Records a permanent bounce of an email's recipient. `detail` is the server's message. */
 export async function recordBounce(
@@ -13,9 +13,6 @@ export async function recordBounce(
     effect = 'hard',
   }: { recipient: string; detail?: string; effect?: 'hard' | 'none' },
 ): Promise<void> {
-  const now = new Date()
-  const what = { kind: 'bounced', effect, event_key: `bounce:${recipient}` } as const
-  await database.transaction((tx) =>
-    applyEmailEvents(tx, [{ ...ref, ...what, recipient, detail, occurred_at: now }], now),
-  )
+  const event_key = `bounce:${recipient}`
+  await happen({ database }, { ...ref, kind: 'bounced', effect, event_key, recipient, detail })
 }

@@ -1,7 +1,7 @@
 /** Set-up for tests of webhooks: a team with a receiver for its events, and events of emails. */
 import type { Test } from 'tap'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
-import type { EmailEventKind } from '../../db/messages/emails/status.ts'
+import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { adminCli } from './admin.ts'
 import { startReceiver } from './receiver.ts'
@@ -30,11 +30,14 @@ export async function startWebhooks(t: Test) {
   return { service, rows, cli, begin }
 }
 
-type Event = { team_id: string; email_id: string; kind: EmailEventKind; key?: string }
+type Event = Partial<EmailEvent> & Pick<EmailEvent, 'team_id' | 'email_id' | 'kind'>
 
-/** Stores an event of an email, like a report. */
-export const happen = ({ database }: Service, { team_id, email_id, kind, key = kind }: Event) =>
-  database.transaction((tx) => {
-    const event = { team_id, email_id, kind, recipient: null, occurred_at: new Date(), event_key: key }
-    return applyEmailEvents(tx, [{ ...event, detail: `it is ${kind}` }], new Date())
-  })
+/** Builds an event that happens now, with a test's changes. */
+export const anEvent = ({ kind, ...event }: Event): EmailEvent => ({
+  ...{ kind, event_key: kind, recipient: null, occurred_at: new Date(), detail: `it is ${kind}` },
+  ...event,
+})
+
+/** Stores events of emails, like reports. */
+export const happen = ({ database }: Pick<Service, 'database'>, ...events: Event[]) =>
+  database.transaction((tx) => applyEmailEvents(tx, events.map(anEvent), new Date()))

@@ -3,11 +3,11 @@
  */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
-import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { idRow, row } from '../../db/postgres/rows.ts'
 import { beside } from '../../workers/adapters.ts'
 import type { SmtpScript } from '../sandbox/smtp.ts'
 import { adminCli } from '../support/admin.ts'
+import { recordBounce } from '../support/bounce.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
 import { shiftClock } from '../support/clock.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
@@ -109,20 +109,12 @@ t.test('the limit doubles daily, unless the day is bad', async (t) => {
   t.strictSame(next, { limit: 4, used: 0, factor: 2 }, 'it is shown before an email is sent')
   await nextDay(1)
   await until('four more have gone', () => received() === 6)
-  const now = new Date()
   const [gone] = await service.database.any(sql.type(row({ id: string(), to: string() }))`
     select s.id, e.to_emails[1] as to from email_states s join accepted_emails e using (team_id, id)
     where s.status = 'sent' and s.broadcast_id is not null order by s.id desc limit 1`)
   await service.database.query(sql.unsafe`
     update email_events set occurred_at = occurred_at + interval '1 day' where email_id = ${gone?.id ?? ''}`)
-  const event = { team_id: team.id, email_id: gone?.id ?? '', event_key: 'b', kind: 'bounced' } as const
-  await service.database.transaction((tx) =>
-    applyEmailEvents(
-      tx,
-      [{ ...event, recipient: gone?.to ?? '', detail: '550 5.1.1', effect: 'hard', occurred_at: now }],
-      now,
-    ),
-  )
+  await recordBounce(service, { team_id: team.id, email_id: gone?.id ?? '' }, { recipient: gone?.to ?? '' })
   await nextDay(2)
   await until('the last two have gone', () => received() === 8)
   const { ramp } = await cli.json(['domain', 'ramp', team.id, 'example.com', '9'])

@@ -4,7 +4,6 @@
  */
 import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'
-import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { percent } from '../../db/percent.ts'
 import { foldStats } from '../../db/stats/daily/fold.ts'
 import { countStats } from '../../workers/jobs/count-stats.ts'
@@ -17,6 +16,7 @@ import { emailStatus, storeEmails } from '../support/reports.ts'
 import { anEmail, METRICS_TOKEN, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
+import { happen } from '../support/webhooks.ts'
 import { startWorker, until } from '../support/worker.ts'
 
 const service = await startService(t, { publicUrl: 'https://mail.example.com' })
@@ -64,16 +64,9 @@ async function send(team: TestTeam, good: number, gone = 0): Promise<string[]> {
 }
 const bulkPaused = async (team: TestTeam) => (await cli.json(['team', 'show', team.id])).bulk_paused
 
-const complain = async (team: TestTeam, id: string, recipient: string) => {
-  const event = {
-    team_id: team.id,
-    email_id: id,
-    event_key: `spam:${Math.random()}`,
-    kind: 'complained',
-  } as const
-  const now = new Date()
-  const about = { recipient, detail: '', effect: 'complaint', occurred_at: now } as const
-  await database.transaction((tx) => applyEmailEvents(tx, [{ ...event, ...about }], now))
+const complain = (team: TestTeam, email_id: string, recipient: string) => {
+  const event = { team_id: team.id, email_id, recipient, event_key: `spam:${Math.random()}` }
+  return happen(service, { ...event, kind: 'complained', effect: 'complaint' })
 }
 
 const countRow = object({ status: string().defined(), count: number().defined() })

@@ -3,7 +3,6 @@ import { sql } from 'slonik'
 import { awaitCheck, requestCheck } from '../../../db/delivery/senders/check.ts'
 import { autoPauseReason } from '../../../db/messages/broadcasts/auto-pause.ts'
 import { isUnderWay } from '../../../db/messages/broadcasts/waiting.sql.ts'
-import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { beside } from '../../../workers/adapters.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -16,6 +15,7 @@ import { shareService } from '../../support/shared-service.ts'
 import { provide } from '../../support/smtp-provider.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
+import { happen } from '../../support/webhooks.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const renewed = await shareService(t)
@@ -60,15 +60,7 @@ t.test("an email that may have arrived isn't resent", async (t) => {
   const { database, call } = service
   const broadcast = await aBroadcast(service, team)
   const [id = ''] = await broadcast.emails('ana@example.com')
-  const lost = {
-    team_id: team.id,
-    email_id: id,
-    event_key: 'attempt',
-    kind: 'unknown',
-    recipient: null,
-  } as const
-  const said = { ...lost, occurred_at: new Date(), detail: 'no answer' }
-  await database.transaction((tx) => applyEmailEvents(tx, [said], said.occurred_at))
+  await happen(service, { team_id: team.id, email_id: id, kind: 'unknown', detail: 'no answer' })
   await call('POST', '/v1/contacts/ana@example.com/unsubscribe', { key: team.key })
   const key = { team_id: team.id, id: broadcast.id }
   t.ok(await isUnderWay(database, key))

@@ -4,7 +4,6 @@
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { sql } from 'slonik'
-import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createNames } from '../../../db/process/dns.ts'
 import { LOOPBACK, networksIn } from '../../../db/process/public-address.ts'
@@ -15,7 +14,7 @@ import { storeEmails } from '../../support/reports.ts'
 import { startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
-import { beginWebhooks } from '../../support/webhooks.ts'
+import { beginWebhooks, happen } from '../../support/webhooks.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)
@@ -58,10 +57,7 @@ async function begin(t: Test, urlOf?: (nth: number) => string) {
   /** All at once. Otherwise the first might hang too long before the last has started. */
   const fill = async (team_id: string) => {
     const ids = await storeEmails(rows, team_id, Array(EVENTS).fill(['a@example.org']))
-    const event = { team_id, kind: 'delivered' as const, recipient: null, event_key: 'it', detail: '' }
-    const now = new Date()
-    const events = ids.map((email_id) => ({ ...event, email_id, occurred_at: now }))
-    await service.database.transaction((tx) => applyEmailEvents(tx, events, now))
+    await happen(service, ...ids.map((email_id) => ({ team_id, email_id, kind: 'delivered' as const })))
   }
   return { hanging, slow, healthy, fill }
 }

@@ -16,7 +16,7 @@ import { startSmtpScript } from '../../support/smtp-script.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { statementsOf } from '../../support/statement-count.ts'
 import t from '../../support/tap.ts'
-import { happen, startWebhooks } from '../../support/webhooks.ts'
+import { anEvent, happen, startWebhooks } from '../../support/webhooks.ts'
 import { makeTemplate, numbers, sendWhatsapp } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -71,30 +71,11 @@ t.test('reports contact changes and the first delay once', async (t) => {
   for (const verb of ['unsubscribe', 'unsubscribe', 'resubscribe'])
     await service.call('POST', `/v1/contacts/ana@example.org/${verb}`, { key: team.key, body: {} })
   const [id = ''] = await storeEmails(rows, team.id, [['ana@example.org']])
-  for (const [kind, key] of [
-    ['deferred', '1'],
-    ['delayed', '2'],
-    ['deferred', '3'],
-  ] as const)
-    await happen(service, { team_id: team.id, email_id: id, kind, key })
-  await service.database.transaction((tx) =>
-    applyEmailEvents(
-      tx,
-      [
-        {
-          ...{
-            team_id: team.id,
-            email_id: id,
-            kind: 'bounced' as const,
-            event_key: '4',
-            detail: 'no such user',
-          },
-          ...{ recipient: null, occurred_at: new Date(), effect: 'hard' as const },
-        },
-      ],
-      new Date(),
-    ),
-  )
+  const email = { team_id: team.id, email_id: id }
+  await happen(service, { ...email, kind: 'deferred', event_key: '1' })
+  await happen(service, { ...email, kind: 'delayed' })
+  await happen(service, { ...email, kind: 'deferred', event_key: '3' })
+  await happen(service, { ...email, kind: 'bounced', detail: 'no such user', effect: 'hard' })
   await cli.json(['contact', 'lift', team.id, 'ana@example.org', '--reason', 'they wrote to us'])
   await until('all came', () => receiver.received.length >= 6)
   const bodies = receiver.received.map(({ body }) => body)
@@ -197,10 +178,8 @@ t.test('teams without endpoints cost no extra statement and get nothing', async 
   const { team, endpoint } = await begin(t, { types: 'email.sent' })
   const statements = async () => {
     const [id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
-    const event = { team_id: team.id, email_id: id, kind: 'sent' as const, recipient: null, event_key: '1' }
-    return statementsOf(service.database, (tx) =>
-      applyEmailEvents(tx, [{ ...event, occurred_at: new Date(), detail: '' }], new Date()),
-    )
+    const event = anEvent({ team_id: team.id, email_id: id, kind: 'sent' })
+    return statementsOf(service.database, (tx) => applyEmailEvents(tx, [event], new Date()))
   }
   const heard = await statements()
   await cli.json(['webhook', 'disable', team.id, endpoint.id])

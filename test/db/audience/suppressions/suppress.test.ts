@@ -36,17 +36,9 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
   const email = async () => (await storeEmails(service, team, [['ana@example.org']], { contact_id }))[0] ?? ''
   const happen = async (email_id: string, kind: EmailEventKind, effect: ContactEffect, at: Date) => {
     const event: EmailEvent = {
-      team_id: team,
-      email_id,
-      kind,
-      effect,
-      recipient: 'ana@example.org',
-      occurred_at: at,
-      ...{
-        event_key: `${kind}:${at.toISOString()}`,
-        detail: `what the server said of ${kind}`,
-        report_id: REPORT,
-      },
+      ...{ team_id: team, email_id, kind, effect, recipient: 'ana@example.org', occurred_at: at },
+      ...{ event_key: `${kind}:${at.toISOString()}`, report_id: REPORT },
+      detail: `what the server said of ${kind}`,
     }
     await database.transaction((tx) => applyEmailEvents(tx, [event], at))
   }

@@ -3,7 +3,6 @@ import { sql } from 'slonik'
 import { array, string } from 'yup'
 import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
 import { expandStep } from '../../../../db/messages/broadcasts/expand.ts'
-import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
 import { row } from '../../../../db/postgres/rows.ts'
 import { adminCli } from '../../../support/admin.ts'
@@ -15,6 +14,7 @@ import { storeAll } from '../../../support/ingestion.ts'
 import { lockWaits, usedBy } from '../../../support/rows.ts'
 import { anEmail, makeTeam, sendEmail, startService, type TestTeam } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
+import { happen } from '../../../support/webhooks.ts'
 import { giveUpAll, until } from '../../../support/worker.ts'
 
 const ANA = 'Ana.Diaz@example.com'
@@ -124,17 +124,8 @@ t.test('later events of an erased email have no text', async (t) => {
   for (const id of [alone, shared]) await deliver(id, [])
   await erase(team)
   for (const email_id of [alone, shared]) {
-    const event = {
-      team_id: team.id,
-      email_id,
-      kind: 'clicked' as const,
-      recipient: null,
-      event_key: 'click',
-    }
     const detail = `https://shop.example.com/?for=${email_id === alone ? ANA : 'anybody'}`
-    await database.transaction((tx) =>
-      applyEmailEvents(tx, [{ ...event, occurred_at: new Date(), detail }], new Date()),
-    )
+    await happen(service, { team_id: team.id, email_id, kind: 'clicked', detail })
   }
   t.match(await emailById(database, team.id, alone), { status: 'clicked' })
   t.strictSame(await eventsOf(alone), { recipients: [null], details: '' })
@@ -214,17 +205,14 @@ t.test("a report waiting for an erasure doesn't contain the address", async (t) 
   const commit = await hold(t, database, (tx) =>
     tx.query(sql.unsafe`select from email_states where id = ${id} for update`),
   )
-  const now = new Date()
   const { queue, secrets } = deps
   const erasing = erasePerson({ database, queue, secrets }, team.id, ANA.toLowerCase())
   await waiting(1)
-  const event = { team_id: team.id, email_id: id, kind: 'bounced' as const, occurred_at: now, detail: 'full' }
-  const reported = database.transaction((tx) =>
-    applyEmailEvents(
-      tx,
-      [ANA, 'ben@example.com'].map((recipient) => ({ ...event, recipient, event_key: recipient })),
-      now,
-    ),
+  const event = { team_id: team.id, email_id: id, kind: 'bounced', detail: 'full' } as const
+  const both = [ANA, 'ben@example.com']
+  const reported = happen(
+    service,
+    ...both.map((recipient) => ({ ...event, recipient, event_key: recipient })),
   )
   await waiting(2)
   await Promise.all([commit(), erasing])
@@ -306,11 +294,13 @@ t.test('erases webhooks about deleted subjects of that contact only', async (t) 
     await call('POST', `/v1/contacts/${email}/unsubscribe`, { key })
     await call('DELETE', `/v1/contacts/${email}`, { key })
     const id = await send(team, [`Somebody <${email}>`])
-    const event = { team_id: team.id, email_id: id, kind: 'bounced', detail: 'full', event_key: 'x' } as const
-    const now = new Date()
-    await database.transaction((tx) =>
-      applyEmailEvents(tx, [{ ...event, recipient: email, occurred_at: now }], now),
-    )
+    await happen(service, {
+      team_id: team.id,
+      email_id: id,
+      kind: 'bounced',
+      recipient: email,
+      detail: 'full',
+    })
     await cli.json(['email', 'delete', team.id, id])
   }
   await call('POST', '/v1/contacts', { key, body: { email: ANA } })

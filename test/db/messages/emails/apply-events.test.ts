@@ -14,6 +14,7 @@ import { lockWaits } from '../../../support/rows.ts'
 import type { Service } from '../../../support/service.ts'
 import { shareService } from '../../../support/shared-service.ts'
 import t from '../../../support/tap.ts'
+import { anEvent } from '../../../support/webhooks.ts'
 import { until } from '../../../support/worker.ts'
 
 const renewed = await shareService(t)
@@ -273,18 +274,8 @@ t.test('delivery, open and click reports are HOT updates', async (t) => {
   const service = await renewed()
   const team = await storeTeam(service)
   const [email_id = ''] = await storeEmails(service, team, [['a@example.org']])
-  const apply = (tx: Tx, kind: EmailEvent['kind']) => {
-    const event = {
-      team_id: team,
-      email_id,
-      kind,
-      event_key: kind,
-      recipient: null,
-      occurred_at: NOW,
-      detail: '',
-    }
-    return applyEmailEvents(tx, [event], NOW)
-  }
+  const apply = (tx: Tx, kind: EmailEvent['kind']) =>
+    applyEmailEvents(tx, [anEvent({ team_id: team, email_id, kind })], NOW)
   const row = object({ updates: number().defined(), hot: number().defined() })
   await service.database.transaction((tx) => apply(tx, 'sent'))
   const counted = await service.database.transaction(async (tx) => {

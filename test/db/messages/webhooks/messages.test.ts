@@ -14,7 +14,7 @@ import { storeEmails } from '../../../support/reports.ts'
 import { KEPT } from '../../../support/retention.ts'
 import { pauseSender } from '../../../support/senders.ts'
 import t from '../../../support/tap.ts'
-import { happen, startWebhooks } from '../../../support/webhooks.ts'
+import { anEvent, happen, startWebhooks } from '../../../support/webhooks.ts'
 import { startWorker, until } from '../../../support/worker.ts'
 
 const { service, rows, cli, begin } = await startWebhooks(t)
@@ -229,15 +229,8 @@ t.test('endpoints receive the same ID and bytes, with limited details', async (t
   const other = await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', types.join()])
   t.match(other, { types })
   const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
-  const event = { team_id: team.id, email_id, recipient: null, occurred_at: new Date() }
-  const detail = '😀'.repeat(1_500)
-  await service.database.transaction((tx) =>
-    applyEmailEvents(
-      tx,
-      (['sent', 'bounced'] as const).map((kind) => ({ ...event, kind, event_key: kind, detail })),
-      new Date(),
-    ),
-  )
+  const event = { team_id: team.id, email_id, detail: '😀'.repeat(1_500) }
+  await happen(service, { ...event, kind: 'sent' }, { ...event, kind: 'bounced' })
   await startWorker(t, service)
   await until('all came', () => receiver.received.length === 3)
   const bounced = receiver.received.filter(({ body }) => body.type === 'email.bounced')
@@ -251,10 +244,10 @@ t.test('endpoints receive the same ID and bytes, with limited details', async (t
 t.test('a rolled-back change publishes no event', async (t) => {
   const { team, endpoint } = await begin(t)
   const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
-  const event = { team_id: team.id, email_id, kind: 'delivered' as const, recipient: null, event_key: '1' }
+  const event = anEvent({ team_id: team.id, email_id, kind: 'delivered' })
   await service.database
     .transaction(async (tx) => {
-      await applyEmailEvents(tx, [{ ...event, occurred_at: new Date(), detail: '' }], new Date())
+      await applyEmailEvents(tx, [event], new Date())
       throw new Error('it never happened')
     })
     .catch(() => {})
