@@ -37,7 +37,7 @@ import { touched } from '../support/touched.ts'
 
 const JOBS = 20_000
 
-const { database, descendsByValue } = await startLargeTables(t)
+const { database, reads, descendsByValue } = await startLargeTables(t)
 
 /** Many deferred jobs of one queue. */
 t.before(async () => {
@@ -50,11 +50,8 @@ t.before(async () => {
 
 t.test('queue status counts up to a limit', async (t) => {
   const look = async (most: number) => {
-    let found: Awaited<ReturnType<typeof queueStatus>> = []
-    const { buffers } = await touched(database, async (tx) => {
-      found = await queueStatus(tx as typeof database, most)
-    })
-    return { buffers, deferred: found.find(({ queue }) => queue === 'deliver-email')?.deferred }
+    const { buffers, result } = await touched(database, (tx) => queueStatus(tx as typeof database, most))
+    return { buffers, deferred: result.find(({ queue }) => queue === 'deliver-email')?.deferred }
   }
   t.equal((await look(JOBS + 1)).deferred, JOBS)
   const { buffers, deferred } = await look(200)
@@ -69,16 +66,14 @@ t.test('metrics count waiting reports without reading finished ones', async (t) 
       case when n % 4000 = 0 then 'parked' when n % 2000 = 0 then 'pending' else 'done' end
     from generate_series(1, 20000) n`)
   await database.query(sql.unsafe`analyze reports`)
-  const { buffers } = await touched(database, async (tx) => {
+  await reads(t, 30, async (tx) => {
     const reports = (await openReports(tx)).map(({ state, reports }) => [state, reports])
     t.strictSame(reports, [
       ['parked', 5],
       ['pending', 5],
     ])
   })
-  t.ok(buffers < 30, `${buffers} buffers`)
-  const parked = await touched(database, async (tx) => t.strictSame(await countParked(tx, 3), 3))
-  t.ok(parked.buffers < 30, `${parked.buffers} buffers`)
+  await reads(t, 30, async (tx) => t.strictSame(await countParked(tx, 3), 3))
 })
 
 t.test('counts the waiting jobs of teams up to a limit', async (t) => {
@@ -96,10 +91,8 @@ t.test('counts the waiting jobs of teams up to a limit', async (t) => {
 })
 
 t.test('checks a queue of deferred jobs without reading them', async (t) => {
-  const line = await touched(database, (tx) => readQueuePosition(tx, 'deliver-email', 0))
-  t.ok(line.buffers < 20, `${line.buffers} buffers for its line`)
-  const due = await touched(database, (tx) => queuesDue(runOn(tx), ['deliver-email', 'ingest-report']))
-  t.ok(due.buffers < 10, `${due.buffers} buffers before it is fetched from`)
+  await reads(t, 20, (tx) => readQueuePosition(tx, 'deliver-email', 0))
+  await reads(t, 10, (tx) => queuesDue(runOn(tx), ['deliver-email', 'ingest-report']))
 })
 
 t.test('finds paused endpoints among many', async (t) => {
@@ -108,11 +101,10 @@ t.test('finds paused endpoints among many', async (t) => {
     select 'webhook:' || n, 1000, 1000, now(), (n < 3)::int, case when n < 3 then now() + interval '1 hour' end
     from generate_series(1, 20000) n`)
   await database.query(sql.unsafe`analyze senders`)
-  const { buffers } = await touched(database, async (tx) => {
+  await reads(t, 20, async (tx) => {
     const { states } = await failingSenders(tx, WEBHOOK_SENDERS)
     t.strictSame([...states.keys()].sort(), ['webhook:1', 'webhook:2'])
   })
-  t.ok(buffers < 20, `${buffers} buffers`)
 })
 
 t.test('lists and requeues failed webhooks without reading delivered ones', async (t) => {
@@ -125,28 +117,24 @@ t.test('lists and requeues failed webhooks without reading delivered ones', asyn
       case when n % 1000 = 0 then 'failed' else 'delivered' end, at
     from (select n, now() - interval '30 days' + n * interval '1 minute' as at from generate_series(1, 40000) n) made`)
   await database.query(sql.unsafe`vacuum analyze webhook_messages`)
-  const page = await touched(database, async (tx) => {
+  await reads(t, 60, async (tx) => {
     t.equal((await webhooksOf(tx, ref, { status: 'failed' }, { limit: 51 })).length, 40)
   })
-  t.ok(page.buffers < 60, `${page.buffers} buffers for the page of 40 that failed`)
   const event_id = await database.oneFirst(sql.type(row({ event_id: string() }))`
     select event_id from webhook_messages where team_id = ${TEAM} order by id offset 7000 limit 1`)
-  const one = await touched(database, async (tx) => {
+  await reads(t, 100, async (tx) => {
     t.equal((await webhookByEvent(tx, TEAM, { endpoint_id: ref.id, event_id }))?.event_id, event_id)
   })
-  t.ok(one.buffers < 100, `${one.buffers} buffers for the one about an event`)
-  const none = await touched(database, (tx) => webhooksOf(tx, ref, { status: 'queued' }, { limit: 51 }))
-  t.ok(none.buffers < 20, `${none.buffers} buffers for none that wait`)
+  await reads(t, 20, (tx) => webhooksOf(tx, ref, { status: 'queued' }, { limit: 51 }))
   const subjects = Array.from({ length: 10 }, (_, at) => uuid('0009', at + 1))
   await database.query(sql.unsafe`
     update webhook_messages m set subject_id = s.id
     from unnest(${sql.array(subjects, 'uuid')}) with ordinality s (id, n)
     where team_id = ${TEAM} and event_id = (
       select event_id from webhook_messages where team_id = ${TEAM} order by id offset s.n * 3000 limit 1)`)
-  const about = await touched(database, async (tx) => {
+  await reads(t, 100, async (tx) => {
     t.equal((await webhooksAbout(tx, TEAM, { subjects }, { limit: 51 })).length, 10)
   })
-  t.ok(about.buffers < 100, `${about.buffers} buffers for the events of 10 messages`)
   const seen = await seenNow(database)
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000)
   const batch = (what: 'failed' | 'over') =>
@@ -163,8 +151,7 @@ t.test('lists and requeues failed webhooks without reading delivered ones', asyn
 })
 
 t.test('looks for dead workers among active jobs only', async (t) => {
-  const { buffers } = await touched(database, (tx) => isAnyLost(runOn(tx)))
-  t.ok(buffers < (descendsByValue ? 100 : 20), `${buffers} buffers`)
+  await reads(t, descendsByValue ? 100 : 20, (tx) => isAnyLost(runOn(tx)))
 })
 
 t.test('pg-boss counts less often only if there are many jobs', async (t) => {
@@ -193,12 +180,8 @@ t.test("finds a contact's skips by an index", async (t) => {
     from generate_series(1, 20000) n`)
   await database.query(sql.unsafe`vacuum analyze broadcast_skips`)
   const person = ['skipped77@example.com']
-  const shown = await touched(database, async (tx) =>
-    t.equal((await skipsToShow(tx, TEAM, person)).length, 1),
-  )
-  t.ok(shown.buffers < 20, `${shown.buffers} buffers`)
-  const emptied = await touched(database, (tx) => clearSkips(tx, TEAM, person))
-  t.ok(emptied.buffers < 50, `${emptied.buffers} buffers`)
+  await reads(t, 20, async (tx) => t.equal((await skipsToShow(tx, TEAM, person)).length, 1))
+  await reads(t, 50, (tx) => clearSkips(tx, TEAM, person))
 })
 
 t.test('lists failed WhatsApp messages without reading delivered ones', async (t) => {
@@ -213,10 +196,9 @@ t.test('lists failed WhatsApp messages without reading delivered ones', async (t
     insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
     select ${team}, id, id, 0, '+15550000001', case when n % 4000 = 0 then 'failed' else 'read' end, now() from message`)
   await database.query(sql.unsafe`vacuum analyze whatsapp_messages, whatsapp_requests`)
-  const { buffers } = await touched(database, async (tx) =>
+  await reads(t, 60, async (tx) =>
     t.equal((await messagesFound(tx, team, { status: 'failed' }, { limit: 51 })).length, 5),
   )
-  t.ok(buffers < 60, `${buffers} buffers`)
 })
 
 t.test('vacuums growing tables long before a fifth is dead', async (t) => {
@@ -275,11 +257,10 @@ t.test('filters the audit log with an index', async (t) => {
     [{ actor: 'rare@example.com', action: 'email' }, 0],
   ] as const)
     for (const team of [undefined, TEAM]) {
-      const { buffers } = await touched(database, async (tx) => {
+      await reads(t, 100, async (tx) => {
         const entries = await auditEntries(tx, { ...filter, team, limit: 51 })
-        t.equal(entries.length, team && found === 30 ? 24 : found)
+        t.equal(entries.length, team && found === 30 ? 24 : found, JSON.stringify({ ...filter, team }))
       })
-      t.ok(buffers < 100, `${buffers} buffers for ${JSON.stringify({ ...filter, team })}`)
     }
 })
 
@@ -316,11 +297,10 @@ t.test('finds the audit entries of one broadcast by an index', async (t) => {
     [broadcast, 5, 5],
     [uuid('0008', 999), 50, 0],
   ] as const) {
-    const { buffers } = await touched(database, async (tx) => {
+    await reads(t, 60, async (tx) => {
       const entries = await entriesOfBroadcast(tx, { team_id: TEAM, id }, actions, limit)
       t.equal(entries.length, found)
     })
-    t.ok(buffers < 60, `${buffers} buffers for ${found} of ${id}`)
   }
 })
 
@@ -334,14 +314,13 @@ t.test('deletes a rare topic without reading other contacts', async (t) => {
     from generate_series(1, 5) n`)
   await database.query(sql.unsafe`vacuum analyze contacts`)
   const having = (tx: Tx) => tx.anyFirst(sql.unsafe`select id from contacts where ${hasTopic(topic.id)}`)
-  const { buffers, nodes } = await touched(database, async (tx) => {
+  const { nodes } = await reads(t, 300, async (tx) => {
     await deleteTopic(tx, uuid('0000', 2), topic.id, new Date())
     t.equal((await having(tx)).length, 5, 'another team cannot take it off')
     await deleteTopic(tx, TEAM, topic.id, new Date())
     t.strictSame(await having(tx), [])
   })
   t.ok(nodes.some((node) => node['Index Name'] === 'contacts_topics'))
-  t.ok(buffers < 300, `${buffers} buffers for five contacts of a thousand and more`)
 })
 
 t.test('a claim by group only reads the claimed jobs', async (t) => {
@@ -394,9 +373,8 @@ t.test('finds completed jobs by key among many others', async (t) => {
   const running = await database.any(sql.type(idRow)`
     update pgboss.job set state = 'active' where name = 'deliver-email' and priority > -4000 returning id`)
   const done = running.slice(0, 20).map(({ id }) => ({ id, retryCount: 0 }))
-  const { buffers, nodes } = await touched(database, (tx) => deleteDoneJobs(tx, 'deliver-email', done))
+  const { nodes } = await reads(t, 200, (tx) => deleteDoneJobs(tx, 'deliver-email', done))
   t.ok(nodes.some((node) => node['Index Name']?.endsWith('_pkey')))
-  t.ok(buffers < 200, `${buffers} buffers`)
 })
 
 t.test('counts suppressions with an index, despite other teams', async (t) => {
@@ -412,9 +390,6 @@ t.test('counts suppressions with an index, despite other teams', async (t) => {
     [none, 10_001, 0],
     [many, 101, 101],
   ] as const) {
-    const { buffers } = await touched(database, async (tx) => {
-      t.equal(await countSuppressed(tx, team, {}, most), found)
-    })
-    t.ok(buffers < 60, `${buffers} buffers for ${found}`)
+    await reads(t, 60, async (tx) => t.equal(await countSuppressed(tx, team, {}, most), found))
   }
 })

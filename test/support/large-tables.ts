@@ -1,9 +1,11 @@
 /** Starts the server of the growth tests, with two hundred teams. The first is large. The tests add the rows. */
 import { sql } from 'slonik'
 import { boolean, object } from 'yup'
+import type { Tx } from '../../db/postgres/pool.ts'
 import { ownServer } from './own-server.ts'
 import { openPool } from './pool.ts'
 import type { Test } from './tap.ts'
+import { readsFewer } from './touched.ts'
 
 /** The large team. */
 export const TEAM = '0190a1b2-0000-7000-8000-000000000001'
@@ -22,5 +24,7 @@ export async function startLargeTables(t: Test) {
   /** Before PostgreSQL 17, an index is searched once per value of a list. */
   const descendsByValue = await database.oneFirst(sql.type(object({ is: boolean().defined() }))`
     select current_setting('server_version_num')::int < 170000 as is`)
-  return { database, descendsByValue }
+  const reads = <Result>(t: Test, most: number, work: (tx: Tx) => Promise<Result>, of?: string) =>
+    readsFewer(t, database, most, work, of)
+  return { database, reads, descendsByValue }
 }

@@ -2,6 +2,7 @@
 import { type QuerySqlToken, sql } from 'slonik'
 import { mixed, object } from 'yup'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
+import type { Test } from './tap.ts'
 
 type PlanNode = {
   'Node Type': string
@@ -51,14 +52,15 @@ function touchedBy(plan: PlanNode): number {
 /**
  * Runs some work and explains each of its statements, without lasting changes.
  * @param prepare runs first in the same transaction, unexplained.
- * @returns the buffers that its statements touched in total, and the nodes of their plans.
+ * @returns the buffers that its statements touched in total, the nodes of their plans, and its result.
  */
-export async function touched(
+export async function touched<Result>(
   database: Database,
-  work: (tx: Tx) => Promise<unknown>,
+  work: (tx: Tx) => Promise<Result>,
   prepare: (tx: Tx) => Promise<unknown> = async () => {},
-): Promise<{ buffers: number; nodes: PlanNode[] }> {
+) {
   const nodes: PlanNode[] = []
+  const results: Result[] = []
   let buffers = 0
   const undone = new Error('undone')
   const undo = async (tx: Tx, run: (tx: Tx) => Promise<unknown>): Promise<void> => {
@@ -104,7 +106,20 @@ export async function touched(
     })
   await undo(database, async (tx) => {
     await prepare(tx)
-    await work(watched(tx))
+    results.push(await work(watched(tx)))
   })
-  return { buffers, nodes }
+  return { buffers, nodes, result: results[0] as Result }
+}
+
+/** Does the same, and fails unless the work touched fewer buffers than `most`. */
+export async function readsFewer<Result>(
+  t: Test,
+  database: Database,
+  most: number,
+  work: (tx: Tx) => Promise<Result>,
+  of = '',
+) {
+  const { buffers, ...rest } = await touched(database, work)
+  t.ok(buffers < most, `${buffers} of ${most} buffers ${of}`)
+  return rest
 }
