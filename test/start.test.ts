@@ -174,11 +174,8 @@ t.test('the printed requests are delivered, and the CLI shows it', async (t) => 
     events: [{ kind: 'sent' }, { kind: 'delivered' }],
   })
   const [arrived] = await inInbox()
-  t.match(await read(`http://localhost:${inbox}/messages/${arrived?.id}`), {
-    subject: 'Hello from Heliograph',
-    html: /<h1>It works/,
-    text: /It works/,
-  })
+  const shown = await read(`http://localhost:${inbox}/messages/${arrived?.id}`)
+  t.match(shown, { subject: 'Hello from Heliograph', html: /<h1>It works/, text: /It works/ })
 })
 
 t.test("README's request is accepted once, then replayed", async (t) => {

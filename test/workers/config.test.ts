@@ -99,12 +99,10 @@ t.test('an email worker reports all missing settings at once', async (t) => {
     WORKER_QUEUES: 'deliver-mail',
     WORKER_CONCURRENCY: '0',
   }
-  t.same(
-    faults({ ...BASE, ...wrong })
-      .map((line) => line.split(' ')[0])
-      .sort(),
-    Object.keys(wrong).sort(),
-  )
+  const names = faults({ ...BASE, ...wrong })
+    .map((line) => line.split(' ')[0])
+    .sort()
+  t.same(names, Object.keys(wrong).sort())
 })
 
 t.test('an invalid relay URL stops a worker without being repeated', async (t) => {

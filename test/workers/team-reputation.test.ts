@@ -113,11 +113,8 @@ t.test('owners and webhooks get a warning once in 24 hours', async (t) => {
   await judge()
   await judge()
   await until('it is announced', () => receiver.received.length === 1)
-  t.strictSame(receiver.received[0]?.body.data, {
-    bounce_percent: 6.67,
-    complaint_percent: 0,
-    ...{ sent: 15, paused: false },
-  })
+  const data = receiver.received[0]?.body.data
+  t.strictSame(data, { bounce_percent: 6.67, complaint_percent: 0, sent: 15, paused: false })
   await until('the owner has mail', () =>
     sink.messages().some(({ rcpt_to }) => rcpt_to.includes('warned@owners.example')),
   )

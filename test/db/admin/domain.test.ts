@@ -184,11 +184,8 @@ t.test('domain list shows every domain, and domain remove deletes one', async (t
     { name: 'a.test', status: 'verified', ramp: { limit: 200, used: 0, factor: 2 } },
     { name: 'b.test', status: 'pending', dns_records: [Object], ramp: null },
   ])
-  t.match(await cli.json(['domain', 'remove', id, 'A.test']), {
-    id: listed[0].id,
-    name: 'a.test',
-    removed: true,
-  })
+  const removed = await cli.json(['domain', 'remove', id, 'A.test'])
+  t.match(removed, { id: listed[0].id, name: 'a.test', removed: true })
   t.match(await cli.json(['domain', 'list', id]), [{ name: 'b.test' }])
   t.match(await cli.fault(['domain', 'remove', id, 'a.test']), 'No domain a.test')
 })

@@ -175,39 +175,26 @@ t.test('whatsapp requeue accepts an ID, a filter and --force', async (t) => {
   t.match(await cli.fault([...requeue, taken, '--force']), /can't be sent again/)
 
   const all = ['--since', '2026-01-01', '--force']
-  t.match(await cli.json([...requeue, ...all, '--dry-run']), {
-    requeued: 2,
-    dry_run: true,
-    requeued_at: null,
-  })
+  const rehearsed = await cli.json([...requeue, ...all, '--dry-run'])
+  t.match(rehearsed, { requeued: 2, dry_run: true, requeued_at: null })
   t.equal(await jobOf(service, queued), null, 'a dry run gives it no job')
-  t.match(await cli.json([...requeue, queued]), {
-    id: queued,
-    status: 'queued',
-    requeued_at: /Z$/,
-    paused: EMPTY,
-  })
+  const requeued = await cli.json([...requeue, queued])
+  t.match(requeued, { id: queued, status: 'queued', requeued_at: /Z$/, paused: EMPTY })
   t.ok(await jobOf(service, queued))
   t.strictSame((await cli.json([...requeue, '--status', 'queued'])).ids, [queued], 'nor what was taken')
   t.strictSame((await cli.json([...requeue, '--status', 'failed'])).ids, [], 'not without --force')
   t.strictSame((await cli.json([...requeue, '--status', 'failed', '--force'])).ids, [refused])
-  t.match(await cli.json(['whatsapp', 'show', team.id, refused]), {
-    status: 'queued',
-    waiting: { state: 'not_taken_yet' },
-    events: [{ kind: 'requeued' }],
-  })
+  const message = await cli.json(['whatsapp', 'show', team.id, refused])
+  t.match(message, { status: 'queued', waiting: { state: 'not_taken_yet' }, events: [{ kind: 'requeued' }] })
 
   const cloud = await startCloud(t)
   await startWorker(t, service, { whatsapp: cloud.delivery })
   await until('both are sent', () => cloud.messages().length === 2)
-  t.strictSame(
-    cloud
-      .messages()
-      .map(({ body }) => body.biz_opaque_callback_data)
-      .sort(),
-    [`${team.id}:${queued}`, `${team.id}:${refused}`].sort(),
-    'each once',
-  )
+  const sent = cloud
+    .messages()
+    .map(({ body }) => body.biz_opaque_callback_data)
+    .sort()
+  t.strictSame(sent, [`${team.id}:${queued}`, `${team.id}:${refused}`].sort(), 'each once')
 })
 
 t.test("contact export and erase cover a number's messages", async (t) => {

@@ -43,11 +43,8 @@ t.test('an expiry counts from the scheduled time, or from now', async (t) => {
   const times = (ms: number | null, expires_in: number | null) =>
     computeTimes({ scheduled_at: ms === null ? null : after(ms), expires_in }, NOW)
   t.strictSame(computeTimes(undefined, NOW), { scheduled_at: null, expires_at: null, due_at: null })
-  t.strictSame(times(DAY, 60), {
-    scheduled_at: after(DAY),
-    expires_at: after(DAY + MINUTE),
-    due_at: after(DAY),
-  })
+  const scheduled = times(DAY, 60)
+  t.strictSame(scheduled, { scheduled_at: after(DAY), expires_at: after(DAY + MINUTE), due_at: after(DAY) })
   t.strictSame(times(1, null), { scheduled_at: after(1), expires_at: null, due_at: after(1) })
   for (const ms of [0, -MINUTE])
     t.strictSame(times(ms, 60), { scheduled_at: after(ms), expires_at: after(MINUTE), due_at: null })

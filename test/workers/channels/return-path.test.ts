@@ -74,22 +74,12 @@ t.test('emails have two signatures while the second key is on', async (t) => {
   const { database, service, sink, team, sent } = await begin(t)
   const turn = async (on: boolean) =>
     setEd25519({ ...byCli(database), secrets: service.deps.secrets }, team.id, { name: 'example.com', on })
+  const algorithms = async () => {
+    await sent()
+    return `${sink.last().raw}`.match(/\ba=[a-z0-9-]+;/g)
+  }
   await turn(true)
-  await sent()
-  t.strictSame(
-    sink
-      .last()
-      .raw.toString('latin1')
-      .match(/\ba=[a-z0-9-]+;/g),
-    ['a=rsa-sha256;', 'a=ed25519-sha256;'],
-  )
+  t.strictSame(await algorithms(), ['a=rsa-sha256;', 'a=ed25519-sha256;'])
   await turn(false)
-  await sent()
-  t.strictSame(
-    sink
-      .last()
-      .raw.toString('latin1')
-      .match(/\ba=[a-z0-9-]+;/g),
-    ['a=rsa-sha256;'],
-  )
+  t.strictSame(await algorithms(), ['a=rsa-sha256;'])
 })

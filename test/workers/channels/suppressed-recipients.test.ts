@@ -100,12 +100,10 @@ t.test('other recipients get the email, whose status is theirs', async (t) => {
       .sort(),
     ['sent ana@others.example', 'sent ben@others.example', 'suppressed gone@example.org'],
   )
-  t.strictSame(
-    rcpts()
-      .filter((to) => to.endsWith('@others.example'))
-      .sort(),
-    ['ana@others.example', 'ben@others.example'],
-  )
+  const others = rcpts()
+    .filter((to) => to.endsWith('@others.example'))
+    .sort()
+  t.strictSame(others, ['ana@others.example', 'ben@others.example'])
 })
 
 t.test('the team chooses which suppressions stop its email', async (t) => {

@@ -256,12 +256,8 @@ t.test('a suspended team’s emails wait for resume and sweep', async (t) => {
   await until('the other team’s is sent', async () => (await emailStatus(service, free)) === 'sent')
   await until('its job is over', async () => (await jobsIn(service, 'deliver-email')).length === 0)
   await sweep(later(3_600_000))
-  t.match(await cli.json(['email', 'show', team.id, held]), {
-    status: 'queued',
-    requeued_at: null,
-    events: EMPTY,
-    waiting: { team_suspended: true },
-  })
+  const email = await cli.json(['email', 'show', team.id, held])
+  t.match(email, { status: 'queued', requeued_at: null, events: EMPTY, waiting: { team_suspended: true } })
   const paused = [{ what: 'team A team', until: null, reason: 'suspended' }]
   t.match(await cli.json(['email', 'requeue', team.id, held]), { paused })
   t.match(await cli.json(['email', 'requeue', team.id, '--status', 'queued']), { requeued: 1, paused })

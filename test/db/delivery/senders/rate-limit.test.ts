@@ -61,21 +61,11 @@ t.test('reads pauses and failures from the row', async (t) => {
 })
 
 t.test('returns the pause and the probe of a sender', async (t) => {
-  t.strictSame(stateAt(pace, START), {
-    now: START,
-    wait_seconds: 0,
-    probing: false,
-    accepted_at: null,
-    deferring: false,
-  })
+  const calm = stateAt(pace, START)
+  t.strictSame(calm, { now: START, wait_seconds: 0, probing: false, accepted_at: null, deferring: false })
   const troubled = { ...pace, paused_until: after(2.5), troubles: 1, accepted_at: START }
-  t.strictSame(stateAt(troubled, START), {
-    now: START,
-    wait_seconds: 2.5,
-    probing: true,
-    accepted_at: START,
-    deferring: false,
-  })
+  const paused = stateAt(troubled, START)
+  t.strictSame(paused, { now: START, wait_seconds: 2.5, probing: true, accepted_at: START, deferring: false })
   t.equal(stateAt(troubled, after(3)).wait_seconds, 0)
 })
 

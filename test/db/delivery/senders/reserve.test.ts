@@ -46,11 +46,8 @@ t.test("sends beyond the horizon aren't reserved", async (t) => {
 
 t.test('a paused sender reserves nothing and returns the reason', async (t) => {
   const paused = pace({ paused_until: after(90), pause_reason: 'account paused' })
-  t.match(reserve(paused, [1], 5, START).reservation, {
-    delays: EMPTY,
-    wait_seconds: 90,
-    reason: 'account paused',
-  })
+  const reserved = reserve(paused, [1], 5, START).reservation
+  t.match(reserved, { delays: EMPTY, wait_seconds: 90, reason: 'account paused' })
   const { pace: over, reservation } = reserve(paused, [1], 5, after(90))
   t.strictSame(reservation.delays, [0])
   t.match(over, { paused_until: null, pause_reason: null })
@@ -132,11 +129,8 @@ t.test('an on-demand sender has no row until it is slowed', async (t) => {
   const [shown] = await listSenders(database)
   t.match(shown?.events, [{ kind: 'paused', detail: 'logged out' }, { kind: 'slowed' }], 'each stored once')
   await stopClock(database, after(601))
-  t.match(await reserveOne(database, sender, [1], 5), {
-    delays: EMPTY,
-    wait_seconds: 299,
-    reason: 'logged out',
-  })
+  const later = await reserveOne(database, sender, [1], 5)
+  t.match(later, { delays: EMPTY, wait_seconds: 299, reason: 'logged out' })
   t.equal(await reserved(900), 5_000)
 })
 

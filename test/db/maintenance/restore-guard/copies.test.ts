@@ -211,10 +211,7 @@ t.test('manual pauses stay after a restore', async (t) => {
     ],
   ])
   const paused = (await queuesOf(url)).filter((each) => each.paused)
-  t.strictSame(paused.map(({ queue }) => queue).sort(), [
-    'deliver-webhook',
-    'deliver-whatsapp',
-    'deliver-whatsapp-parts',
-  ])
+  const pausedQueues = paused.map(({ queue }) => queue).sort()
+  t.strictSame(pausedQueues, ['deliver-webhook', 'deliver-whatsapp', 'deliver-whatsapp-parts'])
   for (const each of paused) t.match(each, { paused_at: /^2/, paused_by: 'cli', pause_reason: null })
 })

@@ -52,15 +52,8 @@ async function start(t: Test, make?: typeof ownServer) {
 t.test('keeps everything without a retention setting', async (t) => {
   const { store, teamId, purge } = await start(t)
   await delivered(store, teamId, 450)
-  t.strictSame(await purge({}), {
-    messages: 0,
-    events: 0,
-    bodies: 0,
-    senders: 0,
-    webhooks: 0,
-    files: 0,
-    figures: 0,
-  })
+  const purged = await purge({})
+  t.strictSame(purged, { messages: 0, events: 0, bodies: 0, senders: 0, webhooks: 0, files: 0, figures: 0 })
   t.match(await left(store), { emails: { length: 1 }, events: 1 })
 })
 
@@ -231,13 +224,8 @@ t.test('purges bodies once, and keeps rows, subjects and timelines', async (t) =
   await store.database.query(sql.unsafe`update email_states set status = 'sent' where id = ${filled.id}`)
   const young = await delivered(store, teamId, 80)
   t.match(await purge({ bodies: 90 }), { bodies: 2 })
-  t.match(await emailById(store.database, teamId, raw), {
-    html: /^$/,
-    body_text: /^$/,
-    headers: null,
-    subject: 'Hello',
-    status: 'delivered',
-  })
+  const email = await emailById(store.database, teamId, raw)
+  t.match(email, { html: /^$/, body_text: /^$/, headers: null, subject: 'Hello', status: 'delivered' })
   t.match(await emailById(store.database, teamId, filled.id), { html: null, variables: EMPTY })
   t.match(await emailById(store.database, teamId, young), { html: '<p>Hello</p>' })
   t.match(await purge({ bodies: 90 }), { bodies: 0 })

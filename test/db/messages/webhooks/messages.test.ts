@@ -55,11 +55,8 @@ t.test('shows why a webhook waits, and retries it on request', async (t) => {
   receiver.answer = null
   await owner.post(at('events', event_id, 'requeue'))
   await until('it is taken', async () => (await message()).status === 'delivered')
-  t.match(await message(), {
-    waiting: null,
-    events: [{ kind: 'requeued' }],
-    attempts: [Object, { status: 204 }],
-  })
+  const shown = await message()
+  t.match(shown, { waiting: null, events: [{ kind: 'requeued' }], attempts: [Object, { status: 204 }] })
   t.match((await owner.post(at('events', event_id, 'requeue'))).status, 400)
   const requeues = (await cli.json(['audit', 'list', '--team', team.id])).filter(
     ({ action }: { action: string }) => action === 'webhook.requeue',

@@ -70,13 +70,11 @@ t.test('decrypts the token of each number once', async (t) => {
     ...[number('1', 'a', 'a', 'first'), number('1', 'a', 'a', 'second'), number('2', 'b', 'a')],
     ...[number('3', null, 'c'), number('4', 'd', null)],
   ]
-  t.strictSame(
-    [...openTokens(secrets, numbers)],
-    [
-      ['1', 'first'],
-      ['2', null],
-    ],
-  )
+  const tokens = [...openTokens(secrets, numbers)]
+  t.strictSame(tokens, [
+    ['1', 'first'],
+    ['2', null],
+  ])
 })
 
 t.test("a worker doesn't start with the ID of another number", async (t) => {

@@ -25,11 +25,8 @@ t.test('each recipient has the outcome of its own reply', async (t) => {
     const to = ['dead@example.com', 'ok@example.com', 'busy@example.com']
     const { provider_message_id, outcomes } = await provider.send(outgoingEmail({ to }))
     t.ok(provider_message_id)
-    t.strictSame(outcomes.get('dead@example.com'), {
-      kind: 'refused',
-      detail: '550 5.1.1 No such user',
-      effect: 'hard',
-    })
+    const dead = outcomes.get('dead@example.com')
+    t.strictSame(dead, { kind: 'refused', detail: '550 5.1.1 No such user', effect: 'hard' })
     t.match(outcomes.get('ok@example.com'), { kind: 'accepted' })
     t.strictSame(outcomes.get('busy@example.com'), { kind: 'deferred', detail: '450 4.2.1 Busy' })
     t.same(sink.last().rcpt_to, ['ok@example.com'])
