@@ -10,7 +10,6 @@ import {
   type ReportedEmail,
 } from '../../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
-import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import { emailsToDeliver } from '../../../../db/messages/emails/outgoing.sql.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
@@ -26,11 +25,14 @@ import {
 } from '../../../support/reports.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
+import { anEvent } from '../../../support/webhooks.ts'
 import { until } from '../../../support/worker.ts'
 
 const NOW = new Date(Date.UTC(2026, 0, 1, 1))
 const UNKNOWN_ID = '0190a000-0000-7000-8000-000000000000'
 
+/** The state of an unsent email, as an attempt sees it. */
+const FRESH = { provider_message_id: null, pending_recipients: null }
 const SECRETS = createSecrets(SECRET_KEY)
 const service = await openStore(t)
 
@@ -42,6 +44,8 @@ const reported = (ref: ReportedEmail['ref'], changes: Partial<ReportedEmail> = {
   provider_message_id: null,
   ...changes,
 })
+
+const occurs = (event: Parameters<typeof anEvent>[0]) => anEvent({ ...event, occurred_at: NOW })
 
 const apply = (...events: ReportedEmail[]) =>
   service.database.transaction((tx) => applyReportedEmails(tx, events, NOW))
@@ -122,28 +126,20 @@ t.test('an attempt stores pending recipients unless the row has changed', async 
     seen: { provider_message_id: string | null; pending_recipients: string[] | null },
     key: string,
   ) => {
-    const events = to.map(
-      (recipient, index): EmailEvent => ({
-        ...ref,
-        event_key: `${key}:${recipient}`,
-        kind: index === 0 || left === null ? 'sent' : 'deferred',
-        recipient,
-        occurred_at: NOW,
-        detail: '',
-        effect: 'none',
-      }),
-    )
+    const events = to.map((recipient, index) => {
+      const kind = index === 0 || left === null ? 'sent' : 'deferred'
+      return occurs({ ...ref, kind, event_key: `${key}:${recipient}`, recipient })
+    })
     const said = { provider_message_id: 'p-1', size_kb: 1, pending_recipients: left, undecided: left ?? [] }
     const attempt = { ...ref, ...said, seen }
     await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
     return emailById(service.database, team, id)
   }
-  const fresh = { provider_message_id: null, pending_recipients: null }
   const left = ['later@example.org']
-  t.match(await leave(left, fresh, 'first'), { status: 'sent', size_kb: 1, pending_recipients: left })
+  t.match(await leave(left, FRESH, 'first'), { status: 'sent', size_kb: 1, pending_recipients: left })
   const second = { provider_message_id: 'p-1', pending_recipients: left }
   t.match(await leave(null, second, 'second'), { status: 'sent', pending_recipients: null })
-  t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
+  t.match(await leave(left, FRESH, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
 })
 
 t.test("an attempt doesn't restore erased recipients", async (t) => {
@@ -155,15 +151,11 @@ t.test("an attempt doesn't restore erased recipients", async (t) => {
     [['Later@example.org', 'erased@example.org'], ['Later@example.org']],
     [['erased@example.org'], null],
   ] as const) {
-    const event = { ...ref, event_key: gone.join(), kind: 'sent' as const, recipient: 'now@example.org' }
+    const event = occurs({ ...ref, event_key: gone.join(), kind: 'sent', recipient: 'now@example.org' })
     const said = { provider_message_id: null, size_kb: 1, pending_recipients: gone, undecided: gone }
     const attempt = { ...ref, ...said, seen }
-    await service.database.transaction((tx) =>
-      applyEmailEvents(tx, [{ ...event, occurred_at: NOW, detail: '' }], NOW, [
-        { ...attempt, email_id: UNKNOWN_ID },
-        attempt,
-      ]),
-    )
+    const attempts = [{ ...attempt, email_id: UNKNOWN_ID }, attempt]
+    await service.database.transaction((tx) => applyEmailEvents(tx, [event], NOW, attempts))
     t.match(await emailById(service.database, team, id), { pending_recipients: left })
     seen.pending_recipients = left as never
   }
@@ -176,20 +168,12 @@ t.test('a report ends retries after a lost response', async (t) => {
   const left = to.slice(0, 2)
   const lose = async (id: string) => {
     const ref = { team_id: team, email_id: id }
-    const event = { ...ref, occurred_at: NOW, detail: '' }
     const events = [
-      { ...event, event_key: 'lost', kind: 'unknown' as const, recipient: 'ana@example.org' },
-      { ...event, event_key: 'busy', kind: 'deferred' as const, recipient: 'ben@example.org' },
+      occurs({ ...ref, kind: 'unknown', recipient: 'ana@example.org' }),
+      occurs({ ...ref, kind: 'deferred', recipient: 'ben@example.org' }),
     ]
-    const seen = { provider_message_id: null, pending_recipients: null }
-    const attempt = {
-      ...ref,
-      provider_message_id: null,
-      size_kb: 1,
-      pending_recipients: left,
-      undecided: left,
-      seen,
-    }
+    const said = { provider_message_id: null, size_kb: 1, pending_recipients: left, undecided: left }
+    const attempt = { ...ref, ...said, seen: FRESH }
     await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
   }
   const say = (id: string) =>
@@ -215,7 +199,6 @@ t.test('a report ends retries for recipients accepted together', async (t) => {
   const [ana, ben, cleo] = ['ana@example.org', 'ben@example.org', 'cleo@example.org'] as const
   const kindOf = { u: 'unknown', d: 'deferred', r: 'bounced', s: 'sent' } as const
   type Said = keyof typeof kindOf
-  const fresh = { provider_message_id: null, pending_recipients: null }
   /** Records an attempt with one response per recipient. It started when no recipient was decided. */
   const attempt = (id: string, nth: number, answers: string) => {
     const ref = { team_id: team, email_id: id }
@@ -226,7 +209,7 @@ t.test('a report ends retries for recipients accepted together', async (t) => {
     }))
     const undecided = said.flatMap(({ recipient, answer }) => ('ud'.includes(answer) ? [recipient] : []))
     const isPartial = undecided.length > 0 && answers !== 'uuu'
-    const record = { ...ref, size_kb: 1, provider_message_id: null, seen: fresh }
+    const record = { ...ref, size_kb: 1, provider_message_id: null, seen: FRESH }
     const left = { pending_recipients: isPartial ? undecided : null, undecided }
     return service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [{ ...record, ...left }]))
   }
@@ -253,13 +236,8 @@ t.test('a report ends retries for recipients accepted together', async (t) => {
     for (const kind of ['delivered', 'bounced'] as const) {
       for (let before = 0; before <= answers.length; before++) {
         const [id = ''] = await storeEmails(service, team, [[ana, ben, cleo]])
-        const report = () =>
-          apply(
-            reported(
-              { team_id: team, id },
-              { kind, recipient: ana, occurred_at: new Date(NOW.getTime() + 7) },
-            ),
-          )
+        const occurred_at = new Date(NOW.getTime() + 7)
+        const report = () => apply(reported({ team_id: team, id }, { kind, recipient: ana, occurred_at }))
         for (const [nth, given] of answers.entries()) {
           if (nth === before) await report()
           await attempt(id, nth, given)
@@ -316,7 +294,6 @@ t.test('a report about one recipient leaves the others pending', async (t) => {
 t.test("attempts don't retry recipients decided by a report", async (t) => {
   const team = await storeTeam(service)
   const [ana, ben, eve] = ['ana@example.org', 'ben@example.org', 'eve@example.org'] as const
-  const seen = { provider_message_id: null, pending_recipients: null }
   for (const [undecided, left] of [
     [[], null],
     [[eve], [eve]],
@@ -329,12 +306,11 @@ t.test("attempts don't retry recipients decided by a report", async (t) => {
     const [id = ''] = await storeEmails(service, team, [[ana, ben, eve]])
     await apply(reported({ team_id: team, id }, { recipient: ana, kind: 'delivered' }))
     const ref = { team_id: team, email_id: id }
-    const tried = { ...ref, event_key: 'try', recipient: ben, occurred_at: NOW, detail: '' }
+    const events = [occurs({ ...ref, recipient: ben, kind: 'deferred' })]
     const partly = undecided.length > 0 && undecided.length < 3
-    const attempt = { provider_message_id: null, size_kb: 1, pending_recipients: partly ? undecided : null }
-    await service.database.transaction((tx) =>
-      applyEmailEvents(tx, [{ ...tried, kind: 'deferred' }], NOW, [{ ...ref, ...attempt, undecided, seen }]),
-    )
+    const said = { provider_message_id: null, size_kb: 1, pending_recipients: partly ? undecided : null }
+    const attempt = { ...ref, ...said, undecided, seen: FRESH }
+    await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
     t.strictSame((await emailById(service.database, team, id))?.pending_recipients ?? null, left)
   }
 })
@@ -344,13 +320,9 @@ t.test("an unsubscribe of a deleted team doesn't affect its batch", async (t) =>
   await storeContact(service, team, 'ana@example.org')
   const [id = ''] = await storeEmails(service, team, [['ana@example.org']])
   const left = { kind: 'unsubscribed', effect: 'unsubscribe' } as const
+  const events = [UNKNOWN_ID, team].map((team_id) => reported({ team_id, id }, left))
   const results = await service.database.transaction((tx) =>
-    applyReportedEmails(
-      tx,
-      [reported({ team_id: UNKNOWN_ID, id }, left), reported({ team_id: team, id }, left)],
-      NOW,
-      { secrets: SECRETS },
-    ),
+    applyReportedEmails(tx, events, NOW, { secrets: SECRETS }),
   )
   t.strictSame(results, [{ kind: 'unknown' }, { kind: 'applied', team_id: team }])
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'unsubscribed' })

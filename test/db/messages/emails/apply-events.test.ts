@@ -275,7 +275,7 @@ t.test('delivery, open and click reports are HOT updates', async (t) => {
   const team = await storeTeam(service)
   const [email_id = ''] = await storeEmails(service, team, [['a@example.org']])
   const apply = (tx: Tx, kind: EmailEvent['kind']) =>
-    applyEmailEvents(tx, [anEvent({ team_id: team, email_id, kind })], NOW)
+    applyEmailEvents(tx, [anEvent({ team_id: team, email_id, kind, occurred_at: NOW })], NOW)
   const row = object({ updates: number().defined(), hot: number().defined() })
   await service.database.transaction((tx) => apply(tx, 'sent'))
   const counted = await service.database.transaction(async (tx) => {
