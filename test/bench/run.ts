@@ -165,12 +165,11 @@ function page(figures: readonly Figure[]): string[] {
   )
 }
 
-const METHOD = `Client, sink, PostgreSQL and Heliograph share one machine. Each row compares Heliograph with a reference, in turns where
-possible, and shows medians. Only the ratio counts, because the machine's speed changes within minutes. A target with ≥ is
-a lower limit, and one with ≤ an upper limit. If a row has several, the one furthest from its target is shown. PostgreSQL is the
-embedded server, and in row 25 Debian's with its default settings. In rows 24 and 25d to 25f, a proxy puts the database 1 ms
-away each way. Row 12 has ten million stored emails, and row 13 has 200,000 waiting jobs.
-[README.md](README.md) explains how far a run can be trusted.`
+const METHOD = `Client, sink, PostgreSQL and Heliograph share one machine, so only the ratio to the [reference](README.md) counts. Values
+are medians. A target with ≥ is a lower limit, and one with ≤ an upper limit. If a row has several values, the one
+furthest from its target is shown. Row 12 has ten million stored emails, and row 13 has 200,000 waiting jobs. In rows 24
+and 25d to 25f, a proxy puts the database 1 ms away each way. Row 25 uses Debian's PostgreSQL with its default settings,
+and the other rows the embedded one.`
 
 const HEAD = [
   '| | measure | target | ratio | | ours | reference | unit | limited by |',

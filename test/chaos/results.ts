@@ -39,12 +39,12 @@ function summary(lines: readonly Line[]): string {
 
 const INTRO = `# Results of \`npm run test:chaos\`
 
-Each fault gets its own database, two API processes and two workers. An empty cell is 0. The columns are:
+Each fault gets its own database, two API processes and two workers. An empty cell is 0.
 
 - *repeated*: copies beyond the first
-- *after acceptance*: copies of messages that the relay had already accepted, and how many are allowed. Only a killed or
-  frozen worker may cause these
-- *recovered in*: time from the end of the fault until the relay had all accepted messages`
+- *after acceptance*: copies of messages that the relay had accepted, and how many are allowed. Only a killed or frozen
+  worker may cause them
+- *recovered in*: time from the end of the fault until the relay had all messages`
 
 /** Writes the table of a complete run. @param postgres the server's version. */
 export async function writeResults(lines: readonly Line[], postgres: string): Promise<void> {
