@@ -101,10 +101,10 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person, team }: 
     const pause = paused.get(job)
     return pause ? [{ title, reason: pause.reason }] : []
   })
-  if (own.length < all.length || !own.some(({ reason }) => reason === RESTORED))
-    return own.map(({ title, reason }) => pausedQueue(title, reason))
+  const isCopy = own.length === all.length && own.some(({ reason }) => reason === RESTORED)
+  const alerts = isCopy ? [RESTORED_COPY] : own.map(({ title, reason }) => pausedQueue(title, reason))
   const link = { href: '/operator/queues', label: 'Show queues' }
-  return [person.operator ? { ...RESTORED_COPY, link } : RESTORED_COPY]
+  return person.operator ? alerts.map((alert) => ({ ...alert, link })) : alerts
 }
 
 /** Returns all alerts. Those that need manual action come first. */

@@ -45,6 +45,7 @@ t.test('adds a number after a check with Meta', async (t) => {
   )
   const page = await operator.get(`${PATH}/acme`)
   shows(t, page, /\/hooks\/whatsapp\/acme .*Verify token [0-9a-f]{32}/)
+  shows(t, page, /acme active .*Waiting messages 0 Last attempt none yet/)
   t.match(page.html, /<a href="[^"]*\/operator\/teams">none/, 'the next step')
   t.notMatch(page.html, /EAA-token|secret-of-acme/)
 })

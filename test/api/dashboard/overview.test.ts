@@ -218,6 +218,8 @@ t.test('shows a paused queue to the team and to operators', async (t) => {
   const [message, first] = [`/teams/${team.id}/emails/${id}`, '/operator']
   await storePauses(database, ['deliver-email'], { paused_by: 'cli' }, new Date())
   t.match(await overviewOf(team), 'Email is paused by an operator')
+  t.notMatch(await overviewOf(team), 'Show queues', 'only operators can see them')
+  shows(t, await operator.get(`/teams/${team.id}`), /Email is paused by an operator\. .* Show queues/)
   const waits = await viewer.get(message)
   shows(t, waits, 'Its queue is paused by an operator')
   t.notMatch(waits.html, 'Waiting for a worker', 'one reason, the most specific')

@@ -102,7 +102,6 @@ function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownS
     const words = isWell ? (age === null ? 'no problems' : 'recovered') : known.state
     return {
       label: known?.name ?? key,
-      detail: known?.name ? key : undefined,
       tone: isWell ? 'good' : 'bad',
       cell: text(words, { detail: isWell || age === null ? undefined : `for ${age}` }),
     }

@@ -66,14 +66,14 @@ const MAX_EVENTS = 50
 /** Lists the latest events of all senders, newest first. */
 function historySection(senders: readonly ShownSender[], now: Date): Section {
   const events = senders
-    .flatMap(({ key, events }) => events.map((event) => ({ ...event, key })))
+    .flatMap(({ key, name, events }) => events.map((event) => ({ ...event, sender: name ?? key })))
     .sort((one, other) => Date.parse(other.time) - Date.parse(one.time))
     .slice(0, MAX_EVENTS)
   return buildTable(
     events,
-    ({ time: at, key, kind, detail }) => ({
+    ({ time: at, sender, kind, detail }) => ({
       When: time(at, now),
-      Sender: text(key),
+      Sender: text(sender),
       Event: status(EVENTS[kind] ?? kind, { tone: TONES[kind] ?? 'good' }),
       Reason: text(detail),
     }),

@@ -60,7 +60,7 @@ function setupCell({ missing, checked_at }: WhatsappNumber, now: Date): Cell {
 
 type Cells = Record<'Number' | 'Status' | 'Last attempt' | 'Quality' | 'Limit' | 'Setup', Cell>
 
-const attemptCell = (name: string, { sends, now }: Facts): Cell =>
+export const attemptCell = (name: string, { sends, now }: Facts): Cell =>
   time(sends.get(name)?.attempted_at ?? null, now, 'none yet')
 
 /** Builds the cells of the default number, which workers get from their settings. */

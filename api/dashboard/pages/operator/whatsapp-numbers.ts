@@ -20,7 +20,7 @@ import {
   type WhatsappNumber,
 } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import { plural } from '../../../../db/plural.ts'
-import { number, text, time } from '../../components/cell.ts'
+import { type Cell, number, text, time } from '../../components/cell.ts'
 import type { Field, Form, Section } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import {
@@ -39,6 +39,7 @@ import type { PageDeps } from '../../server/deps.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
 import { NO_DEFAULT_NUMBER } from '../whatsapp-default-number.ts'
 import {
+  attemptCell,
   numberPath,
   numbersTable,
   NUMBERS_PATH as PATH,
@@ -136,13 +137,18 @@ const metaFacts = (shown: NumberDetail, now: Date): Section =>
     { title: 'Data from Meta' },
   )
 
-const useFacts = (shown: NumberDetail, { teams, waiting }: { teams: number; waiting: number }): Section =>
+const useFacts = (
+  shown: NumberDetail,
+  { teams, waiting }: { teams: number; waiting: number },
+  attempt: Cell,
+): Section =>
   buildFacts({
     Teams:
       teams > 0
         ? number(teams)
         : text('none', { href: '/operator/teams', detail: 'Assign the number on a team’s page.' }),
     'Waiting messages': number(waiting),
+    'Last attempt': attempt,
     'Messages per second': number(shown.messages_per_second),
     'Phone number ID': text(shown.phone_number_id, { code: true, copy: true }),
     Account: text(shown.account_id, { code: true, copy: true }),
@@ -195,9 +201,10 @@ const numberButtons = ({ name, paused, subscribed }: NumberDetail): Form[] =>
 const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, { database, secrets }) => {
   const shown = await showNumber(database, secrets, name)
   const use = await useOfNumber(database, shown)
+  const facts = await readNumberFacts(database, now)
   return show({
     title: name,
-    state: shown.paused ? toStateCell(shown) : undefined,
+    state: toStateCell(shown),
     lead: compact([shown.display_phone_number, shown.verified_name]).join(', ') || undefined,
     back: { href: PATH, label: 'WhatsApp numbers' },
     actions: { forms: numberButtons(shown) },
@@ -207,7 +214,7 @@ const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, {
       hookFacts(shown),
       changeForm(shown),
     ],
-    aside: [useFacts(shown, use)],
+    aside: [useFacts(shown, use, attemptCell(name, facts))],
   })
 })
 
