@@ -1,5 +1,6 @@
 /** Counts and shares of a broadcast's emails by outcome, compared with the limits of mailbox providers. */
 
+import { LEAST } from '../../../db/messages/broadcasts/auto-pause.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
 import { plural } from '../../../db/plural.ts'
@@ -26,13 +27,25 @@ export const sumRates = ({ stats }: Pick<BroadcastView, 'stats'>): RateCounts =>
 
 type Limited = keyof typeof ALARMING_SHARE
 
+/** Returns `bad` if a rate is above its limit, with enough emails for an automatic pause. */
+export const limitTone = (sums: RateCounts, kind: Limited): Tone =>
+  sums.sent >= LEAST[kind].left && sums[kind] >= LEAST[kind].count ? pickTone(sums, kind) : 'plain'
+
+/** Describes the limit of a rate, and for a rate above it that can't pause the broadcast yet, from when it can. */
+function limitWords(sums: RateCounts, kind: Limited): string {
+  const limit = `limit\u00a0${percent(ALARMING_SHARE[kind])}`
+  if (pickTone(sums, kind) === limitTone(sums, kind)) return limit
+  const { left, count } = LEAST[kind]
+  return `${limit} from ${sums.sent < left ? plural(left, 'email') : plural(count, 'complaint')}`
+}
+
 const NOUNS: Readonly<Record<Limited, string>> = { bounced: 'Bounces', complained: 'Complaints' }
 
 /** Describes a second rate above its limit, if the first rate paused the broadcast. */
 export function describeOtherRate(reason: string, view: Pick<BroadcastView, 'stats'>): string {
   const sums = sumRates(view)
   const other: Limited = reason.endsWith('bounces') ? 'complained' : 'bounced'
-  if (pickTone(sums, other) !== 'bad') return ''
+  if (limitTone(sums, other) !== 'bad') return ''
   const rate = `${share(sums[other], sums.sent)} of ${plural(sums.sent, 'email')}`
   return `${NOUNS[other]} are also above their limit: ${rate}, limit ${percent(ALARMING_SHARE[other])}`
 }
@@ -83,8 +96,8 @@ export function outcomes(view: BroadcastView, { team, params }: TeamRequest<'id'
   })
   const limited = (kind: Limited): Partial<OutcomeRow> => ({
     tone: 'bad',
-    note: `limit ${percent(ALARMING_SHARE[kind])}`,
-    alarm: pickTone(sums, kind),
+    note: limitWords(sums, kind),
+    alarm: limitTone(sums, kind),
   })
   const unreported = isUnreported(sums) ? UNREPORTED.detail : ''
   const rows: OutcomeRow[] = compact<OutcomeRow>([

@@ -41,7 +41,7 @@ async function offer(name: string, { team }: TeamRequest, deps: PageDeps): Promi
   const domain = await domainByName(deps.database, team.id, name)
   if (domain?.status !== 'verified' || team.test || (await readRamp(deps.database, name))) return []
   if ((await hasHistory(deps, name)) !== false) return []
-  const note = `The mail server accepted fewer than ${number(HISTORY_EMAILS).text} emails from ${name} in ${HISTORY_DAYS} days. Mailbox providers distrust a domain that suddenly sends a lot. The limit doubles after each day on which at least half of it was used and few emails bounced or were reported as spam.`
+  const note = `The mail server accepted fewer than ${number(HISTORY_EMAILS).text} emails from ${name} in ${HISTORY_DAYS} days. Mailbox providers distrust a domain that suddenly sends a lot. With a slow start, its broadcasts send at most ${number(USUAL_RAMP.limit).text} emails on the first day. This limit doubles after each day on which at least half of it was used and few emails bounced or were reported as spam.`
   if (team.role !== 'owner') return []
   const label = `Start slowly: ${number(USUAL_RAMP.limit).text} emails on the first day`
   const fields = [hidden('limit', String(USUAL_RAMP.limit))]

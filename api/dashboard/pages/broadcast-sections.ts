@@ -59,14 +59,21 @@ function describeActor({ by, itself }: HistoryEntry): string {
   return by === 'cli' ? 'on the command line' : `by ${by}`
 }
 
-export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
-  whatHappened(
+/** Builds the history. An automatic pause has its reason. */
+export function history(
+  entries: readonly HistoryEntry[],
+  { state_reason: reason, brake }: BroadcastRow,
+  now: Date,
+): Section {
+  const why = reason === null ? undefined : keepPercents(splitSentence(pausedBecause(reason, brake)).title)
+  return whatHappened(
     entries.map((entry) => ({
       ...(entry.act === 'pause' && entry.itself ? AUTO_PAUSED : ENTRIES[entry.act]),
       at: time(entry.at, now),
-      detail: entry.itself ? undefined : `${headed(describeActor(entry))}.`,
+      detail: entry.itself ? (entry.act === 'pause' ? why : undefined) : `${headed(describeActor(entry))}.`,
     })),
   )
+}
 
 /** Formats the number of emails sent and the size of the audience. */
 export function progressWords({ audience, stats }: Pick<BroadcastView, 'audience' | 'stats'>): string {

@@ -96,7 +96,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     sections: compact([
       isAhead ? [...sections, ...ramp] : [...ramp, ...sections],
       edits && testForm(request, row),
-      history(entries, request.now),
+      history(entries, row, request.now),
     ]),
     aside: [
       ...previewed,

@@ -8,14 +8,14 @@ import { BROADCAST_STATES, type BroadcastState } from '../../../db/messages/broa
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { plural } from '../../../db/plural.ts'
 import { type Cell, number, status, text, time } from '../components/cell.ts'
-import { isUnreported, pickTone, shareWords } from '../components/shares.ts'
+import { isUnreported, shareWords } from '../components/shares.ts'
 import { action, buildAlerts, buildTable, get } from '../server/builders.ts'
 import { chips, defineFilter } from '../server/filter.ts'
 import { idParam, pageById } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
-import { share, sumRates } from './broadcast-outcomes.ts'
+import { limitTone, share, sumRates } from './broadcast-outcomes.ts'
 import { progressWords } from './broadcast-sections.ts'
 import { type DraftPage, stepShown, stepWanted } from './broadcast-steps.ts'
 
@@ -37,10 +37,10 @@ export const broadcastStateCell = ({
   }
 }
 
-/** Builds the cell with the share of bounces or complaints. It is red above its limit. */
+/** Builds the cell with the share of bounces or complaints. It is red above its limit, with enough emails. */
 function limitedCell(view: BroadcastView, kind: 'bounced' | 'complained'): Cell {
   const sums = sumRates(view)
-  const tone = pickTone(sums, kind) === 'bad' ? 'bad' : undefined
+  const tone = limitTone(sums, kind) === 'bad' ? 'bad' : undefined
   return text(shareWords(sums, kind), { number: true, tone, tip: plural(sums[kind], 'email') })
 }
 
@@ -67,13 +67,19 @@ export const startTime = ({
 }: Pick<BroadcastView, 'state' | 'started_at' | 'send_at'>): string | null =>
   started_at ?? (state === 'scheduled' ? send_at : null)
 
+/** Orders broadcasts by their start, latest first, after those without a start. */
+export const byStart = <B extends Parameters<typeof startTime>[0]>(broadcasts: readonly B[]): B[] => {
+  const start = (broadcast: B): number => Date.parse(startTime(broadcast) ?? '9999-12-31')
+  return broadcasts.toSorted((one, other) => start(other) - start(one))
+}
+
 const filter = defineFilter({ state: chips(BROADCAST_STATES) })
 
 const list = get('viewer', '/teams/:team/broadcasts', async (request, { database }) => {
   const { team, now, query } = request
   const { state } = filter.read(query)
   const page = await pageById(request, (place) => broadcastsOfTeam(database, team.id, { ...place, state }))
-  const views = await broadcastViews(database, page.rows)
+  const views = byStart(await broadcastViews(database, page.rows))
   const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
   const edits = team.role !== 'viewer'
   const isEmpty = views.length === 0 && page.first && state === undefined

@@ -18,7 +18,7 @@ import { action, buildFacts, buildForm, buildTable, button, compact, field, get 
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortableTable } from '../server/sort.ts'
-import { broadcastStateCell, openedCell, sentCell, startTime } from './broadcasts.ts'
+import { broadcastStateCell, byStart, openedCell, sentCell, startTime } from './broadcasts.ts'
 import { importLink, namedContactCell } from './contacts.ts'
 
 /** Maximum number of broadcasts that are searched for those to a topic. */
@@ -87,7 +87,7 @@ async function broadcastsTo(id: string, { team, now }: TeamRequest, { database }
   const found = newest.filter(({ topic_ids }) => topic_ids.includes(id))
   const isCut = found.length > BROADCASTS_SHOWN || newest.length === BROADCASTS_SEARCHED
   return buildTable(
-    await withStats(database, team.id, found.slice(0, BROADCASTS_SHOWN)),
+    byStart(await withStats(database, team.id, found.slice(0, BROADCASTS_SHOWN))),
     (broadcast) => ({
       Status: broadcastStateCell(broadcast),
       Name: text(broadcast.name, { href: teamPath(team, 'broadcasts', broadcast.id) }),

@@ -9,19 +9,17 @@ import type { BroadcastKey } from './broadcasts.sql.ts'
 /** A broadcast is paused above these percentages of the emails that have left. */
 export type Brakes = { bounce_percent: number; complaint_percent: number }
 
-/** How many emails must have left before each rate is checked, and the minimum number of complaints. */
-const BOUNCES_AFTER = 200
-const COMPLAINTS_AFTER = 1_000
-const FEWEST_COMPLAINTS = 3
+/** How many emails must have left before each rate is checked, and its minimum count. */
+export const LEAST = { bounced: { left: 200, count: 1 }, complained: { left: 1_000, count: 3 } } as const
 
 /** Returns the reason to pause a broadcast with these counts since its last auto-pause, or null. Pure. */
 export function autoPauseReason(
   { left, bounced, complained }: Tally,
   { bounce_percent, complaint_percent }: Brakes,
 ): 'bounces' | 'complaints' | null {
-  if (left >= BOUNCES_AFTER && bounced * 100 > left * bounce_percent) return 'bounces'
-  const isMany = complained >= FEWEST_COMPLAINTS && complained * 100 > left * complaint_percent
-  return left >= COMPLAINTS_AFTER && isMany ? 'complaints' : null
+  if (left >= LEAST.bounced.left && bounced * 100 > left * bounce_percent) return 'bounces'
+  const isMany = complained >= LEAST.complained.count && complained * 100 > left * complaint_percent
+  return left >= LEAST.complained.left && isMany ? 'complaints' : null
 }
 
 /** Returns why a broadcast must be paused now, or null. After a reason, later checks start from here. */

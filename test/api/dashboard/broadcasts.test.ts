@@ -219,18 +219,41 @@ t.test('counts are cumulative: clicked includes opened, opened includes delivere
   await editor.post(`${path}/cancel`)
 })
 
+t.test('a rate that can’t pause the broadcast yet isn’t red', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  const path = at(`broadcasts/${broadcast.id}`)
+  await database.query(sql.unsafe`update broadcasts set audience = 4690 where id = ${broadcast.id}`)
+  await broadcast.moved({ sent: 889, bounced: 8, complained: 3 })
+  const few = await viewer.get(path)
+  shows(t, few, /Complained 3 0\.33 % limit 0\.10 % from 1,000 emails/)
+  t.notMatch(few.html, 'class="tag bad"')
+  const set = (figure: string, count: number) =>
+    database.query(
+      sql.unsafe`update broadcast_figures set count = ${count} where broadcast_id = ${broadcast.id} and figure = ${figure}`,
+    )
+  await Promise.all([set('sent', 1_290), set('complained', 2)])
+  const two = await viewer.get(path)
+  shows(t, two, /Complained 2 0\.15 % limit 0\.10 % from 3 complaints/)
+  t.notMatch(two.html, 'class="tag bad"')
+  await set('complained', 3)
+  const page = await viewer.get(path)
+  shows(t, page, /Complained 3 0\.23 % limit 0\.10 % (?!from)/)
+  t.match(page.html.match(/bad[^>]*>[\d.]+\s%/g), { length: 1 })
+  await editor.post(`${path}/cancel`)
+})
+
 t.test('rates above their limits are red, and the alert names both', async (t) => {
   const broadcast = await aBroadcast(service, team)
   const path = at(`broadcasts/${broadcast.id}`)
-  await broadcast.moved({ sent: 89, bounced: 10, complained: 1 })
+  await broadcast.moved({ sent: 1_780, bounced: 200, complained: 20 })
   await database.query(sql.unsafe`
     update broadcasts set audience = 4690, state = 'paused', state_reason = 'bounces',
-      brake = '{"left": 100, "count": 10, "limit": 5}' where id = ${broadcast.id}`)
+      brake = '{"left": 2000, "count": 200, "limit": 5}' where id = ${broadcast.id}`)
   const page = await editor.get(path)
   shows(
     t,
     page,
-    /auto-paused .*Too many of its emails bounced: 10\.0 % of 100 emails, limit 5\.0 %\. Complaints are also above their limit: 1\.0 % of 100 emails, limit 0\.10 %\. Check the addresses .*Not sent yet 4,590 Sent 100 /,
+    /auto-paused .*Too many of its emails bounced: 10\.0 % of 2,000 emails, limit 5\.0 %\. Complaints are also above their limit: 1\.0 % of 2,000 emails, limit 0\.10 %\. Check the addresses .*Not sent yet 2,690 Sent 2,000 .*Auto-paused .* Too many of its emails bounced: 10\.0 % of 2,000 emails, limit 5\.0 %\. Started/,
   )
   const table = /<section[^>]*id="outcomes"[\s\S]*?<\/section>/.exec(page.html)?.[0] ?? ''
   t.match(table.match(/bad[^>]*>[\d.]+\s%/g), { length: 2 })
@@ -238,7 +261,7 @@ t.test('rates above their limits are red, and the alert names both', async (t) =
   t.match(read, /limit 0\.10 %\. /)
   t.notMatch(read, 'Check the addresses', 'a viewer can’t resume it')
   await editor.post(`${path}/cancel`)
-  shows(t, await viewer.get(path), / Not sent 4,590 Sent 100 /)
+  shows(t, await viewer.get(path), / Not sent 2,690 Sent 2,000 /)
 })
 
 t.test('pauses, resumes and cancels a broadcast, with the remaining contacts', async (t) => {
@@ -512,8 +535,8 @@ t.test('filters by state, and tells manual and automatic pauses apart', async (t
   const paused = await reader.get(`${list}?state=paused`)
   shows(t, paused, /Stopped.*By hand/)
   t.notMatch(textOf(paused.html), 'Done')
-  await sent.moved({ bounced: 46 })
-  t.match((await reader.get(list)).html, /class="tag bad">92\.0\s%</, 'too many bounced')
+  await sent.moved({ bounced: 196 })
+  t.match((await reader.get(list)).html, /class="tag bad">98\.0\s%</, 'too many bounced')
   shows(t, await reader.get(`${list}?state=draft`), 'No broadcast matches.')
   t.equal((await reader.get(`${list}?state=gone`)).status, 400)
 })
