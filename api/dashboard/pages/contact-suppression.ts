@@ -13,7 +13,7 @@ import { addresseesOfEmail } from '../../../db/messages/emails/emails.sql.ts'
 import { responseCell } from '../components/bounces.ts'
 import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { action, buildAlerts, buildFacts, buildForm, field, hidden } from '../server/builders.ts'
+import { action, buildAlerts, buildForm, field, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
 
@@ -32,15 +32,18 @@ async function effectWords({ team }: TeamRequest, { database }: PageDeps, identi
     : 'Only transactional email is sent to this address.'
 }
 
-/** Shows the response that caused a suppression. The alert has its kind and its time. */
-export function causeFacts({ suppression_cause: cause }: ShownAddress): Section[] {
-  if (!cause) return []
-  const facts = {
-    [cause.email_id === null ? 'Reason' : 'Server response']: responseCell(cause.detail),
-    Report: cause.report_id !== null && text(cause.report_id, { code: true }),
-  }
-  return [buildFacts(facts, { title: 'Cause' })]
+/** Describes the cause of a suppression, in short if its email has the full one. Empty if it is unknown. */
+function describeCause(cause: ShownAddress['suppression_cause'], isKept: boolean): string {
+  if (!cause?.detail) return ''
+  const { text: words, detail } = responseCell(cause.detail)
+  if (detail && isKept) return ` ${words}.`
+  return ` ${cause.email_id === null ? 'Reason' : 'Response'}: ${words}${detail ? ` (${detail})` : ''}.`
 }
+
+/** Shows the ID of the report of a suppression. The alert has its other details. */
+export const reportFact = ({ suppression_cause: cause }: ShownAddress) => ({
+  'Report of the suppression': cause?.report_id ? text(cause.report_id, { code: true }) : null,
+})
 
 const isManual = (cause: ShownAddress['suppression_cause']): boolean =>
   cause !== null && cause.email_id === null && cause.report_id === null
@@ -90,7 +93,7 @@ export async function suppressionAlert(contact: ShownAddress, request: TeamReque
       tone: 'bad',
       title: `Suppressed: ${name}`,
       at: cause ? time(cause.at, now) : undefined,
-      text: await effectWords(request, deps, contactIdentity(request.params.email)),
+      text: `${await effectWords(request, deps, contactIdentity(request.params.email))}${describeCause(cause, isKept)}`,
       link: isKept ? { href: teamPath(team, 'emails', email), label: 'Open the email' } : undefined,
     },
   ])

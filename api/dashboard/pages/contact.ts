@@ -46,7 +46,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { backgroundJobAnswer } from './background-job.ts'
-import { causeFacts, contactPath, liftAction, liftForms, suppressionAlert } from './contact-suppression.ts'
+import { contactPath, liftAction, liftForms, reportFact, suppressionAlert } from './contact-suppression.ts'
 import { topicChoices } from './contacts.ts'
 import { ALL_EMAILS } from './emails-filter.ts'
 
@@ -150,8 +150,8 @@ async function strangerView(email: string, request: TeamRequest<'email'>, deps: 
     above: await suppressionAlert(found, request, deps),
     sections: [
       ...liftForms(found, request),
-      ...causeFacts(found),
       await sent({ email, properties: {} }, request, deps),
+      ...compact([found.suppression_cause?.report_id && buildFacts(reportFact(found))]),
     ],
   }
 }
@@ -183,7 +183,6 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     above: [...unsubscribedAlert(contact), ...(await suppressionAlert(contact, request, deps))],
     sections: [...liftForms(contact, request), await sent(contact, request, deps)],
     aside: compact([
-      ...causeFacts(contact),
       edits &&
         buildForm(contactPath(request), 'Save changes', {
           title: 'Properties',
@@ -203,6 +202,7 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
         Added: time(contact.created_at, now),
         Changed: time(contact.updated_at, now),
         'Suppression lifted': contact.suppression_lifted_at && time(contact.suppression_lifted_at, now),
+        ...reportFact(contact),
         ID: text(contact.id, { code: true, copy: true }),
       }),
     ]),

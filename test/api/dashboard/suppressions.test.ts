@@ -20,7 +20,11 @@ t.test('shows the cause of a suppression, and lifts it', async (t) => {
   const path = at('contacts/gone@example.org')
   shows(t, await viewer.get(path), 'No email is sent to this address.')
   const shown = await viewer.get(path)
-  shows(t, shown, /Suppressed: hard bounce, [^,]*, [\d:]+ UTC .* Cause Server response 550 no such user/)
+  shows(
+    t,
+    shown,
+    /Suppressed: hard bounce, [^,]*, [\d:]+ UTC ?\. No email is sent to this address\. Response: 550 no such user\./,
+  )
   t.ok((await viewer.get(path)).html.includes(`emails/${id}`))
   t.equal((await editor.post(`${path}/lift`, { reason: ' ' })).status, 400)
   const lifted = await after(editor, await editor.post(`${path}/lift`, { reason: 'they fixed it' }))
@@ -73,7 +77,7 @@ t.test('explains the risk of lifting, in the menu if there is one', async (t) =>
   shows(
     t,
     added,
-    /It was added manually\..*Suppressed: added manually, .* Reason The mailbox does not exist 550 5\.1\.1 no such user /,
+    /It was added manually\..*Suppressed: added manually, .* Reason: The mailbox does not exist \(550 5\.1\.1 no such user\)\./,
   )
   t.notOk(isInMenu(added))
   const list = await viewer.get(at('suppressions'))
@@ -184,7 +188,7 @@ t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
   const page = at('contacts/never@example.net')
   await editor.post(at('contacts'), { email: 'Never@example.net' })
   const shown = await viewer.get(page)
-  shows(t, shown, /Suppressed: added manually, .* Reason asked by post/)
+  shows(t, shown, /Suppressed: added manually, .* Reason: asked by post\./)
   t.notMatch(shown.html, />Open the email</)
   await editor.post(`${page}/lift`, { reason: 'asked again' })
   const { body } = await call('GET', '/v1/contacts/never@example.net', { key: team.key })
