@@ -62,12 +62,16 @@ function recordShown(
   }
 }
 
-/** Explains hosts without a known zone. A domain of two labels is its own zone. */
+/** Labels such as co in co.uk are this short, and few registered domains are. */
+const SHORT_LABEL = 3
+
+/** Explains hosts without a known zone. Assumes one label before the registered domain. */
 function hostsNote([first]: readonly DnsLine[]): string {
   const [selector, , ...domain] = first?.name.split('.') ?? []
-  return domain.length === 2
-    ? `Many DNS providers add your domain to each host. If yours does, enter only the part before it, such as ${selector}._domainkey.`
-    : 'Many DNS providers add your registered domain to each host. If yours does, leave this domain out, but keep the subdomain.'
+  const isRegistered = domain.length === 2 || (domain.length === 3 && (domain[1]?.length ?? 0) <= SHORT_LABEL)
+  const subdomain = isRegistered ? '' : `.${domain[0]}`
+  const zone = domain.slice(isRegistered ? 0 : 1).join('.')
+  return `Many DNS providers add the registered domain to each host. If yours adds .${zone}, leave it out, and enter only ${selector}._domainkey${subdomain}, for example.`
 }
 
 /** True for a required record without a matching value in DNS. */

@@ -108,8 +108,10 @@ t.test('explains complete hosts if the zone is unknown', async (t) => {
     const record = { type: 'TXT', name, value: 'v=DKIM1; p=A', required: true } as const
     return recordSection([record], zone, { next_dkim_selector: null }).note
   }
-  t.match(note('example.com', null), /only the part before it, such as hg1\._domainkey\.$/)
-  t.match(note('mail.example.com', null), /but keep the subdomain\.$/, 'its zone may be either')
+  t.match(note('example.com', null), /adds \.example\.com, .* only hg1\._domainkey, for example\.$/)
+  t.match(note('mail.example.com', null), /adds \.example\.com, .* only hg1\._domainkey\.mail, for/)
+  t.match(note('a.mail.example.com', null), /adds \.mail\.example\.com, .* only hg1\._domainkey\.a, for/)
+  t.match(note('example.co.uk', null), /adds \.example\.co\.uk, .* only hg1\._domainkey, for/)
   t.match(note('mail.example.com', 'example.com'), /^Hosts are shown without example\.com/)
 })
 
