@@ -36,6 +36,8 @@ export type Field = Loose<{
     | 'file'
   value?: string
   hint?: string
+  /** Shows the hint as a warning. */
+  warns?: boolean
   placeholder?: string
   required?: boolean
   autofocus?: boolean
@@ -73,6 +75,8 @@ export type Form = Loose<{
   buttonsFirst?: boolean
   /** Shows the result of the form above its buttons. It has an ID. */
   result?: Section
+  /** Only a button, which sends the form with this name and `next`. */
+  sends?: string
   /** Adds the fields to another form of the page. The button sends it to `action` and shows the response in a frame. */
   joins?: { form: string; frame: string }
   /** True if the response is a download. */

@@ -76,10 +76,11 @@ export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[]
       options: options.map((option) => ({ ...option, selected: option.value === toChoice(column) })),
     })
     const value = column.to === 'property' ? column.name : name
+    const isUsable = value === '' || isSlotName(value)
     const property: Field = field(`name.${at}`, `Property name for ${label}`, {
       value,
-      hint:
-        value === '' || isSlotName(value) ? undefined : `No template can use this name. ${VARIABLE_NAMES}`,
+      warns: true,
+      hint: isUsable ? undefined : `No template can use this name. ${VARIABLE_NAMES}`,
     })
     return draft.mapping.suppress ? [select] : [select, property]
   })
@@ -120,10 +121,13 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
         ...consentFields(mapping),
         field('merge', 'Existing contacts', {
           type: 'radios',
-          hint: '“Replace” deletes properties that aren’t in the file. Neither removes topics. A contact’s status only changes if a consent column contains “no”.',
+          hint:
+            mapping.no === undefined
+              ? 'Their status and topics are kept.'
+              : 'Their topics are kept. Their status only changes if a consent column contains “no”.',
           options: [
-            { value: 'yes', label: 'Merge with existing properties', selected: mapping.merge },
-            { value: 'no', label: 'Replace existing properties', selected: !mapping.merge },
+            { value: 'yes', label: 'Keep properties that aren’t in the file', selected: mapping.merge },
+            { value: 'no', label: 'Delete properties that aren’t in the file', selected: !mapping.merge },
           ],
         }),
         ...topicChoices(topics, mapping.topic_ids).map((field) => ({

@@ -68,10 +68,11 @@ const form = (purpose: Purpose): TeamPage =>
         buildTable(
           imports,
           (one) => ({
-            File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-            State: importState(one),
-            Done: text(one.draft ? null : doneWords(one)),
-            By: text(one.created_by),
+            File: text(one.file_name, {
+              href: teamPath(team, 'contacts', 'imports', one.id),
+              detail: `by ${one.created_by}`,
+            }),
+            State: { ...importState(one), detail: one.draft ? undefined : doneWords(one) },
             When: time(one.created_at, now),
           }),
           { title: 'Imports of the last week', empty: 'No imports in the last week.' },
@@ -178,7 +179,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       kind: 'alerts',
       id: 'outcome',
       live: !finished,
-      calm: 'Importing 1,000 records at a time. This page refreshes automatically.',
+      calm: 'You can leave this page. The import continues.',
       alerts: compact([
         fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
         finished &&

@@ -79,7 +79,7 @@ t.test('maps columns to properties and topics as previewed', async (t) => {
     /Properties Ort as city Subscribed to News when Newsletter is “yes” Not imported Customer No\./,
   )
   t.equal(await known('new@example.com'), null, 'trying has changed nothing')
-  shows(t, await editor.get(IMPORT), /people\.csv not started/)
+  shows(t, await editor.get(IMPORT), /people\.csv by \S+ not started/)
   const done = await imported(draft)
   shows(t, done, /2 contacts stored\. Show them 2 records rejected/)
   t.match(await known('new@example.com'), { properties: { city: 'Köln' }, topic_ids: [news.id] })
@@ -104,7 +104,7 @@ t.test("doesn't start an import whose columns a colleague has changed", async (t
   const refused = await editor.post(`${draft}/start`, form)
   t.equal(refused.status, 409)
   shows(t, refused, /Someone else has changed the columns since this page was opened/)
-  shows(t, await editor.get(IMPORT), /people\.csv not started/)
+  shows(t, await editor.get(IMPORT), /people\.csv by \S+ not started/)
   await editor.post(draft, mapping(columns, { merge: 'yes' }))
   t.equal((await editor.press(`${draft}/check`, `${draft}/start`)).status, 303)
   const { stop } = await startWorker(t, service)
@@ -133,7 +133,7 @@ t.test("an import doesn't resubscribe an erased contact to left topics", async (
   t.match(left, { topic_ids: [news.id] }, 'a contact that there is gets what it is given')
 })
 
-t.test('merges properties unless “Replace” is chosen', async (t) => {
+t.test('merges properties unless the others are deleted', async (t) => {
   const store = (email: string) =>
     call('POST', '/v1/contacts', {
       key: team.key,
@@ -205,7 +205,9 @@ t.test('properties are replaced, or merged up to the limit', async (t) => {
 t.test("warns about properties that templates can't use", async (t) => {
   const draft = await uploaded('email,Kunde seit,Straße,Umsatz €\na@example.com,2019,Ring,7\n')
   const { html } = await editor.get(draft)
-  const warned = [...html.matchAll(/id="[^"]*name\.(\d)-hint">No template can use this name\./g)]
+  const warned = [
+    ...html.matchAll(/class="hint warn" id="[^"]*name\.(\d)-hint">No template can use this name\./g),
+  ]
   const columnsWarned = warned.map(([, column]) => column)
   t.strictSame(columnsWarned, ['1', '3'], 'at their fields')
   const check = await editor.get(`${draft}/check`)
