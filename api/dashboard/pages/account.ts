@@ -48,7 +48,8 @@ function sessionsTable(
     sessions,
     (session) => ({
       Browser: text(browserName(session.user_agent) || null, { tip: session.user_agent || undefined }),
-      'Signed in': time(session.created_at, now),
+      // The exact time tells sessions of one browser apart.
+      'Signed in': { ...time(session.created_at, now), short: undefined },
       'Last used':
         session.id === person.session_id
           ? status('active', { text: 'this one' })
@@ -75,8 +76,7 @@ const account = get('person', '/account', async ({ person, now, around }, { data
           button(inTeam('/account/end-others', around), 'End all other sessions', { tone: 'danger' }),
       ]),
     },
-    sections: [sessionsTable(sessions, { now, person, around })],
-    aside: [teamsTable(person)],
+    sections: [sessionsTable(sessions, { now, person, around }), teamsTable(person)],
   })
 })
 

@@ -74,7 +74,7 @@ async function examples(request: TeamRequest, deps: PageDeps, language: Language
     const variables = Object.fromEntries(template.slots.map((slot) => [slot, buildSample(slot)]))
     const body = { ...email, template_id: template.id, variables }
     const title = `Send the template ${template.name}`
-    sections.push({ kind: 'code', title, code: code('/v1/emails', body) })
+    sections.push({ kind: 'code', title, fold: true, code: code('/v1/emails', body) })
   }
   const messages = await whatsappTemplatesOfTeam(database, team.id)
   const message = messages.find(({ status, unsupported }) => status === 'approved' && unsupported === null)
@@ -82,10 +82,13 @@ async function examples(request: TeamRequest, deps: PageDeps, language: Language
     const parameters = Object.fromEntries(message.slots.map((slot) => [slot, '…']))
     const body = { template_id: message.id, to: ['+15555550101'], parameters }
     const title = `Send the WhatsApp template ${message.name}`
-    sections.push({ kind: 'code', title, code: code('/v1/whatsapp/messages', body) })
+    sections.push({ kind: 'code', title, fold: true, code: code('/v1/whatsapp/messages', body) })
   }
   const contact = { email: 'someone@example.com', properties: { name: 'Ana' } }
-  return [...sections, { kind: 'code', title: 'Add a contact', code: code('/v1/contacts', contact) }]
+  return [
+    ...sections,
+    { kind: 'code', title: 'Add a contact', fold: true, code: code('/v1/contacts', contact) },
+  ]
 }
 
 /** Lists the steps that are missing before a first call works. */

@@ -20,7 +20,7 @@ const describeRights = ({ role }: Token): string =>
 
 function describeNone({ team }: TeamRequest, hadSome: boolean): string {
   if (hadSome) return 'No active session tokens.'
-  return `No session tokens yet.${team.member ? ' Create one to call the API as yourself.' : ''}`
+  return `${team.member ? 'You have' : 'The team has'} no session tokens.`
 }
 
 function tokensTable(request: TeamRequest, tokens: readonly Token[], empty: string): Section {

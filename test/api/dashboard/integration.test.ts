@@ -45,12 +45,14 @@ t.test('a command sets the key that the examples use', async (t) => {
 /** Returns the request bodies on a page, by the title of the example. */
 const bodiesIn = (html: string): Map<string, unknown> =>
   new Map(
-    [...html.matchAll(/<h2>([^<]*)<\/h2>(?:(?!<h2>)[\s\S])*?<code[^>]*>([^<]*)<\/code>/g)].flatMap(
-      ([, title = '', code = '']): [string, unknown][] => {
-        const [, body] = / -d '([\s\S]*)'$/.exec(textOf(code)) ?? []
-        return body === undefined ? [] : [[title, JSON.parse(body)]]
-      },
-    ),
+    [
+      ...html.matchAll(
+        /<(?:h2|summary)>([^<]*)<\/(?:h2|summary)>(?:(?!<h2>|<summary>)[\s\S])*?<code[^>]*>([^<]*)<\/code>/g,
+      ),
+    ].flatMap(([, title = '', code = '']): [string, unknown][] => {
+      const [, body] = / -d '([\s\S]*)'$/.exec(textOf(code)) ?? []
+      return body === undefined ? [] : [[title, JSON.parse(body)]]
+    }),
   )
 
 t.test('the example with a template works, also with List-Unsubscribe headers', async (t) => {
