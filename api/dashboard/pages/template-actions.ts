@@ -10,7 +10,7 @@ import type { Actions, Form, Section } from '../components/section.ts'
 import { already } from '../server/already.ts'
 import { action, buildForm, button, compact, field, hidden } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
-import { changesLink, discardForm } from './template-draft.ts'
+import { changesLink, discardForm, publishEditor } from './template-draft.ts'
 import { loadTemplate, templatePath } from './template-parts.ts'
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
@@ -35,8 +35,10 @@ const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers requi
 const WARNING =
   'The variable unsubscribe_url becomes required. If PUBLIC_URL is set, it is filled in for emails whose only recipient is a contact. Other emails are rejected if they don’t set it.'
 
-export const headersCell = ({ list_unsubscribe: has }: ShownTemplate): Cell =>
-  text(has ? 'on' : 'off', { detail: has ? ON : OFF })
+const TURN_ON = 'To turn them on, open the menu next to the title.'
+
+export const headersCell = ({ list_unsubscribe: has }: ShownTemplate, edits: boolean): Cell =>
+  text(has ? 'on' : 'off', { detail: has ? ON : compact([OFF, edits && TURN_ON]).join(' ') })
 
 const headersForm = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Form =>
   button(templatePath(request, 'list-unsubscribe'), `Turn List-Unsubscribe headers ${has ? 'off' : 'on'}`, {
@@ -53,6 +55,7 @@ export const wholeActions = (
 ): Actions => ({
   links: draft ? [changesLink(request)] : [],
   forms: compact([
+    draft && publishEditor(request),
     headersForm(template, request),
     draft && discardForm(draft, request),
     button(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' }),

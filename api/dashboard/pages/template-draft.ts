@@ -27,7 +27,6 @@ import {
 
 /** The value of `next` with which the editor's form is saved, then published. */
 const PUBLISH = 'publish'
-const SAVE = 'Save the draft'
 
 function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   return button(templatePath(request, 'publish'), 'Publish draft', {
@@ -41,16 +40,19 @@ export const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
     tone: 'danger',
   })
 
-/** Builds the editor. Both of its buttons send the text, so that publishing can't lose it. */
+/** Builds the button that saves the text of the editor and publishes it, so that publishing can't lose it. */
+export const publishEditor = (request: TeamRequest): Form =>
+  button(templatePath(request, 'draft'), 'Publish draft', { sends: EDITOR, next: PUBLISH })
+
 export const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
-  buildForm(templatePath(request, 'draft'), draft ? 'Publish draft' : SAVE, {
+  buildForm(templatePath(request, 'draft'), 'Save the draft', {
     title: 'Editor',
     note: draft
       ? undefined
       : 'Changes are saved as a draft. Emails use the published version until you publish the draft.',
     name: EDITOR,
     buttonsFirst: true,
-    ...(draft ? { next: PUBLISH, others: [{ next: '', label: SAVE }] } : { tone: 'quiet' }),
+    tone: 'quiet',
     fields: [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
   })
 

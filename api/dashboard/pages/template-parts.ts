@@ -51,7 +51,7 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
     rows: 18,
     required: true,
     value: html,
-    hint: '{{name}} is a variable. Each send provides its value, which is escaped. Only the subject of a broadcast can contain variables.',
+    hint: 'Write a variable as {{name}}. Each email has its own value for it, in which HTML is escaped. Subjects can contain variables only in broadcasts.',
   }),
   field('text', 'Plain text (optional)', { type: 'textarea', code: true, rows: 6, value: plain }),
 ]

@@ -90,8 +90,8 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       await history(template, request, deps),
       buildFacts({
         ...variableFacts(template, draft),
-        'List-Unsubscribe headers': headersCell(template),
-        'Used by': text('Emails that use it', { href: emails }),
+        'List-Unsubscribe headers': headersCell(template, edits),
+        Emails: text('Show the emails that use it', { href: emails }),
         ID: text(template.id, { code: true, copy: true }),
       }),
     ]),

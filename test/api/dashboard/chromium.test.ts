@@ -66,6 +66,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.frameLocator('iframe').getByText('Hi [name]').first().waitFor()
     await page.getByRole('link', { name: 'Draft', exact: true }).click()
     await page.frameLocator('iframe').getByText('Dear [name]').first().waitFor()
+    await page.getByLabel('More actions').click()
     await page.locator('summary', { hasText: 'Send a test' }).click()
     await submit(page, 'Send it to me')
     t.match(await page.locator('.notice').innerText(), 'A test is on its way')

@@ -46,7 +46,7 @@ t.test('each page has one main action', async (t) => {
   await acts(at('whatsapp-templates'))
   await acts(template, 'Send a test')
   await editor.press(template, `${template}/draft`, { html: '<p>Ho</p>' })
-  await acts(template)
+  await acts(template, 'Publish draft')
   const { html } = await editor.get(template)
   const places = [
     '<h2>Preview</h2>',
@@ -127,10 +127,14 @@ t.test('a single entry of a menu is a quiet button', async (t) => {
   t.match((await editor.get(path)).html, 'id="more"')
 })
 
-t.test('an import explains “Replace”, its rate and remaining time', async (t) => {
+t.test('an import explains its choices, its rate and remaining time', async (t) => {
   const file = ['email,city', ...Array.from({ length: 40 }, (_, nth) => `p${nth}@pace.test,Graz`)].join('\n')
   const path = (await editor.upload(at('contacts/import'), 'pace.csv', file)).location ?? ''
-  shows(t, await editor.get(path), /“Replace” deletes properties that aren’t in the file/)
+  shows(
+    t,
+    await editor.get(path),
+    /Their status and topics are kept\. Keep properties that aren’t in the file Delete properties that/,
+  )
   for (const page of [path, `${path}/check`])
     shows(t, await editor.get(page), /No contact gets a topic\. .* Add a topic/)
   const topic = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Pace' }))
