@@ -66,6 +66,9 @@ const OPERATOR_PAGES: readonly NavItem[] = [
   ['audit', 'Audit log', 'shield'],
 ]
 
+/** The operator's pages in the navigation of a team. */
+const FROM_TEAMS = ['', 'queues']
+
 /** Builds the links of a group for this role. @param home the prefix of their paths. */
 function buildLinks(path: string, home: string, pages: readonly NavItem[], sees: Role): Entry[] {
   const seen = pages.filter(([, , , role = 'viewer']) => reaches(sees, role))
@@ -89,8 +92,10 @@ export function navigation(at: string, person: Person | null, team: PageTeam | n
         return { label, links: buildLinks(path, teamPath(team), pages, team.sees) }
       })
     : []
+  // Next to a team's pages, more of them don't fit on a screen of 800 px.
+  const operatorPages = team ? OPERATOR_PAGES.filter(([rest]) => FROM_TEAMS.includes(rest)) : OPERATOR_PAGES
   const ofOperator = person?.operator
-    ? [{ label: 'Operator', links: buildLinks(path, '/operator', OPERATOR_PAGES, 'owner') }]
+    ? [{ label: 'Operator', links: buildLinks(path, '/operator', operatorPages, 'owner') }]
     : []
   return [...ofTeam, ...ofOperator].filter(({ links }) => links.length > 0)
 }

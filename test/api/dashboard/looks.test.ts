@@ -34,6 +34,16 @@ import { byCli, makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 /** Functions for expressions about the layout. `select` measures the selected option. */
+/** True if each card ends with its time at the right, on the same line as its status. */
+const LAST_LINE = `[...document.querySelectorAll('main tr:has(td.self time)')].every((row) => {
+  const boxes = [...row.querySelectorAll('td:not(.none, .pick)')].map((one) => one.getBoundingClientRect())
+  const [time, status] = ['td.self:has(time)', 'td.self:is(:has(.tag), :has(.ordinary))'].map(
+    (one) => row.querySelector(one)?.getBoundingClientRect())
+  const isLast = boxes.every(({ bottom }) => bottom <= time.bottom + 4)
+  const isRight = row.getBoundingClientRect().right - time.right < 20
+  return isLast && isRight && (!status || (status.bottom > time.top && status.top < time.bottom))
+})`
+
 const MEASURES = `
   var box = (what) => document.querySelector('main ' + what).getBoundingClientRect()
   var style = (what) => getComputedStyle(document.querySelector(what))
@@ -314,6 +324,37 @@ async function looks(browser: Browser): Promise<void> {
         `broadcasts/${broadcasts.sent}`,
         'an outcome on one line',
         "[...document.querySelectorAll('#outcomes tbody tr')].every((one) => Math.abs(one.children[0].getBoundingClientRect().top - one.querySelector('.number').getBoundingClientRect().top) < 12)",
+      ],
+      ...(['broadcasts', 'contacts', 'emails?status=queued', 'suppressions', 'audit'] as const).map(
+        (path) => [390, path, 'the status and the time on the last line', LAST_LINE] as const,
+      ),
+      [390, `broadcasts/${broadcasts.sent}`, 'headings of outcomes', "box('#outcomes th').height > 20"],
+      [
+        1_280,
+        '',
+        'a navigation that needs no scrolling',
+        "document.querySelector('nav').scrollHeight <= document.querySelector('nav').clientHeight",
+      ],
+      ...([390, 1_280] as const).map(
+        (width) =>
+          [
+            width,
+            'broadcasts',
+            'the time of the update below the title',
+            "box('#updates').top >= box('#lead').top && box('#updates').bottom <= box('tbody').top",
+          ] as const,
+      ),
+      [
+        1_280,
+        `templates/${lived.template}`,
+        'an editor wider than the preview',
+        "box('#editor').width > 1.2 * box('iframe').width && style('[name=html]').whiteSpace === 'pre'",
+      ],
+      [
+        390,
+        contact,
+        'properties before the messages',
+        "box('form.rows').bottom <= box('.columns > div').top",
       ],
       [390, 'audit', 'the action before its object', "box('td.main').bottom <= box('td.wide').top + 2"],
       [

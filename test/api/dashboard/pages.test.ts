@@ -90,7 +90,11 @@ t.test('a rotated key still works for 24 hours', async (t) => {
   t.not(key, old)
   shows(t, page, /Scopes everything .* Expires never/)
   for (const each of [key, old]) t.equal((await call('GET', '/v1/contacts', { key: each })).status, 200)
-  shows(t, await owner.get(path), /← API keys rotated Example requests .* Expires .* in 23 hours/)
+  shows(
+    t,
+    await owner.get(path),
+    /← API keys rotated Pause updates Example requests .* Expires .* in 23 hours/,
+  )
   t.match(await lastEntry(), { action: 'key.rotate', subject: 'rotated' })
   t.equal((await owner.post(`${path}/rotate`, { expires: '2020-01-01' })).status, 400)
 })
