@@ -65,7 +65,7 @@ t.test('Health lists checks with problems first', async (t) => {
   shows(
     t,
     page,
-    /No return path RETURN_PATH_DOMAIN is not set\. Bounces go to .* Processes No worker is running/,
+    /Processes No worker is running .*No return path RETURN_PATH_DOMAIN is not set\. Bounces go to /,
   )
   await service.database.query(sql.unsafe`
     insert into background_jobs (id, kind, begun_by, begun_at, progressed_at, finished_at, fault)

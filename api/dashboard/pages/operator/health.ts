@@ -159,8 +159,13 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         calm: 'No problems with the database, the workers or the return path.',
       },
     ],
-    even: 'Processes, database and settings',
+    even: 'Database and settings',
     sections: [
+      buildChecklist('Processes', processChecks(processes, now), {
+        id: 'processes',
+        live: true,
+        next: { href: '/operator/queues', label: 'All queues' },
+      }),
       buildChecklist(
         'Email',
         [relayCheck(found, await pausedRelay(database)), ...returnPathChecks(path, now)],
@@ -169,11 +174,6 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
       await reportsSection(database, now),
     ],
     aside: [
-      buildChecklist('Processes', processChecks(processes, now), {
-        id: 'processes',
-        live: true,
-        next: { href: '/operator/queues', label: 'All queues' },
-      }),
       buildChecklist('Database', compact([...databaseChecks(state), await judgedCheck(database, now)]), {
         id: 'database',
         live: true,

@@ -46,7 +46,7 @@ export const readNumberFacts = async (tx: Tx, now: Date): Promise<Facts> => ({
 
 function defaultState({ sends, isDefaultSent }: Facts): Cell {
   if (sends.get(DEFAULT_NUMBER)?.paused) return status('paused', { tone: 'warn' })
-  return isDefaultSent ? status('active') : status('no worker sends from it', { tone: 'bad' })
+  return isDefaultSent ? status('active') : status('no worker', { tone: 'bad' })
 }
 
 /** Builds the cell with the missing steps and the age of the last check. */
@@ -91,5 +91,5 @@ export const numbersTable = (
   buildTable(
     numbers,
     (each) => ('name' in each ? namedCells(each, facts) : defaultCells(each.phone_number_id, facts)),
-    { title, wrap: ['Number'], empty: 'No numbers yet.' },
+    { title, wrap: ['Number', 'Setup'], empty: 'No numbers yet.' },
   )
