@@ -1,33 +1,19 @@
 /** Imports of files from other services and Excel: a consent column, and a separator line. */
-import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { showSuppression } from '../../../db/audience/suppressions/lift.ts'
-import { shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { world } from '../../support/service.ts'
+import { shows } from '../../support/dashboard.ts'
+import { startImportPages } from '../../support/import-pages.ts'
 import t from '../../support/tap.ts'
-import { startWorker, until } from '../../support/worker.ts'
 
-const { service, database, call, team } = await world(t, { team: { plan: 'pro' } })
-const editor = await signedIn(service, { team: team.id, role: 'editor' })
-const IMPORT = `/teams/${team.id}/contacts/import`
+const pages = await startImportPages(t)
+const { database, call, team, editor, known, create, uploaded } = pages
 
-const statusOf = async (email: string) => (await contactByIdentity(database, team.id, email))?.status
-const create = (email: string) => call('POST', '/v1/contacts', { key: team.key, body: { email } })
-
-async function uploaded(file: string): Promise<string> {
-  const sent = await editor.upload(IMPORT, 'people.csv', file)
-  if (sent.status !== 303) throw new Error(textOf(sent.html))
-  return sent.location ?? ''
-}
+const statusOf = async (email: string) => (await known(email))?.status
 
 /** Imports an upload with this mapping. @param changes more fields of the form. */
 async function imported(draft: string, columns: readonly string[], changes: Record<string, string> = {}) {
   const form = Object.fromEntries(columns.map((to, at) => [`column.${at}`, to]))
   await editor.post(draft, { ...form, merge: 'yes', ...changes })
-  const { location, html } = await editor.post(`${draft}/start`)
-  if (location !== draft) throw new Error(textOf(html))
-  const { stop } = await startWorker(t, service)
-  await until('it is over', async () => /Done|Failed/.test((await editor.get(draft)).html))
-  await stop()
+  await pages.imported(draft)
 }
 
 t.test('a "no" unsubscribes, and a "yes" resubscribes no one', async (t) => {
@@ -50,11 +36,7 @@ t.test('a "no" unsubscribes, and a "yes" resubscribes no one', async (t) => {
 
 t.test("consent also counts if the columns weren't opened", async (t) => {
   const draft = await uploaded('email,status\nunseen@example.org,blocklisted\n')
-  const { location } = await editor.post(`${draft}/start`)
-  t.equal(location, draft)
-  const { stop } = await startWorker(t, service)
-  await until('it is over', async () => /Done|Failed/.test((await editor.get(draft)).html))
-  await stop()
+  await pages.imported(draft)
   t.equal(await statusOf('unseen@example.org'), 'unsubscribed')
 })
 

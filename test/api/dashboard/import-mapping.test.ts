@@ -1,43 +1,19 @@
 /** Uploaded files before their import: mapping, check and start. Also imports of suppressions. */
-import { sql } from 'slonik'
-import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createTopic, removeTopic } from '../../../db/audience/contacts/topics.ts'
 import { showContact, showSuppression } from '../../../db/audience/suppressions/lift.ts'
-import type { WorkerDeps } from '../../../workers/deps.ts'
-import { purgeUpserts } from '../../../workers/jobs/purge-upserts.ts'
-import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { erasePerson } from '../../support/erase.ts'
 import { formTo } from '../../support/forms.ts'
-import { byCli, world } from '../../support/service.ts'
-import t, { type Test } from '../../support/tap.ts'
+import { startImportPages } from '../../support/import-pages.ts'
+import { byCli } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const { service, database, call, team, lastEntry } = await world(t, { team: { plan: 'pro' } })
-const editor = await signedIn(service, { team: team.id, role: 'editor' })
-const at = (...rest: string[]) => `/teams/${team.id}/${rest.join('/')}`
-const IMPORT = at('contacts', 'import')
-const news = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'News' }))
-
-const purge = () => purgeUpserts(service.deps as unknown as WorkerDeps)
-const known = (email: string) => contactByIdentity(database, team.id, email)
-
-/** Uploads a file. @returns the draft's path. */
-async function uploaded(file: string | Uint8Array<ArrayBuffer>, path = IMPORT): Promise<string> {
-  const sent = await editor.upload(path, 'people.csv', file)
-  if (sent.status !== 303) throw new Error(`not taken: ${textOf(sent.html)}`)
-  return sent.location ?? ''
-}
-
-/** Starts a draft and waits for the end. @returns its page. */
-async function imported(draft: string): Promise<Seen> {
-  const { location, html } = await editor.post(`${draft}/start`)
-  if (location !== draft) throw new Error(`not started: ${textOf(html)}`)
-  const { stop } = await startWorker(t, service)
-  await until('it is over', async () => /Done|Failed/.test((await editor.get(draft)).html))
-  await stop()
-  return editor.get(draft)
-}
+const pages = await startImportPages(t)
+const { service, database, call, team, lastEntry, editor, at, importPath, known, create } = pages
+const { uploaded, imported } = pages
+const news = await createTopic(byCli(database), team.id, { name: 'News' })
 
 const mapping = (columns: Record<string, string>, more: Record<string, string | string[]> = {}) => ({
   ...Object.fromEntries(
@@ -54,10 +30,7 @@ const mapping = (columns: Record<string, string>, more: Record<string, string | 
 })
 
 t.test('maps columns to properties and topics as previewed', async (t) => {
-  await call('POST', '/v1/contacts', {
-    key: team.key,
-    body: { email: 'old@example.com', properties: { plan: 'gold', city: 'Linz' } },
-  })
+  await create('old@example.com', { plan: 'gold', city: 'Linz' })
   const lines =
     'new@example.com;Köln;yes;7 old@example.com;Graz;;8 odd@example.com;Wien;maybe;9 nobody;;;'.split(' ')
   const text = `E-Mail Address;Ort;Newsletter;Customer No.\n${lines.join('\n')}\n`
@@ -79,7 +52,7 @@ t.test('maps columns to properties and topics as previewed', async (t) => {
     /Properties Ort as city Subscribed to News when Newsletter is “yes” Not imported Customer No\./,
   )
   t.equal(await known('new@example.com'), null, 'trying has changed nothing')
-  shows(t, await editor.get(IMPORT), /people\.csv by \S+ not started/)
+  shows(t, await editor.get(importPath), /people\.csv by \S+ not started/)
   const done = await imported(draft)
   shows(t, done, /2 contacts stored\. Show them 2 records rejected/)
   t.match(await known('new@example.com'), { properties: { city: 'Köln' }, topic_ids: [news.id] })
@@ -92,10 +65,7 @@ t.test('maps columns to properties and topics as previewed', async (t) => {
 
 t.test("doesn't start an import whose columns a colleague has changed", async (t) => {
   const colleague = await signedIn(service, { team: team.id, role: 'editor' })
-  await call('POST', '/v1/contacts', {
-    key: team.key,
-    body: { email: 'seen@example.com', properties: { plan: 'gold' } },
-  })
+  await create('seen@example.com', { plan: 'gold' })
   const draft = await uploaded('email,town\nseen@example.com,Linz\n')
   const columns = { email: 'email', town: 'property' }
   await editor.post(draft, mapping(columns, { merge: 'yes' }))
@@ -104,7 +74,7 @@ t.test("doesn't start an import whose columns a colleague has changed", async (t
   const refused = await editor.post(`${draft}/start`, form)
   t.equal(refused.status, 409)
   shows(t, refused, /Someone else has changed the columns since this page was opened/)
-  shows(t, await editor.get(IMPORT), /people\.csv by \S+ not started/)
+  shows(t, await editor.get(importPath), /people\.csv by \S+ not started/)
   await editor.post(draft, mapping(columns, { merge: 'yes' }))
   t.equal((await editor.press(`${draft}/check`, `${draft}/start`)).status, 303)
   const { stop } = await startWorker(t, service)
@@ -134,11 +104,7 @@ t.test("an import doesn't resubscribe an erased contact to left topics", async (
 })
 
 t.test('merges properties unless the others are deleted', async (t) => {
-  const store = (email: string) =>
-    call('POST', '/v1/contacts', {
-      key: team.key,
-      body: { email, properties: { plan: 'gold', city: 'Linz' } },
-    })
+  const store = (email: string) => create(email, { plan: 'gold', city: 'Linz' })
   await store('merged@example.com')
   const file = 'email,city\nmerged@example.com,Graz\n'
   const draft = await uploaded(file)
@@ -168,16 +134,16 @@ t.test('counts the contacts that would be imported, not the rows', async (t) => 
 
 t.test('offers an example file that can be imported', async (t) => {
   for (const [path, counts] of [
-    [IMPORT, /New contacts 2 of 2 records/],
+    [importPath, /New contacts 2 of 2 records/],
     [at('suppressions', 'import'), /Newly suppressed 2 of 2 records/],
   ] as const) {
-    const [, example = ''] =
-      /href="\/dashboard([^"]*)">Example CSV</.exec((await editor.get(path)).html) ?? []
+    const { html } = await editor.get(path)
+    const [, example = ''] = /href="\/dashboard([^"]*)">Example CSV</.exec(html) ?? []
     const file = await editor.get(example)
     t.match(file.headers.get('content-disposition'), /^attachment; filename="example-/)
     const draft = await uploaded(file.html, path)
     const form = formTo((await editor.get(draft)).html, draft)
-    await editor.post(draft, path === IMPORT ? form : { ...form, reason: 'from the old service' })
+    await editor.post(draft, path === importPath ? form : { ...form, reason: 'from the old service' })
     shows(t, await editor.get(`${draft}/check`), counts)
     await editor.post(`${draft}/discard`)
   }
@@ -185,9 +151,7 @@ t.test('offers an example file that can be imported', async (t) => {
 
 t.test('properties are replaced, or merged up to the limit', async (t) => {
   const many = Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`p${index}`, 'x']))
-  const store = (email: string) =>
-    call('POST', '/v1/contacts', { key: team.key, body: { email, properties: many } })
-  await store('full@example.com')
+  await create('full@example.com', many)
   const file = 'email,a,b\nfull@example.com,1,2\nfull@example.com,,3\n'
   const columns = { email: 'email', a: 'property', b: 'property' }
   const added = await uploaded(file)
@@ -266,90 +230,9 @@ t.test("doesn't start an import if a chosen topic was deleted", async (t) => {
   t.match(await known('topicless@example.com'), { topic_ids: [news.id] })
 })
 
-t.test('an import older than a week runs before its deletion', async (t) => {
-  const age = () =>
-    database.query(sql.unsafe`
-      update contact_imports set created_at = now() - interval '8 days' where team_id = ${team.id}`)
-  const draft = await uploaded('email\nlate@example.com\n')
-  await editor.post(`${draft}/start`)
-  await age()
-  await purge()
-  const { stop } = await startWorker(t, service)
-  await until('it is done', async () => /Done/.test((await editor.get(draft)).html))
-  await stop()
-  t.ok(await known('late@example.com'))
-  await purge()
-  t.equal((await editor.get(draft)).status, 404)
-})
-
-t.test('a team has 5 pending uploads, for a day each', async (t) => {
-  const drafts: string[] = []
-  for (let index = 0; index < 5; index += 1) drafts.push(await uploaded(`email\nwait${index}@example.com\n`))
-  const sixth = await editor.upload(IMPORT, 'six.csv', 'email\nsix@example.com\n')
-  t.equal(sixth.status, 400)
-  shows(t, sixth, /5 uploads haven’t been imported yet\. Import or discard one first\./)
-  const [one = '', other = '', third = '', fourth = ''] = drafts
-  const presses = await Promise.all(Array.from({ length: 5 }, () => editor.post(`${fourth}/start`)))
-  t.equal(presses.filter(({ status }) => status === 303).length, 1, 'of many presses one starts it')
-  const asked = await editor.ask(`${one}/discard`)
-  shows(t, asked, /Discard the upload /)
-  t.equal((await editor.post(`${one}/discard`)).location, IMPORT)
-  t.equal((await editor.get(one)).status, 404)
-  const operator = await signedIn(service, { operator: true })
-  await operator.get(other)
-  t.match(await lastEntry(), { actor: operator.email, action: 'import.open', subject: 'people.csv' })
-  await imported(third)
-  const age = (hours: number) =>
-    database.query(sql.unsafe`
-      update contact_imports set created_at = now() - make_interval(hours => ${hours}) where team_id = ${team.id}`)
-  await age(23)
-  await purge()
-  t.equal((await editor.get(other)).status, 200)
-  await age(25)
-  await purge()
-  t.equal((await editor.get(other)).status, 404)
-  t.equal((await editor.get(third)).status, 200, 'what was started stays')
-})
-
-async function refusedUpload(t: Test, file: string, words: RegExp): Promise<void> {
-  const answer = await editor.upload(IMPORT, 'hostile.csv', file)
-  t.equal(answer.status, 400)
-  shows(t, answer, words)
-}
-
-t.test('rejects oversized files at upload without storing them', async (t) => {
-  const columns = Array.from({ length: 10_000 }, (_, index) => `c${index}`).join(',')
-  await refusedUpload(t, `email,${columns}\na@example.com\n`, /names 10001 columns, and the limit is 200/)
-  await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first row has more than 16,384 cells\./)
-  const wide = `"a\nb",${',x'.repeat(16_383)}`
-  await refusedUpload(
-    t,
-    `email\r\n"a\r\nb"\r\n${wide}`,
-    /The record that starts after line 3 has more than 16,384 cells./,
-  )
-  await refusedUpload(t, 'x'.repeat(3_000_000), /The first row is longer than 1 MB/)
-  await refusedUpload(
-    t,
-    `email\n${'x'.repeat(3_000_000)}`,
-    /The record that starts after line 1 is longer than 1 MB/,
-  )
-  t.notMatch((await editor.get(IMPORT)).html, /hostile\.csv/)
-})
-
-t.test('a huge record fails the import with its position', async (t) => {
-  const fine = Array.from({ length: 9_000 }, (_, index) => `far${index}@example.com`).join('\n')
-  const draft = await uploaded(`email\n\n${fine}\n${'x'.repeat(1_400_000)}`)
-  shows(t, await editor.get(draft), /Records 9,001 records/)
-  const failed = await imported(draft)
-  shows(t, failed, /Nothing was imported: The record that starts after line 9,?002 is longer than 1 MB/)
-  t.equal(await known('far0@example.com'), null)
-})
-
 t.test('imports suppressions with their own reason or the chosen one', async (t) => {
-  await call('POST', '/v1/contacts', {
-    key: team.key,
-    body: { email: 'loud@example.net', properties: { city: 'Graz' } },
-  })
+  const loud = { email: 'loud@example.net', properties: { city: 'Graz' } }
+  await create(loud.email, loud.properties)
   const file =
     'Address,Status,Detail\na@example.net,HardBounce,550 gone\nloud@example.net,SpamComplaint,\nb@example.net,,\nc@example.net,asleep,\n'
   const draft = await uploaded(file, at('suppressions', 'import'))
@@ -370,10 +253,7 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
   t.match(await cause('loud@example.net'), { cause: 'complaint', response })
   t.match(await cause('b@example.net'), { cause: 'complaint', response })
   t.equal(await known('a@example.net'), null, 'it makes no contacts')
-  t.match(await showContact(database, team.id, 'loud@example.net'), {
-    status: 'complained',
-    properties: { city: 'Graz' },
-  })
+  t.match(await showContact(database, team.id, loud.email), { ...loud, status: 'complained' })
   t.equal(await known('c@example.net'), null)
   t.match(await lastEntry(), {
     actor: editor.email,
@@ -382,10 +262,7 @@ t.test('imports suppressions with their own reason or the chosen one', async (t)
   })
   const { html: own } = await editor.get(at('suppressions.csv'))
   for (const email of ['a', 'loud', 'b'])
-    await editor.post(at('contacts', `${email}@example.net`, 'lift'), {
-      reason: 'once more',
-      confirmed: 'yes',
-    })
+    await editor.post(at('contacts', `${email}@example.net`, 'lift'), { reason: 'once more' })
   const again = await uploaded(own, at('suppressions', 'import'))
   const ours = { email: 'email', status: 'status', cause: 'ignore', since: 'ignore', words: 'reason' }
   await editor.post(again, mapping(ours, { as: 'bounced', reason: 'brought back' }))

@@ -1,24 +1,20 @@
 /** Imports of contacts from CSV, with the page, the queue and a worker. */
 import { sql } from 'slonik'
-import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { continueBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { idNow } from '../../../db/process/ids.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { world } from '../../support/service.ts'
-import t, { type Test } from '../../support/tap.ts'
+import { startImportPages } from '../../support/import-pages.ts'
+import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const { service, database, team, lastEntry } = await world(t, { team: { plan: 'pro' } })
-const editor = await signedIn(service, { team: team.id, role: 'editor' })
-const path = `/teams/${team.id}/contacts/import`
+const pages = await startImportPages(t)
+const { service, database, call, team, lastEntry, editor, importPath, known, create } = pages
+const { uploaded, start, finish } = pages
 
 /** Uploads a file and starts its import with the default mapping. @returns the page's path. */
-async function started(name: string, file: string | Uint8Array<ArrayBuffer>, who = editor): Promise<string> {
-  const sent = await who.upload(path, name, file)
-  if (sent.status !== 303) throw new Error(`not taken: ${sent.html}`)
-  const draft = sent.location ?? ''
-  const answer = await who.post(`${draft}/start`)
-  if (answer.location !== draft) throw new Error(`not started: ${answer.html}`)
+async function started(name: string, file: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const draft = await uploaded(file, importPath, name)
+  await start(draft)
   return draft
 }
 
@@ -47,9 +43,9 @@ t.test('imports valid records, and returns the others with reasons', async (t) =
   t.equal(refused.length, 11)
   t.match(refused[0], /^\uFEFF?Email,city,row,reason$/)
   t.match(refused[1], /^not an address 7,"Town, ""7""",9,Email must be an email address/)
-  const contact = await contactByIdentity(database, team.id, 'person9@example.com')
+  const contact = await known('person9@example.com')
   t.match(contact, { properties: { city: 'Town, "9"' }, status: 'subscribed' })
-  shows(t, await editor.get(path), /people\.csv/)
+  shows(t, await editor.get(importPath), /people\.csv/)
   const others = await editor.get(`/teams/${team.id}/suppressions/import`)
   t.notMatch(others.html, /people\.csv/, 'an import of contacts')
   const operator = await signedIn(service, { operator: true })
@@ -58,14 +54,14 @@ t.test('imports valid records, and returns the others with reasons', async (t) =
 })
 
 t.test('lists imports of one purpose despite many newer others', async (t) => {
-  const draft = (await editor.upload(path, 'older.csv', 'email\nolder@example.com\n')).location ?? ''
+  const draft = await uploaded('email\nolder@example.com\n', importPath, 'older.csv')
   const ids = sql.array(Array.from({ length: 25 }, idNow), 'uuid')
   await database.query(sql.unsafe`
     insert into contact_imports (team_id, id, file_name, records, created_by, created_at, draft, mapping, encoding)
     select team_id, new.id, 'newer.csv', records, created_by, created_at, false,
       mapping || '{"suppress": {"as": "bounced", "detail": ""}}', encoding
     from contact_imports i, unnest(${ids}) new (id) where i.id = ${draft.split('/').at(-1) ?? ''}`)
-  const list = await editor.get(path)
+  const list = await editor.get(importPath)
   shows(t, list, new RegExp(`older\\.csv by ${editor.email} not started just now`))
   t.notMatch(list.html, 'newer.csv')
   const others = await editor.get(`/teams/${team.id}/suppressions/import`)
@@ -80,23 +76,20 @@ t.test('rejects an invalid file without storing it', async (t) => {
     ['email\n', /no records/],
     ['email\na\u0000@example.com', /NUL/],
   ] as const) {
-    const answer = await editor.upload(path, name, text)
+    const answer = await editor.upload(importPath, name, text)
     t.equal(answer.status, 400, text)
     shows(t, answer, words)
   }
-  t.notMatch((await editor.get(path)).html, /bad\.csv/)
+  t.notMatch((await editor.get(importPath)).html, /bad\.csv/)
 })
 
 /** Imports a file and waits until it is done. @returns the page's path and html. */
-async function imported(t: Test, file: string | Uint8Array<ArrayBuffer>) {
-  const { stop } = await startWorker(t, service)
+async function imported(file: string | Uint8Array<ArrayBuffer>) {
   const progress = await started('file.csv', file)
-  await until('it is done', async () => /Done/.test((await editor.get(progress)).html))
-  await stop()
-  return { progress, html: (await editor.get(progress)).html }
+  return { progress, html: (await finish(progress)).html }
 }
 
-const propertiesOf = async (email: string) => (await contactByIdentity(database, team.id, email))?.properties
+const propertiesOf = async (email: string) => (await known(email))?.properties
 
 t.test('detects the encoding and the separator', async (t) => {
   const bytes = (text: string, encoding: BufferEncoding) => new Uint8Array(Buffer.from(text, encoding))
@@ -112,42 +105,38 @@ t.test('detects the encoding and the separator', async (t) => {
     bytes(text(5, '\t'), 'latin1'),
   ]
   for (const [at, file] of files.entries()) {
-    await imported(t, file)
+    await imported(file)
     t.strictSame(await propertiesOf(`enc${at}@example.com`), { name: 'José', city: 'Köln; a, b' }, String(at))
   }
 })
 
 t.test('rejected records have their row number, and can be imported', async (t) => {
   const source = `email,note,phone\nfine@example.com,"two\nlines",1\n\nbad.example.com,"=1, '+2",+15551234567\n`
-  const { progress } = await imported(t, source)
+  const { progress } = await imported(source)
   const listed = await editor.get(progress)
   shows(t, listed, /Row Column Value Why 4 email bad\.example\.com Must be an email address/)
   const { html: refused } = await editor.get(`${progress}/refused.csv`)
-  await imported(t, refused.replace('bad.', 'bad@'))
+  await imported(refused.replace('bad.', 'bad@'))
   t.strictSame(await propertiesOf('bad@example.com'), { note: `=1, '+2`, phone: '+15551234567' })
 })
 
 t.test('imports our own export, and rejects a wrong status', async (t) => {
-  const { call } = service
   const properties = { name: ' Ana ', phone: '+15551234567', "it's": "'=1" }
-  await call('POST', '/v1/contacts', { key: team.key, body: { email: 'Own@example.com', properties } })
+  await create('Own@example.com', properties)
   await call('POST', '/v1/contacts/Own@example.com/unsubscribe', { key: team.key })
   const { html: file } = await editor.get(`/teams/${team.id}/contacts.csv?q=own%40`)
-  await imported(t, file)
-  t.match(await contactByIdentity(database, team.id, 'own@example.com'), {
-    properties,
-    status: 'unsubscribed',
-  })
+  await imported(file)
+  t.match(await known('own@example.com'), { properties, status: 'unsubscribed' })
   await call('DELETE', '/v1/contacts/Own@example.com', { key: team.key })
-  const { progress } = await imported(t, file)
+  const { progress } = await imported(file)
   const words = /status unsubscribed Can't be changed here\. This contact is subscribed/
   shows(t, await editor.get(progress), words)
-  t.equal(await contactByIdentity(database, team.id, 'own@example.com'), null)
+  t.equal(await known('own@example.com'), null)
 })
 
 t.test('only rejects the row with too many cells', async (t) => {
   const rows = ['a@wide.test,Graz,', 'b@wide.test,Graz,8010,x', 'c@wide.test,Wien', 'd@wide.test']
-  const { progress } = await imported(t, `email,city\n${rows.join('\n')}\n`)
+  const { progress } = await imported(`email,city\n${rows.join('\n')}\n`)
   const page = await editor.get(progress)
   shows(t, page, /3 contacts stored\. Show them 1 record rejected/)
   shows(t, page, /3 – 8010 x The row has 4 cells, but the first row has 2\. Put values/)
@@ -155,14 +144,13 @@ t.test('only rejects the row with too many cells', async (t) => {
   t.strictSame(await propertiesOf('d@wide.test'), {})
   const { html } = await editor.get(`${progress}/refused.csv`)
   t.match(html, /\r\nb@wide\.test,Graz,3,"The row has 4 cells, but [^"]*",8010,x\r\n/)
-  shows(t, await editor.get((await imported(t, html)).progress), /2 – 8010 x The row has 4 cells/)
-  await imported(t, html.replace(/,8010,x/, ''))
+  shows(t, await editor.get((await imported(html)).progress), /2 – 8010 x The row has 4 cells/)
+  await imported(html.replace(/,8010,x/, ''))
   t.strictSame(await propertiesOf('b@wide.test'), { city: 'Graz' })
 })
 
 t.test('counts new, updated, repeated and rejected records', async (t) => {
-  const { call } = service
-  await call('POST', '/v1/contacts', { key: team.key, body: { email: 'known@true.test' } })
+  await create('known@true.test')
   const many = Array.from({ length: 1_050 }, (_, at) => `true${at}@true.test;Ort ${at}`)
   const odd = `<b>${'x'.repeat(150)}`
   const rows = [
@@ -172,7 +160,7 @@ t.test('counts new, updated, repeated and rejected records', async (t) => {
     ...many,
     'true7@true.test;Graz',
   ]
-  const { progress } = await imported(t, `E-Mail-Adresse;Ort\n${rows.join('\n')}\n`)
+  const { progress } = await imported(`E-Mail-Adresse;Ort\n${rows.join('\n')}\n`)
   const page = await editor.get(progress)
   shows(t, page, /New contacts 1,050 Updated 1 Repeated 2 .*Rejected 1/)
   shows(t, page, /1,051 contacts stored\. Show them 1 record rejected/)
@@ -211,10 +199,7 @@ t.test('workers read long files in slices, and survive kills', async (t) => {
     await editor.get(progress),
     /Being imported 1,000 of 2,401 (?:[Aa]bout [\d,]+ records a minute, done in about [\w ]+ )?New contacts 1,000 /,
   )
-  const { stop } = await startWorker(t, service)
-  await until('it is done', async () => /Done/.test((await editor.get(progress)).html))
-  await stop()
-  const done = await editor.get(progress)
+  const done = await finish(progress)
   shows(t, done, /2,399 contacts stored\. Show them .*2,402 email bad one Must be .*2,401 of 2,401 /)
   const { html: refused } = await editor.get(`${progress}/refused.csv`)
   t.ok(refused.endsWith('bad one,x,,,2402,email must be an email address\r\n'))
@@ -236,7 +221,7 @@ t.test('a stray or unclosed quote only rejects its own record', async (t) => {
   }
   const lines = ['email,note', 'a@quote.test,Plain', lost[3], lost[4], lost[5], lost[6]]
   lines.push('f@quote.test,"Quoted, fine"', lost[8], ...long, lost[44], lost[45], 'last@quote.test,Last')
-  const { progress } = await imported(t, lines.join('\n'))
+  const { progress } = await imported(lines.join('\n'))
   const page = await editor.get(progress)
   shows(t, page, /38 contacts stored\. Show them 7 records rejected/)
   for (const row of [3, 4, 5])
@@ -248,16 +233,16 @@ t.test('a stray or unclosed quote only rejects its own record', async (t) => {
   const { html: refused } = await editor.get(`${progress}/refused.csv`)
   const rows = [...refused.matchAll(/,(\d+),"?The row has a quote/g)].map(([, row]) => row)
   t.strictSame(rows, Object.keys(lost))
-  await imported(t, refused)
+  await imported(refused)
   t.strictSame(await propertiesOf('b@quote.test'), { note: 'The "Best" Shop' })
 })
 
 t.test('a line break inside a cell counts as one line', async (t) => {
   for (const [at, end] of ['\n', '\r\n', '\r'].entries()) {
     const lines = ['email,note', `breaks${at}@example.com,"1`, '', '3"', 'bad one,x']
-    const { progress } = await imported(t, lines.join(end))
+    const { progress } = await imported(lines.join(end))
     shows(t, await editor.get(progress), /Row Column Value Why 3 email bad one Must be an email address/)
-    const broken = await imported(t, [...lines, 'broken@example.com,"a"b'].join(end))
+    const broken = await imported([...lines, 'broken@example.com,"a"b'].join(end))
     shows(t, broken, / 4 – broken@example\.com "a"b /)
   }
 })
