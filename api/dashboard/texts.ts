@@ -43,7 +43,7 @@ export const TEXTS = {
   otherInSearch: "can't be used together with the {thing} field. Clear one of them",
   noAttachment: 'This email has no attachment {place}.',
   emailHidden: "This email can't be shown, because it is a sign-in link or a notice of this service.",
-  noWebhookMessage: "This webhook message doesn't exist. It may have been deleted because of its age.",
+  noWebhookMessage: "This webhook event doesn't exist. It may have been deleted because of its age.",
   noEmail: 'No email {id} in this team.',
   templateDeleted: 'The template of this broadcast was deleted.',
   wouldBeSkipped: 'This contact would be skipped: {reason}.',

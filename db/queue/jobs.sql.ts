@@ -23,6 +23,16 @@ export const openJob = (tx: Tx, job: JobName, id: string) =>
     where name = ${deadLetterQueue(job)} and source_id = ${id} and state <= 'active'
     order by dead limit 1`)
 
+const dueRow = row({ id: string(), at: string() })
+
+/** Returns when the waiting jobs of rows are due, by the row's ID. */
+export async function dueTimes(tx: Tx, job: JobName, ids: readonly string[]) {
+  const rows = await tx.any(sql.type(dueRow)`
+    select id, start_after as at from pgboss.job
+    where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
+  return new Map(rows.map(({ id, at }) => [id, at]))
+}
+
 /**
  * Returns the jobs of a team that were created before this one and have not ended, oldest first. Excludes jobs that
  * were attempted before, because a job that kills its workers is attempted separately.

@@ -15,6 +15,7 @@ import { failingSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { clearSkips } from '../../db/maintenance/retention/erase.sql.ts'
 import { skipsToShow } from '../../db/maintenance/retention/export.sql.ts'
 import {
+  readOutcomes,
   replayable,
   webhookByEvent,
   webhooksAbout,
@@ -26,7 +27,7 @@ import { idRow, row } from '../../db/postgres/rows.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
 import { readQueuePosition } from '../../db/queue/fair-queue.sql.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
-import { deleteDoneJobs, queueStatus, teamsWaiting } from '../../db/queue/jobs.sql.ts'
+import { deleteDoneJobs, dueTimes, queueStatus, teamsWaiting } from '../../db/queue/jobs.sql.ts'
 import { isAnyLost, queuesDue, spreadCounts } from '../../db/queue/maintenance.sql.ts'
 import { foldStats } from '../../db/stats/daily/fold.ts'
 import { openReports } from '../../db/stats/fleet/fleet.sql.ts'
@@ -126,6 +127,16 @@ t.test('lists and requeues failed webhooks without reading delivered ones', asyn
     t.equal((await webhookByEvent(tx, TEAM, { endpoint_id: ref.id, event_id }))?.event_id, event_id)
   })
   await reads(t, 20, (tx) => webhooksOf(tx, ref, { status: 'queued' }, { limit: 51 }))
+  await database.query(sql.unsafe`
+    insert into webhook_events (team_id, endpoint_id, event_key, message_id, occurred_at, status, ms, detail, counts, kind)
+    select team_id, endpoint_id, uuid_send(id), id, created_at, 503, 1, '', true, 'attempt' from webhook_messages
+    where team_id = ${TEAM}`)
+  await database.query(sql.unsafe`vacuum analyze webhook_events`)
+  const newest = (await webhooksOf(database, ref, {}, { limit: 50 })).map(({ id }) => id)
+  await reads(t, 500, async (tx) => {
+    t.equal((await readOutcomes(tx, TEAM, newest)).length, 50)
+    t.equal((await dueTimes(tx, 'deliver-webhook', newest)).size, 0)
+  })
   const subjects = Array.from({ length: 10 }, (_, at) => uuid('0009', at + 1))
   await database.query(sql.unsafe`
     update webhook_messages m set subject_id = s.id

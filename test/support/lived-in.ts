@@ -41,14 +41,9 @@ const PEOPLE = [
 const STATUSES = ['delivered', 'delivered', 'opened', 'delivered', 'clicked', 'sent', 'bounced', 'delivered']
 
 const REJECTED = [
-  {
-    method: 'POST',
-    route: '/v1/emails',
-    code: 'validation_failed',
-    message: 'to[0] must be an email address',
-  },
+  { method: 'POST', route: '/v1/emails', code: 'bad_request', message: 'to[0] must be an email address' },
   { method: 'GET', route: '/v1/emails/:id', code: 'not_found', message: 'No email has this ID' },
-  { method: 'POST', route: '/v1/contacts', code: 'validation_failed', message: 'email is required' },
+  { method: 'POST', route: '/v1/contacts', code: 'bad_request', message: 'email is required' },
 ] as const
 
 export type LivedIn = {

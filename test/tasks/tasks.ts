@@ -257,7 +257,7 @@ export const TASKS: readonly Task[] = [
       await type(page.getByLabel('URL'), 'https://shop.example.com/hooks')
       await click(page.getByLabel('everything'))
       await press('Add a webhook')
-      await click(opener(hand, 'Send messages again'))
+      await click(opener(hand, 'Send events again'))
       await press('Continue')
       await page.locator('#confirm, .notice').first().waitFor()
     },
@@ -310,7 +310,7 @@ export const TASKS: readonly Task[] = [
     role: 'viewer',
     most: 1,
     async walk(hand) {
-      await go(hand, 'API log')
+      await go(hand, 'Rejected API calls')
       await sees(hand, /rejected calls/)
     },
   },

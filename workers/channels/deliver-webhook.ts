@@ -7,6 +7,7 @@ import type { KeyObject } from 'node:crypto'
 import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { stopNotifying } from '../../db/messages/webhooks/endpoints.ts'
+import { BODY_REJECTED_STATUSES, DISABLE_AFTER_MS, GONE_STATUS } from '../../db/messages/webhooks/ends.ts'
 import {
   type EndpointResult,
   failSilenced,
@@ -44,12 +45,7 @@ type Attempt = { row: OutgoingWebhook; answer: WebhookAnswer }
 /** The number of requests at once per endpoint and process. */
 const MAX_AT_ONCE = 4
 const MAX_PER_SECOND = 1_000
-/** Statuses that reject the body itself. The message fails at the third one. */
-const BODY_REFUSED_STATUSES = [400, 413, 422]
 const MAX_BODY_REFUSALS = 3
-const GONE_STATUS = 410
-/** How long an endpoint may fail without a success before it is disabled, in milliseconds. */
-const DISABLE_AFTER_MS = 5 * 86_400_000
 
 export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webhook', Attempt> {
   const { database } = deps
@@ -185,13 +181,13 @@ function webhookVerdict(
   // A paused endpoint's messages aren't claimed at all.
   if (kind === 'sender') return { end: 'snoozed', seconds: 1 }
   const refusals = [...row.statuses, answer.status].filter((status) =>
-    BODY_REFUSED_STATUSES.includes(status ?? 0),
+    BODY_REJECTED_STATUSES.includes(status ?? 0),
   ).length
   const pause = pauses[deferrals]
   if (
     kind === 'refused' ||
     pause === undefined ||
-    (refusals >= MAX_BODY_REFUSALS && BODY_REFUSED_STATUSES.includes(answer.status ?? 0))
+    (refusals >= MAX_BODY_REFUSALS && BODY_REJECTED_STATUSES.includes(answer.status ?? 0))
   )
     return { end: 'given_up', reason: detail }
   return { end: 'again', seconds: pause * (0.8 + 0.4 * spread) }

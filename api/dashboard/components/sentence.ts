@@ -4,6 +4,7 @@ import { DISABLED } from '../../../db/channels/events/webhooks.sql.ts'
 import type { EmailEnd } from '../../../db/messages/emails/ended.sql.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import { findWebhookEnd, type WebhookEnd } from '../../../db/messages/webhooks/ends.ts'
 import type { ShownWebhook } from '../../../db/messages/webhooks/show.ts'
 import { plural } from '../../../db/plural.ts'
 
@@ -73,6 +74,14 @@ export function emailSentence(email: ShownEmail, ended?: EmailEnd): string {
   return SENTENCES[status] ?? ''
 }
 
+/** Why a failed event isn't attempted again. */
+const WEBHOOK_ENDS: Readonly<Record<WebhookEnd, string>> = {
+  disabled: ', because the webhook was disabled',
+  gone: ', because the server returned 410',
+  rejected: ', because the server rejected it',
+  exhausted: '. No attempts are left',
+}
+
 export function webhookSentence({
   status: word,
   attempts,
@@ -81,7 +90,10 @@ export function webhookSentence({
   const isMissed = attempts.length === 0 && events.at(-1)?.detail === DISABLED
   if (word === 'failed' && isMissed) return 'Not sent: the webhook was disabled.'
   if (word === 'delivered') return `Delivered after ${plural(attempts.length, 'attempt')}.`
-  if (word === 'failed') return `Failed after ${plural(attempts.length, 'attempt')}.`
+  if (word === 'failed') {
+    const end = findWebhookEnd(attempts.at(-1)?.status ?? null, events.at(-1)?.detail === DISABLED)
+    return `Failed after ${plural(attempts.length, 'attempt')}${WEBHOOK_ENDS[end]}.`
+  }
   return attempts.length === 0
     ? 'Waiting to be sent.'
     : `Attempted ${plural(attempts.length, 'time')}. Waiting for the next attempt.`

@@ -1,4 +1,4 @@
-/** The API log: a team's last rejected calls, by the names of their keys. */
+/** Lists a team's last rejected API calls, with the names of their keys. */
 
 import { type KeyRow, keysOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import {
@@ -21,11 +21,8 @@ function keyCell(prefix: string | null, keys: readonly KeyRow[], team: PageTeam)
   return text(key.name, { href: teamPath(team, 'keys', key.id), tip: `${key.name} · ${prefix}…` })
 }
 
-/** Describes a response with its HTTP status and code. A code of a newer version has no known status. */
-const responseWords = (code: string): string => {
-  const status: number | undefined = STATUS[code as Code]
-  return status === undefined ? code : `${status} ${code}`
-}
+/** Returns the HTTP status of a code. A code of a newer version has none. */
+const statusOf = (code: string): number | undefined => STATUS[code as Code]
 
 /** Pages to correct the cause of an error, by its code. Other errors are corrected in the call. */
 const FIXES: Readonly<Partial<Record<string, readonly [label: string, page: string]>>> = {
@@ -38,7 +35,7 @@ const FIXES: Readonly<Partial<Record<string, readonly [label: string, page: stri
 
 function fixCell(code: string, team: PageTeam): Cell {
   const [label, page] = FIXES[code] ?? []
-  return label && page ? text(label, { href: teamPath(team, page) }) : text('the call')
+  return label && page ? text(label, { href: teamPath(team, page) }) : text('')
 }
 
 /** @param keys the team's keys. Without them the table has no column for keys. */
@@ -47,12 +44,14 @@ export function rejectedTable(
   { team, now }: TeamRequest,
   { keys, ...more }: { keys?: readonly KeyRow[]; title?: string; note?: string },
 ) {
+  const isAnyFixedHere = calls.some(({ code }) => FIXES[code] !== undefined)
   return buildTable(
     calls,
     ({ created_at, method, route, code, message, key_prefix, http_request_id }) => ({
-      Problem: text(message, { detail: `${responseWords(code)} · ${method} ${route}` }),
+      Status: text(statusOf(code)?.toString() ?? null),
+      Problem: text(message, { detail: `${code} · ${method} ${route}` }),
       Key: keys !== undefined && keyCell(key_prefix, keys, team),
-      'Fix it in': fixCell(code, team),
+      'Fix in': isAnyFixedHere && fixCell(code, team),
       // Shows the last characters, because IDs of the same minute have the same start.
       'Request ID': text(`…${http_request_id.slice(-8)}`, {
         code: true,
@@ -70,8 +69,8 @@ const page = get('viewer', '/teams/:team/integration/log', async (request, { dat
   const { team } = request
   const calls = await rejectedCalls(database, team.id)
   return show({
-    title: 'API log',
-    lead: `Lists the last ${CALLS_STORED} rejected calls. Successful calls aren’t stored, and neither are request bodies.`,
+    title: 'Rejected API calls',
+    lead: `The last ${CALLS_STORED} rejected calls of all keys. Successful calls and request bodies aren’t stored.`,
     actions: { links: [{ href: '/docs#errors', label: 'Error codes', outside: true }] },
     sections: [
       sortable(request, rejectedTable(calls, request, { keys: await keysOfTeam(database, team.id) })),

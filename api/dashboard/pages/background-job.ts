@@ -2,7 +2,6 @@
 import type { Deliverable } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
 import type { BackgroundJobRow } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { plural } from '../../../db/plural.ts'
 import type { Link } from '../components/section.ts'
@@ -49,7 +48,7 @@ export const describeReview = ({
   complaint,
   manual,
 }: Record<string, unknown>): string =>
-  `Bounces: ${Number(bounce ?? 0)}, soft bounces: ${Number(soft_bounces ?? 0)}, complaints: ${Number(complaint ?? 0)}, manual: ${Number(manual ?? 0)}.`
+  `Hard bounces: ${Number(bounce ?? 0)}, soft bounces: ${Number(soft_bounces ?? 0)}, complaints: ${Number(complaint ?? 0)}, manual: ${Number(manual ?? 0)}.`
 
 /** @param others the effect on the records that aren't rejected. */
 const importWords = (title: string, others: string): JobTexts => ({
@@ -89,8 +88,8 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
     unstoppable: 'An erasure can’t be stopped, because some personal data would remain.',
   },
   ...Object.fromEntries(CHANNELS.map((each) => [`${each.name}.requeue`, requeueWords(each, each.path)])),
-  'webhook.requeue': requeueWords(WEBHOOK, WEBHOOKS),
-  'webhook.requeue_matching': requeueWords(WEBHOOK, WEBHOOKS),
+  'webhook.requeue': requeueWords({ noun: 'webhook event' }, WEBHOOKS),
+  'webhook.requeue_matching': requeueWords({ noun: 'webhook event' }, WEBHOOKS),
   'email.requeue_apart': requeueWords(EMAIL, EMAIL.path),
   'email.delete': DELETE_WORDS,
   'email.delete_apart': DELETE_WORDS,
@@ -101,10 +100,10 @@ const WORDS: Readonly<Record<string, JobTexts>> = {
     outcome: ({ redriven }) => `${plural(Number(redriven ?? 0), 'job')} will be retried.`,
   },
   'webhook.replay': {
-    title: 'Send webhook messages again',
-    noun: 'message',
+    title: 'Send past webhook events again',
+    noun: 'event',
     verb: 'Queued again',
-    outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook message')} queued to be sent again.`,
+    outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook event')} queued to be sent again.`,
     shown: () => ['Show webhooks', WEBHOOKS],
   },
   'report.purge': {

@@ -45,7 +45,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly NavItem[] }[] = [
       ['people', 'People', 'person'],
       ['settings', 'Settings', 'plan'],
       ['integration', 'Integration', 'code'],
-      ['integration/log', 'API log', 'lines'],
+      ['integration/log', 'Rejected API calls', 'lines'],
       ['background-jobs', 'Background jobs', 'clock', 'editor'],
       ['audit', 'Audit log', 'shield', 'owner'],
     ],

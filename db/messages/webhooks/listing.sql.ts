@@ -1,8 +1,9 @@
 /** Queries for listing webhook messages with their attempts, and for sending them again. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, type InferType, number, string } from 'yup'
+import { array, boolean, type InferType, number, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
 import { isCustomers } from '../../channels/email.sql.ts'
+import { DISABLED } from '../../channels/events/webhooks.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, idRow, row } from '../../postgres/rows.ts'
@@ -16,18 +17,39 @@ export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
 const tryRow = row({ at: string(), status: number().nullable(), ms: number(), response: string() })
 
-const attemptRow = tryRow.concat(row({ event_id: string(), type: string() }))
+const attemptRow = tryRow.concat(
+  row({ event_id: string(), type: string(), message_status: string().oneOf(WEBHOOK_STATUSES) }),
+)
 export type AttemptRow = InferType<typeof attemptRow>
 
 export const readAttempts = (tx: Tx, teamId: string, endpointId: string, limit: number) =>
   tx.any(sql.type(attemptRow)`
-    select m.event_id, m.type, a.occurred_at as at, a.status, a.ms, a.detail as response
+    select m.event_id, m.type, m.status as message_status, a.occurred_at as at, a.status, a.ms, a.detail as response
     from (
       select * from webhook_events
       where team_id = ${teamId} and endpoint_id = ${endpointId} and kind = 'attempt'
       order by occurred_at desc limit ${limit}) a
       join webhook_messages m on m.team_id = a.team_id and m.id = a.message_id
     order by a.occurred_at desc, a.event_key desc`)
+
+const outcomeRow = row({
+  id: string(),
+  /** The response to the last attempt. Null without an attempt or a response. */
+  status: number().nullable(),
+  is_attempted: boolean(),
+  is_disabled: boolean(),
+})
+export type OutcomeRow = InferType<typeof outcomeRow>
+
+/** Returns the last attempts of messages, and which failed because their endpoint is disabled. */
+export const readOutcomes = (tx: Tx, teamId: string, ids: readonly string[]) =>
+  tx.any(sql.type(outcomeRow)`
+    select message_id as id, (array_agg(status order by occurred_at desc) filter (where kind = 'attempt'))[1] as status,
+      bool_or(kind = 'attempt') as is_attempted,
+      (array_agg(detail order by occurred_at desc))[1] = ${DISABLED} as is_disabled
+    from webhook_events
+    where team_id = ${teamId} and message_id = any(${sql.array(ids, 'uuid')})
+    group by message_id`)
 
 const historyRow = row({
   kind: string().oneOf(['attempt', 'requeued', 'gave_up']),

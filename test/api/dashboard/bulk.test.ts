@@ -121,20 +121,20 @@ t.test('a replay sends at most the confirmed number of webhooks', async (t) => {
   shows(
     t,
     await owner.get(home),
-    /Nothing to send again\. No message matches “failed”\. Messages that wait for their next attempt: 3\./,
+    /Nothing to send again\. No event matches “failed”\. Events that wait for their next attempt: 3\./,
   )
   await store('failed', 2)
   const { page, form } = await ask('failed')
-  shows(t, page, /Send 2 webhook messages to Billing again\? Status: failed\./)
+  shows(t, page, /Send 2 webhook events to Billing again\? Status: failed\./)
   shows(t, await owner.get(`${home}/messages?status=failed`), /failed .* failed/)
   await end('failed')
   await owner.post(`${home}/replay`, form)
-  shows(t, await owner.get(home), '2 webhook messages queued to be sent again.')
+  shows(t, await owner.get(home), '2 webhook events queued to be sent again.')
   await owner.post(`${home}/replay`, form)
   const unchanged = await owner.get(home)
-  shows(t, unchanged, 'Nothing was sent again, because these messages have changed since they were counted.')
+  shows(t, unchanged, 'Nothing was sent again, because these events have changed since they were counted.')
   const all = await ask('failed')
-  shows(t, all.page, 'Send 3 webhook messages to Billing again?')
+  shows(t, all.page, 'Send 3 webhook events to Billing again?')
   const refused = await owner.post(`${home}/replay`, { what: 'failed', confirmed: 'yes' })
   t.equal(refused.status, 400, 'a press that says not what was counted does nothing')
 })

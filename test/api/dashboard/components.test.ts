@@ -17,7 +17,10 @@ import t from '../../support/tap.ts'
 
 t.test("a webhook's answer is shown without its tags and its status", (t) => {
   const answer = (status: number | null, response: string) => shortAnswer({ status, response })
-  t.equal(answer(503, '<html><h1>503 Service Unavailable</h1>\n No server'), 'Service Unavailable No server')
+  t.equal(
+    answer(503, '<html><h1>503 Service Unavailable</h1>\n No server'),
+    'Service Unavailable · No server',
+  )
   t.equal(answer(500, '{"error": "<b>"}'), '{"error": "<b>"}')
   t.equal(answer(200, ''), '')
   t.match(answer(null, 'connect ECONNREFUSED 127.0.0.1:1'), 'ECONNREFUSED')

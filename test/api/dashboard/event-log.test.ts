@@ -50,8 +50,8 @@ t.test('finds the events of one recipient, whatever the spelling', async (t) => 
     const { html } = await viewer.get(`${list}?recipient=ANA%40example.org`)
     t.match(recipientsIn(html), [`ana@example.org emails/${first}`])
     t.notMatch(html, 'bo@example.org')
-    shows(t, await viewer.get(`${list}?recipient=ana%40example.org&status=delivered`), 'No message matches.')
-    shows(t, await viewer.get(`${list}?recipient=cy%40example.org`), 'No message matches.')
+    shows(t, await viewer.get(`${list}?recipient=ana%40example.org&status=delivered`), 'No event matches.')
+    shows(t, await viewer.get(`${list}?recipient=cy%40example.org`), 'No event matches.')
   }
   const part = await viewer.get(at('webhooks/events?recipient=ana'))
   t.equal(part.status, 400)
@@ -62,7 +62,7 @@ t.test('does not find events of another team', async (t) => {
   const other = await makeTeam(service, { domain: 'other.test' })
   const stranger = await signedIn(service, { team: other.id, role: 'owner' })
   const found = await stranger.get(`/teams/${other.id}/webhooks/events?recipient=ana%40example.org`)
-  shows(t, found, 'No message matches.')
+  shows(t, found, 'No event matches.')
 })
 
 t.test('one event links to its webhook by name and to its email', async (t) => {
@@ -91,7 +91,7 @@ t.test('finds the events of a phone number', async (t) => {
   const { html } = await logOf('+1 555 555 0101')
   t.strictSame(recipientsIn(html), [`+15555550101 whatsapp/${idOf('+15555550101')}`])
   shows(t, { html }, 'whatsapp.delivered +15555550101')
-  shows(t, await logOf('+15555550109'), 'No message matches.')
+  shows(t, await logOf('+15555550109'), 'No event matches.')
 })
 
 t.test('shows the number of an opt-out', async (t) => {

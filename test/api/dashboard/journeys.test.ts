@@ -183,7 +183,7 @@ async function journeys(browser: Browser): Promise<void> {
       const missed = receiver.received.length
       await follow(page.getByRole('link', { name: 'Show webhook' }))
       await press('Enable webhook')
-      await click(page.locator('summary', { hasText: 'Send messages again' }))
+      await click(page.locator('summary', { hasText: 'Send events again' }))
       await press('Continue')
       await press('Send again')
       t.match(await page.locator('.notice').innerText(), 'queued to be sent again')

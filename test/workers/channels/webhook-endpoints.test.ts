@@ -61,13 +61,13 @@ t.test('the event log lists a team’s matching events, newest first', async (t)
   await cli.json(['webhook', 'test', team.id, second.id])
   await cli.json(['webhook', 'test', other.team.id, other.endpoint.id])
   const page = await viewer.get(log)
-  shows(t, page, /queued webhook\.test – Second .*queued email\.bounced/)
+  shows(t, page, /queued not sent due now webhook\.test – Second .*queued not sent due now email\.bounced/)
   for (const id of [endpoint.id, second.id]) t.match(page.html, `/webhooks/${id}/events/`)
   t.notMatch(page.html, other.endpoint.id)
   const tested = textOf((await viewer.get(`${log}?type=webhook.test&status=queued`)).html)
   t.match(tested, 'webhook.test – Second')
-  t.notMatch(tested, 'queued email.bounced')
-  shows(t, await viewer.get(`${log}?status=failed`), 'No message matches.')
+  t.notMatch(tested, 'now email.bounced')
+  shows(t, await viewer.get(`${log}?status=failed`), 'No event matches.')
   t.equal((await viewer.get(`${log}?status=eaten`)).status, 400)
   shows(t, await viewer.get(`/teams/${team.id}/webhooks`), 'Event log')
 })
@@ -76,6 +76,8 @@ t.test('a missing response is described in text', (t) => {
   const none = (response: string) => shortAnswer({ status: null, response })
   t.equal(none('getaddrinfo ENOTFOUND hooks.example.test'), 'the name could not be found (ENOTFOUND)')
   t.equal(none('no response within 15 s'), 'no response within 15 s')
+  const response = '<h1>503 Busy</h1>Try <b>again</b><br>later'
+  t.equal(shortAnswer({ status: 503, response }), 'Busy · Try again · later')
   t.equal(shortAnswer({ status: 500, response: 'ENOTFOUND' }), 'ENOTFOUND', 'a server’s own words stay')
   t.end()
 })
@@ -96,10 +98,14 @@ t.test('an owner creates and repairs a webhook on the dashboard', async (t) => {
   receiver.answer = (_one, response) => void response.writeHead(418).end('no <tea>')
   await owner.post(at(id, 'test'))
   await until('it failed', async () =>
-    /418 \d+ ms webhook\.test no/.test(textOf((await owner.get(at(id))).html)),
+    /418 retried later webhook\.test no/.test(textOf((await owner.get(at(id))).html)),
   )
   const page = await owner.get(at(id))
-  shows(t, page, /failing .*Messages waiting for the next attempt: 1\. .*418 \d+ ms webhook\.test no <tea>/)
+  shows(
+    t,
+    page,
+    /failing .*1 event waits for the next attempt\. If no attempt succeeds by .*418 retried later webhook\.test no <tea>/,
+  )
   receiver.answer = (_one, response) => void response.writeHead(418).end('<html><p>No <b>tea</b></p>')
   await owner.post(at(id, 'test'))
   await until('it shows the text', async () =>
@@ -108,10 +114,10 @@ t.test('an owner creates and repairs a webhook on the dashboard', async (t) => {
   receiver.answer = null
   await until('nothing waits', async () => (await cli.json(['webhook', 'show', team.id, id])).backlog === 0)
   const asked = await owner.ask(at(id, 'replay'), { what: 'over' })
-  shows(t, asked, 'Send 2 webhook messages to Billing again?')
+  shows(t, asked, 'Send 2 webhook events to Billing again?')
   const [answer = {}] = formsTo(asked, at(id, 'replay'))
   const again = await owner.post(at(id, 'replay'), answer)
-  shows(t, await owner.get(again.location ?? ''), '2 webhook messages queued to be sent again')
+  shows(t, await owner.get(again.location ?? ''), '2 webhook events queued to be sent again')
   const last = receiver.received.at(-1)
   if (!last) throw new Error('nothing came')
   t.ok(isVerified(last, secret))

@@ -63,7 +63,7 @@ function replayWanted(
   })
 }
 
-/** Asks for confirmation of a replay, or shows that no messages match. */
+/** Asks for confirmation of a replay, or shows that no events match. */
 async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<Question | PageAnswer> {
   const { database } = deps
   const { team } = request
@@ -73,17 +73,17 @@ async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<
   const count = await countReplay(database, team.id, replay, MAX_REPLAYED + 1)
   if (count === 0) {
     const waiting =
-      backlog > 0 ? ` Messages that wait for their next attempt: ${backlog.toLocaleString('en-US')}.` : ''
+      backlog > 0 ? ` Events that wait for their next attempt: ${backlog.toLocaleString('en-US')}.` : ''
     return redirect(path, {
       tone: 'bad',
-      text: `Nothing to send again. No message matches “${REPLAY_LABELS[replay.what]}”.${waiting}`,
+      text: `Nothing to send again. No event matches “${REPLAY_LABELS[replay.what]}”.${waiting}`,
     })
   }
   const most = Math.min(count, MAX_REPLAYED)
   const which =
     count > most
-      ? `the oldest ${most.toLocaleString('en-US')} webhook messages`
-      : plural(count, 'webhook message')
+      ? `the oldest ${most.toLocaleString('en-US')} webhook events`
+      : plural(count, 'webhook event')
   return {
     question: `Send ${which} to ${name} again?`,
     warning: `Status: ${REPLAY_LABELS[replay.what]}.`,
@@ -100,7 +100,7 @@ const disable = doing(
   const { name, state } = await requireEndpoint(database, team.id, params.id)
   if (state === 'disabled') throw already(name, state)
   return {
-    question: `Stop sending to ${name}? Waiting messages fail. Events of the next ${KEPT_DAYS} days are kept. You can send all of them once the webhook is enabled.`,
+    question: `Stop sending to ${name}? Waiting events fail. Events of the next ${KEPT_DAYS} days are kept. You can send all of them once the webhook is enabled.`,
     answer: 'Disable webhook',
     tone: 'danger',
   }
@@ -119,7 +119,7 @@ const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
     tone: job.result.replayed === 0 ? 'bad' : 'good',
     text:
       job.result.replayed === 0
-        ? 'Nothing was sent again, because these messages have changed since they were counted.'
+        ? 'Nothing was sent again, because these events have changed since they were counted.'
         : findJobTexts(job).outcome(job.result) + paused,
   })
 }).confirm(askToReplay)
@@ -143,13 +143,13 @@ const remove = action('owner', `${PATH}/:id/remove`, async (by, request) => {
   return redirect(teamPath(request.team, 'webhooks'), `${name} was removed.`)
 }).confirm(async ({ team, params }, { database }) => {
   const { name } = await requireEndpoint(database, team.id, params.id)
-  return { question: `Remove ${name}, and all messages to it?`, answer: 'Remove webhook', tone: 'danger' }
+  return { question: `Remove ${name}, and all events sent to it?`, answer: 'Remove webhook', tone: 'danger' }
 })
 
 export const webhookActs = [
   set,
   doing('test', testEndpoint, 'A test is on its way. The response is listed below.'),
-  doing('enable', enableEndpoint, 'The webhook is enabled. You can send failed messages again below.'),
+  doing('enable', enableEndpoint, 'The webhook is enabled. You can send failed events again below.'),
   disable,
   replay,
   rotate,

@@ -1,12 +1,19 @@
 /** Lists the webhooks of a team and adds new ones. */
 
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
+import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
-import { number, text, time } from '../../components/cell.ts'
+import { duration, number, text, time } from '../../components/cell.ts'
 import { action, buildForm, compact, get } from '../../server/builders.ts'
 import { forOthers, redirect, show, teamPath } from '../../server/page.ts'
 import { sortableTable } from '../../server/sort.ts'
 import { endpointFields, endpointStateCell, fieldsFor, PATH, typesCell } from './parts.ts'
+
+/** Tells for how long all attempts have failed. */
+const failingWords = ({ state, failing_since: since }: EndpointRow, now: Date): string | undefined =>
+  state === 'disabled' || since === null
+    ? undefined
+    : `for ${duration((now.getTime() - Date.parse(since)) / 1_000)}`
 
 const list = get('viewer', PATH, async (request, { database }) => {
   const { team, now } = request
@@ -27,17 +34,17 @@ const list = get('viewer', PATH, async (request, { database }) => {
         endpoints,
         (endpoint) => ({
           Name: text(endpoint.name, { href: teamPath(team, 'webhooks', endpoint.id), detail: endpoint.url }),
-          State: endpointStateCell(endpoint),
+          State: { ...endpointStateCell(endpoint), detail: failingWords(endpoint, now) },
           Events: typesCell(endpoint.types),
           'Last success': time(endpoint.last_success_at, now),
-          Waiting: number(endpoint.backlog),
+          'Waiting events': number(endpoint.backlog),
         }),
         {
           id: 'webhooks',
           live: true,
           empty:
             team.role === 'owner'
-              ? 'No webhooks yet. Add one. The documentation shows how to verify messages.'
+              ? 'No webhooks yet. Add one. The documentation shows how to verify events.'
               : 'No webhooks yet.',
         },
       ),

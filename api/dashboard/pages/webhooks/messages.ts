@@ -1,9 +1,8 @@
 /**
- * Lists messages to webhooks by status and type. The page of one has its attempts, why it waits, and a
- * requeue button.
+ * Lists events sent to webhooks by status and type. The page of one has its attempts, why it waits, and a requeue
+ * button.
  */
 
-import { CHANNEL_FACTS } from '../../../../db/channels/list.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
 import { RequestError } from '../../../../db/errors.ts'
@@ -28,22 +27,23 @@ import { buildFacts, get, post } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { chips, defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { buildList, PLACE_PARAMS, pageById, type RowReader } from '../../server/list.ts'
-import { forOthers, type PageTeam, redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
+import { forOthers, redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { closedContent, whatHappened, whyItWaits } from '../message-sections.ts'
 import { pauseWords, requeuedWords, requeueForms } from '../requeue.ts'
+import { listedCells, loadAttempted, subjectPath } from './listed.ts'
 import { answerCell, EVERY_TYPE, PATH, shortAnswer, typeOptions } from './parts.ts'
 
 const filter = defineFilter({
   recipient: search('Recipient', { placeholder: 'Recipient’s address or number' }),
   status: chips(WEBHOOK_STATUSES),
-  type: defineChoice('Type', EVERY_TYPE, { options: typeOptions('any') }),
+  type: defineChoice('Event', EVERY_TYPE, { options: typeOptions('any') }),
 })
 
 const NEWEST_ONLY = `Finds events about the recipient’s newest ${MAX_SUBJECTS} messages.`
 
 /**
- * Reads the requested page of a list, with all messages or those about the recipient in the filter.
+ * Reads the requested page of a list, with all events or those about the recipient in the filter.
  * @param all reads the messages without a recipient. @throws RequestError bad_request.
  */
 async function readPage(
@@ -65,24 +65,7 @@ async function readPage(
   return subjects.length < MAX_SUBJECTS ? page : { ...page, searched: { note: NEWEST_ONLY } }
 }
 
-/** Returns the path of the message or contact of an event. */
-function subjectPath(
-  team: PageTeam,
-  { type, subject_id: id }: Pick<ListedWebhook, 'type' | 'subject_id'>,
-  recipient: string | null,
-): string | undefined {
-  const kind = type.split('.', 1)[0]
-  const channel = CHANNEL_FACTS.find(({ name }) => name === kind)
-  if (channel && id !== null) return teamPath(team, channel.path, id)
-  return kind === 'contact' && recipient !== null ? teamPath(team, 'contacts', recipient) : undefined
-}
-
-const listed = ({ team, now }: TeamRequest, each: ListedWebhook) => ({
-  Status: status(each.status),
-  Type: text(each.type, { href: teamPath(team, 'webhooks', each.endpoint_id, 'events', each.event_id) }),
-  Recipient: text(each.recipient, { href: subjectPath(team, each, each.recipient) }),
-  Created: time(each.created_at, now),
-})
+const KEPT = 'Delivered events are kept for 3 days, failed ones for 30.'
 
 /** The event log of all endpoints. */
 const log = get('viewer', `${PATH}/events`, async (request, deps) => {
@@ -93,26 +76,28 @@ const log = get('viewer', `${PATH}/events`, async (request, deps) => {
   const page = await readPage(request, deps, undefined, (asked, place) =>
     searchWebhooks(database, team.id, asked, place),
   )
+  const attempted = await loadAttempted(page.rows, request, deps)
   return show({
     title: 'Event log',
-    lead: 'Messages to all webhooks. Delivered ones are kept for 3 days, failed ones for 30.',
+    lead: `Events sent to all webhooks. ${KEPT}`,
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
     sections: [
       ...filter.shown(request),
       buildList(
         page,
         (each) => {
-          const { Created, ...cells } = listed(request, each)
+          const { Created, ...cells } = listedCells(each, attempted, request)
           const href = teamPath(team, 'webhooks', each.endpoint_id)
-          return { ...cells, Webhook: text(names.get(each.endpoint_id) ?? 'removed', { href }), Created }
+          const name = text(names.get(each.endpoint_id) ?? 'removed', { href })
+          return { ...cells, Webhook: names.size > 1 && name, Created }
         },
         {
           fresh: true,
-          main: 'Type',
-          grow: ['Type', 'Recipient', 'Webhook'],
+          main: 'Event',
+          grow: ['Recipient', 'Webhook'],
           filtered: filter.set(query).size > 0,
-          many: 'messages',
-          nothing: 'No message matches.',
+          many: 'events',
+          nothing: 'No event matches.',
           none: 'Nothing has been sent to a webhook yet.',
         },
       ),
@@ -129,18 +114,19 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, deps) => {
   const page = await readPage(request, deps, endpoint.id, (asked, from) =>
     webhooksOf(database, place, asked, from),
   )
+  const attempted = await loadAttempted(page.rows, request, deps)
   return show({
-    title: `Messages to ${endpoint.name}`,
-    lead: 'Delivered messages are kept for 3 days, failed ones for 30.',
+    title: `Events sent to ${endpoint.name}`,
+    lead: KEPT,
     back: { href: teamPath(team, 'webhooks', endpoint.id), label: endpoint.name },
     sections: [
       ...filter.shown(request),
-      buildList(page, (each) => listed(request, each), {
+      buildList(page, (each) => listedCells(each, attempted, request), {
         fresh: true,
-        main: 'Type',
-        grow: ['Type', 'Recipient'],
+        main: 'Event',
+        grow: ['Recipient'],
         filtered: filter.set(query).size > 0,
-        nothing: 'No message matches.',
+        nothing: 'No event matches.',
         none: 'Nothing has been sent to it yet.',
       }),
     ],
@@ -205,7 +191,7 @@ const bodyFor = (found: ShownWebhook, request: EventRequest): Section =>
 const opened = get('viewer', `${PATH}/:id/events/:event_id/content`, async (request, deps) => {
   const found = await loadWebhook(request, deps)
   await auditRead(request, deps, { action: 'webhook.read', subject: request.params.event_id })
-  const back = { href: eventPath(request), label: 'Back to the message' }
+  const back = { href: eventPath(request), label: 'Back to the event' }
   return show({ title: found.type, back, sections: [body(found)] })
 })
 
@@ -234,7 +220,7 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
           'Sent to': text(url, { copy: true }),
           Created: time(found.created_at, now),
           'Queued again': found.requeued_at && time(found.requeued_at, now),
-          'webhook-id': text(event_id, { code: true, copy: true }),
+          'Event ID (webhook-id)': text(event_id, { code: true, copy: true }),
         },
         { id: 'facts', live: true },
       ),

@@ -4,9 +4,10 @@ import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
 import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND, type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
-import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
+import { DISABLE_AFTER_MS } from '../../../../db/messages/webhooks/ends.ts'
+import { type AttemptRow, REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { plural } from '../../../../db/plural.ts'
-import { type Cell, countdown, text, time } from '../../components/cell.ts'
+import { type Cell, countdown, dayWords, text, time } from '../../components/cell.ts'
 import { percent } from '../../components/percent.ts'
 import type { Actions, Alert, Section } from '../../components/section.ts'
 import { parseZone } from '../../components/zone.ts'
@@ -35,7 +36,7 @@ import {
   typeWords,
 } from './parts.ts'
 
-/** Maximum number of attempts listed. The pages of the messages have all. */
+/** Maximum number of attempts listed. The pages of the events have all. */
 const TRIES_SHOWN = 15
 
 async function actionsFor(
@@ -69,8 +70,8 @@ async function actionsFor(
 
 const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Section =>
   buildForm(teamPath(team, 'webhooks', id, 'replay'), 'Continue', {
-    title: 'Send messages again',
-    note: 'With the same IDs and bodies. Delivered messages are kept for 3 days, failed ones for 30.',
+    title: 'Send events again',
+    note: 'With the same IDs and bodies. Delivered events are kept for 3 days, failed ones for 30.',
     folded: 'quiet',
     fields: [
       field('from', dayLabel('First day', parseZone(cookies('zone'))), {
@@ -78,7 +79,7 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
         hint: 'Leave it empty for all.',
       }),
       field('to', dayLabel('Last day', parseZone(cookies('zone'))), { type: 'date' }),
-      field('type', 'Type', { type: 'select', options: typeOptions('all') }),
+      field('type', 'Event', { type: 'select', options: typeOptions('all') }),
       field('what', 'Which', {
         type: 'select',
         options: REPLAYED.map((what) => ({ value: what, label: REPLAY_LABELS[what] })),
@@ -86,25 +87,34 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
     ],
   })
 
+/** Tells if the event of a failed attempt was retried or delivered later. */
+function laterWords({ status, message_status }: AttemptRow): string | undefined {
+  if (answerCell(status).tone === 'good') return undefined
+  return { queued: 'retried later', failed: 'not retried', delivered: 'delivered later' }[message_status]
+}
+
 function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section {
   const shown = attempts.slice(0, TRIES_SHOWN)
   const isAnyAnswered = shown.some((each) => shortAnswer(each) !== '')
   return buildTable(
     shown,
     (each) => ({
-      Response: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
-      Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
+      Response: {
+        ...answerCell(each.status),
+        detail: laterWords(each) ?? `${each.ms.toLocaleString('en-US')} ms`,
+      },
+      Event: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
       Details: isAnyAnswered && text(shortAnswer(each)),
       When: time(each.at, now),
     }),
     {
       title: 'Recent attempts',
-      main: 'Type',
+      main: 'Event',
       grow: ['Details'],
       id: 'tries',
       live: true,
       empty: 'Nothing has been sent yet.',
-      next: [{ href: teamPath(team, 'webhooks', id, 'messages'), label: 'All messages' }],
+      next: [{ href: teamPath(team, 'webhooks', id, 'messages'), label: 'All events' }],
     },
   )
 }
@@ -122,12 +132,18 @@ function troubles({ state, state_reason, failing_since, paused_until, backlog }:
     return trouble({ tone: 'warn', title, text: 'Nothing is lost.' })
   }
   if (failing_since === null) return []
+  const end = new Date(Date.parse(failing_since) + DISABLE_AFTER_MS).toISOString()
+  const many = plural(backlog, 'event')
   return trouble({
-    tone: 'warn',
+    tone: 'bad',
     title: 'All attempts have failed since',
     at: time(failing_since, now),
-    text:
-      backlog > 0 ? `Messages waiting for the next attempt: ${backlog.toLocaleString('en-US')}.` : undefined,
+    text: [
+      backlog > 0
+        ? `${many} ${backlog === 1 ? 'waits' : 'wait'} for the next attempt.`
+        : 'No event waits for another attempt.',
+      `If no attempt succeeds by ${dayWords(end).replace(' ', '\u00a0')}, the webhook is disabled.`,
+    ].join(' '),
   })
 }
 
@@ -144,15 +160,14 @@ const facts = (endpoint: ShownEndpoint, { team, now }: TeamRequest): Section =>
       'Success rate': endpoint.attempts.length > 0 && successCell(endpoint),
       Events: text(typeWords(endpoint.types)),
       Domain: text(endpoint.domain ?? 'any'),
-      Waiting: text(endpoint.backlog.toLocaleString('en-US')),
+      'Waiting events': text(endpoint.backlog.toLocaleString('en-US')),
       'Last success': time(endpoint.last_success_at, now),
       ID: text(endpoint.id, { code: true, copy: true }),
     },
     {
       id: 'facts',
       live: true,
-      note:
-        team.role === 'owner' ? undefined : 'Only owners of the team can change it or send messages again.',
+      note: team.role === 'owner' ? undefined : 'Only owners of the team can change it or send events again.',
     },
   )
 

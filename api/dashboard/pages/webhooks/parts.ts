@@ -30,7 +30,7 @@ export const REPLAY_LABELS: Readonly<Record<(typeof REPLAYED)[number], string>> 
 export const endpointStateCell = ({ state, failing_since, paused_until }: EndpointRow): Cell => {
   if (state === 'disabled') return { text: 'disabled', tone: 'bad' }
   if (paused_until !== null) return { text: 'paused', tone: 'warn' }
-  return failing_since === null ? { text: 'enabled', tone: 'good' } : { text: 'failing', tone: 'warn' }
+  return failing_since === null ? { text: 'enabled', tone: 'good' } : { text: 'failing', tone: 'bad' }
 }
 
 export const typeWords = (types: readonly string[]): string =>
@@ -72,11 +72,20 @@ function answerWords({ status, response }: { status: number | null; response: st
   return words === undefined ? response : `${words} (${code})`
 }
 
+/** Ends of lines and paragraphs in an HTML error page. */
+const LINE_ENDS = /<\/(?:h\d|p|title|div|li)>|<[bh]r\b[^<>]*>/gi
+
 /** Returns the response without the tags of an HTML error page and without its status, which is shown next to it. */
 export function shortAnswer(attempt: Parameters<typeof answerWords>[0]): string {
   const response = answerWords(attempt)
-  const words = /^\s*</.test(response) ? response.replaceAll(/<[^<>]*>?/g, ' ') : response
-  const line = words.replaceAll(/\s+/g, ' ').trim()
+  const isPage = /^\s*</.test(response)
+  const lines = isPage
+    ? response
+        .replaceAll(LINE_ENDS, '\n')
+        .replaceAll(/<[^<>]*>?/g, ' ')
+        .split('\n')
+    : [response]
+  const line = compact(lines.map((words) => words.replaceAll(/\s+/g, ' ').trim())).join(' · ')
   const status = `${attempt.status} `
   return line.startsWith(status) ? line.slice(status.length) : line
 }

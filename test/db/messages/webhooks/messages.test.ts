@@ -1,6 +1,7 @@
 /** Single webhooks in the CLI and on pages: search, waiting state, attempts and resends. */
 import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
+import { webhookSentence } from '../../../../api/dashboard/components/sentence.ts'
 import { purgeMessages } from '../../../../db/maintenance/retention/purge.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { TEXTS } from '../../../../db/messages/texts.ts'
@@ -24,6 +25,56 @@ const webhooks = { concurrency: 8, allowed, resolve: createNames().addresses, pa
 /** A message is as old as its ID. */
 const idsNow = (count: number) => sql.array(Array.from({ length: count }, idNow), 'uuid')
 
+t.test('lists the last response to each event and its next attempt', async (t) => {
+  const { team, receiver, endpoint } = await begin(t)
+  await startWorker(t, service, { webhooks })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', endpoint.id, ...rest].join('/')
+  const listed = async () => textOf((await owner.get(at('messages'))).html)
+  receiver.answer = (_one, response) => void response.writeHead(503).end()
+  const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it is attempted', async () =>
+    /queued 503 next in .* webhook\.test – just now/.test(await listed()),
+  )
+  shows(
+    t,
+    await owner.get(`/teams/${team.id}/webhooks/events`),
+    /queued 503 next in (1 hour|\d+ min).* webhook\.test/,
+  )
+  const page = await owner.get(at())
+  shows(
+    t,
+    page,
+    /failing .*All attempts have failed since .* 1 event waits for the next attempt\. If no attempt succeeds by \d+\s\w+, the webhook is disabled\./,
+  )
+  shows(t, page, /503 retried later webhook\.test/)
+  await cli.json(['webhook', 'disable', team.id, endpoint.id])
+  t.match(await listed(), /failed 503 webhook disabled webhook\.test/)
+  shows(
+    t,
+    await owner.get(at('events', event_id)),
+    'Failed after 1 attempt, because the webhook was disabled.',
+  )
+  await cli.json(['webhook', 'enable', team.id, endpoint.id])
+  receiver.answer = (_one, response) => void response.writeHead(410).end()
+  const gone = (await cli.json(['webhook', 'test', team.id, endpoint.id])).event_id
+  await until('it is gone', async () => /failed 410 no more attempts webhook\.test/.test(await listed()))
+  shows(t, await owner.get(at('events', gone)), 'Failed after 1 attempt, because the server returned 410.')
+  await cli.json(['webhook', 'enable', team.id, endpoint.id])
+  receiver.answer = null
+  await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it is delivered', async () => /delivered 204 webhook\.test/.test(await listed()))
+})
+
+t.test('tells why a failed event is not attempted again', (t) => {
+  const failed = (status: number | null) =>
+    webhookSentence({ status: 'failed', attempts: [{ at: '', ms: 1, response: '', status }], events: [] })
+  t.equal(failed(503), 'Failed after 1 attempt. No attempts are left.')
+  t.equal(failed(null), 'Failed after 1 attempt. No attempts are left.')
+  t.equal(failed(413), 'Failed after 1 attempt, because the server rejected it.')
+  t.end()
+})
+
 t.test('shows why a webhook waits, and retries it on request', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   await startWorker(t, service, { webhooks })
@@ -42,7 +93,7 @@ t.test('shows why a webhook waits, and retries it on request', async (t) => {
   shows(t, page, /Why it waits Attempted 1 time\. Next attempt in .* Last response: HTTP 503/)
   shows(t, page, /Response 503 after .* ms .* not <now>/)
   shows(t, await owner.get(at('messages?status=queued')), 'webhook.test')
-  shows(t, await owner.get(at('messages?status=delivered')), 'No message matches.')
+  shows(t, await owner.get(at('messages?status=delivered')), 'No event matches.')
   t.equal((await owner.get(at('messages?status=eaten'))).status, 400)
   await cli.json(['team', 'suspend', team.id])
   const suspended = await owner.get(at('events', event_id))
@@ -182,7 +233,7 @@ t.test('replays thousands in slices, each once, with progress', async (t) => {
     t.match(list.html, 'rel="prev"')
   }
   const asked = await owner.ask(`${at}/replay`, { what: 'failed' })
-  shows(t, asked, /Send 1,500 webhook messages to .* again\? Status: failed\./)
+  shows(t, asked, /Send 1,500 webhook events to .* again\? Status: failed\./)
   const [answer = {}] = formsTo(asked, `${at}/replay`)
   const { location } = await owner.post(`${at}/replay`, answer)
   t.match(location, `/teams/${team.id}/background-jobs/`, 'more than one slice: it goes on without the page')
@@ -191,7 +242,7 @@ t.test('replays thousands in slices, each once, with progress', async (t) => {
   await startWorker(t, service)
   await until('all came', () => receiver.received.length >= many, 120)
   await until('it says so', async () =>
-    /1,500 webhook messages queued to be sent again/.test(textOf((await owner.get(location ?? '')).html)),
+    /1,500 webhook events queued to be sent again/.test(textOf((await owner.get(location ?? '')).html)),
   )
   t.equal(new Set(receiver.received.map(({ id }) => id)).size, many)
   await until('all are recorded', async () => (await show()).backlog === 0)

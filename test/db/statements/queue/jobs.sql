@@ -61,6 +61,13 @@ where name = $1
   and source_id = any($2::uuid[])
   and state < 'active'
 
+-- dueTimes
+select id, start_after as at
+from pgboss.job
+where name = $1
+  and id = any($2::uuid[])
+  and state < 'active'
+
 -- exhaustRetries
 update pgboss.job j
 set retry_limit = j.retry_count

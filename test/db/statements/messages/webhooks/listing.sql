@@ -15,7 +15,8 @@ where team_id = $1
   and id = $2
 
 -- readAttempts
-select m.event_id, m.type, a.occurred_at as at, a.status, a.ms, a.detail as response
+select m.event_id, m.type, m.status as message_status, a.occurred_at as at, a.status, a.ms,
+  a.detail as response
 from (
   select *
   from webhook_events
@@ -35,6 +36,16 @@ from webhook_events
 where team_id = $1
   and message_id = $2
 order by occurred_at, event_key
+
+-- readOutcomes
+select message_id as id,
+  (array_agg(status order by occurred_at desc) filter (where kind = 'attempt'))[1] as status,
+  bool_or(kind = 'attempt') as is_attempted,
+  (array_agg(detail order by occurred_at desc))[1] = $1 as is_disabled
+from webhook_events
+where team_id = $2
+  and message_id = any($3::uuid[])
+group by message_id
 
 -- replayable
 select id
