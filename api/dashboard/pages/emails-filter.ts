@@ -30,7 +30,7 @@ export const FAILED_STATUS = 'failed' as const
 
 export const FAILED_INCLUDES = { [FAILED_STATUS]: 'Failed includes expired emails.' }
 
-const STATUSES_SHOWN = [...EMAIL_LADDER, FAILED_STATUS, SCHEDULED_STATUS] as const
+const STATUSES_SHOWN = [SCHEDULED_STATUS, ...EMAIL_LADDER, FAILED_STATUS] as const
 
 /** Converts the value of a status chip to a filter. Queued emails exclude failed ones. */
 function emailStatusFilter(word: (typeof STATUSES_SHOWN)[number] | undefined) {
@@ -86,10 +86,14 @@ export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<Ema
 
 export type TemplateNames = ReadonlyMap<string, string>
 
-export async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps) {
+export async function namesOfTemplates({ team }: { team: { id: string } }, { database }: PageDeps) {
   const templates = await templatesOfTeam(database, team.id)
   return new Map(templates.map(({ id, name }) => [id, name]))
 }
+
+/** Names the template of an email, if it has one. */
+export const templateName = ({ template_id: id }: { template_id: string | null }, names: TemplateNames) =>
+  id === null ? undefined : (names.get(id) ?? 'deleted template')
 
 /** Returns the broadcast in the filter as a choice of it. */
 export async function nameOfBroadcast({ team, query }: TeamRequest, { database }: PageDeps) {

@@ -1,6 +1,7 @@
 /** Lists the emails of a team with a filter, also as CSV. */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
+import { loadPauses } from '../../../db/delivery/requeue.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { lastResponses } from '../../../db/messages/emails/events.sql.ts'
 import { countFailed, MAX_FAILURES } from '../../../db/messages/emails/failed.sql.ts'
@@ -27,6 +28,7 @@ import {
   namesOfTemplates,
   readSearch,
   type TemplateNames,
+  templateName,
 } from './emails-filter.ts'
 import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
@@ -36,21 +38,31 @@ type Further = {
   names: TemplateNames
   ends: Awaited<ReturnType<typeof findEnds>>
   responses: ReadonlyMap<string, string>
+  /** True if delivery is paused for all emails of the team, or some. */
+  isPaused: boolean
 }
 
 /** Statuses whose list has the last response of each email. */
 const EXPLAINED: readonly (string | null)[] = ['queued', 'bounced', FAILED_STATUS]
 
+/** Shown for a queued email without a response while delivery is paused. */
+const PAUSED = 'Delivery is paused'
+
+const isDue = ({ scheduled_at: at }: ListedEmail, now: Date): boolean =>
+  !at || Date.parse(at) <= now.getTime()
+
 const toCells =
-  (request: TeamRequest, { names, ends, responses }: Further) =>
+  (request: TeamRequest, { names, ends, responses, isPaused }: Further) =>
   (email: ListedEmail) => ({
     Status: listedState(email, request.now, ends.get(email.id)),
     Recipient: recipientsCell(email),
     Subject: text(email.subject || '(no subject)', {
       href: fromList(request, teamPath(request.team, 'emails', email.id)),
-      detail: email.template_id === null ? undefined : (names.get(email.template_id) ?? 'deleted template'),
+      detail: templateName(email, names),
     }),
-    Problem: responses.size > 0 && responseCell(responses.get(email.id) ?? ''),
+    Problem:
+      (isPaused || responses.size > 0) &&
+      responseCell(responses.get(email.id) ?? (isPaused && isDue(email, request.now) ? PAUSED : '')),
     Accepted: time(email.created_at, request.now),
   })
 
@@ -77,9 +89,14 @@ async function listSection(
     const page = await pageById(request, createReader(request, deps))
     const { query, team, now } = request
     const ends = await findEnds(deps.database, team.id, page.rows, anyFailed ? null : now)
-    const explained = EXPLAINED.includes(query.get('status')) ? page.rows.map(({ id }) => id) : []
-    const responses = await lastResponses(deps.database, team.id, explained)
-    return buildList(page, toCells(request, { names, ends, responses }), {
+    const status = query.get('status')
+    const ids = EXPLAINED.includes(status) ? page.rows.map(({ id }) => id) : []
+    const responses = await lastResponses(deps.database, team.id, ids)
+    const isPaused =
+      status === 'queued' &&
+      ids.length > responses.size &&
+      (await loadPauses(deps.database, EMAIL, { team_id: team.id })).length > 0
+    return buildList(page, toCells(request, { names, ends, responses, isPaused }), {
       ...{ fresh: true, many: 'emails', main: 'Subject', grow: ['Recipient', 'Subject', 'Problem'] },
       filtered: filter.set(query).size > 0,
       nothing: 'No email matches.',

@@ -7,8 +7,10 @@ import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
 import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { teamsOfContactsWith, teamsWithContact } from '../../../db/audience/contacts/search.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
+import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { sentToNumbers, teamsSentTo } from '../../../db/messages/to-numbers.sql.ts'
 import { plural } from '../../../db/plural.ts'
+import type { Searched } from '../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { type Cell, number, text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
@@ -16,7 +18,7 @@ import { buildTable } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { lookedTo } from '../server/list.ts'
 import type { OwnRequest } from '../server/page.ts'
-import { isAddressPart, numberIn, parseSearch, wordsIn } from '../server/search.ts'
+import { isAddressPart, isPhone, numberIn, parseSearch, wordsIn } from '../server/search.ts'
 import { contactsFound, emailsFound, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
 
 /** Maximum number of teams in a member's search, and its time limit. */
@@ -56,6 +58,8 @@ async function messagesOfAll(typed: string, { database }: PageDeps): Promise<Cou
   })
 }
 
+const NO_EMAILS: Searched<ListedEmail> = { rows: [], reached: null }
+
 /** Counts in all teams, for an operator. A complete address uses an index. Other searches have a time limit. */
 async function countAll({ typed, request: { now }, deps }: Search): Promise<TeamCounts> {
   const parsed = parseSearch(typed)
@@ -67,7 +71,11 @@ async function countAll({ typed, request: { now }, deps }: Search): Promise<Team
       { limit: MAX_COUNTED },
     )
   const exact = 'recipient' in parsed ? await search(parsed) : null
-  const { rows, reached } = exact?.rows.length ? exact : await search({ text: wordsIn(typed).join(' ') })
+  const { rows, reached } = exact?.rows.length
+    ? exact
+    : isPhone(typed)
+      ? NO_EMAILS
+      : await search({ text: wordsIn(typed).join(' ') })
   const ids = rows.map(({ team_id }) => team_id)
   return {
     counts: [
@@ -88,7 +96,7 @@ async function countIn(
   if (!team) return []
   const asked = { team, typed, request, deps, patience }
   const { rows: contacts } = await contactsFound(asked)
-  const { rows: emails } = await emailsFound(asked)
+  const { rows: emails } = isPhone(typed) ? NO_EMAILS : await emailsFound(asked)
   const to = numberIn(typed)
   const sent = await sentToNumbers(deps.database, team_id, to === null ? [] : [to], SHOWN_OF_EACH_KIND)
   const found: [string, number][] = [

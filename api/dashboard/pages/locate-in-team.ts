@@ -1,16 +1,18 @@
 /** Searches one team, by kind of object, newest first. Searches without an index have a time limit. */
-import { namesOfThings, thingsNamed } from '../../../db/accounts/teams/search-index.sql.ts'
+import { namesOfThings, thingKey, thingsNamed } from '../../../db/accounts/teams/search-index.sql.ts'
 import type { TeamRow } from '../../../db/accounts/teams/teams.sql.ts'
 import { type ContactRow, contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/audience/contacts/search.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
+import { lastResponses } from '../../../db/messages/emails/events.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
-import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
+import { type SentBy, sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import type { Searched } from '../../../db/postgres/search-parts.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
+import { responseCell } from '../components/bounces.ts'
 import { status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
 import type { PageLink, Section } from '../components/section.ts'
@@ -18,10 +20,17 @@ import { buildTable, compact } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { lookedTo } from '../server/list.ts'
 import { type OwnRequest, teamPath } from '../server/page.ts'
-import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../server/search.ts'
+import {
+  isAddressPart,
+  isPhone,
+  numberIn,
+  type ParsedSearch,
+  parseSearch,
+  wordsIn,
+} from '../server/search.ts'
 import { namedContactCell } from './contacts.ts'
 import { recipientsCell } from './email-place.ts'
-import { ALL_EMAILS } from './emails-filter.ts'
+import { ALL_EMAILS, namesOfTemplates, templateName } from './emails-filter.ts'
 import { listedState } from './scheduled.ts'
 import { describeKind, thingPath } from './search-results.ts'
 
@@ -40,17 +49,13 @@ type TeamSearch = {
 function further(
   { team, typed }: TeamSearch,
   { path, title, more = {} }: { path: string; title: string; more?: Record<string, string> },
-  reached: string | null = null,
+  { rows, reached }: { rows: readonly unknown[]; reached: string | null },
 ): PageLink[] {
   const pageFrom = (before: string | null) =>
     `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...more, ...(before === null ? {} : { before }) })}`
   return compact([
-    { href: pageFrom(null), label: `All matching ${title}` },
-    reached !== null && {
-      href: pageFrom(reached),
-      label: `Look further back: ${title}`,
-      rel: 'next' as const,
-    },
+    rows.length > 0 && { href: pageFrom(null), label: `All matching ${title}` },
+    reached !== null && { href: pageFrom(reached), label: `Search older ${title}`, rel: 'next' as const },
   ])
 }
 
@@ -77,24 +82,36 @@ export async function emailsFound({
   return 'recipient' in parsed && found.rows.length === 0 ? search({ text: typed }) : found
 }
 
+/** Statuses of emails whose last response is shown. */
+const UNSENT: ReadonlySet<string> = new Set(['queued', 'bounced'])
+
 async function emailsFor(asked: TeamSearch): Promise<Section> {
   const { team, request } = asked
+  const { database } = asked.deps
   const { rows, reached } = await emailsFound(asked)
-  const ends = await findEnds(asked.deps.database, team.id, rows, request.now)
+  const ends = await findEnds(database, team.id, rows, request.now)
+  const names = await namesOfTemplates(asked, asked.deps)
+  const unsent = rows.flatMap(({ id, status: word }) => (UNSENT.has(word) ? [id] : []))
+  const responses = await lastResponses(database, team.id, unsent)
   return buildTable(
     rows,
     (email) => ({
       Status: listedState(email, request.now, ends.get(email.id)),
       Recipient: recipientsCell(email),
-      Subject: text(email.subject || '(no subject)', { href: teamPath(team, 'emails', email.id) }),
+      Subject: text(email.subject || '(no subject)', {
+        href: teamPath(team, 'emails', email.id),
+        detail: templateName(email, names),
+      }),
+      Problem: responses.size > 0 && responseCell(responses.get(email.id) ?? ''),
       Accepted: time(email.created_at, request.now),
     }),
     {
       title: 'Emails',
       main: 'Subject',
       grow: ['Recipient', 'Subject'],
+      wrap: ['Problem'],
       ...lookedTo(reached, request.now),
-      next: further(asked, { path: 'emails', title: 'emails', more: ALL_EMAILS }, reached),
+      next: further(asked, { path: 'emails', title: 'emails', more: ALL_EMAILS }, { rows, reached }),
       empty: 'No match so far. Older emails haven’t been searched yet.',
     },
   )
@@ -141,28 +158,39 @@ async function contactsFor(asked: TeamSearch): Promise<Section> {
       main: 'Contact',
       grow: ['Contact', 'Properties'],
       ...lookedTo(reached, request.now),
-      next: further(asked, { path: 'contacts', title: 'contacts' }, reached),
-      empty: 'No match so far. Other contacts haven’t been searched yet.',
+      next: further(asked, { path: 'contacts', title: 'contacts' }, { rows, reached }),
+      empty: 'No match so far. Older contacts haven’t been searched yet.',
     },
   )
 }
 
 async function messagesFor(asked: TeamSearch): Promise<Section[]> {
-  const { team, request, deps } = asked
+  const { team, deps } = asked
   const number = numberIn(asked.typed)
   if (number === null) return []
   const found = await sentToNumbers(deps.database, team.id, [number], SHOWN_OF_EACH_KIND)
-  return found.map(
-    ({ channel: { title, path, noun }, sent }): Section =>
-      buildTable(
-        sent,
-        (row) => ({
-          Status: listedState(row, request.now),
-          Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
-          Accepted: time(row.created_at, request.now),
-        }),
-        { title, main: 'Number', next: further(asked, { path, title: `${noun}s` }), empty: '' },
-      ),
+  return Promise.all(found.map((sent) => messagesTable(asked, sent)))
+}
+
+async function messagesTable(asked: TeamSearch, { channel, sent }: SentBy): Promise<Section> {
+  const { team, request, deps } = asked
+  const { title, path, noun } = channel
+  const templates = sent.flatMap(({ template_id: word }) => (word ? [{ team_id: team.id, word }] : []))
+  const names = await namesOfThings(deps.database, templates)
+  return buildTable(
+    sent,
+    (row) => ({
+      Status: listedState(row, request.now),
+      To: text(row.recipient, { href: teamPath(team, path, row.id) }),
+      Template:
+        templates.length > 0 && text(names.get(thingKey(team.id, row.template_id ?? ''))?.name ?? 'deleted'),
+      Accepted: time(row.created_at, request.now),
+    }),
+    {
+      ...{ title, main: 'To', grow: ['To', 'Template'] },
+      next: further(asked, { path, title: `${noun}s` }, { rows: sent, reached: null }),
+      empty: '',
+    },
   )
 }
 
@@ -181,19 +209,24 @@ async function thingsFor({
     things,
     (thing) => {
       const href = thingPath(seen, thing)
-      return { Kind: text(describeKind(thing)), Name: text(thing.name, href === undefined ? {} : { href }) }
+      return { Name: text(thing.name, href === undefined ? {} : { href }), Kind: text(describeKind(thing)) }
     },
     { title: 'By name or ID', main: 'Name', empty: '' },
   )
 }
 
-/** Searches a team. Kinds without results are left out if their search was complete. */
+export const hasRows = (section: Section): boolean => section.kind === 'table' && section.rows.length > 0
+
+/**
+ * Searches a team, results first. Kinds without results are left out if their search was complete, as are emails in a
+ * search for a phone number.
+ */
 export async function foundIn(asked: TeamSearch): Promise<Section[]> {
-  const all = [
+  const all = compact<Section>([
     await contactsFor(asked),
-    await emailsFor(asked),
-    ...(await messagesFor(asked)),
+    !isPhone(asked.typed) && (await emailsFor(asked)),
+    await messagesFor(asked),
     await thingsFor(asked),
-  ]
-  return all.filter((section) => section.kind === 'table' && (section.rows.length > 0 || section.note))
+  ])
+  return [...all.filter(hasRows), ...all.filter((section) => !hasRows(section) && section.note)]
 }

@@ -19,7 +19,7 @@ import { idParam, queryParam } from '../server/list.ts'
 import { type OwnRequest, redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { elsewhere } from './locate-elsewhere.ts'
-import { foundIn, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
+import { foundIn, hasRows, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
 
 const MAX_FOUND = 50
 
@@ -67,8 +67,8 @@ async function teamsFor(typed: string, { person }: OwnRequest, { database }: Pag
   })
 }
 
-function writeLead(where: string, found: number, others: string, nothing: string): string {
-  if (found > 0) return `Results${where}${others ? `, and ${others}` : ''}.`
+function writeLead(where: string, isFound: boolean, others: string, nothing: string): string {
+  if (isFound) return `Results${where}${others ? `, and ${others}` : ''}.`
   if (others) return where === '' ? `${others}.` : `0 here, ${others}.`
   return nothing
 }
@@ -101,15 +101,15 @@ const locate = get('person', '/find', async (request, deps) => {
   ])
   const beyond = query.has('id') ? null : await elsewhere({ typed, here: team?.id ?? null, request, deps })
   const teamsFound = query.has('id') ? null : await teamsFor(typed, request, deps)
-  const teamTable = teamsFound?.kind === 'table' && teamsFound.rows.length > 0 ? teamsFound : null
+  const teamTable = teamsFound && hasRows(teamsFound) ? teamsFound : null
   const sections = compact<Section>([...found, teamTable, beyond?.section])
   const where = team ? ` in ${team.name}` : ''
   const nothing = query.has('id')
     ? `No message that you can see has the ID ${typed}.`
-    : `Nothing${where} matches.`
+    : `Nothing${where} matches${found.length > 0 ? ' so far' : ''}.`
   return show({
     title: `Search: ${typed}`,
-    lead: writeLead(where, found.length + (teamTable ? 1 : 0), beyond?.words ?? '', nothing),
+    lead: writeLead(where, compact([...found, teamTable]).some(hasRows), beyond?.words ?? '', nothing),
     sections: sections.length > 0 ? sections : [{ kind: 'text', paragraphs: [WAYS] }],
   })
 })

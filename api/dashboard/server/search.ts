@@ -26,6 +26,9 @@ const MAX_WORDS = 20
 
 export const wordsIn = (typed: string): string[] => typed.split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
 
+/** True for a phone number with its +, which is neither part of an address nor of a subject. */
+export const isPhone = (typed: string): boolean => typed.startsWith('+') && numberIn(typed) !== null
+
 /** Returns a phone number with a leading +, or null for any other text. */
 export const numberIn = (typed: string): string | null => {
   const digits = typed.replace(/[ \-.()/]/g, '')

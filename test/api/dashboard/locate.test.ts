@@ -169,12 +169,39 @@ t.test('an incomplete search shows where to continue', async (t) => {
   const { html } = await owner.get(`/find?q=nobody+here&team=${own.id}`)
   const [, contacts = ''] = /<h2>Contacts<\/h2>([\s\S]*?)<\/section>/.exec(html) ?? []
   t.match(contacts, /Searched back to <time datetime="[^"]+Z">/)
-  const [, on = ''] = /href="\/dashboard([^"]*before[^"]*)"[^>]*>Look further back/.exec(contacts) ?? []
+  const [, on = ''] = /href="\/dashboard([^"]*before[^"]*)"[^>]*>Search older contacts/.exec(contacts) ?? []
   t.ok(on.startsWith(`/teams/${own.id}/contacts?q`), on)
+  t.notMatch(contacts, 'All matching contacts', 'without a match')
+  shows(t, { html }, 'Nothing in A team matches so far.')
+  await owner.post(`/teams/${own.id}/templates`, { name: 'Nobody here', html: '<p>Hi</p>', text: '' })
+  const mixed = await owner.get(`/find?q=nobody+here&team=${own.id}`)
+  shows(t, mixed, /Results in A team\. By name or ID .*Nobody here.* Contacts .*No match so far/)
   const list = await owner.get(`/teams/${own.id}/contacts?q=nobody+here`)
   t.match(list.html, /Searched back to <time datetime="[^"]+Z">/)
   shows(t, list, /No match so far\. .* Look further back/)
   t.equal((await owner.get(on.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&'))).status, 200)
+})
+
+t.test('a result has the columns of its list', async (t) => {
+  const own = await makeTeam(service, { domain: 'columns.test' })
+  const reader = await signedIn(service, { team: own.id, role: 'viewer' })
+  const { id, slots } = await makeTemplate(service, own.id, { ...DEMO_TEMPLATE, name: 'columns' })
+  const parameters = Object.fromEntries(slots.map((slot) => [slot, 'x']))
+  await sendWhatsapp(service, own, id, { to: ['+15555550188'], parameters })
+  const subject = 'Call 15555550188'
+  const sent = await sendEmail(service, { key: own.key }, { from: 'a@columns.test', subject })
+  await service.database.query(sql.unsafe`
+    with failed as (update whatsapp_messages set status = 'failed' where team_id = ${own.id}),
+      bounced as (update email_states set status = 'bounced' where id = ${sent})
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+    values (${own.id}, ${sent}, uuid_send(gen_random_uuid()), 'bounced', now(), '550 5.1.1 No such user')`)
+  const find = (q: string) => reader.get(`/find?${new URLSearchParams({ q, team: own.id })}`)
+  const digits = await find('15555550188')
+  shows(t, digits, /Problem Accepted bounced .* Call 15555550188 The mailbox does not exist 550 5\.1\.1/)
+  shows(t, digits, /To Template Accepted failed \+15555550188 columns/)
+  const number = await find('+15555550188')
+  shows(t, number, 'failed +15555550188 columns')
+  t.notMatch(number.html, '<h2>Emails', 'an email has no number as its recipient')
 })
 
 t.test('counts an address in all visible teams, found by name', async (t) => {
