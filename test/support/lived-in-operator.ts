@@ -32,7 +32,8 @@ export async function storeOperatorData({ database }: Service, { id }: TestTeam)
   await storeSignOfLife(database, { ...life, ...signs, started_at: new Date(Date.now() - 86_400_000) }, [])
   const report = await database.oneFirst(sql.type(idRow)`select id from reports order by id desc limit 1`)
   const job = await database.oneFirst(sql.type(idRow)`
-    insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at)
-    values (${uuidv7()}, ${id}, 'email.requeue', 1200, 7051, 'ana@example.com', now() - interval '2 minutes', now()) returning id`)
+    insert into background_jobs (id, team_id, kind, given, done, total, begun_by, begun_at, progressed_at)
+    values (${uuidv7()}, ${id}, 'email.requeue', '{"words": "status=queued"}', 1200, 7051, 'ana@example.com',
+      now() - interval '2 minutes', now()) returning id`)
   return { report, job }
 }

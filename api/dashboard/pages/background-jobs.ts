@@ -18,11 +18,13 @@ import { action, buildAlerts, buildFacts, buildTable, button, compact, get } fro
 import { type PageAnswer, type Question, redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { backgroundJobPath, findJobTexts, resultLink } from './background-job.ts'
+import { describeAims } from './background-job-aims.ts'
 
 const OPERATOR_PATH = '/operator/background-jobs'
 const JOBS_SHOWN = 50
 
-type JobState = 'running' | 'done' | 'failed' | 'stopped'
+const TONES = { running: 'busy', done: 'good', failed: 'bad', stopped: 'plain' } as const
+type JobState = keyof typeof TONES
 
 function stateOf(job: BackgroundJobRow): JobState {
   if (job.fault !== null) return 'failed'
@@ -47,12 +49,15 @@ const describePace = (job: BackgroundJobRow, now: Date): string =>
 const doneWords = ({ done, total }: BackgroundJobRow): string =>
   total === null ? number(done).text : `${number(done).text} of ${number(total).text}`
 
-/** Shows the progress of a running job as a bar if its total is known, otherwise the state. */
+const stateCell = (state: JobState): Cell => status(state, { tone: TONES[state] })
+
+/** Shows the progress of a running job as a bar if its total is known, and the result of a finished one. */
 function progressCell(job: BackgroundJobRow, now: Date): Cell {
-  const state = stateOf(job)
-  const shown = state === 'running' && job.total ? bar(job.done, job.total, 'busy', state) : status(state)
+  const { done, total, finished_at } = job
   const left = leftWords(toPace(job), now, PACE_SHOWN_AFTER_MS)
-  return { ...shown, detail: compact<string>([doneWords(job), left]).join(', ') }
+  const words = compact<string>([doneWords(job), left]).join(', ')
+  if (finished_at !== null) return text(words, { detail: describeResult(job) || undefined })
+  return total ? { ...bar(done, total, 'busy'), detail: words } : text(words)
 }
 
 function describeResult(job: BackgroundJobRow): string {
@@ -82,7 +87,7 @@ async function listView(tx: Tx, of: string | null, now: Date): Promise<View> {
   const jobs = await latestBackgroundJobs(tx, of, JOBS_SHOWN)
   const teams = of === null ? await namesOfTeams(tx, teamIds(jobs)) : null
   const files = await filesOf(tx, jobs)
-  const isAnyFinished = jobs.some(({ finished_at }) => finished_at !== null)
+  const aims = of === null ? new Map<string, string>() : await describeAims(tx, of, jobs)
   return {
     title: 'Background jobs',
     lead: 'Imports and large bulk actions of the last 30 days. If a worker stops, another one continues its jobs.',
@@ -93,27 +98,25 @@ async function listView(tx: Tx, of: string | null, now: Date): Promise<View> {
           Job: text(files.get(job.id) ?? findJobTexts(job).title, {
             href: teams === null ? backgroundJobPath(job) : `${OPERATOR_PATH}/${job.id}`,
             detail: compact<string>([
-              files.has(job.id) && findJobTexts(job).title,
+              files.has(job.id) ? findJobTexts(job).title : aims.get(job.id),
               `by ${actorName(job.begun_by)}`,
-            ]).join(', '),
+            ]).join(' · '),
           }),
+          State: stateCell(stateOf(job)),
           Team: teams !== null && teamCell(job, teams),
           Progress: progressCell(job, now),
-          Result: isAnyFinished && text(job.finished_at === null ? null : describeResult(job)),
           Started: time(job.begun_at, now),
         }),
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
-          wrap: ['Job', 'Result'],
+          wrap: ['Job', 'Progress'],
           empty: 'No background jobs in the last 30 days.',
         },
       ),
     ],
   }
 }
-
-const TONES = { running: 'busy', done: 'good', failed: 'bad', stopped: 'plain' } as const
 
 /** Describes a running job, and why it can't be stopped. */
 function describeRun(job: BackgroundJobRow): string {
@@ -154,12 +157,12 @@ async function jobView(tx: Tx, of: string | null, id: string, now: Date): Promis
   const here = of === null ? OPERATOR_PATH : teamPath({ id: of }, 'background-jobs')
   const file = (await filesOf(tx, [job])).get(job.id)
   const team = of === null && teamCell(job, await namesOfTeams(tx, teamIds([job])))
+  const aim = of === null ? '' : (await describeAims(tx, of, [job])).get(job.id)
   const { title } = findJobTexts(job)
   const { finished_at, begun_at, fault } = job
-  const state = stateOf(job)
   return {
     title: file ?? title,
-    state: status(state, { tone: TONES[state] }),
+    state: stateCell(stateOf(job)),
     lead: fault === null ? (finished_at === null ? describeRun(job) : describeResult(job)) : undefined,
     back: { href: here, label: 'Background jobs' },
     actions: {
@@ -171,6 +174,7 @@ async function jobView(tx: Tx, of: string | null, id: string, now: Date): Promis
       progressTile(job, now),
       buildFacts({
         Job: file !== undefined && text(title),
+        Search: aim && text(aim),
         Team: team,
         'Started by': text(actorName(job.begun_by)),
         Started: time(begun_at, now),

@@ -87,6 +87,15 @@ export async function latestBackgroundJobs(tx: Tx, team: string | null, limit: n
     select ${columns} from background_jobs where ${own} order by id desc limit ${limit}`)
 }
 
+const aimRow = row({ id: string(), given: mixed<{ words?: unknown; endpoint_id?: unknown }>() })
+export type JobAim = InferType<typeof aimRow>
+
+/** Returns which rows unfinished jobs change: their search, or the endpoint of their webhook events. */
+export const aimsOf = (tx: Tx, ids: readonly string[]) =>
+  tx.any(sql.type(aimRow)`
+    select id, given from background_jobs
+    where id = any(${sql.array(ids, 'uuid')}) and given is not null`)
+
 export const latestOfKind = (tx: Tx, kind: string) =>
   tx.maybeOne(sql.type(backgroundJobRow)`
     select ${columns} from background_jobs where kind = ${kind} order by id desc limit 1`)

@@ -5,6 +5,12 @@ set done = $1, total = $2, result = $3, cursor = $4, progressed_at = to_timestam
 where id = $9
 returning id, team_id, kind, done, total, result, fault, begun_by, begun_at, progressed_at, finished_at
 
+-- aimsOf
+select id, given
+from background_jobs
+where id = any($1::uuid[])
+  and given is not null
+
 -- backgroundJobById
 select id, team_id, kind, done, total, result, fault, begun_by, begun_at, progressed_at, finished_at
 from background_jobs
