@@ -82,7 +82,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     POST /teams/:team/webhooks/:id set test enable disable replay rotate remove`),
   // "operator: everything an owner may, in every team, and the operator's pages".
   operator: listed(`
-    GET /operator . health plans audit senders background-jobs background-jobs/:id
+    GET /operator . health plans audit audit.csv senders background-jobs background-jobs/:id
     GET /operator queues queues/:queue numbers numbers/:name reports reports/:report_id teams teams/:id
     POST /operator plans health/check senders/resume reports/replay reports/drop background-jobs/:id/stop
     POST /operator/queues restored :queue/pause :queue/resume :queue/redrive

@@ -58,10 +58,17 @@ const addForm = ({ team }: TeamRequest): Section =>
 /** The causes in the filter, the most common first. */
 const CAUSES_SHOWN = ['bounce', 'complaint', 'soft_bounces', 'manual'] as const satisfies readonly Cause[]
 
+const CAUSE_NAMES: Readonly<Record<Cause, string>> = {
+  bounce: 'hard bounce',
+  complaint: 'complaint',
+  soft_bounces: 'soft bounces',
+  manual: 'manual',
+}
+
 const filter = defineFilter({
   email: search('Part of the address', { short: 'Address' }),
   response: search('Part of the response', { short: 'Response' }),
-  cause: chips(CAUSES_SHOWN),
+  cause: { ...chips(CAUSES_SHOWN), labels: CAUSE_NAMES },
 })
 
 const createReader =
@@ -128,7 +135,7 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
         page,
         ({ email, cause, since, response }) => ({
           Address: text(email, { href: fromList(request, teamPath(team, 'contacts', email)) }),
-          Cause: text(cause.replace('_', ' ')),
+          Cause: text(CAUSE_NAMES[cause]),
           Response: responseCell(response),
           Since: time(since, now),
         }),

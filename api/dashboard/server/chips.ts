@@ -25,7 +25,12 @@ export function wordChips(
   {
     counts = null,
     any = 'All',
-  }: { counts?: ReadonlyMap<string, number> | null; any?: string | undefined } = {},
+    labels = {},
+  }: {
+    counts?: ReadonlyMap<string, number> | null
+    any?: string | undefined
+    labels?: Readonly<Record<string, string>> | undefined
+  } = {},
 ): Chip[] {
   const current = request.query.get(name) ?? ''
   const chip = (word: string, label: string, count: number): Chip => ({
@@ -37,7 +42,7 @@ export function wordChips(
   const sum = [...(counts?.values() ?? [])].reduce((total, count) => total + count, 0)
   return [
     chip('', any, counts?.get('') ?? sum),
-    ...words.map((word) => chip(word, word.replaceAll('_', ' '), counts?.get(word) ?? 0)),
+    ...words.map((word) => chip(word, labels[word] ?? word.replaceAll('_', ' '), counts?.get(word) ?? 0)),
   ]
 }
 

@@ -59,10 +59,10 @@ export async function csvFile(
 const EXPORT_BATCH = 500
 
 /** Reads all rows of a list in batches. A short batch is the last one, unless its search stopped early. */
-async function* rowsBy<R>(read: RowReader<R>, keyOf: (row: R) => string) {
+export async function* batchesBy<R>(read: RowReader<R>, keyOf: (row: R) => string) {
   for (let before: string | undefined; ; ) {
     const { rows, reached } = await readBy(read, { before, limit: EXPORT_BATCH })
-    yield* rows
+    yield rows
     const last = rows.at(-1)
     if (reached === null && rows.length < EXPORT_BATCH) return
     before = reached ?? (last && keyOf(last))
@@ -78,8 +78,12 @@ type CsvSource<R> = {
 }
 
 /** Checks the reader's session and team before each further batch. @throws RequestError insufficient_scope. */
-const whileOpen =
-  <R>(read: RowReader<R>, { team, person }: TeamRequest, { primary, clock }: PageDeps): RowReader<R> =>
+export const whileOpen =
+  <R>(
+    read: RowReader<R>,
+    { team, person }: { team: { id: string }; person: Pick<TeamRequest['person'], 'session_id'> },
+    { primary, clock }: PageDeps,
+  ): RowReader<R> =>
   async (place) => {
     const seat = { session_id: person.session_id, team_id: team.id }
     if (place.before === undefined || (await sessionOpens(primary, seat, clock()))) return read(place)
@@ -106,7 +110,7 @@ export const defineCsv = <R>(
     filter.only(request.query)
     const { read, keyOf, line, subject = filter.set(request.query).toString() } = await open(request, deps)
     async function* lines() {
-      for await (const row of rowsBy(whileOpen(read, request, deps), keyOf)) yield line(row)
+      for await (const rows of batchesBy(whileOpen(read, request, deps), keyOf)) yield* rows.map(line)
     }
     const file = await csvFile(request, name, header, lines())
     await auditRead(request, deps, { action, subject })

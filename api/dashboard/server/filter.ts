@@ -19,8 +19,8 @@ import {
 import type { PageRequest } from './page.ts'
 
 /**
- * `short` is the label of its chip. `words` are the values chosen by chips. `includes` explains values that also select
- * other states.
+ * `short` is the label of its chip. `words` are the values chosen by chips, with their `labels`. `includes` explains
+ * values that also select other states.
  */
 type FilterPart<V> = {
   read: (query: URLSearchParams, name: string, zone: string) => V | undefined
@@ -28,6 +28,7 @@ type FilterPart<V> = {
   field: Partial<Field>
   short?: string | undefined
   words?: readonly string[]
+  labels?: Readonly<Record<string, string>>
   includes?: Readonly<Record<string, string>>
   /** The label of the chip without a value, and a text before the chips. */
   any?: string | undefined
@@ -105,6 +106,10 @@ const namedAny = (options: NonNullable<Field['options']>, any: string): NonNulla
     option.value === '' && option.label === 'any' ? { ...option, label: any } : option,
   )
 
+/** Shows choices in a select, or as suggestions of a text field. */
+const choicesOf = ({ type }: Partial<Field>, options: NonNullable<Field['options']>): Partial<Field> =>
+  type === 'select' ? { options } : { offers: options.slice(1) }
+
 /** Builds the fields of a filter. A select without options or choices has none, because only links set it. */
 function filterFields(
   parts: FilterParts,
@@ -122,7 +127,7 @@ function filterFields(
         label: field.type === 'date' ? dayLabel(label, parseZone(cookies('zone'))) : label,
         type: 'search',
         placeholder: label,
-        ...(named ? { options: [...optionsWithAny([], any), ...options] } : {}),
+        ...(named ? choicesOf(field, [...optionsWithAny([], any), ...options]) : {}),
         ...field,
         ...(field.options ? { options: namedAny(field.options, any) } : {}),
       },
@@ -139,11 +144,15 @@ function activeChips(
 ) {
   const [found] = Object.entries(parts).filter(([, { words }]) => words)
   if (found === undefined) return undefined
-  const [name, { words = [], any, before, includes }] = found
+  const [name, { words = [], labels, any, before, includes }] = found
   const included = includes?.[request.query.get(name) ?? '']
   return figures
     ? statusChips(request, words, figures, { others: set, included })
-    : { chips: [...wordChips(request, name, words, { any, counts }), ...others], before, after: included }
+    : {
+        chips: [...wordChips(request, name, words, { any, counts, labels }), ...others],
+        before,
+        after: included,
+      }
 }
 
 /** @param further parts in the collapsed area of the form. A chip shows each that is set. */

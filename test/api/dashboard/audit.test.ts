@@ -63,6 +63,8 @@ async function topicOf(name: string): Promise<string> {
   await owner.post(at('topics'), { name })
   return (await topicsOfTeam(database, team.id)).find((topic) => topic.name === name)?.id ?? ''
 }
+/** The text of the list, without its filter, which names all actions. */
+const entriesIn = ({ html }: Seen) => textOf(html.slice(html.indexOf('<table')))
 const lastOf = (path: string) => path.split('/').at(-1) ?? ''
 
 t.test('audits contacts: created, changed, unsubscribed, resubscribed, deleted', async (t) => {
@@ -99,6 +101,46 @@ t.test('audits broadcasts: drafts, a start, and another round', async (t) => {
   const other = await leaves(t, owner, [at('broadcasts/new'), form], create)
   const gone = { action: 'broadcast.delete', subject: 'May', detail: lastOf(other) }
   await leaves(t, owner, [`${other}/delete`], gone)
+})
+
+t.test('the filter suggests users and lists the actions', async (t) => {
+  const member = await signedIn(service, { team: team.id, role: 'viewer' })
+  const { html } = await owner.get(at('audit?action=added%20a%20domain'))
+  const [, offers = ''] = /<datalist[^>]*>(.*?)<\/datalist>/.exec(html) ?? []
+  for (const user of [owner.email, member.email, 'command line']) t.match(offers, `value="${user}"`)
+  const [, actions = ''] = /<select id="[^"]*" name="action"[^>]*>(.*?)<\/select>/.exec(html) ?? []
+  t.match(actions, /^<option value="">Action: any<\/option>/)
+  t.match(actions, '<option value="Added a domain">')
+  t.match(actions, '<option value="added a domain" selected>', 'the action in the URL')
+  const all = (await operator.get('/operator/audit')).html
+  t.notMatch(all, `value="${owner.email}"`, 'users of all teams are not listed')
+  const [, others = ''] = /<datalist[^>]*>(.*?)<\/datalist>/.exec(all) ?? []
+  t.equal(others.match(/<option/g)?.length, 1, 'only the command line')
+})
+
+t.test('an operator exports the entries of all teams', async (t) => {
+  const other = await makeTeam(service, { domain: 'exported.test' })
+  const stranger = await signedIn(service, { team: other.id, role: 'owner' })
+  await stranger.post(`/teams/${other.id}/topics`, { name: 'Exported' })
+  const { html } = await operator.get('/operator/audit?action=Created+a+topic')
+  const [, href = ''] = /href="\/dashboard([^"]*audit\.csv[^"]*)"/.exec(html) ?? []
+  const file = await operator.get(href.replaceAll('&#x3D;', '='))
+  t.match(file.headers.get('content-type'), 'text/csv')
+  const [head, ...rows] = file.html.trim().split('\r\n')
+  t.match(head, /time,user,action,code,object,detail,team,team_id$/)
+  t.match(
+    rows[0],
+    new RegExp(`${stranger.email},Created a topic,topic\\.create,Exported,.*,A team,${other.id}$`),
+  )
+  t.ok(
+    rows.every((row) => row.includes('topic.create')),
+    'only what matches',
+  )
+  t.match(await auditEntries(database, { limit: 1 }), [
+    { action: 'audit.export', actor: operator.email, team_id: null, subject: 'action=Created+a+topic' },
+  ])
+  t.equal((await owner.get('/operator/audit.csv')).status, 404)
+  t.equal((await operator.get('/operator/audit.csv?eaten=1')).status, 400)
 })
 
 t.test('the page distinguishes actions with the same code, and has their times', async (t) => {
@@ -143,13 +185,13 @@ t.test('the page distinguishes actions with the same code, and has their times',
   t.notMatch(textOf(list.html), 'just now')
   const found = await owner.get(at('audit?action=scheduled+a+broadcast'))
   shows(t, found, 'Scheduled a broadcast Later')
-  t.notMatch(textOf(found.html), /Added a member|Started a broadcast/)
+  t.notMatch(entriesIn(found), /Added a member|Started a broadcast/)
   const started = await owner.get(at('audit?action=started+a+broadcast'))
   shows(t, started, 'Started a broadcast Now')
-  t.notMatch(textOf(started.html), 'Scheduled a broadcast')
+  t.notMatch(entriesIn(started), 'Scheduled a broadcast')
   const off = await owner.get(at(`audit?action=${encodeURIComponent('Turned off a domain’s Ed25519 key')}`))
   shows(t, off, 'Turned off a domain’s Ed25519 key example.com')
-  t.notMatch(textOf(off.html), 'Turned on')
+  t.notMatch(entriesIn(off), 'Turned on')
   const none = await owner.get(at('audit?action=changed+the+limits'))
   shows(t, none, 'No entry matches.')
   const starts = await owner.get(at('audit?action=broadcast.start'))
@@ -224,7 +266,7 @@ t.test('actions have labels to search, and codes in the tooltip', async (t) => {
   await owner.post(at('topics'), { name: 'Said' })
   shows(t, await owner.get(at('audit')), / Created a topic Said /)
   t.match((await owner.get(at('audit'))).html, /title="Created a topic \(topic\.create\)"/)
-  const created = textOf((await owner.get(at('audit?action=created+a+topic'))).html)
+  const created = entriesIn(await owner.get(at('audit?action=created+a+topic')))
   t.match(created, / Created a topic Said /)
   t.notMatch(created, 'Created a contact')
   const actions = [...new Set((await lines()).map(({ action }) => action))]

@@ -81,7 +81,7 @@ t.test('explains the risk of lifting, in the menu if there is one', async (t) =>
   )
   t.notOk(isInMenu(added))
   const list = await viewer.get(at('suppressions'))
-  shows(t, list, /bounced@risk\.test bounce The mailbox does not exist 550 5\.1\.1/)
+  shows(t, list, /bounced@risk\.test hard bounce The mailbox does not exist 550 5\.1\.1/)
 })
 
 t.test('warns about resubscribing a contact', async (t) => {
@@ -95,7 +95,7 @@ t.test('warns about resubscribing a contact', async (t) => {
 })
 
 t.test('the filter lists the most common causes first', async (t) => {
-  shows(t, await viewer.get(at('suppressions')), /All bounce complaint soft bounces manual/)
+  shows(t, await viewer.get(at('suppressions')), /All hard bounce complaint soft bounces manual/)
 })
 
 t.test('counts suppressions up to a limit', async (t) => {
@@ -139,7 +139,7 @@ t.test('lists suppressed addresses with their causes, also as CSV', async (t) =>
   const id = await sendEmail(service, team, { to: ['gone@example.net'] })
   const bounce = { recipient: 'gone@example.net', detail: '550 nobody' }
   await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
-  shows(t, await viewer.get(at('suppressions')), /gone@example\.net bounce 550 nobody /)
+  shows(t, await viewer.get(at('suppressions')), /gone@example\.net hard bounce 550 nobody /)
   t.notMatch((await viewer.get(at('suppressions?cause=complaint'))).html, /gone@example\.net/)
   const { html: file } = await viewer.get(at('suppressions.csv?cause=bounce'))
   t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)

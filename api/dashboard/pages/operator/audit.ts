@@ -1,6 +1,9 @@
 /** The audit log of the dashboard and the CLI. Operators see all entries, owners those of their team. */
 
+import { NIL } from 'uuid'
 import { type AuditRow, auditEntries, searchAuditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
+import { auditRead } from '../../../../db/accounts/audit/audit-read.ts'
+import { membersOfTeam } from '../../../../db/accounts/members/people.sql.ts'
 import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
 import { type NamedThing, namesOfThings, thingKey } from '../../../../db/accounts/teams/search-index.sql.ts'
 import { QUEUES } from '../../../../db/delivery/queues.ts'
@@ -22,8 +25,8 @@ import {
 import { type Cell, text, time } from '../../components/cell.ts'
 import type { Link, View } from '../../components/section.ts'
 import { parseZone } from '../../components/zone.ts'
-import { compact, fromReplica, get } from '../../server/builders.ts'
-import { defineCsv } from '../../server/csv.ts'
+import { fromReplica, get } from '../../server/builders.ts'
+import { batchesBy, csvFile, defineCsv, whileOpen } from '../../server/csv.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { DAY_RANGE, defineFilter, search } from '../../server/filter.ts'
 import { buildList, pageById, type RowReader, readBy } from '../../server/list.ts'
@@ -38,12 +41,21 @@ const toStart = ({ id, team_id, action, detail }: AuditRow) =>
     : []
 
 const OF_TEAM = {
-  actor: search('User', { placeholder: 'Part of the address' }),
-  action: search('Action', { placeholder: 'Any action', offers: ACTION_LABELS.map((value) => ({ value })) }),
+  actor: search('User', { placeholder: 'Part of address' }),
+  action: search('Action', { type: 'select' }),
   ...DAY_RANGE,
 }
 const teamFilter = defineFilter(OF_TEAM)
 const globalFilter = defineFilter({ ...OF_TEAM, team: search('Team', { placeholder: 'Team or its ID' }) })
+
+/** Returns the choices of the filter: all actions with the one in the URL, and the users of a team. */
+async function loadChoices({ query }: PageRequest, { database }: PageDeps, only: string | null) {
+  const chosen = query.get('action')?.trim()
+  const actions = chosen === undefined || chosen === '' ? ACTION_LABELS : new Set([...ACTION_LABELS, chosen])
+  const users = only === null ? [] : (await membersOfTeam(database, only)).map(({ email }) => email)
+  const toChoices = (words: Iterable<string>) => new Map([...words].map((word) => [word, word]))
+  return { action: toChoices(actions), actor: toChoices([...users, actorName(CLI)]) }
+}
 
 /** Maximum number of teams that part of a name can match. */
 const MAX_TEAMS = 50
@@ -93,8 +105,8 @@ function momentCell(at: string, now: Date): Cell {
   return { text: words, iso }
 }
 
-/** Builds the cell with the object of an entry, linked if it has a page. @param team its name for operators, or ''. */
-function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>, team: string): Cell {
+/** Builds the cell with the object of an entry, linked if it has a page. */
+function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
   const { team_id, subject, detail } = entry
   const bySubject = names.get(thingKey(team_id ?? '', toLookupKey(subject)))
   const byDetail = names.get(thingKey(team_id ?? '', detail))
@@ -103,11 +115,16 @@ function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>, te
   const words = bySubject?.name ?? subject
   // Leaves out the ID of an object whose name is shown.
   const rest = byDetail ? (isUuid(subject) ? byDetail.name : '') : detail
-  return text(words, { href, detail: compact([rest !== words && rest, team]).join(' · ') || undefined })
+  return text(words, { href, detail: rest !== words && rest ? rest : undefined })
 }
 
 const describeTeam = ({ team_id: id }: AuditRow, names: ReadonlyMap<string, string>): string =>
   id === null ? '' : (names.get(id) ?? `deleted team ${id}`)
+
+const teamCell = (entry: AuditRow, names: ReadonlyMap<string, string>): Cell =>
+  text(describeTeam(entry, names), {
+    href: names.has(entry.team_id ?? '') ? `/operator/teams/${entry.team_id}` : undefined,
+  })
 
 /** Creates the reader of matching entries. @param only the ID of a team, or null for all teams. */
 async function createReader(
@@ -154,17 +171,18 @@ async function auditView(
     actions: links && { links },
     lead: 'All actions of users, newest first. Entries never change.',
     sections: [
-      ...filter.shown(request),
+      ...filter.shown(request, { choices: await loadChoices(request, deps, only) }),
       buildList(
         page,
         (entry) => ({
           When: momentCell(entry.created_at, now),
           User: text(shownActor(entry.actor)),
           Action: actionCell(entry, starts),
-          About: subjectCell(entry, names, only === null ? describeTeam(entry, teamNames) : ''),
+          About: subjectCell(entry, names),
+          Team: only === null && teamCell(entry, teamNames),
         }),
         {
-          ...{ main: 'Action', grow: ['About'] },
+          ...{ main: 'Action', grow: only === null ? ['User', 'Action', 'About', 'Team'] : ['About'] },
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
@@ -175,40 +193,58 @@ async function auditView(
   }
 }
 
-const audit = get(fromReplica('operator'), '/operator/audit', async (request, deps) =>
-  show(await auditView(request, deps, { only: null })),
-)
+/** Returns the link to the CSV file with the same filter. */
+function exportLink(path: string, set: URLSearchParams): Link {
+  return { href: `${path}${set.size > 0 ? `?${set}` : ''}`, label: 'Export as CSV', menu: true }
+}
+
+const audit = get(fromReplica('operator'), '/operator/audit', async (request, deps) => {
+  const links = [exportLink('/operator/audit.csv', globalFilter.set(request.query))]
+  return show(await auditView(request, deps, { only: null, links }))
+})
 
 const ofTeam = get('owner', '/teams/:team/audit', async (request, deps) => {
   const { team, query } = request
-  const set = teamFilter.set(query)
-  const file = `${teamPath(team, 'audit.csv')}${set.size > 0 ? `?${set}` : ''}`
-  return show(
-    await auditView(request, deps, {
-      only: team.id,
-      links: [{ href: file, label: 'Export as CSV', menu: true }],
-    }),
-  )
+  const links = [exportLink(teamPath(team, 'audit.csv'), teamFilter.set(query))]
+  return show(await auditView(request, deps, { only: team.id, links }))
 })
+
+const HEADER = ['time', 'user', 'action', 'code', 'object', 'detail']
+
+const toLine = ({ created_at, actor, action, subject, detail }: AuditRow) => [
+  ...[created_at, actorName(actor), entryLabel({ action, detail }, undefined), action, subject, detail],
+]
 
 const csv = defineCsv<AuditRow>(
   '/teams/:team/audit.csv',
-  {
-    ...{ name: 'audit', action: 'audit.export', access: 'owner', filter: teamFilter },
-    header: ['time', 'user', 'action', 'code', 'object', 'detail'],
-  },
+  { ...{ name: 'audit', action: 'audit.export', access: 'owner', filter: teamFilter }, header: HEADER },
   async (request, deps) => ({
     read: await createReader(request, deps, request.team.id),
     keyOf: ({ id }) => id,
-    line: ({ created_at, actor, action, subject, detail }) => [
-      created_at,
-      actorName(actor),
-      entryLabel({ action, detail }, undefined),
-      action,
-      subject,
-      detail,
-    ],
+    line: toLine,
   }),
 )
 
-export const auditPages = [audit, ofTeam, csv]
+/** The CSV file of all teams. Each export is recorded. */
+const globalCsv = get(fromReplica('operator'), '/operator/audit.csv', async (request, deps) => {
+  const { query, person, now } = request
+  globalFilter.only(query)
+  const read = await createReader(request, deps, null)
+  async function* lines() {
+    for await (const rows of batchesBy(
+      whileOpen(read, { person, team: { id: NIL } }, deps),
+      ({ id }) => id,
+    )) {
+      const names = await namesOfTeams(deps.database, [
+        ...new Set(rows.flatMap(({ team_id }) => team_id ?? [])),
+      ])
+      for (const entry of rows) yield [...toLine(entry), describeTeam(entry, names), entry.team_id]
+    }
+  }
+  const file = await csvFile(request, 'audit', [...HEADER, 'team', 'team_id'], lines())
+  const entry = { action: 'audit.export', subject: globalFilter.set(query).toString() }
+  await auditRead({ tx: deps.primary, now, actor: person.email }, { id: null, member: false }, entry)
+  return file
+})
+
+export const auditPages = [audit, ofTeam, csv, globalCsv]
