@@ -6,6 +6,7 @@
 import { type Member, nextMembers } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
+import { skipsOf } from '../../../db/messages/broadcasts/recipients.sql.ts'
 import {
   assertEnded,
   findUnreached,
@@ -20,7 +21,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { type Question, redirect, show, type TeamRequest } from '../server/page.ts'
 import { seenFields, seenIn } from './broadcast-ahead.ts'
 import { previewSections } from './broadcast-preview.ts'
-import { contactCell, loadNames } from './broadcast-recipients.ts'
+import { contactCell, describeSkip, loadNames } from './broadcast-recipients.ts'
 import { broadcastPath, DUPLICATE } from './broadcast-sections.ts'
 import { lackingWords, slotWords } from './template-parts.ts'
 
@@ -80,17 +81,22 @@ function resultCell({ properties }: Member, slots: readonly string[]): Cell {
   return text(lacks.length === 0 ? 'would receive it' : `skipped: no value for ${slotWords(lacks)}`)
 }
 
-/** Lists the first unreached contacts, with the result of each if only some would be skipped. */
+/** Lists the first unreached contacts with the reason, and with the result of each if only some would be skipped. */
 async function buildContacts(
-  members: readonly Member[],
+  { id, state, team_id, members }: BroadcastRow & { members: readonly Member[] },
   { audience, lacking, slots }: Unreached,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section> {
   const names = await loadNames(members, request, deps)
+  const ids = members.map((member) => member.id)
+  const skips = await skipsOf(deps.database, { team_id, broadcast_id: id }, ids)
+  const reasons = new Map(skips.map((skip) => [skip.contact_id, describeSkip(skip)]))
+  const other = state === 'cancelled' ? 'The broadcast was cancelled' : 'Didn’t match at that time'
   const isMixed = lacking > 0 && lacking < audience
   const cells = (member: Member) => ({
     Contact: contactCell(member.email, names, request),
+    'Why not yet': text(reasons.get(member.id) ?? other),
     Result: isMixed && resultCell(member, slots),
   })
   return buildTable(members, cells, {
@@ -139,7 +145,7 @@ export const again = get('editor', '/teams/:team/broadcasts/:id/again', async (r
     ...page,
     actions: buildActions(row, unreached, request),
     above: lackingAlert(unreached),
-    sections: [await buildContacts(members, unreached, request, deps)],
+    sections: [await buildContacts({ ...row, members }, unreached, request, deps)],
     aside: await buildPreview(row, members[0], request, deps),
   })
 })

@@ -50,7 +50,7 @@ function toOutcomes(word: (typeof OUTCOMES)[number] | undefined) {
 /** The word for skipped contacts among the statuses. They have their own page. */
 const SKIPPED = 'skipped'
 
-const filter = defineFilter({ status: { ...chips(OUTCOMES, FAILED_INCLUDES), any: 'All emails' } })
+const filter = defineFilter({ status: { ...chips(OUTCOMES, FAILED_INCLUDES), any: 'All' } })
 const ALL = defineFilter({})
 
 const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
@@ -129,15 +129,23 @@ function outcomeChips(
 /** Returns the identity of an address, or '' after an erasure. */
 const readIdentity = (email: string): string => parseAddress(email)?.identity ?? ''
 
-export async function loadNames(
+type Properties = Awaited<ReturnType<typeof propertiesOf>>
+
+/** Returns the properties of contacts, by identity. */
+const loadProperties = (
   rows: readonly { email: string }[],
   { team }: TeamRequest,
   { database }: PageDeps,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<Properties> => {
   const identities = rows.map(({ email }) => readIdentity(email))
-  const properties = await propertiesOf(database, team.id, identities, false)
-  return new Map([...properties].map(([identity, own]) => [identity, findName(own) ?? '']))
+  return propertiesOf(database, team.id, identities, false)
 }
+
+const findNames = (properties: Properties): ReadonlyMap<string, string> =>
+  new Map([...properties].map(([identity, own]) => [identity, findName(own) ?? '']))
+
+export const loadNames = async (...of: Parameters<typeof loadProperties>) =>
+  findNames(await loadProperties(...of))
 
 /** Builds the cell with a contact: the name, and the address below it. */
 export function contactCell(email: string, names: ReadonlyMap<string, string>, { team }: TeamRequest): Cell {
@@ -174,11 +182,11 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
           Contact: contactCell(email, names, request),
           'Last response': responseCell(detail ?? ''),
           Created: time(created_at, now),
-          '': text('Open email', { href: teamPath(team, 'emails', id) }),
+          Email: text('Open', { href: teamPath(team, 'emails', id) }),
         }),
         {
           main: 'Contact',
-          grow: ['Contact', 'Last response'],
+          grow: ['Last response'],
           next: page.next,
           empty: describeNone(counts, filter.read(query).status),
           start:
@@ -201,13 +209,27 @@ const SKIP_WORDS: Readonly<Record<string, string>> = {
 }
 
 /** Describes why a contact was skipped. The detail of missing variables names them. */
-const describeSkip = (reason: string, detail: string): string =>
+export const describeSkip = ({ reason, detail }: Pick<Skipped, 'reason' | 'detail'>): string =>
   headed(reason === 'variables' && detail !== '' ? detail : (SKIP_WORDS[reason] ?? reason))
+
+/** The start of the detail of a skip, before the names of the variables. */
+const MISSING = 'no value for '
+
+/** Builds the cell with the reason of a skip. It tells if the contact has the missing values by now. */
+function skipCell({ reason, detail, email }: Skipped, properties: Properties): Cell {
+  const own = properties.get(readIdentity(email))
+  const isMissing = reason === 'variables' && detail.startsWith(MISSING)
+  const slots = isMissing ? detail.slice(MISSING.length).split(', ') : []
+  const isFilled = slots.length > 0 && own !== undefined && slots.every((slot) => Object.hasOwn(own, slot))
+  const now = slots.length === 1 ? 'has one now' : 'has them now'
+  return text(describeSkip({ reason, detail }), { detail: isFilled ? now : undefined })
+}
 
 const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
   const view = await loadView(request, deps)
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
-  const names = await loadNames(page.rows, request, deps)
+  const properties = await loadProperties(page.rows, request, deps)
+  const names = findNames(properties)
   return show({
     title: 'Skipped contacts',
     lead: 'These contacts were in the audience, but the broadcast wasn’t sent to them.',
@@ -217,10 +239,10 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
       ...outcomeChips(view, await countOutcomes(view, deps), request, true),
       buildTable(
         page.rows,
-        ({ email, reason, detail, at }) => ({
-          Contact: contactCell(email, names, request),
-          Why: text(describeSkip(reason, detail)),
-          Skipped: time(at, request.now),
+        (row) => ({
+          Contact: contactCell(row.email, names, request),
+          Why: skipCell(row, properties),
+          Skipped: time(row.at, request.now),
         }),
         {
           grow: ['Contact', 'Why'],

@@ -5,6 +5,7 @@ import { RequestError } from '../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { type BroadcastRow, broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
+import { bouncesOfBroadcast } from '../../../db/messages/emails/bounces.sql.ts'
 import {
   type Between,
   type Counted as CountedEmails,
@@ -14,6 +15,7 @@ import {
 } from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
 import { plural } from '../../../db/plural.ts'
+import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
 import { headed } from '../components/cell.ts'
 import type { Field, Form, Section, Tile, View } from '../components/section.ts'
 import { momentWords, parseZone } from '../components/zone.ts'
@@ -90,7 +92,7 @@ function requeueing(request: TeamRequest, bulk: Bulk, counts: Requeueable): Sect
   if (isAll && waiting === 0)
     return form(
       `Send ${plural(rejected, 'rejected email')} again`,
-      'None of them is waiting. The rejected ones can be sent again, because no provider has accepted them.',
+      'No server has accepted these emails. Send them again once the cause is fixed. Otherwise they bounce again.',
       hidden('force', FORCE),
     )
   const waits = requeueableWords(waiting, counts, [unsentNoun(request.query)])
@@ -106,7 +108,7 @@ function requeueing(request: TeamRequest, bulk: Bulk, counts: Requeueable): Sect
   return form('Send again', note, field('force', 'Which ones', { type: 'radios', options }))
 }
 
-/** Shows which of the emails can be sent again. */
+/** Shows which of the emails can be sent again. Counts of 0 are left out, except that of the status in the filter. */
 function sendableTiles(
   { query }: TeamRequest,
   { most }: Bulk,
@@ -118,13 +120,16 @@ function sendableTiles(
     detail,
   })
   const others = most - waiting - rejected - suppressed
+  const status = query.get('status')
+  const isUnsent = status === FAILED_STATUS || status === 'queued'
   return {
     kind: 'tiles',
     tiles: compact([
-      tile(query.get('status') === FAILED_STATUS ? 'Failed' : 'Waiting', waiting, 'can be sent again'),
-      tile('Rejected by a server', rejected, 'can be sent again'),
-      tile('To suppressed addresses', suppressed, 'left out'),
-      isAll && tile('Others', others, 'left out: accepted, scheduled or expired'),
+      (waiting > 0 || isUnsent) &&
+        tile(status === FAILED_STATUS ? 'Failed' : 'Waiting', waiting, 'can be sent again'),
+      rejected > 0 && tile('Rejected by a server', rejected, 'bounced at once, can be sent again'),
+      suppressed > 0 && tile('To suppressed addresses', suppressed, 'left out'),
+      isAll && others > 0 && tile('Others', others, 'left out: accepted, scheduled or expired'),
     ]),
   }
 }
@@ -159,11 +164,12 @@ async function buildHead(
   if (broadcast) own.delete('broadcast')
   const asked = filter.describe(own, { template: await namesOfTemplates(request, deps) })
   const many = countWords(counted)
-  const later = counted.count === 0 ? '' : ' Emails that start to match later aren’t affected.'
+  const later = counted.count === 0 ? '' : ' Emails that match later aren’t included.'
   if (broadcast)
     return {
       title: `Bulk actions: emails of “${broadcast.name}”`,
-      lead: counted.count === 0 && !asked ? undefined : `${compact([many, asked]).join(', ')}.${later}`,
+      lead:
+        counted.count === 0 && !asked ? undefined : `${headed(compact([many, asked]).join(', '))}.${later}`,
       back: { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name },
     }
   return {
@@ -185,10 +191,17 @@ async function describeNone(
     : 'No emails match, so there is nothing to do.'
 }
 
+/** Shows why emails of a broadcast bounced, including those to suppressed addresses. */
+const whyBounced = async (broadcast: BroadcastRow, { database }: PageDeps): Promise<Section[]> =>
+  bounceSection(await bouncesOfBroadcast(database, broadcast, { most: MAX_BOUNCES }))
+
 const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const { database } = deps
   filter.only(request.query)
-  const { team_id, since, now, ...meant } = readSearch(request)
+  const { team_id, since: created, now, ...meant } = readSearch(request)
+  const { broadcast_id } = meant
+  const broadcast = broadcast_id === undefined ? null : await broadcastById(database, team_id, broadcast_id)
+  const since = broadcast ? new Date(broadcast.created_at) : created
   const wanted = { filter: meant, most: MAX_CHANGED + 1 }
   const counted = await countEmails({ tx: database, now, since }, team_id, wanted)
   const { count, between, lookedTo, seen } = counted
@@ -196,8 +209,6 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const bulk = between && { most: Math.min(count, MAX_CHANGED), seen, newest, between }
   const counts =
     bulk && (await countRequeueable({ ...deps, tx: database }, team_id, { filter: meant, between }))
-  const { broadcast_id } = meant
-  const broadcast = broadcast_id === undefined ? null : await broadcastById(database, team_id, broadcast_id)
   const searchedTo = lookedTo && momentWords(lookedTo.toISOString(), parseZone(request.cookies('zone')))
   return show({
     ...(await buildHead(request, deps, counted, broadcast)),
@@ -205,10 +216,14 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     sections: compact<Section>([
       searchedTo && {
         kind: 'text',
-        paragraphs: [`There are many emails. Those before ${searchedTo} weren’t searched.`],
+        paragraphs: [`The search took too long. Emails from before ${searchedTo} aren’t included.`],
       },
       bulk && counts
-        ? [sendableTiles(request, bulk, counts), requeueing(request, bulk, counts)]
+        ? [
+            sendableTiles(request, bulk, counts),
+            broadcast && counts.rejected > 0 && (await whyBounced(broadcast, deps)),
+            requeueing(request, bulk, counts),
+          ].flatMap((section) => section || [])
         : buildTable([], () => ({}), { empty: await describeNone(request, deps, broadcast) }),
     ]),
   })

@@ -59,9 +59,14 @@ export function splitActions(
   const first = main ? [main] : []
   const rest = actions.filter((action) => action !== main)
   const last = forms.filter(isLast)
-  // Up to two actions need no menu, unless one is a form that is risky or rarely used.
+  // Up to two actions need no menu, unless one is a form that is risky or rarely used. Next to a main link, a form
+  // of the menu isn't the next step.
+  const isRare = main?.kind === 'link' && forms.some(({ menu }) => menu === true)
   const isShort =
-    actions.length <= MAX_BUTTONS && last.length === 0 && folded.every((form) => form.folded !== 'menu')
+    actions.length <= MAX_BUTTONS &&
+    last.length === 0 &&
+    !isRare &&
+    folded.every((form) => form.folded !== 'menu')
   const buttons = [...first, ...rest.filter((action) => isShort || !isInMenu(action))].slice(0, MAX_BUTTONS)
   const shown = grouped(buttons)
   const menu = grouped(actions.filter((action) => !buttons.includes(action)))

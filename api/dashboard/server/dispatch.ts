@@ -104,7 +104,7 @@ function sendPage(
   ctx.body = layout(view, frame)
 }
 
-const NO_LIST = 'The list isn’t shown, because its filter has an invalid value.'
+const NO_LIST = 'Choose another value, or show all rows.'
 
 /** Shows the error of a filter on its page, with a link to all rows. @returns false if it can't be shown there. */
 async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {

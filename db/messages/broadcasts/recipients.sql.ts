@@ -100,3 +100,10 @@ export const skippedBy = (tx: Tx, { team_id, broadcast_id }: Place, { after, lim
     select contact_id, email, reason, detail, at from broadcast_skips
     where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${after ?? NIL}
     order by contact_id limit ${limit}`)
+
+/** Returns which of these contacts a broadcast skipped, with the reasons. */
+export const skipsOf = (tx: Tx, { team_id, broadcast_id }: Place, contacts: readonly string[]) =>
+  tx.any(sql.type(skippedRow)`
+    select contact_id, email, reason, detail, at from broadcast_skips
+    where team_id = ${team_id} and broadcast_id = ${broadcast_id}
+      and contact_id = any(${sql.array(contacts, 'uuid')})`)

@@ -63,9 +63,12 @@ t.test('the preview of a sent broadcast mentions no skip, unlike a resend', asyn
   await contact('nick@example.org', topic, { nickname: 'Nick' })
   const some = await editor.get(`${path}/again`)
   shows(t, some, '1 contact would be skipped: no value for nickname')
-  for (const words of [/Contacts that match now Contact Result/, /later@\S+ skipped: no value for nickname/])
+  for (const words of [
+    /Contacts that match now Contact Why not yet Result/,
+    /later@\S+ Didn’t match at that time skipped: no value for nickname/,
+  ])
     shows(t, some, words)
-  shows(t, some, /nick@\S+ would receive it/)
+  shows(t, some, /nick@\S+ Didn’t match at that time would receive it/)
   t.strictSame(mainActs(some), ['Send to 1 contact'])
   const [form] = formsTo(some, `${path}/again`)
   shows(t, await editor.ask(`${path}/again`, form), 'Send “Spring” to 1 more contact?')

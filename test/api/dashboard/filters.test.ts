@@ -101,7 +101,7 @@ t.test('an unknown value of a choice is named once, with a link to all rows', as
     const refused = await owner.get(at(path))
     t.equal(refused.status, 400, path)
     t.equal(textOf(refused.html).split(words).length, 2, `${path}: once`)
-    shows(t, refused, 'The list isn’t shown, because its filter has an invalid value. Clear the filter')
+    shows(t, refused, 'Choose another value, or show all rows. Clear the filter')
     const [, list = ''] = /href="\/dashboard([^"]*)">Clear the filter/.exec(refused.html) ?? []
     t.equal(list, at(path).split('?')[0])
     t.notMatch(refused.html, /<details open/, `${path}: more filters are folded`)

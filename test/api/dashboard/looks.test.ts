@@ -210,7 +210,7 @@ async function looks(browser: Browser): Promise<void> {
         'the whole comparison',
         "select('[name^=op]') <= box('[name^=op]').width",
       ],
-      [390, unreached, 'space around wrapped contacts', "parseInt(style('td').paddingTop) >= 4"],
+      [390, unreached, 'space around wrapped contacts', "parseInt(style('tbody tr').paddingTop) >= 4"],
       [
         390,
         'suppressions',

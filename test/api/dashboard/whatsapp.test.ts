@@ -141,8 +141,8 @@ t.test('a failed message leads to what helps against its cause', async (t) => {
   t.match(page.html, 'q&#x3D;%2B15555550109')
   t.match(
     page.html,
-    /Find the contact<\/a>[\s\S]*<button class="quiet"[^>]*>Send again</,
-    'repeating comes second',
+    /Find the contact<\/a>[\s\S]*<summary[^>]*aria-label="More actions"[\s\S]*<button class="quiet"[^>]*>Send again</,
+    'repeating is in the menu',
   )
   shows(t, await viewer.get(`${path}?status=failed`), /Problem .* The number may not be on WhatsApp/)
   t.strictSame(await acts('132000'), ['Open the template'])

@@ -202,3 +202,10 @@ where team_id = $1
   and contact_id > $3
 order by contact_id
 limit $4
+
+-- skipsOf
+select contact_id, email, reason, detail, at
+from broadcast_skips
+where team_id = $1
+  and broadcast_id = $2
+  and contact_id = any($3::uuid[])
