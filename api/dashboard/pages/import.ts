@@ -68,11 +68,10 @@ const form = (purpose: Purpose): TeamPage =>
         buildTable(
           imports,
           (one) => ({
-            File: text(one.file_name, {
-              href: teamPath(team, 'contacts', 'imports', one.id),
-              detail: `by ${one.created_by}`,
-            }),
-            State: { ...importState(one), detail: one.draft ? undefined : doneWords(one) },
+            File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
+            State: importState(one),
+            Done: text(one.draft ? null : doneWords(one)),
+            By: text(one.created_by),
             When: time(one.created_at, now),
           }),
           { title: 'Imports of the last week', empty: 'No imports in the last week.' },
