@@ -183,189 +183,109 @@ async function looks(browser: Browser): Promise<void> {
     const contact = `contacts/${lived.recipient}`
     const webhook = `webhooks/${lived.webhook}`
     const unreached = `broadcasts/${broadcasts.sent}/again`
-    for (const [width, path, place, expected] of [
-      [900, 'contacts', 'a filter in one row', "box('.filter button').top === box('.filter input').top"],
-      [
-        1_920,
-        '',
-        'buttons of alerts at the right',
-        "box('.alerts li').right - box('.alerts li > a').right < 40",
-      ],
-      [
-        390,
-        contact,
-        'the menu beside the title',
-        "box('#more').top < box('h1').top && box('#more').left > box('h1').right",
-      ],
-      [
-        390,
-        contact,
-        'fields with visible borders',
-        "style('.rows textarea').borderColor === style('.seek input').borderColor",
-      ],
-      [390, webhook, 'a Copy button that is not indented', "box('dd button').left === box('dd code').left"],
-      [
-        390,
-        `broadcasts/${draft}/edit?step=audience`,
-        'the whole comparison',
-        "select('[name^=op]') <= box('[name^=op]').width",
-      ],
-      [390, unreached, 'space around wrapped contacts', "parseInt(style('tbody tr').paddingTop) >= 4"],
-      [
-        390,
-        'suppressions',
-        'a server response in lines',
-        "style('.wide:not(.main) .detail').whiteSpace === 'normal'",
-      ],
-      [390, 'emails?status=queued', 'boxes to select rows', "box('td.pick label').width >= 24"],
-      [
-        1_024,
-        'contacts?q=bartholomew',
-        'the address before its name',
-        "box('td.wide.main').width > 1.8 * box('td.wide:not(.main)').width",
-      ],
-      [1_024, webhook, 'facts beside their labels', "box('dd').top <= box('dt').top"],
-      [
-        1_280,
-        'domains/example.com',
-        'a key in full lines',
-        "style('ul.records code').wordBreak === 'break-all'",
-      ],
-      [
-        1_280,
-        `emails/${lived.bounced}`,
-        'a timeline that ends at its last dot',
-        "/, 0\\)$/.test(style('.timeline li:last-child').borderLeftColor)",
-      ],
-      [1_280, webhook, 'facts below their labels in a narrow column', "box('dd').top >= box('dt').bottom"],
-      [1_920, '', 'chart labels smaller than the text', "box('svg text').height < 16"],
-      [1_920, '', 'alerts that can be read', "box('.alerts div').width <= 960"],
-      [
-        1_920,
-        'integration',
-        'example requests side by side',
-        "[...document.querySelectorAll('section.code')].some((one) => one.offsetTop === one.nextElementSibling?.offsetTop)",
-      ],
-      [1_600, 'emails?status=queued', 'a wide search field', "box('.filter .search input').width >= 320"],
-      [
-        900,
-        unreached,
-        'buttons beside the title below the link to a long name',
-        "box('.acts').top < box('h1').bottom",
-      ],
-      [900, '', 'the whole placeholder of the search', "document.querySelector('#q').clientWidth >= 310"],
-      [900, 'webhooks/events', 'a list of five columns as a table', "style('thead').display !== 'none'"],
-      [900, 'broadcasts', 'a list of seven columns as cards', "style('thead').display === 'none'"],
-      [
-        390,
-        'broadcasts',
-        'numbers in two columns',
-        "box('td.number:nth-of-type(3)').left === box('td.number:nth-of-type(5)').left",
-      ],
-      [
-        390,
-        'emails?status=queued',
-        'boxes beside their rows',
-        "box('td.pick label').right <= box('td.main').left && box('td.pick label').top < box('td.main').bottom",
-      ],
-      [
-        390,
-        'emails',
-        'a last choice of its own width',
-        "[...document.querySelectorAll('.pressed li')].at(-1).clientWidth < 150",
-      ],
-      [
-        320,
-        `broadcasts/${draft}/edit?step=audience`,
-        'the steps on one line',
-        "new Set([...document.querySelectorAll('.stepper li')].map((one) => one.offsetTop)).size === 1",
-      ],
-      [
-        1_280,
-        '',
-        'alerts of two lines',
-        "[...document.querySelectorAll('#needs li')].every((one) => one.clientHeight < 65)",
-      ],
-      ...([390, 900, 1_280] as const).map(
-        (width) =>
-          [
-            width,
-            '',
-            'running broadcasts above the stats',
-            "box('#ahead').bottom <= box('#counts').top",
-          ] as const,
-      ),
-      [
-        1_920,
-        `templates/${lived.template}`,
-        'facts in two columns',
-        "box('.facts dl div:last-child').left > box('.facts dl div').right",
-      ],
-      [
-        390,
-        `domains/${domain}`,
-        'the note about hosts below its heading',
-        "box('#records h2').top > box('.acts').bottom && box('#records .note').top >= box('#records h2').bottom",
-      ],
-      [
-        1_280,
-        'audit',
-        'a cut address with a tooltip',
-        "[...document.querySelectorAll('td > div')].filter((one) => one.scrollWidth > one.clientWidth).every((one) => one.title.startsWith(one.textContent.slice(0, 9)))",
-      ],
-      [
-        390,
-        'audit',
-        'whole values',
-        "[...document.querySelectorAll('td > div')].every((one) => one.scrollWidth <= one.clientWidth)",
-      ],
-      [
-        390,
-        `broadcasts/${broadcasts.sent}`,
-        'an outcome on one line',
-        "[...document.querySelectorAll('#outcomes tbody tr')].every((one) => Math.abs(one.children[0].getBoundingClientRect().top - one.querySelector('.number').getBoundingClientRect().top) < 12)",
-      ],
-      ...(['broadcasts', 'contacts', 'emails?status=queued', 'suppressions', 'audit'] as const).map(
-        (path) => [390, path, 'the status and the time on the last line', LAST_LINE] as const,
-      ),
-      [390, `broadcasts/${broadcasts.sent}`, 'headings of outcomes', "box('#outcomes th').height > 20"],
-      [
-        1_280,
-        '',
-        'a navigation that needs no scrolling',
-        "document.querySelector('nav').scrollHeight <= document.querySelector('nav').clientHeight",
-      ],
-      ...([390, 1_280] as const).map(
-        (width) =>
-          [
-            width,
-            'broadcasts',
-            'the time of the update below the title',
-            "box('#updates').top >= box('#lead').top && box('#updates').bottom <= box('tbody').top",
-          ] as const,
-      ),
-      [
-        1_280,
-        `templates/${lived.template}`,
-        'an editor wider than the preview',
-        "box('#editor').width > 1.2 * box('iframe').width && style('[name=html]').whiteSpace === 'pre'",
-      ],
-      [
-        390,
-        contact,
-        'properties before the messages',
-        "box('form.rows').bottom <= box('.columns > div').top",
-      ],
-      [390, 'audit', 'the action before its object', "box('td.main').bottom <= box('td.wide').top + 2"],
-      [
-        390,
-        `keys/${key}`,
-        'buttons below the title and the menu beside it',
-        "box('.acts').top >= box('h1').bottom && box('#more').left >= box('h1').right",
-      ],
-      [390, 'audit', 'the days side by side', "box('.date').top === box('.date ~ .date').top"],
-    ] as const) {
-      await page.setViewportSize({ width, height: 800 })
+    const places = `
+      900 contacts: a filter in one row
+        box('.filter button').top === box('.filter input').top
+      1920 : buttons of alerts at the right
+        box('.alerts li').right - box('.alerts li > a').right < 40
+      390 ${contact}: the menu beside the title
+        box('#more').top < box('h1').top && box('#more').left > box('h1').right
+      390 ${contact}: fields with visible borders
+        style('.rows textarea').borderColor === style('.seek input').borderColor
+      390 ${webhook}: a Copy button that is not indented
+        box('dd button').left === box('dd code').left
+      390 broadcasts/${draft}/edit?step=audience: the whole comparison
+        select('[name^=op]') <= box('[name^=op]').width
+      390 ${unreached}: space around wrapped contacts
+        parseInt(style('tbody tr').paddingTop) >= 4
+      390 suppressions: a server response in lines
+        style('.wide:not(.main) .detail').whiteSpace === 'normal'
+      390 emails?status=queued: boxes to select rows
+        box('td.pick label').width >= 24
+      1024 contacts?q=bartholomew: the address before its name
+        box('td.wide.main').width > 1.8 * box('td.wide:not(.main)').width
+      1024 ${webhook}: facts beside their labels
+        box('dd').top <= box('dt').top
+      1280 domains/example.com: a key in full lines
+        style('ul.records code').wordBreak === 'break-all'
+      1280 emails/${lived.bounced}: a timeline that ends at its last dot
+        /, 0\\)$/.test(style('.timeline li:last-child').borderLeftColor)
+      1280 ${webhook}: facts below their labels in a narrow column
+        box('dd').top >= box('dt').bottom
+      1920 : chart labels smaller than the text
+        box('svg text').height < 16
+      1920 : alerts that can be read
+        box('.alerts div').width <= 960
+      1920 integration: example requests side by side
+        [...document.querySelectorAll('section.code')].some((one) => one.offsetTop === one.nextElementSibling?.offsetTop)
+      1600 emails?status=queued: a wide search field
+        box('.filter .search input').width >= 320
+      900 ${unreached}: buttons beside the title below the link to a long name
+        box('.acts').top < box('h1').bottom
+      900 : the whole placeholder of the search
+        document.querySelector('#q').clientWidth >= 310
+      900 webhooks/events: a list of five columns as a table
+        style('thead').display !== 'none'
+      900 broadcasts: a list of seven columns as cards
+        style('thead').display === 'none'
+      390 broadcasts: numbers in two columns
+        box('td.number:nth-of-type(3)').left === box('td.number:nth-of-type(5)').left
+      390 emails?status=queued: boxes beside their rows
+        box('td.pick label').right <= box('td.main').left && box('td.pick label').top < box('td.main').bottom
+      390 emails: a last choice of its own width
+        [...document.querySelectorAll('.pressed li')].at(-1).clientWidth < 150
+      320 broadcasts/${draft}/edit?step=audience: the steps on one line
+        new Set([...document.querySelectorAll('.stepper li')].map((one) => one.offsetTop)).size === 1
+      1280 : alerts of two lines
+        [...document.querySelectorAll('#needs li')].every((one) => one.clientHeight < 65)
+      390 : running broadcasts above the stats
+        box('#ahead').bottom <= box('#counts').top
+      900 : running broadcasts above the stats
+        box('#ahead').bottom <= box('#counts').top
+      1280 : running broadcasts above the stats
+        box('#ahead').bottom <= box('#counts').top
+      1920 templates/${lived.template}: facts in two columns
+        box('.facts dl div:last-child').left > box('.facts dl div').right
+      390 domains/${domain}: the note about hosts below its heading
+        box('#records h2').top > box('.acts').bottom && box('#records .note').top >= box('#records h2').bottom
+      1280 audit: a cut address with a tooltip
+        [...document.querySelectorAll('td > div')].filter((one) => one.scrollWidth > one.clientWidth).every((one) => one.title.startsWith(one.textContent.slice(0, 9)))
+      390 audit: whole values
+        [...document.querySelectorAll('td > div')].every((one) => one.scrollWidth <= one.clientWidth)
+      390 broadcasts/${broadcasts.sent}: an outcome on one line
+        [...document.querySelectorAll('#outcomes tbody tr')].every((one) => Math.abs(one.children[0].getBoundingClientRect().top - one.querySelector('.number').getBoundingClientRect().top) < 12)
+      390 broadcasts: the status and the time on the last line
+        ${LAST_LINE}
+      390 contacts: the status and the time on the last line
+        ${LAST_LINE}
+      390 emails?status=queued: the status and the time on the last line
+        ${LAST_LINE}
+      390 suppressions: the status and the time on the last line
+        ${LAST_LINE}
+      390 audit: the status and the time on the last line
+        ${LAST_LINE}
+      390 broadcasts/${broadcasts.sent}: headings of outcomes
+        box('#outcomes th').height > 20
+      1280 : a navigation that needs no scrolling
+        document.querySelector('nav').scrollHeight <= document.querySelector('nav').clientHeight
+      390 broadcasts: the time of the update below the title
+        box('#updates').top >= box('#lead').top && box('#updates').bottom <= box('tbody').top
+      1280 broadcasts: the time of the update below the title
+        box('#updates').top >= box('#lead').top && box('#updates').bottom <= box('tbody').top
+      1280 templates/${lived.template}: an editor wider than the preview
+        box('#editor').width > 1.2 * box('iframe').width && style('[name=html]').whiteSpace === 'pre'
+      390 ${contact}: properties before the messages
+        box('form.rows').bottom <= box('.columns > div').top
+      390 audit: the action before its object
+        box('td.main').bottom <= box('td.wide').top + 2
+      390 keys/${key}: buttons below the title and the menu beside it
+        box('.acts').top >= box('h1').bottom && box('#more').left >= box('h1').right
+      390 audit: the days side by side
+        box('.date').top === box('.date ~ .date').top
+    `
+    for (const row of places.split(/^ {6}(?=\d)/m).slice(1)) {
+      const [, width, path, place, expected] = /^(\d+) (\S*): (.*)\n([\s\S]*)/.exec(row) ?? []
+      await page.setViewportSize({ width: Number(width), height: 800 })
       await page.goto(`${home}${inTeam}/${path}`)
       t.equal(await page.evaluate(`${MEASURES} ${expected}`), true, `${path} at ${width} px: ${place}`)
     }
