@@ -52,6 +52,8 @@ const FILES = [
   'test/api/dashboard/background-jobs.test.ts',
   'test/api/dashboard/locate.test.ts',
   'test/api/dashboard/looks.test.ts',
+  'test/api/dashboard/template-drafts.test.ts',
+  'test/api/dashboard/template-versions.test.ts',
   'test/api/dashboard/templates.test.ts',
   'test/api/emails.test.ts',
   'test/api/scheduled.test.ts',
