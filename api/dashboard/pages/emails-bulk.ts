@@ -4,7 +4,7 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { type BroadcastRow, broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
+import { broadcastView, hasAllEmails } from '../../../db/messages/broadcasts/view.ts'
 import { bouncesOfBroadcast } from '../../../db/messages/emails/bounces.sql.ts'
 import {
   type Between,
@@ -191,10 +191,6 @@ async function describeNone(
     : 'No emails match, so there is nothing to do.'
 }
 
-/** Shows why emails of a broadcast bounced, including those to suppressed addresses. */
-const whyBounced = async (broadcast: BroadcastRow, { database }: PageDeps): Promise<Section[]> =>
-  bounceSection(await bouncesOfBroadcast(database, broadcast, { most: MAX_BOUNCES }))
-
 const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const { database } = deps
   filter.only(request.query)
@@ -203,7 +199,12 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const broadcast = broadcast_id === undefined ? null : await broadcastById(database, team_id, broadcast_id)
   const since = broadcast ? new Date(broadcast.created_at) : created
   const wanted = { filter: meant, most: MAX_CHANGED + 1 }
-  const counted = await countEmails({ tx: database, now, since }, team_id, wanted)
+  const searched = await countEmails({ tx: database, now, since }, team_id, wanted)
+  const isAll =
+    broadcast &&
+    filter.set(request.query).size === 1 &&
+    (await hasAllEmails(database, broadcast, searched.count))
+  const counted = isAll ? { ...searched, lookedTo: null } : searched
   const { count, between, lookedTo, seen } = counted
   const newest = count > MAX_CHANGED
   const bulk = between && { most: Math.min(count, MAX_CHANGED), seen, newest, between }
@@ -221,7 +222,9 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
       bulk && counts
         ? [
             sendableTiles(request, bulk, counts),
-            broadcast && counts.rejected > 0 && (await whyBounced(broadcast, deps)),
+            broadcast &&
+              counts.rejected > 0 &&
+              bounceSection(await bouncesOfBroadcast(database, broadcast, { most: MAX_BOUNCES })),
             requeueing(request, bulk, counts),
           ].flatMap((section) => section || [])
         : buildTable([], () => ({}), { empty: await describeNone(request, deps, broadcast) }),

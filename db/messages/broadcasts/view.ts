@@ -41,3 +41,7 @@ export async function broadcastView(tx: Tx, row: BroadcastRow): Promise<Broadcas
   if (!view) throw new Error('one row has one view')
   return view
 }
+
+/** True if a count has all emails of a broadcast. While it is sending, its stats are too old to tell. */
+export const hasAllEmails = async (tx: Tx, row: BroadcastRow, count: number): Promise<boolean> =>
+  row.state !== 'sending' && count >= (await broadcastView(tx, row)).stats.made

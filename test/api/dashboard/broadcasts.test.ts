@@ -1,6 +1,8 @@
 /** Broadcasts on the dashboard: start, stats, recipients and requeues. */
 import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { hasAllEmails } from '../../../db/messages/broadcasts/view.ts'
 import { deleteEmails } from '../../../db/messages/emails/delete.sql.ts'
 import { keepStats } from '../../../db/stats/daily/broadcasts.sql.ts'
 import { startBroadcastPages } from '../../support/broadcast-pages.ts'
@@ -288,6 +290,10 @@ t.test('requeues the failed emails of one broadcast only', async (t) => {
     /Bulk actions: emails of “[^”]+” 2 emails\. Emails that match later aren’t included\. .*Rejected by a server 1 .* Others 1/,
   )
   t.match(all.html, new RegExp(`class="back"><a href="[^"]*/broadcasts/${broadcast.id}"`))
+  const row = await broadcastById(database, team.id, broadcast.id)
+  const isAll = (count: number, state = 'cancelled' as const) =>
+    row && hasAllEmails(database, { ...row, state }, count)
+  t.strictSame([await isAll(1), await isAll(2)], [false, true], 'an incomplete search can find all')
   const madeAt = (hours: number) =>
     database.query(sql.unsafe`
       update broadcasts set created_at = created_at + make_interval(hours => ${hours}) where id = ${broadcast.id}`)
