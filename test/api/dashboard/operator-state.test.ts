@@ -1,26 +1,18 @@
-/** The operator's pages of health, queues, senders and workers. */
+/** The operator's pages of queues, senders and workers, and their state on the overview. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { object, string } from 'yup'
-import { databaseChecks } from '../../../api/dashboard/pages/operator/health-checks.ts'
+import { string } from 'yup'
 import { QUEUES } from '../../../db/delivery/queues.ts'
-import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
-import { returnPath } from '../../../db/messages/emails/return-path.ts'
+import { row } from '../../../db/postgres/rows.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End, JobName } from '../../../db/queue/jobs.ts'
 import { RESTORED, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
-import { createReaders } from '../../../workers/reports/readers.ts'
-import { deliveryStatus } from '../../sandbox/reports.ts'
 import { formsTo, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { idleGauges } from '../../support/gauges.ts'
-import { post, raw, settled } from '../../support/ingestion.ts'
-import { emailStatus } from '../../support/reports.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, METRICS_TOKEN, makeTeam, sendEmail, startService } from '../../support/service.ts'
-import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { anEmail, makeTeam, sendEmail, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
-import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)
 const { database } = service
@@ -50,47 +42,6 @@ function processCells({ html }: Seen, host: string): string[] {
       return textOf(`${label === undefined ? '' : `${label}: `}<td${cell}`)
     })
 }
-
-t.test('Health lists checks with problems first', async (t) => {
-  const page = await operator.get('/operator/health')
-  shows(
-    t,
-    page,
-    /Delivery reports .*No reports yet .*SMTP relay.* Database .*PostgreSQL \d+.* METRICS_TOKEN set/,
-  )
-  t.notMatch(textOf(page.html), /No reports yet [^–]*\btest\b/)
-  t.notMatch(page.html, 'Bounces may not reach us', 'they come by a hook without a return path')
-  t.match(page.html, '<main id="main" data-tag=', 'it updates itself')
-  t.notMatch(textOf(page.html), /Last bounce report|Refresh/, 'there is no return path')
-  shows(
-    t,
-    page,
-    /Processes No worker is running .*No return path RETURN_PATH_DOMAIN is not set\. Bounces go to /,
-  )
-  await service.database.query(sql.unsafe`
-    insert into background_jobs (id, kind, begun_by, begun_at, progressed_at, finished_at, fault)
-    values (gen_random_uuid(), 'suppression.judge', 'cli', now(), now(), now(), 'it failed')`)
-  const { html: health } = await operator.get('/operator/health')
-  t.match(health, /<li class="bad"><span>Suppressions from before the upgrade<wbr> <small>it failed/)
-  const state = { version: '18', drift_s: 0, isDrifting: false, fault: null }
-  const settings = {
-    fsync: 'on',
-    full_page_writes: 'off',
-    synchronous_commit: 'on',
-    transaction_read_only: 'off',
-  }
-  const checks = databaseChecks({ ...state, off: ['full_page_writes'], settings })
-  t.strictSame(
-    checks.map(({ label, tone }) => `${label} ${tone}`),
-    [
-      'full_page_writes bad',
-      'PostgreSQL 18 good',
-      'Clocks agree good',
-      'fsync good',
-      'synchronous_commit good',
-    ],
-  )
-})
 
 t.test('the overview shows the state of queues, senders and workers', async (t) => {
   t.equal((await operator.get('/')).location, '/operator')
@@ -170,27 +121,16 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
 })
 
 t.test("the operator's answer counts everything that stops messages, and nothing else", async (t) => {
-  const life = {
-    id: uuidv7(),
-    kind: 'worker',
-    host: 'w2',
-    pid: 2,
-    queues: [],
-    senders: {},
-    completed: {},
-  } as const
+  const worker = { id: uuidv7(), kind: 'worker', host: 'w2', pid: 2 } as const
+  const life = { ...worker, queues: [], senders: {}, completed: {} }
   const answers = async (words: RegExp) => {
     await storeSignOfLife(database, { ...life, gauges: idleGauges(), started_at: new Date() }, [])
     shows(t, await operator.get('/operator'), words)
   }
   await storePauses(database, ['sync-whatsapp-templates'], { paused_by: 'cli' }, new Date())
   await answers(/going out\? yes, but 1 risk .*The queue WhatsApp template sync is paused/)
-  await storePauses(
-    database,
-    ['deliver-whatsapp', 'deliver-whatsapp-parts'],
-    { paused_by: 'cli' },
-    new Date(),
-  )
+  const whatsapp = ['deliver-whatsapp', 'deliver-whatsapp-parts'] as const
+  await storePauses(database, whatsapp, { paused_by: 'cli' }, new Date())
   await answers(/going out\? no: 1 queue paused, 1 risk /)
   await storePauses(database, ['expand-broadcast'], { paused_by: 'cli' }, new Date())
   await answers(/going out\? no: 2 queues paused, 1 risk /)
@@ -200,7 +140,7 @@ t.test("the operator's answer counts everything that stops messages, and nothing
   await storePauses(database, ['deliver-whatsapp'], { paused_by: 'cli' }, new Date())
   await answers(/going out\? no: 3 problems /)
   await database.query(sql.unsafe`delete from paused_queues`)
-  const digest = await database.oneFirst(sql.type(object({ digest: string().defined() }))`
+  const digest = await database.oneFirst(sql.type(row({ digest: string() }))`
     select digest from schema_migrations where number = 1`)
   const become = (to: string) =>
     database.query(sql.unsafe`update schema_migrations set digest = ${to} where number = 1`)
@@ -245,93 +185,6 @@ t.test('names queues with waiting jobs and no worker', async (t) => {
   t.notMatch(textOf(all.html), 'No worker processes')
   await database.query(sql.unsafe`delete from pgboss.job where name in ('expand-broadcast', 'check-email')`)
   await leave()
-})
-
-t.test('a worker checks the email provider, shown on Health', async (t) => {
-  const sink = await startSmtpSink(t)
-  shows(t, await operator.get('/operator/health'), /not checked yet/)
-  const asked = await operator.post('/operator/health/check')
-  t.match(asked.location, /^\/operator\/health\?check=/)
-  shows(t, await operator.get(asked.location ?? ''), /no worker has checked it yet/)
-  const { stop } = await startWorker(t, service, { smtp_url: sink.url })
-  const answer = async (words: RegExp, location: string | null) =>
-    until(`the page says ${words}`, async () => words.test(textOf((await operator.get(location ?? '')).html)))
-  await answer(/passed the check/, asked.location)
-  await stop()
-  await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
-  const again = await operator.post('/operator/health/check')
-  await answer(/smtp:127\.0\.0\.1:9 failed the check\. .*ECONNREFUSED/, again.location)
-  t.equal((await operator.get('/operator/health?check=x')).status, 200)
-})
-
-t.test('Health shows a sender that causes bounces of three domains', async (t) => {
-  const { id: team, key } = await makeTeam(service)
-  const readers = createReaders({
-    secrets: service.deps.secrets,
-    settings: { SMTP_URL: 'smtp://relay.test:25' } as const,
-  })
-  const { stop } = await startWorker(t, service, { readers, pauses: async (job) => job === 'deliver-email' })
-  const diagnostic =
-    '554 Message rejected: Email address is not verified. The following identities failed the check'
-  const bounce = async (recipient: string, domain = recipient) => {
-    const { body } = await service.call('POST', '/v1/emails', { key, body: anEmail({ to: [recipient] }) })
-    const { id } = body
-    const mail_from = returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? ''
-    const named = {
-      recipient: `x@${domain.split('@').at(-1)}`,
-      action: 'failed',
-      status: '5.0.0',
-      diagnostic,
-    } as const
-    t.equal(await post(service, deliveryStatus({ mail_from, raw, at: new Date() }, [named])), 200)
-    await until('it is read', () => settled(service))
-    t.equal(await emailStatus(service, id), 'bounced')
-  }
-  const isShown = async () =>
-    textOf((await operator.get('/operator/health')).html).includes('Misconfigured senders')
-  await bounce('a@one.test')
-  await bounce('b@two.test')
-  await bounce('c@two.test', 'forged.test')
-  t.notOk(await isShown())
-  await bounce('d@three.test')
-  const health = await operator.get('/operator/health')
-  shows(t, health, /Misconfigured senders .*smtp:relay\.test:25 .*not verified/)
-  const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
-  t.match(body, /\nheliograph_misconfigured_senders 1\n/)
-  t.match(body, /\nheliograph_return_path\{check="set"\} 0\n/)
-  t.match(body, /\nheliograph_report_age_seconds \d/)
-  t.strictSame(await pausedSenders(database), [])
-  await stop()
-  await database.query(sql.unsafe`delete from reports`)
-  await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
-})
-
-t.test('Health and the overview count parked reports', async (t) => {
-  const pages = ['/operator/health', '/operator']
-  for (const path of pages) shows(t, await operator.get(path), / No parked reports /)
-  const park = (from: number, to: number) =>
-    database.query(sql.unsafe`
-      insert into reports (id, provider, event_key, body, received_at, retry_until, state, reason)
-      select gen_random_uuid(), 'ses', n, 'a report', now(), now(), 'parked', 'unreadable'
-      from generate_series(${from}::int, ${to}::int) n`)
-  const shown = async (words: string) => {
-    for (const path of pages) {
-      const { html } = await operator.get(path)
-      const line = html.split('<li class="').find((part) => part.includes(words)) ?? ''
-      t.match(line, /^warn"/, `${words}: ${path}`)
-    }
-  }
-  await park(1, 1)
-  await shown('>1 parked report<')
-  await park(2, 60)
-  await shown('>60 parked reports<')
-  t.match(
-    (await operator.get('/operator/health')).html,
-    'href="/dashboard/operator/reports">All parked reports<',
-  )
-  await park(61, 1_001)
-  await shown('>1,000+ parked reports<')
-  await database.query(sql.unsafe`delete from reports where event_key ~ '^[0-9]+$'`)
 })
 
 t.test('pauses and resumes a queue', async (t) => {
@@ -389,12 +242,9 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   await operator.post(`${requeue}/requeue`)
   const requeued = await operator.get(requeue)
   shows(t, requeued, 'Queued to be sent again. Delivery is paused (sender smtp:relay.test)')
-  const [counted = {}] = formsTo(
-    await operator.get(`/teams/${team.id}/emails/all`),
-    `/teams/${team.id}/emails/all/requeue`,
-  )
-  await operator.post(`/teams/${team.id}/emails/all/requeue`, counted)
   const list = `/teams/${team.id}/emails`
+  const [counted = {}] = formsTo(await operator.get(`${list}/all`), `${list}/all/requeue`)
+  await operator.post(`${list}/all/requeue`, counted)
   const emails = await operator.get(list)
   shows(t, emails, /1 email queued to be sent again\. Delivery is paused \(sender smtp:relay\.test\)/)
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
