@@ -17,7 +17,7 @@ import { deleteEmailRows } from '../support/email-rows.ts'
 import { EMPTY } from '../support/empty.ts'
 import { hold } from '../support/held.ts'
 import { lockWaits } from '../support/rows.ts'
-import { makeTeam, type TeamLimits } from '../support/service.ts'
+import { makeTeam, type Service, type TeamLimits } from '../support/service.ts'
 import { shareService } from '../support/shared-service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
@@ -261,21 +261,20 @@ t.test('ten custom headers are sent in addition to our own', async (t) => {
   }
 })
 
+/** Scans a part of a broadcast's audience, as a worker does. */
+const expand = ({ database, deps }: Service, team: string, id: string) => {
+  const rules = { ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } }
+  return database.transaction((tx) => expandStep({ ...deps, ...rules, tx }, team, id))
+}
+
 t.test('concurrent scans create one email per contact', async (t) => {
   const { service, team, create, post, contacts } = await begin()
   await contacts(Array.from({ length: 12 }, (_, index) => `c${index}`))
   await contacts(['blank'], { country: 'FR' })
   const id = await create()
   t.match(await post(id, 'send'), { body: { audience: 13 } })
-  const { deps, database } = service
-  const step = () =>
-    database.transaction((tx) =>
-      expandStep(
-        { ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } },
-        team.id,
-        id,
-      ),
-    )
+  const { database } = service
+  const step = () => expand(service, team.id, id)
   for (let round = 0; round < 4; round++) {
     await Promise.all([step(), step()])
     await database.query(sql.unsafe`update email_states set status = 'sent' where broadcast_id = ${id}`)
@@ -290,18 +289,11 @@ t.test('concurrent scans create one email per contact', async (t) => {
 
 t.test('a suspended team’s broadcast continues after the team is resumed', async (t) => {
   const { service, team, create, post, contacts, get } = await begin()
-  const { deps, database } = service
+  const { database } = service
   await contacts(['ana'])
   const id = await create()
   await post(id, 'send')
-  const step = () =>
-    database.transaction((tx) =>
-      expandStep(
-        { ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } },
-        team.id,
-        id,
-      ),
-    )
+  const step = () => expand(service, team.id, id)
   const at = { tx: database, now: new Date(), actor: 'cli' }
   await suspendTeam(at, team.id)
   t.match(await step(), { kind: 'early' })
@@ -312,13 +304,8 @@ t.test('a suspended team’s broadcast continues after the team is resumed', asy
 
 t.test('starting, pausing and cancelling a broadcast cause one webhook each', async (t) => {
   const { service, team, create, post, contacts } = await begin()
-  await adminCli({ DATABASE_URL: service.url }).json([
-    'webhook',
-    'add',
-    team.id,
-    '--url',
-    'https://hooks.example.com/x',
-  ])
+  const url = 'https://hooks.example.com/x'
+  await adminCli({ DATABASE_URL: service.url }).json(['webhook', 'add', team.id, '--url', url])
   await contacts(['ana'])
   const id = await create()
   for (const verb of ['send', 'pause', 'resume', 'cancel']) await post(id, verb)

@@ -7,7 +7,7 @@ import { readApiSettings, reservedHeaders, settingsWarnings } from '../../api/co
 import { portFault, readToolSettings, SettingsFault } from '../../db/process/config.ts'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
-import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
+import { bareEnvironment, faultLines, SECRET_KEY } from '../support/environment.ts'
 import { RELAY_SECRETS, RELAYS } from '../support/relays.ts'
 import t from '../support/tap.ts'
 
@@ -17,17 +17,7 @@ const BASE = {
 }
 
 /** The lines with which an API with these settings stops. None if it starts. */
-const faults = (env: Record<string, string>): string[] => {
-  try {
-    readApiSettings({ ...BASE, ...env })
-    return []
-  } catch (error) {
-    return String(error)
-      .split('\n')
-      .slice(1)
-      .map((line) => line.trim())
-  }
-}
+const faults = (env: Record<string, string>) => faultLines(() => readApiSettings({ ...BASE, ...env }))
 
 t.test('rejects tokens that are too short', async (t) => {
   for (const name of ['METRICS_TOKEN', 'HIREFIRE_TOKEN', 'SMTP_REPORT_TOKEN']) {

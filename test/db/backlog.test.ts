@@ -35,10 +35,10 @@ import {
   queueStatus,
 } from '../../db/queue/jobs.sql.ts'
 import { isAnyLost, queuesDue } from '../../db/queue/maintenance.sql.ts'
-import type { Run } from '../../db/queue/pgboss.sql.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { ownServer } from '../support/own-server.ts'
 import { openPool } from '../support/pool.ts'
+import { runOn } from '../support/run-on.ts'
 import t from '../support/tap.ts'
 import { touched } from '../support/touched.ts'
 
@@ -84,13 +84,6 @@ t.before(async () => {
 
 /** The limits per statement. They are about ten times its reads, and less than a scan of all waiting jobs. */
 const [EACH, ONCE] = [12_000, 300]
-
-const runOn =
-  (tx: Tx): Run =>
-  async (text, values = []) => {
-    const { rows } = await tx.query({ ...sql.unsafe`select`, sql: text, values: values as never })
-    return { rows: [...rows] as Record<string, unknown>[] }
-  }
 
 const newJobs = ids.map((id) => ({
   name: 'deliver-email' as const,

@@ -6,16 +6,20 @@ import { testDatabase } from '../support/database.ts'
 import { connected, LONG_COPY, withOneMore } from '../support/migrations.ts'
 import { ownServer } from '../support/own-server.ts'
 import { anEmail, world } from '../support/service.ts'
-import t from '../support/tap.ts'
+import t, { type Test } from '../support/tap.ts'
 
-t.test('a file that waits for a lock applies once', async (t) => {
+/** Adds a migration of the table of teams, which another session locks. */
+async function withLockedTeams(t: Test) {
   const { url } = await testDatabase(t)
-  const { directory, file } = await withOneMore(
-    t,
-    '-- adds a column\nalter table teams add column extra integer;\n',
-  )
+  const text = '-- adds a column\nalter table teams add column extra integer;\n'
+  const added = await withOneMore(t, text)
   const other = await connected(t, url)
   await other.query('begin; lock table teams in access share mode')
+  return { url, other, ...added }
+}
+
+t.test('a file that waits for a lock applies once', async (t) => {
+  const { url, other, directory, file } = await withLockedTeams(t)
   const lines: string[] = []
   const waits = Promise.withResolvers<void>()
   const log = (line: string): void => {
@@ -66,13 +70,7 @@ t.test('cancels a blocking autovacuum before the last attempts', async (t) => {
 })
 
 t.test('names the file if a lock is never released', async (t) => {
-  const { url } = await testDatabase(t)
-  const { directory, file } = await withOneMore(
-    t,
-    '-- adds a column\nalter table teams add column extra integer;\n',
-  )
-  const other = await connected(t, url)
-  await other.query('begin; lock table teams in access share mode')
+  const { url, directory, file } = await withLockedTeams(t)
   await t.rejects(
     migrate(url, () => {}, { directory, lockWait: 1, tries: 1 }),
     { message: new RegExp(`^Could not apply ${file}: timed out waiting for locks`) },

@@ -6,6 +6,7 @@ import { queuesOf, readWorkerSettings, settingsWarnings } from '../../workers/co
 import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
 import { WHATSAPP } from '../../workers/providers/whatsapp/declared.ts'
 import { testDatabase } from '../support/database.ts'
+import { faultLines } from '../support/environment.ts'
 import { startSesApi } from '../support/ses-api.ts'
 import t from '../support/tap.ts'
 import { startProcess } from '../support/worker.ts'
@@ -69,17 +70,7 @@ t.test('defaults to Meta’s API and 80 messages a second', async (t) => {
 })
 
 /** Returns the lines about settings that a worker stops with; none if it starts. */
-const faults = (env: Record<string, string>): string[] => {
-  try {
-    readWorkerSettings(env)
-    return []
-  } catch (error) {
-    return String(error)
-      .split('\n')
-      .slice(1)
-      .map((line) => line.trim())
-  }
-}
+const faults = (env: Record<string, string>) => faultLines(() => readWorkerSettings(env))
 
 t.test('an email worker reports all missing settings at once', async (t) => {
   t.match(faults({}), [/DATABASE_URL is missing/, /SECRET_KEY is missing/, /SMTP_URL is missing/])

@@ -9,7 +9,7 @@ import { shows, signedIn } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { freePort } from '../../support/free-port.ts'
 import { portOf } from '../../support/port.ts'
-import { worldOf } from '../../support/service.ts'
+import { type Service, worldOf } from '../../support/service.ts'
 import { shareService } from '../../support/shared-service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aTemplate, type Json, makeTemplate, templateOf } from '../../support/whatsapp.ts'
@@ -27,6 +27,12 @@ const listFrom = (url: string, list_timeout_ms?: number) =>
   createWhatsappProvider({ url, ...(list_timeout_ms === undefined ? {} : { list_timeout_ms }) })
 
 const ACCOUNT = { account_id: '2', access_token: 'a-token' }
+
+/** Syncs a team's templates and waits for the result. */
+const sync = async ({ database, deps: { queue } }: Service, team: string) => {
+  const id = await requestSync({ tx: database, now: new Date(), actor: null, queue }, team)
+  return awaitSync(database, team, id)
+}
 
 const over = (provider: WhatsappProvider): WhatsappDelivery => ({
   provider,
@@ -59,37 +65,24 @@ t.test('a report during the listing is newer than the list', async (t) => {
     response.end(page([reported, { ...other, status: 'DISABLED' }]))
   })
   await startWorker(t, service, { whatsapp: over(provider) })
-  const { queue } = service.deps
-  await awaitSync(
-    database,
-    team.id,
-    await requestSync({ tx: database, now: new Date(), actor: null, queue }, team.id),
-  )
+  await sync(service, team.id)
   t.match(await templateOf(service, ids[0]?.id ?? ''), { status: 'paused' })
   t.match(await templateOf(service, ids[1]?.id ?? ''), { status: 'disabled' })
 })
 
 t.test('a template shows when it was last listed', async (t) => {
-  const { service, database, team } = await worldOf(await renewed())
+  const { service, team } = await worldOf(await renewed())
   const listed = aTemplate()
   await makeTemplate(service, team.id, listed)
   await makeTemplate(service, team.id, aTemplate())
   const provider = await startList(t, (response) => response.end(page([listed])))
   await startWorker(t, service, { whatsapp: over(provider) })
   const before = new Date()
-  const { queue } = service.deps
-  const sync = async () =>
-    (
-      await awaitSync(
-        database,
-        team.id,
-        await requestSync({ tx: database, now: new Date(), actor: null, queue }, team.id),
-      )
-    ).templates
-  const [first, other] = await sync()
+  const { templates } = await sync(service, team.id)
+  const [first, other] = templates
   t.equal(other?.synced_at, null, 'the provider does not list it')
   t.ok(new Date(first?.synced_at ?? 0) >= before)
-  const [again] = await sync()
+  const [again] = (await sync(service, team.id)).templates
   t.ok(new Date(again?.synced_at ?? 0) > new Date(first?.synced_at ?? 0))
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const list = `/teams/${team.id}/whatsapp-templates`

@@ -13,6 +13,15 @@ import { type AccountRow, savingAllowances } from '../../../../db/accounts/teams
 import t from '../../../support/tap.ts'
 
 const NOW = '2026-02-10T12:00:00.000Z'
+const PLACES = {
+  email_place: 1,
+  email_batch_place: 2,
+  broadcast_place: 3,
+  whatsapp_place: 4,
+  whatsapp_batch_place: 5,
+  whatsapp_parts_place: 6,
+  whatsapp_parts_batch_place: 7,
+}
 const ROW: AccountRow = {
   team_id: '0190a000-0000-7000-8000-000000000000',
   plan: 'pro',
@@ -33,13 +42,7 @@ const ROW: AccountRow = {
   storage_used: 14,
   bucket_tokens: 1,
   refilled_at: '2026-02-10T11:59:58.500Z',
-  email_place: 1,
-  email_batch_place: 2,
-  broadcast_place: 3,
-  whatsapp_place: 4,
-  whatsapp_batch_place: 5,
-  whatsapp_parts_place: 6,
-  whatsapp_parts_batch_place: 7,
+  ...PLACES,
   now: NOW,
 }
 const account = (changes: Partial<AccountRow> = {}) => toAccount({ ...ROW, ...changes })
@@ -135,14 +138,7 @@ t.test('saves the account with a charge', async (t) => {
   const saved = {
     ...{ period_start: ROW.period_start, period_end: ROW.period_end, refilled_at: NOW, bucket_tokens: 4 },
     ...{ emails_used: 11, contacts_used: 12, whatsapp_used: 13, storage_used: 14 },
-    ...{
-      email_place: 1,
-      email_batch_place: 2,
-      broadcast_place: 3,
-      whatsapp_place: 4,
-      whatsapp_batch_place: 5,
-    },
-    ...{ whatsapp_parts_place: 6, whatsapp_parts_batch_place: 7 },
+    ...PLACES,
   }
   t.strictSame(buildCharge(ROW.team_id, account()), savingAllowances(new Map([[ROW.team_id, saved]])))
 })
