@@ -20,6 +20,8 @@ export type Cell = Loose<{
   tone?: Tone
   /** A bar instead of the text, from 0 to 100. */
   bar?: { filled: number; tone: Tone }
+  /** A page, shown as a small picture instead of the text, which is its name. */
+  frame?: string
   /** True for monospace. */
   code?: boolean
   number?: boolean

@@ -23,7 +23,8 @@ export const cellReady = (cell: Cell, of?: string) => {
 
 const isBlank = ({ text, bar, button }: Cell): boolean => text === '' && !bar && !button
 
-const isShort = ({ iso, tone, button, bar }: Cell): boolean => Boolean(iso || tone || button || bar)
+const isShort = ({ iso, tone, button, bar, frame }: Cell): boolean =>
+  Boolean(iso || tone || button || bar || frame)
 
 /** Returns the index of the column whose times need no label in a card: the only one with times, at either end. */
 function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefined {

@@ -15,6 +15,9 @@ const USAGE_DAYS = 30
 /** Maximum number of emails per template that are counted. */
 const MAX_COUNTED = 1_000
 
+/** A longer list of templates has no pictures, because each picture is a page. */
+const MAX_PICTURES = 40
+
 async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: Date) {
   const since = new Date(now.getTime() - USAGE_DAYS * 86_400_000)
   const usage = await usageOfTemplates(tx, teamId, ids, { since, most: MAX_COUNTED })
@@ -47,6 +50,10 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
         request,
         templates,
         ({ id, name, updated_at }) => ({
+          Preview: templates.length <= MAX_PICTURES && {
+            text: name,
+            frame: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
+          },
           Name: text(name, {
             href: teamPath(team, 'templates', id),
             detail: drafted.includes(id) ? UNPUBLISHED : '',

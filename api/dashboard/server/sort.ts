@@ -36,7 +36,7 @@ export function sortable(request: PageRequest, table: Table): Table {
   const label = isDown ? asked.slice(1) : asked
   const at = columns.findIndex((column) => column.label !== '' && column.label === label)
   const linked = columns.map((column, index): Column => {
-    const isPlain = rows.every(({ cells: { [index]: cell } }) => !cell?.button && !cell?.copy)
+    const isPlain = rows.every(({ cells: { [index]: cell } }) => !cell?.button && !cell?.copy && !cell?.frame)
     if (column.label === '' || !isPlain) return column
     const isSorted = index === at
     return {

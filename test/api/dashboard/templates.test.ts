@@ -13,6 +13,11 @@ const pages = await startTemplatePages(t)
 const { service, call, database, team, viewer, editor, at, entries, makeTemplate, draft, tokens } = pages
 const { hiddenIn, idOf, sentWith } = pages
 
+/** Returns the path and the name of each picture in a list. */
+const picturesOn = ({ html }: { html: string }) => [
+  ...html.matchAll(/<iframe [^>]*class="thumb"[^>]* src="\/dashboard([^"]*)" title="([^"]*)"/g),
+]
+
 t.test('creates, previews and tests a template', async (t) => {
   const path = await makeTemplate('Welcome', '<p>Hi {{name}}</p>', 'Hi {{name}}')
   const frame = await viewer.get(`${path}/preview?v.name=%3Cscript%3E`)
@@ -62,7 +67,11 @@ t.test('sends only use a draft after it is published', async (t) => {
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
   const templates = await viewer.get(at('templates'))
   shows(t, templates, /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 /)
-  t.equal(framedIn(await viewer.get(`${path}/preview?of=published`)), '<p>Dear [name]</p>')
+  const pictures = picturesOn(templates)
+  const names = pictures.map(([, , name]) => name)
+  t.strictSame(names, ['Welcome', 'Offer'], 'one in each row')
+  const [, source = ''] = pictures[1] ?? []
+  t.equal(framedIn(await viewer.get(source.replaceAll('&#x3D;', '='))), '<p>Dear [name]</p>')
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
   const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
   const changed = await viewer.get(`/teams/${team.id}${compare}`)
@@ -78,16 +87,17 @@ t.test('sends only use a draft after it is published', async (t) => {
   ])
 })
 
-t.test('a long list of templates is one page, without frames', async (t) => {
+t.test('no template of a long list has a picture', async (t) => {
   const many = await makeTeam(service, { domain: 'many.test' })
   const reader = await signedIn(service, { team: many.id, role: 'viewer' })
   const save = (name: string) =>
     database.transaction((tx) => saveTemplate(byCli(tx), many.id, { name, html: '<p>x</p>', text: '' }))
   const path = `/teams/${many.id}/templates`
   for (let count = 1; count <= 40; count += 1) await save(`Template ${count}`)
+  t.equal(picturesOn(await reader.get(path)).length, 40)
   await save('One more')
   const page = await reader.get(path)
-  t.notMatch(page.html, '<iframe')
+  t.strictSame(picturesOn(page), [])
   t.equal(page.html.match(/<tr>/g)?.length, 42)
 })
 
