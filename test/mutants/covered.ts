@@ -10,7 +10,10 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/plans/period.ts': ['test/db/accounts/plans/period.test.ts'],
   'db/channels/status-order.ts': ['test/db/channels/status-order.test.ts'],
   'db/audience/suppressions/lift.ts': ['test/db/audience/suppressions/suppress.test.ts'],
-  'db/audience/suppressions/suppress.ts': ['test/db/audience/suppressions/suppress.test.ts'],
+  'db/audience/suppressions/suppress.ts': [
+    'test/db/audience/suppressions/soft-bounces.test.ts',
+    'test/db/audience/suppressions/suppress.test.ts',
+  ],
   'db/audience/subscription/preferences.ts': ['test/db/audience/subscription/subscription.test.ts'],
   'db/audience/subscription/subscription.ts': ['test/db/audience/subscription/subscription.test.ts'],
   'db/messages/emails/apply-events.ts': ['test/db/messages/emails/applied-events.test.ts'],
