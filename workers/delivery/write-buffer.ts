@@ -15,7 +15,7 @@ const MAX_ITEMS = 200
  */
 export function createWriteBuffer<T>(
   write: (items: readonly T[]) => Promise<void>,
-  { room }: { room: number },
+  { room, lingerMs = LINGER_MS }: { room: number; lingerMs?: number },
 ) {
   const pending: T[] = []
   let unwritten = 0
@@ -46,7 +46,7 @@ export function createWriteBuffer<T>(
   }
   const plan = (): void => {
     if (writing !== null) return
-    const left = LINGER_MS - (performance.now() - since)
+    const left = lingerMs - (performance.now() - since)
     if (pending.length * 2 >= room - reserved || left <= 0) void start()
     else timer ??= setTimeout(start, left)
   }

@@ -154,7 +154,8 @@ function heldBuffer(room: number) {
       writes.push(Promise.withResolvers<void>())
       await writes.at(-1)?.promise
     },
-    { room },
+    // Only the capacity decides when it writes.
+    { room, lingerMs: 60_000 },
   )
   return { buffer, written, end: () => writes.at(-1)?.resolve() }
 }
