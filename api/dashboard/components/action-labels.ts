@@ -148,15 +148,14 @@ const STARTS = { true: 'Scheduled a broadcast', false: 'Started a broadcast' } a
 export const CLI = 'cli'
 const COMMAND_LINE = 'command line'
 
-export const actorName = (actor: string): string => (actor === CLI ? COMMAND_LINE : actor)
-
 /** The shown name of an API key or session token before its prefix. */
 const CREDENTIAL_NAMES = { key: 'API key', session: 'session token' } as const
 
 /** Names an actor on a page, so that the prefix of a credential is not taken for a user. */
-export function shownActor(actor: string): string {
+export function actorName(actor: string): string {
+  if (actor === CLI) return COMMAND_LINE
   const kind = prefixKind(actor)
-  return kind === null ? actorName(actor) : `${CREDENTIAL_NAMES[kind]} ${actor}`
+  return kind === null ? actor : `${CREDENTIAL_NAMES[kind]} ${actor}`
 }
 
 /** Returns the actor with this shown name, or the text itself. */
@@ -164,7 +163,7 @@ export function findActor(words: string): string {
   const [actor = ''] = words.trim().split(' ').slice(-1)
   const asked = words.trim().toLowerCase()
   if (asked === COMMAND_LINE) return CLI
-  return asked === shownActor(actor).toLowerCase() ? actor : words
+  return asked === actorName(actor).toLowerCase() ? actor : words
 }
 
 const actionLabel = (action: string): string => LABELS[action] ?? action

@@ -20,7 +20,6 @@ import {
   entryLabel,
   findAction,
   findActor,
-  shownActor,
 } from '../../components/action-labels.ts'
 import { type Cell, text, time } from '../../components/cell.ts'
 import type { Link, View } from '../../components/section.ts'
@@ -176,7 +175,7 @@ async function auditView(
         page,
         (entry) => ({
           When: momentCell(entry.created_at, now),
-          User: text(shownActor(entry.actor)),
+          User: text(actorName(entry.actor)),
           Action: actionCell(entry, starts),
           About: subjectCell(entry, names),
           Team: only === null && teamCell(entry, teamNames),
@@ -212,7 +211,14 @@ const ofTeam = get('owner', '/teams/:team/audit', async (request, deps) => {
 const HEADER = ['time', 'user', 'action', 'code', 'object', 'detail']
 
 const toLine = ({ created_at, actor, action, subject, detail }: AuditRow) => [
-  ...[created_at, actorName(actor), entryLabel({ action, detail }, undefined), action, subject, detail],
+  ...[
+    created_at,
+    actor === CLI ? actorName(CLI) : actor,
+    entryLabel({ action, detail }, undefined),
+    action,
+    subject,
+    detail,
+  ],
 ]
 
 const csv = defineCsv<AuditRow>(
