@@ -79,12 +79,14 @@ export function formatAge(iso: string, now: Date): string {
   return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`
 }
 
-/** Formats the time until a moment, to the second: `in 4 min 12 s`. */
-export function countdown(iso: string, now: Date): string {
+/** Formats the time until a moment, to the second: `4 min 12 s`. */
+export function timeLeft(iso: string, now: Date): string {
   const seconds = Math.max(0, Math.ceil((Date.parse(iso) - now.getTime()) / 1_000))
-  if (seconds >= 3_600) return `in ${duration(seconds)}`
-  return seconds < 60 ? `in ${seconds} s` : `in ${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  if (seconds >= 3_600) return duration(seconds)
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
+
+export const countdown = (iso: string, now: Date): string => `in ${timeLeft(iso, now)}`
 
 /** Formats a date like dashboard.js, such as `1 Dec` or `1 Dec 2026`. */
 function formatDay(iso: string, hasYear: boolean): string {

@@ -6,7 +6,7 @@ import { listSenders, type ShownSender } from '../../../db/delivery/senders/show
 import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
-import { time } from '../components/cell.ts'
+import { time, timeLeft } from '../components/cell.ts'
 import { keepPercents } from '../components/percent.ts'
 import type { Alert } from '../components/section.ts'
 import { BULK_NEXT } from '../components/timeline.ts'
@@ -41,25 +41,20 @@ export async function loadSenders(team: { id: string }, tx: Tx): Promise<ShownSe
   return senders.filter(({ key, name, state }) => name === null || state !== 'paused' || own.has(key))
 }
 
-/** Builds alerts for paused senders, with the provider's response. @param shown returns an alert's other fields. */
-export const pausedSenderAlerts = (
-  senders: readonly ShownSender[],
-  shown: (sender: ShownSender) => Omit<Alert, 'text'>,
-): Alert[] =>
-  senders.filter(isPaused).map((sender) => ({ ...shown(sender), text: sender.reason ?? 'No reason given.' }))
-
 /** Returns a sender's name in a sentence. A number has its own name. */
 export const senderName = ({ key, name }: Pick<ShownSender, 'key' | 'name'>): string =>
   name === null ? key : `the ${name === 'default' ? 'default number' : `number ${name}`}`
 
 /** Builds alerts for paused senders, for operators. A pause ends at its time or with a test attempt. */
 export const goesOutAlerts = (senders: readonly ShownSender[], now: Date): Alert[] =>
-  pausedSenderAlerts(senders, ({ key, name, paused_until }) => ({
-    tone: 'bad',
-    title: `Nothing goes out through ${senderName({ key, name })} ${paused_until ? 'until' : 'for now. A test attempt is in progress'}`,
-    at: paused_until ? time(paused_until, now) : undefined,
-    link: { href: '/operator/senders', label: 'Show senders' },
-  }))
+  senders
+    .filter(isPaused)
+    .map(({ key, name, paused_until, reason }) => ({
+      tone: 'bad',
+      title: `Nothing goes out through ${senderName({ key, name })} for ${paused_until ? `another ${timeLeft(paused_until, now)}` : 'now. A test attempt is in progress'}`,
+      text: reason ?? 'No reason given.',
+      link: { href: '/operator/senders', label: 'Show senders' },
+    }))
 
 export const RESUME_BULK = 'Resume broadcasts and batches'
 

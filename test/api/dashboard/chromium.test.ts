@@ -187,7 +187,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.notOk(await page.evaluate(isCut), 'the reason wraps')
     await page.getByRole('link', { name: 'Queues', exact: true }).click()
     const why = page.locator('.alerts', { hasText: 'The queue Emails is waiting' })
-    t.match(await why.innerText(), `The queue Emails is waiting, because smtp:127.0.0.1:${sink.port}`)
+    t.match(await why.innerText(), `The queue Emails is waiting for smtp:127.0.0.1:${sink.port}`)
     const queue = page.locator('tr', { hasText: /Emails/ })
     await queue.getByRole('button', { name: 'Pause queue' }).click()
     await submit(page, 'Pause queue')

@@ -137,9 +137,11 @@ async function livePages(browser: Browser): Promise<void> {
   t.test('a paused sender appears above the queues', async (t) => {
     const shown = await signIn(t)
     const sender = { key: 'smtp:mx.example.com', ceiling: 10 }
+    await database.query(sql.unsafe`
+      insert into pgboss.job (name, data) values ('deliver-email', '{"team_id": "1"}')`)
     const pause = () => database.transaction((tx) => pauseSender(tx, sender, 600, '451 Later'))
     const { after } = await changing(t, shown, `${home}/operator/queues`, pause)
-    t.match(after, 'The queue Emails is waiting, because smtp:mx.example.com is paused')
+    t.match(after, 'The queue Emails is waiting for smtp:mx.example.com')
   })
 
   t.test('a team that is suspended loses its buttons', async (t) => {

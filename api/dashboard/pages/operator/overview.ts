@@ -11,7 +11,7 @@ import { PART_OF } from '../../../../db/queue/jobs.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
-import { type Cell, duration, number, status, text, time } from '../../components/cell.ts'
+import { type Cell, formatAge, number, status, text, time } from '../../components/cell.ts'
 import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { buildTable, button, compact, get } from '../../server/builders.ts'
@@ -98,12 +98,11 @@ function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownS
     const known = senders.find((sender) => sender.key === key)
     const isWell = known === undefined || known.state === 'sending'
     const at = known?.troubled_at ?? null
-    const age = at === null ? null : duration((now.getTime() - Date.parse(at)) / 1_000)
-    const words = isWell ? (age === null ? 'no problems' : 'recovered') : known.state
+    const words = isWell ? (at === null ? 'no problems' : 'recovered') : known.state
     return {
       label: known?.name ?? key,
       tone: isWell ? 'good' : 'bad',
-      cell: text(words, { detail: isWell || age === null ? undefined : `for ${age}` }),
+      cell: text(words, { detail: isWell || at === null ? undefined : formatAge(at, now) }),
     }
   })
 }

@@ -9,7 +9,7 @@ import { SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, countdown, duration, number, status, text, time } from '../../components/cell.ts'
 import type { Alert } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
-import { isPaused, pausedSenderAlerts, senderName } from '../stopped.ts'
+import { isPaused, senderName } from '../stopped.ts'
 import { queueName, queueRemedy, WATCHED } from './queue-names.ts'
 import { workerAlerts } from './workers.ts'
 
@@ -119,18 +119,18 @@ export const queueCells =
     Rate: text(rate(queue.completed_per_second), { number: true }),
   })
 
-/** Returns alerts for queues that wait for a paused sender. @param only the name of the only queue. */
-export function senderAlerts(senders: readonly ShownSender[], now: Date, only?: string): Alert[] {
-  const those = senders.filter((sender) => only === undefined || queueOfSender(sender) === only)
-  return pausedSenderAlerts(those, ({ key, name, paused_until, troubled_at }) => {
-    const queue = queueOfSender({ key, name })
-    const next =
-      paused_until === null ? 'A test attempt is in progress' : `Next attempt ${countdown(paused_until, now)}`
-    return {
-      tone: 'warn',
-      title: `${only === undefined ? `The queue ${queueName(queue)} is waiting` : 'Waiting'}, because ${senderName({ key, name })} is paused. ${next}${troubled_at === null ? '' : '. Paused since'}`,
-      at: troubled_at === null ? undefined : time(troubled_at, now),
-      link: { href: '/operator/senders', label: 'Show senders' },
-    }
-  })
-}
+/** Returns the paused senders of a queue. */
+export const sendersOf = (queue: string, senders: readonly ShownSender[]): ShownSender[] =>
+  senders.filter((sender) => isPaused(sender) && queueOfSender(sender) === queue)
+
+/** Returns alerts for queues whose jobs wait for a paused sender. @param senders those with waiting jobs. */
+export const waitAlerts = (senders: readonly ShownSender[], now: Date): Alert[] =>
+  senders.map(({ key, name, reason, paused_until }) => ({
+    tone: 'bad',
+    title: `The queue ${queueName(queueOfSender({ key, name }))} is waiting for ${senderName({ key, name })}`,
+    text: compact<string>([
+      reason?.replace(/\.?$/, '.'),
+      paused_until ? `Next attempt ${countdown(paused_until, now)}.` : 'A test attempt is in progress.',
+    ]).join(' '),
+    link: { href: '/operator/senders', label: 'Show senders' },
+  }))

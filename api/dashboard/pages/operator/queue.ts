@@ -37,12 +37,13 @@ import { countedFields, countedValues, readCounted } from '../../server/confirme
 import { redirect, show } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { backgroundJobAnswer } from '../background-job.ts'
+import { goesOutAlerts } from '../stopped.ts'
 import {
   counted,
   QUEUES_PATH,
   rate,
   runningWorkers,
-  senderAlerts,
+  sendersOf,
   waitCause,
   waitingWords,
   workAlerts,
@@ -175,7 +176,7 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
   const all = await countDeadLetters(database, queue)
   const redrive = `${here}/redrive`
   const pause = shown?.paused && pauseAlert(shown, now)
-  const paused = senderAlerts(senders, now, queue)
+  const paused = goesOutAlerts(sendersOf(queue, senders), now)
   const hasAlert = without.length + paused.length > 0 || pause !== false
   const retryAll = { fields: countedFields({ most: all, seen }), tone: 'quiet' } as const
   return show({

@@ -1,9 +1,12 @@
 /** Lists the queues, with the idle ones below. */
 
-import { listQueues, type ShownQueue } from '../../../../db/delivery/queues.ts'
-import { listSenders } from '../../../../db/delivery/senders/show.ts'
+import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
+import { listQueues, type ShownQueue, withParts } from '../../../../db/delivery/queues.ts'
+import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { resumeRestored } from '../../../../db/maintenance/restore-guard/restored.ts'
 import { plural } from '../../../../db/plural.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
+import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { pausedQueues, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { liveProcesses } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
@@ -13,13 +16,14 @@ import { RESTORED_COPY } from '../../components/timeline.ts'
 import { already } from '../../server/already.ts'
 import { action, buildAlerts, buildTable, button, buttonCell, compact, get } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
+import { isPaused } from '../stopped.ts'
 import {
   isShown,
   nameCell,
   QUEUES_PATH,
   queueCells,
   rate,
-  senderAlerts,
+  waitAlerts,
   workAlerts,
   workersCell,
 } from './queue-cells.ts'
@@ -35,6 +39,17 @@ const pauseCell = ({ queue, paused }: ShownQueue): Cell =>
 const withoutSelf = (alert: Alert): Alert =>
   alert.link?.href === QUEUES_PATH ? { ...alert, link: undefined } : alert
 
+/** Returns the paused senders for which jobs wait. */
+async function loadAwaited(tx: Tx, senders: readonly ShownSender[]): Promise<ShownSender[]> {
+  const awaited: ShownSender[] = []
+  for (const sender of senders.filter(isPaused)) {
+    const { channel, group } = deliveryOfSender(sender.key, sender.name)
+    const { jobs } = await waitingOfTeams(tx, withParts(channel.job), { group, most: 1 })
+    if (jobs > 0) awaited.push(sender)
+  }
+  return awaited
+}
+
 const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
   const rows = await listQueues(database)
   const isCopy = rows.some(({ pause_reason }) => pause_reason === RESTORED)
@@ -44,7 +59,7 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
     [
       ...workAlerts(processes, rows, now).map(withoutSelf),
       isCopy && RESTORED_COPY,
-      ...senderAlerts(senders, now),
+      ...waitAlerts(await loadAwaited(database, senders), now),
     ],
     { id: 'needs' },
   )
@@ -53,10 +68,7 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
   return show({
     title: 'Queues',
     actions: isCopy ? { forms: [RESUME_ALL] } : undefined,
-    lead:
-      alerts.length === 0
-        ? 'Deferred jobs wait for their next attempt. Failed jobs need manual action.'
-        : undefined,
+    lead: 'Deferred jobs wait for their next attempt. Failed jobs need manual action.',
     sections: compact([
       alerts,
       buildTable(

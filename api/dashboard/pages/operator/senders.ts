@@ -7,7 +7,7 @@ import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.
 import { plural } from '../../../../db/plural.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
-import { type Cell, countdown, duration, status, type Tone, text, time } from '../../components/cell.ts'
+import { type Cell, countdown, formatAge, status, type Tone, text, time } from '../../components/cell.ts'
 import type { Section } from '../../components/section.ts'
 import { action, buildTable, buttonCell, compact, get } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
@@ -17,7 +17,7 @@ const PATH = '/operator/senders'
 const WEBHOOKS_SHOWN = 50
 
 const resumeButton = (key: string): Cell =>
-  buttonCell(`${PATH}/resume?${new URLSearchParams({ key })}`, 'Resume now')
+  buttonCell(`${PATH}/resume?${new URLSearchParams({ key })}`, 'Resume now', { tone: 'quiet' })
 
 const nameCell = ({ key, name }: ShownSender): Cell =>
   name === null ? text(key) : text(name, { detail: key })
@@ -44,13 +44,13 @@ function since({ state, troubled_at, events }: ShownSender): string | null {
   )
 }
 
-/** Builds the cell with the state of a sender and for how long it has had it. */
+/** Builds the cell with the state of a sender and since when it has had it. */
 function stateCell(sender: ShownSender, now: Date): Cell {
   const { state, rate } = sender
   const from = since(sender)
   const detail = compact<string>([
+    from !== null && `${state === 'probing' ? 'paused ' : ''}${formatAge(from, now)}`,
     state === 'slowed' && `${rate.toFixed(1)} per second`,
-    from !== null && `for ${duration((now.getTime() - Date.parse(from)) / 1_000)}`,
   ])
   return status(state, { detail: detail.join(', ') || undefined })
 }
