@@ -16,7 +16,7 @@ import { describedWebhooks, WEBHOOK_SCHEMAS } from './webhooks.ts'
 /** The groups of operations, in the order of the page. */
 export const GROUPS: Readonly<Record<Group, string>> = {
   Emails: 'Transactional email, one at a time or in batches of 100.',
-  WhatsApp: 'Messages from templates approved by the provider.',
+  WhatsApp: 'Messages from templates approved by Meta.',
   Contacts: 'The recipients of a team, by email address, with topics and properties.',
   Broadcasts:
     'One template sent to all contacts of the topics you choose. Create a draft, then start, pause, resume or cancel it.',

@@ -215,7 +215,7 @@ const header = (name: string, description: string, example: string) => ({
 const HEADERS = [
   header(
     'webhook-id',
-    'The same in every attempt to deliver this message.',
+    'The same in every attempt to deliver this event.',
     '01920000-0000-7000-8000-000000000000',
   ),
   header('webhook-timestamp', 'The time of this attempt, in seconds.', '1795350896'),
@@ -228,7 +228,7 @@ const HEADERS = [
 
 const ANSWERS = {
   '2XX': { description: 'Accepted. Other responses are retried.' },
-  '410': { description: 'The endpoint no longer wants events. The webhook is disabled.' },
+  '410': { description: 'Your server no longer wants events. The webhook is disabled.' },
 }
 
 /** The details of examples that aren't deliveries, mostly responses of providers. */

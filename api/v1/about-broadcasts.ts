@@ -21,7 +21,7 @@ const NOTES = {
   tags: 'The tags of each of its emails.',
   rate_per_minute: 'The maximum number of emails per minute, spread evenly.',
   send_at:
-    'When it starts, up to 90 days ahead. It starts immediately if left out. A time more than 5 minutes in the past is rejected.',
+    'When it starts, up to 90 days ahead. A draft without a time starts as soon as you call `send`. A time more than 5 minutes in the past is rejected.',
   idempotency_key: 'A repeated call returns the broadcast stored with this key.',
 }
 

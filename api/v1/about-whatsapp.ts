@@ -5,7 +5,7 @@ import { BATCH_ANSWER, SEND, SEND_TIMES } from './about.ts'
 const MESSAGE_NOTES = {
   ...SEND,
   ...SEND_TIMES,
-  template_id: 'A template from the dashboard, approved by the provider.',
+  template_id: 'A template from the dashboard, approved by Meta.',
   to: 'Phone numbers in E.164 format. Separators are removed, and each number gets its own message.',
   parameters:
     'All variables of the template, and nothing else. `body:1` is the first variable of the body, even if the template gives it a name. `header:1` is the variable of a text header, or the https URL of an image, a video or a document. `header:2` is a document’s file name. A location has `header:1` to `header:4`: latitude, longitude, name and address. `url:1` and `url:2` belong to the dynamic URL buttons, and `code:1` to a button that copies a coupon code.',

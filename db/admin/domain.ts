@@ -29,7 +29,7 @@ function rampLimit(given: string): number | null {
 const rampVerb: Verbs = ({ verb, change, admin }) => {
   verb(
     'ramp TEAM NAME LIMIT',
-    'Limit how many broadcast emails can be sent from a new domain today (“off” for no limit)',
+    'Set the ramp-up of a new domain: how many broadcast emails can be sent today (“off” for no limit)',
     { LIMIT: ['the number of emails, or off'] },
   )
     .addHelpText(
@@ -102,7 +102,7 @@ const records: Verbs = ({ verb, change, admin }) => {
 }
 
 const lists: Verbs = ({ list, admin }) => {
-  list('List the domains of a team, their DNS records and ramps', async (database, team) => {
+  list('List the domains of a team, their DNS records and ramp-ups', async (database, team) => {
     const domains = await domainsOfTeam(database, team)
     const ramps = await shownRamps(
       database,

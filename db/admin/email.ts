@@ -17,7 +17,7 @@ import type { ListedEmail } from '../messages/emails/view.ts'
 import type { Admin } from './context.ts'
 import { atMost, count, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
-import { type RequeueFilter, requeueVerb } from './requeue.ts'
+import { type RequeueFilter, requeueVerb, textsFor } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
 import { TEXTS } from './texts.ts'
 import { sinceFlag, type TimeRangeOptions, toRange, untilFlag } from './time-range.ts'
@@ -139,7 +139,7 @@ export const verbs: Verbs = (noun) => {
       given: requeueToStore(requeueFilter(options), found),
     }),
   }
-  requeueVerb(noun, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails', filter })
+  requeueVerb(noun, { channel: EMAIL, statuses: EMAIL_LADDER, texts: textsFor('emails'), filter })
 
   scheduledVerbs(noun, { channel: EMAIL.name, noun: 'an email' })
 

@@ -51,22 +51,28 @@ export type RequeueFilter = {
   check?(tx: Tx, ref: DeliveryRef): Promise<void>
 }
 
-type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; filter?: RequeueFilter }
+type Texts = Record<'about' | 'one' | 'since' | 'force', string>
+type Sort = { channel: Deliverable; statuses: readonly string[]; texts: Texts; filter?: RequeueFilter }
+
+/** The help of the verb for messages of a channel. @param what their plural. */
+export const textsFor = (what: string): Texts => ({
+  about: `Requeue ${what}: one, or all that match. Messages accepted by a provider are never sent again`,
+  one: 'only this message',
+  since: 'accepted at this time or later, such as 2026-01-31',
+  force:
+    'also requeue permanently rejected messages that no provider has accepted. With an ID, also a scheduled or expired message',
+})
 
 /** Flags that don't select messages. */
 const NOT_FILTERS = ['--force', '--dry-run']
 
 /** Adds the verb. @param statuses the channel's statuses. */
-export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
-  const about = `Requeue ${what}: one, or all that match. Messages accepted by a provider are never sent again`
-  const command = verb('requeue TEAM [ID]', about, { ID: ['only this message', uuidArgument] })
+export function requeueVerb({ verb, admin }: Noun, { channel, statuses, texts, filter }: Sort): void {
+  const command = verb('requeue TEAM [ID]', texts.about, { ID: [texts.one, uuidArgument] })
     .option('--status <status>', ...only(statuses))
-    .option('--since <time>', 'accepted at this time or later, such as 2026-01-31', instant)
-    .option(
-      '--force',
-      'also requeue permanently rejected messages that no provider has accepted. With an ID, also a scheduled or expired message',
-    )
-    .option('--dry-run', 'change nothing, only list the messages')
+    .option('--since <time>', texts.since, instant)
+    .option('--force', texts.force)
+    .option('--dry-run', 'change nothing, only list the IDs')
     .action(
       answer((team: string, id: string | undefined, options: Options): Promise<object> => {
         const { force: _force, dryRun: _dryRun, ...chosen } = options

@@ -17,7 +17,7 @@ export const TEXTS = {
   parkedAndState: '--parked and --state {state} contradict each other. Leave one out.',
   whichReports: 'Specify reports by their IDs, or use --parked.',
   filterWithoutParked: '--provider, --reason and --before need --parked.',
-  whichMessages: 'Specify one message, or a filter: {filters}.',
+  whichMessages: 'Specify an ID, or a filter: {filters}.',
   notDomain: '--domain must be a domain, such as example.com.',
   addressOrFilter: 'Specify either an address or a filter, not both.',
   noAddressOrFilter: 'Specify an address or a filter, such as --domain.',

@@ -86,7 +86,7 @@ export const verbs: Verbs = (noun) => {
       ),
     )
 
-  verb('rotate TEAM ID', 'Create a new secret. Webhooks are also signed with the old one for 24 hours')
+  verb('rotate TEAM ID', 'Create a new secret. Events are also signed with the old one for 24 hours')
     .option('--now', 'stop signing with the old secret immediately')
     .action(
       change(
@@ -110,7 +110,7 @@ async function refuseDisabled(tx: Tx, team: string, id: string | null | undefine
 /** Verbs for single messages of an endpoint. */
 const messageVerbs: Verbs = (noun) => {
   const { verb, look, admin } = noun
-  verb('messages TEAM ID', 'List the messages of a webhook, newest first')
+  verb('messages TEAM ID', 'List the events sent to a webhook, newest first')
     .option('--status <status>', ...only(WEBHOOK_STATUSES))
     .option('--type <type>', 'only this type')
     .option('--limit <n>', ...atMost(100))
@@ -121,7 +121,7 @@ const messageVerbs: Verbs = (noun) => {
       }),
     )
 
-  verb('message TEAM ID EVENT', 'Show a message with its body, its attempts, and what it is waiting for', {
+  verb('message TEAM ID EVENT', 'Show an event with its body, its attempts, and what it is waiting for', {
     EVENT: ['its event_id, which is in the header webhook-id', uuidArgument],
   }).action(
     look(async (tx, team: string, endpoint_id: string, event_id: string) =>
@@ -131,7 +131,7 @@ const messageVerbs: Verbs = (noun) => {
 
   const flags = (command: Command) =>
     command
-      .option('--webhook <id>', 'only messages to this webhook', uuidArgument)
+      .option('--webhook <id>', 'only events to this webhook', uuidArgument)
       .option('--type <type>', 'only this type')
   const ids = async (
     tx: Tx,
@@ -148,7 +148,13 @@ const messageVerbs: Verbs = (noun) => {
     kind: 'webhook.requeue_matching',
     given: { ...picked, webhook, type },
   })
-  requeueVerb(noun, { channel: WEBHOOK, statuses, what: 'webhooks', filter: { flags, ids, check, job } })
+  const texts = {
+    about: 'Requeue waiting webhook events: one, or all that match',
+    one: 'only the event with this `id`',
+    since: 'created at this time or later, such as 2026-01-31',
+    force: 'also requeue failed events. To send delivered ones again, use `replay`',
+  }
+  requeueVerb(noun, { channel: WEBHOOK, statuses, texts, filter: { flags, ids, check, job } })
 }
 
 type RequeueOptions = { webhook?: string; type?: string; force?: boolean }
@@ -161,21 +167,21 @@ const stateVerbs: Verbs = ({ verb, look, change, admin }) => {
   ).action(change(enableEndpoint))
   verb(
     'disable TEAM ID',
-    `Disable a webhook. Its waiting messages fail, and events of the next ${KEPT_DAYS} days are stored as failed`,
+    `Disable a webhook. Its waiting events fail, and events of the next ${KEPT_DAYS} days are stored as failed`,
   ).action(change(disableEndpoint))
-  verb('remove TEAM ID', 'Delete a webhook and all its messages').action(
+  verb('remove TEAM ID', 'Delete a webhook and all its events').action(
     change(async (by, team: string, id: string) => {
       const { url } = await removeEndpoint(by, team, id)
       return { id, url, removed: true }
     }),
   )
-  verb('test TEAM ID', 'Send a message of type webhook.test to a webhook').action(
+  verb('test TEAM ID', 'Send an event of type webhook.test to a webhook').action(
     change(async (by, team: string, id: string) => ({ id, ...(await testEndpoint(by, team, id)) })),
   )
-  const replay = verb('replay TEAM ID', 'Send the messages of a webhook again, with the same IDs and bodies')
+  const replay = verb('replay TEAM ID', 'Send the events of a webhook again, with the same IDs and bodies')
   untilFlag(sinceFlag(replay, 'only events at this time or later'), 'only events before this time')
     .option('--type <type>', 'only this type')
-    .option('--failed', 'only failed messages')
+    .option('--failed', 'only failed events')
     .action(
       look(async (database, team: string, id: string, { failed = false, type, ...range }: Replayed) => {
         const what = failed ? 'failed' : 'over'

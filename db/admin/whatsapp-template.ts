@@ -29,11 +29,11 @@ FILE contains the provider's template object: name, language, status, category, 
 A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is stored and marked as unsupported.`
 
 const LISTING = `
-A worker requests the list from the provider. For the default number, that worker needs WHATSAPP_ACCESS_TOKEN and
+A worker requests the list from Meta. For the default number, that worker needs WHATSAPP_ACCESS_TOKEN and
 WHATSAPP_BUSINESS_ACCOUNT_ID.`
 
 export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
-  verb('create TEAM', 'Store a template that exists at the provider, from a JSON file. Prints its variables')
+  verb('create TEAM', 'Store a template that exists at Meta, from a JSON file. Prints its variables')
     .requiredOption('--file <file>', 'the template as JSON (- reads standard input)')
     .addHelpText('after', FORM)
     .action(
@@ -55,7 +55,7 @@ export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
     look(showWhatsappTemplate),
   )
 
-  verb('sync TEAM', 'Update the templates of a team from the provider’s list. A worker runs the sync')
+  verb('sync TEAM', 'Update the templates of a team from Meta’s list. A worker runs the sync')
     .addHelpText('after', LISTING)
     .action(
       answer(async (team: string) => {

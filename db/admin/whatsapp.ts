@@ -6,7 +6,7 @@ import { optInManually, optOutManually } from '../messages/whatsapp/opt-outs.ts'
 import { listMessages, showMessage } from '../messages/whatsapp/show.ts'
 import { atMost, only, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
-import { requeueVerb } from './requeue.ts'
+import { requeueVerb, textsFor } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
 
 export const verbs: Verbs = (noun) => {
@@ -39,5 +39,5 @@ export const verbs: Verbs = (noun) => {
     .action(noun.change(optInManually, 'secrets'))
 
   scheduledVerbs(noun, { channel: WHATSAPP.name, noun: 'a WhatsApp message' })
-  requeueVerb(noun, { channel: WHATSAPP, statuses: WHATSAPP_LADDER, what: 'messages' })
+  requeueVerb(noun, { channel: WHATSAPP, statuses: WHATSAPP_LADDER, texts: textsFor('messages') })
 }

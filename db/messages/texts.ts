@@ -65,7 +65,7 @@ export const TEXTS = {
   webhookDisabled: 'The webhook is disabled. Enable it first.',
   secretUndecryptable:
     'Could not decrypt the secret of webhook {id} (team {team}) with SECRET_KEY or SECRET_KEY_PREVIOUS.',
-  noWebhookMessage: 'This webhook message no longer exists. It may have been deleted because of its age.',
+  noWebhookMessage: "This webhook event doesn't exist. It may have been deleted because of its age.",
   blocked: "The broadcast is {state} and can't be {what}. {reasons}",
   noSuchMessage: 'No {noun} with this ID in this team.',
   pausedForTeam:

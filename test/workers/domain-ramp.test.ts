@@ -1,5 +1,5 @@
 /**
- * Broadcasts of domains with a slow start: today's limit, emails that wait until tomorrow, and exemptions.
+ * Broadcasts of domains with a ramp-up: today's limit, emails that wait until tomorrow, and exemptions.
  */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
@@ -81,7 +81,7 @@ t.test("broadcast emails over today’s limit wait, single ones don't", async (t
   await until('the single one has gone', () => received() === 3)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const page = await owner.get(`/teams/${team.id}/broadcasts/${id}`)
-  shows(t, page, /example\.com starts slowly: 2 of 2 .*sent today/)
+  shows(t, page, /Ramp-up of example\.com: 2 of 2 .*sent today/)
   shows(t, await owner.get(`/teams/${team.id}/domains/example.com`), /2 of 2 broadcast emails sent today/)
   await service.database.query(sql.unsafe`
     update email_states set created_at = created_at - interval '1 hour' where team_id = ${team.id}`)

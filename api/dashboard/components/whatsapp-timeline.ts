@@ -7,12 +7,12 @@ import { buildTimeline, type EventText, eventText, type Viewer, WORDING, wordsFo
 
 const WHATSAPP_WORDING: Record<string, EventText> = {
   ...WORDING,
-  sent: { title: 'Sent by the provider', tone: 'busy' },
-  accepted: { title: 'Accepted by the provider', tone: 'busy' },
+  sent: { title: 'Sent by Meta', tone: 'busy' },
+  accepted: { title: 'Accepted by Meta', tone: 'busy' },
   delivered: { title: 'Delivered to the phone', tone: 'good' },
   read: { title: 'Read', tone: 'good' },
   failed: { title: 'Failed', tone: 'bad' },
-  unknown: { title: 'The provider’s response was lost', tone: 'warn' },
+  unknown: { title: 'Meta’s response was lost', tone: 'warn' },
 }
 
 export const lastFailure = ({ events }: Pick<ShownMessage, 'events'>) =>
@@ -36,7 +36,7 @@ export const messageMoments = (
 }
 
 const MESSAGE_SENTENCES: Readonly<Record<string, string>> = {
-  sent: 'The provider has sent it. Nothing has been reported since.',
+  sent: 'Meta has sent it. Nothing has been reported since.',
   delivered: 'Delivered to the phone.',
   read: 'Delivered and read.',
 }
@@ -53,7 +53,7 @@ export function messageSentence({
     return meaning === null ? 'Failed.' : `Failed. ${meaning}`
   }
   if (status === 'queued' && !last && !waiting && events.some(({ kind }) => kind === 'accepted'))
-    return 'Sent to the provider. Nothing has been reported since.'
+    return 'Sent to Meta. Nothing has been reported since.'
   if (status === 'queued') return queuedSentence(last, waiting)
   return MESSAGE_SENTENCES[status] ?? ''
 }

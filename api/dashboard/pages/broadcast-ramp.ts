@@ -17,6 +17,10 @@ import { type TeamRequest, teamPath } from '../server/page.ts'
 export const rampWords = ({ limit, used }: ShownRamp): string =>
   `${number(used).text} of ${plural(limit, 'broadcast email')} sent today`
 
+/** Explains the ramp-up on the page of its domain. */
+export const RAMP_RULE =
+  'A new domain has a daily limit for broadcasts. It rises after each day on which at least half of it was used and few emails bounced or were reported as spam.'
+
 /** Describes when the broadcast will be done, if the limit rises every day. */
 function describeProgress(ramp: ShownRamp, { audience, stats }: BroadcastView): string {
   const rest = Math.max(0, (audience ?? 0) - stats.skipped - (stats.made - stats.queued))
@@ -41,9 +45,9 @@ async function offer(name: string, { team }: TeamRequest, deps: PageDeps): Promi
   const domain = await domainByName(deps.database, team.id, name)
   if (domain?.status !== 'verified' || team.test || (await readRamp(deps.database, name))) return []
   if ((await hasHistory(deps, name)) !== false) return []
-  const note = `The mail server accepted fewer than ${number(HISTORY_EMAILS).text} emails from ${name} in ${HISTORY_DAYS} days. Mailbox providers distrust a domain that suddenly sends a lot. With a slow start, its broadcasts send at most ${number(USUAL_RAMP.limit).text} emails on the first day. This limit doubles after each day on which at least half of it was used and few emails bounced or were reported as spam.`
+  const note = `The mail server accepted fewer than ${number(HISTORY_EMAILS).text} emails from ${name} in ${HISTORY_DAYS} days. Mailbox providers distrust a domain that suddenly sends a lot. With a ramp-up, its broadcasts send at most ${number(USUAL_RAMP.limit).text} emails on the first day. This limit doubles after each day on which at least half of it was used and few emails bounced or were reported as spam.`
   if (team.role !== 'owner') return []
-  const label = `Start slowly: ${number(USUAL_RAMP.limit).text} emails on the first day`
+  const label = `Start a ramp-up: ${number(USUAL_RAMP.limit).text} emails on the first day`
   const fields = [hidden('limit', String(USUAL_RAMP.limit))]
   return [
     buildForm(teamPath(team, 'domains', name, 'ramp'), label, {
@@ -66,7 +70,7 @@ export async function rampSections(
   if (row.state !== 'sending' && row.state !== 'paused') return []
   const ramp = request.team.test ? null : await shownRamp(deps.database, name)
   if (ramp === null) return []
-  const title = `${name} starts slowly: ${rampWords(ramp)}`
+  const title = `Ramp-up of ${name}: ${rampWords(ramp)}`
   return buildAlerts([{ tone: 'busy', title, text: describeProgress(ramp, view) }], {
     id: 'ramp',
     live: true,

@@ -2,7 +2,8 @@
 
 import { readSuppressTransactional } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactIdentity } from '../../../db/audience/contacts/edit.ts'
-import { suppressedAddress } from '../../../db/audience/suppressions/addresses.sql.ts'
+import type { Cause } from '../../../db/audience/contacts/effect.ts'
+import { type SuppressedAddress, suppressedAddress } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { stopsTransactional } from '../../../db/audience/suppressions/cause.ts'
 import {
   type ContactDetail,
@@ -24,8 +25,11 @@ export const contactPath = ({ team, params }: TeamRequest<'email'>, ...rest: str
 type ShownAddress = Pick<ContactDetail, 'email' | 'suppression' | 'suppression_cause'>
 
 /** Describes which messages the suppression of an address stops. */
-async function effectWords({ team }: TeamRequest, { database }: PageDeps, identity: string): Promise<string> {
-  const stored = await suppressedAddress(database, team.id, identity)
+async function effectWords(
+  { team }: TeamRequest,
+  { database }: PageDeps,
+  stored: SuppressedAddress | null,
+): Promise<string> {
   const which = await readSuppressTransactional(database, team.id)
   return stored && stopsTransactional(which, stored)
     ? 'No email is sent to this address.'
@@ -42,11 +46,25 @@ function describeCause(cause: ShownAddress['suppression_cause'], isKept: boolean
 
 /** Shows the ID of the report of a suppression. The alert has its other details. */
 export const reportFact = ({ suppression_cause: cause }: ShownAddress) => ({
-  'Report of the suppression': cause?.report_id ? text(cause.report_id, { code: true }) : null,
+  'Delivery report that caused it': cause?.report_id ? text(cause.report_id, { code: true }) : null,
 })
 
-const isManual = (cause: ShownAddress['suppression_cause']): boolean =>
+/** True if a user added the suppression, with any cause. */
+export const isManual = (cause: Pick<SuppressedAddress, 'email_id' | 'report_id'> | null): boolean =>
   cause !== null && cause.email_id === null && cause.report_id === null
+
+export const CAUSE_NAMES: Readonly<Record<Cause, string>> = {
+  bounce: 'hard bounce',
+  complaint: 'complaint',
+  soft_bounces: 'soft bounces',
+  manual: 'added manually',
+}
+
+/** Names the cause of a suppression, and tells if a user added it. */
+export function causeName(stored: Pick<SuppressedAddress, 'cause' | 'email_id' | 'report_id'>): string {
+  const name = CAUSE_NAMES[stored.cause]
+  return isManual(stored) && stored.cause !== 'manual' ? `${name}, ${CAUSE_NAMES.manual}` : name
+}
 
 function describeLift({ suppression, suppression_cause: cause }: ShownAddress): string {
   if (suppression === 'complained')
@@ -74,12 +92,6 @@ const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section
     ],
   })
 
-/** The causes that are called differently on other pages. */
-const CAUSE_NAMES: Readonly<Record<string, string>> = {
-  'permanent bounce': 'hard bounce',
-  'added by hand': 'added manually',
-}
-
 /** Builds the alert about a suppression, with its effect. */
 export async function suppressionAlert(contact: ShownAddress, request: TeamRequest<'email'>, deps: PageDeps) {
   const { team, now } = request
@@ -87,13 +99,14 @@ export async function suppressionAlert(contact: ShownAddress, request: TeamReque
   const cause = contact.suppression_cause
   const email = cause?.email_id ?? null
   const isKept = email !== null && (await addresseesOfEmail(deps.database, team.id, email)) !== null
-  const name = cause ? `${CAUSE_NAMES[cause.what] ?? cause.what},` : contact.suppression
+  const stored = await suppressedAddress(deps.database, team.id, contactIdentity(request.params.email))
+  const name = stored ? causeName(stored) : (cause?.what ?? contact.suppression)
   return buildAlerts([
     {
       tone: 'bad',
-      title: `Suppressed: ${name}`,
+      title: `Suppressed: ${name}${cause ? ',' : ''}`,
       at: cause ? time(cause.at, now) : undefined,
-      text: `${await effectWords(request, deps, contactIdentity(request.params.email))}${describeCause(cause, isKept)}`,
+      text: `${await effectWords(request, deps, stored)}${describeCause(cause, isKept)}`,
       link: isKept ? { href: teamPath(team, 'emails', email), label: 'Open the email' } : undefined,
     },
   ])

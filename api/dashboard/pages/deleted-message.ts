@@ -43,9 +43,7 @@ function deletedView({ noun, path, list, removal }: Kind, request: TeamRequest<'
         'Possible reasons': text(
           `${removal === undefined ? 'Cancellation' : 'Deletion by an owner, cancellation'} before the scheduled time, erasure of personal data, or the operator’s retention settings`,
         ),
-        'Kept after deletion': text(
-          'Its counts in the stats, and webhook messages about it for up to 30 days',
-        ),
+        'Kept after deletion': text('Its counts in the stats, and webhook events about it for up to 30 days'),
       }),
     ],
   }

@@ -55,7 +55,12 @@ const ed25519Button = (path: string, { ed25519_selector: selector }: DomainRow):
 function changes({ team }: TeamRequest, { domain, records, returnDomain, ramps }: Shown): Form[] {
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
   return compact([
-    ramps && button(at('ramp'), 'Turn off the ramp-up', { fields: [hidden('limit', 'off')], menu: true }),
+    ramps &&
+      button(at('ramp'), 'Turn off the ramp-up', {
+        fields: [hidden('limit', 'off')],
+        about: 'Broadcasts from this domain then have no daily limit.',
+        menu: true,
+      }),
     canRotate(domain, records) &&
       button(at('rekey'), 'Rotate the DKIM key', {
         fields: [hidden('seen', newestSelector(domain), true)],

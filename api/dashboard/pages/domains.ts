@@ -15,7 +15,7 @@ import { action, buildFacts, buildForm, compact, field, get, post } from '../ser
 import type { PageDeps } from '../server/deps.ts'
 import { forOthers, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sortableTable } from '../server/sort.ts'
-import { rampWords } from './broadcast-ramp.ts'
+import { RAMP_RULE, rampWords } from './broadcast-ramp.ts'
 import { AGAIN, domainActions, newestSelector } from './domain-actions.ts'
 import { type DnsLine, domainState, isLacking, recordSection, writeLead } from './domain-records.ts'
 
@@ -133,7 +133,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
         Verified: time(domain.verified_at, now, 'not yet'),
         'DKIM not found since': domain.missing_since && time(domain.missing_since, now),
         'Last checked': checkedAt !== null && time(checkedAt.toISOString(), now),
-        'Ramp-up': ramp && text(rampWords(ramp)),
+        'Ramp-up': ramp && text(rampWords(ramp), { detail: RAMP_RULE }),
         ...returnPathFacts(domain, now, returnDomain),
       }),
     ]),

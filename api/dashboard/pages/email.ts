@@ -23,6 +23,7 @@ import { framed, frameHeaders } from '../server/guard.ts'
 import { backTo } from '../server/list.ts'
 import { type PageAnswer, raw, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
+import { isManual } from './contact-suppression.ts'
 import { orDeleted } from './deleted-message.ts'
 import { emailActs, resendForm } from './email-actions.ts'
 import { content } from './email-content.ts'
@@ -91,7 +92,7 @@ async function buildTemplateCell({ email, request: { team }, deps }: EmailView):
 
 const CAUSE_WORDS: Record<Cause, string> = {
   bounce: 'An email to it bounced',
-  complaint: 'It reported an email as spam',
+  complaint: 'The recipient reported an email as spam',
   soft_bounces: 'Several emails to it bounced in a row',
   manual: 'It was added manually',
 }
@@ -110,10 +111,13 @@ function buildSuppressed(
   skipped: Suppressed,
 ): Section[] {
   const alerts = suppressed.map(
-    ({ identity, email: address, cause, response }): Alert => ({
+    ({ identity, email: address, response, ...stored }): Alert => ({
       tone: 'warn',
       title: `${address} is suppressed${skipped.some((one) => one.identity === identity) ? ' and will be skipped' : ''}`,
-      text: [`${CAUSE_WORDS[cause]}.`, email.events.some(({ detail }) => detail === response) ? '' : response]
+      text: [
+        `${CAUSE_WORDS[isManual(stored) ? 'manual' : stored.cause]}.`,
+        email.events.some(({ detail }) => detail === response) ? '' : response,
+      ]
         .join(' ')
         .trim(),
       link: { href: teamPath(team, 'contacts', address), label: 'Show the suppression' },
@@ -188,7 +192,7 @@ function actions(looked: EmailView, way: RequeueWay, suppressed: Suppressed): Ac
 const LINKED: Record<LinkKind, { title: string; label: string }> = {
   resent: { title: 'Resent to', label: 'The new email' },
   copied: { title: 'Copied to', label: 'The copy' },
-  resent_from: { title: 'Resent from an email to', label: 'The first email' },
+  resent_from: { title: 'Resent version of an email to', label: 'The original' },
   copied_from: { title: 'A copy of an email to', label: 'The original' },
 }
 

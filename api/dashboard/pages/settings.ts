@@ -25,7 +25,7 @@ import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 
 const CHOICES: Record<SuppressTransactional, string> = {
   bounces: 'Hard bounces: the mailbox doesn’t exist',
-  bounces_and_complaints: 'Hard bounces, complaints, and addresses that were added manually',
+  bounces_and_complaints: 'Hard bounces, complaints, and addresses added manually for another reason',
   nothing: 'Nothing: transactional email is sent to every address',
 }
 

@@ -30,6 +30,7 @@ import { chips, defineFilter, search } from '../server/filter.ts'
 import { addressWith, buildList, fromList, pageById, type RowReader, wordParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { backgroundJobAnswer } from './background-job.ts'
+import { CAUSE_NAMES, causeName } from './contact-suppression.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
   buildForm(teamPath(team, 'suppressions'), 'Suppress address', {
@@ -58,17 +59,10 @@ const addForm = ({ team }: TeamRequest): Section =>
 /** The causes in the filter, the most common first. */
 const CAUSES_SHOWN = ['bounce', 'complaint', 'soft_bounces', 'manual'] as const satisfies readonly Cause[]
 
-const CAUSE_NAMES: Readonly<Record<Cause, string>> = {
-  bounce: 'hard bounce',
-  complaint: 'complaint',
-  soft_bounces: 'soft bounces',
-  manual: 'manual',
-}
-
 const filter = defineFilter({
   email: search('Part of the address', { short: 'Address' }),
   response: search('Part of the response', { short: 'Response' }),
-  cause: { ...chips(CAUSES_SHOWN), labels: CAUSE_NAMES },
+  cause: { ...chips(CAUSES_SHOWN), labels: { ...CAUSE_NAMES, manual: 'other, added manually' } },
 })
 
 const createReader =
@@ -133,9 +127,9 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
       ...filter.shown(request),
       buildList(
         page,
-        ({ email, cause, since, response }) => ({
+        ({ email, since, response, ...stored }) => ({
           Address: text(email, { href: fromList(request, teamPath(team, 'contacts', email)) }),
-          Cause: text(CAUSE_NAMES[cause]),
+          Cause: text(causeName(stored)),
           Response: responseCell(response),
           Since: time(since, now),
         }),

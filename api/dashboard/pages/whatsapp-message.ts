@@ -88,7 +88,7 @@ function findHelp(
   const search = new URLSearchParams({ team: team.id, q: row.to })
   const templates = teamPath(team, 'whatsapp-templates')
   const helps: Record<Remedy, Help> = {
-    again: { link: null, title: 'Wait, then send it again', text: 'The provider may accept it later.' },
+    again: { link: null, title: 'Wait, then send it again', text: 'Meta may accept it later.' },
     recipient: {
       link: { href: `/find?${search}`, label: 'Find the contact' },
       title: 'Reach the recipient another way',

@@ -85,11 +85,11 @@ export const suppressionMark = ({
 
 /** Converts the suppression of an address without a contact into the fields of a contact. */
 export const asContact = (
-  shown: ShownSuppression,
+  shown: ShownSuppression & { report_id?: string | null },
 ): Pick<ContactDetail, 'email' | 'suppression' | 'suppression_cause'> => ({
   email: shown.email,
   suppression: statusBy(shown.cause),
-  suppression_cause: causeShown({ ...shown, report_id: null }),
+  suppression_cause: causeShown({ report_id: null, ...shown }),
 })
 
 type Lifting = By & { secrets: Pick<Secrets, 'sign' | 'signatures'> }

@@ -1,4 +1,4 @@
-/** Explains the provider's error codes, with what helps against each. Source: providers, WhatsApp errors. */
+/** Explains Meta's error codes, with what helps against each. Source: providers, WhatsApp errors. */
 
 /**
  * What helps against an error. `again` is another attempt, `recipient` another way to reach the recipient, `template`
@@ -8,36 +8,33 @@
 export type Remedy = 'again' | 'recipient' | 'template' | 'opt_out' | 'account'
 
 const FAILURES: Readonly<Record<string, readonly [meaning: string, remedy: Remedy]>> = {
-  130429: ['The number sends faster than the provider allows. Sending slows down automatically.', 'again'],
+  130429: ['The number sends faster than Meta allows. Sending slows down automatically.', 'again'],
   130472: [
-    'The provider excludes this recipient as part of an experiment. A later message may get through.',
+    'Meta excludes this recipient as part of an experiment. A later message may get through.',
     'again',
   ],
-  130497: ['The provider does not let this number send to that country.', 'account'],
+  130497: ['Meta does not let this number send to that country.', 'account'],
   131026: ['The number may not be on WhatsApp, or the recipient’s app is too old.', 'recipient'],
-  131031: ['The provider has locked the account. Check it in WhatsApp Manager.', 'account'],
-  131042: ['The account at the provider has a payment problem. Messages wait until it is fixed.', 'account'],
+  131031: ['Meta has locked the account. Check it in WhatsApp Manager.', 'account'],
+  131042: ['The account at Meta has a payment problem. Messages wait until it is fixed.', 'account'],
   131047: [
     'The recipient has not written within 24 hours. Until they write to you, you can only send templates.',
     'recipient',
   ],
   131048: ['Too many recipients have blocked or reported the number. Sending pauses.', 'account'],
-  131049: [
-    'The provider limits marketing messages to each recipient. A later message may get through.',
-    'again',
-  ],
+  131049: ['Meta limits marketing messages to each recipient. A later message may get through.', 'again'],
   131050: ['The recipient has stopped marketing messages from this business.', 'opt_out'],
   131056: [
     'Too many messages went to this recipient in a short time. A later attempt may get through.',
     'again',
   ],
   132000: ['The number of parameters does not match the template. Sync the templates.', 'template'],
-  132001: ['The provider does not know the template in this language. Sync the templates.', 'template'],
+  132001: ['Meta does not know the template in this language. Sync the templates.', 'template'],
   132005: ['The text is too long once its parameters are filled in.', 'template'],
-  132007: ['The template breaks the provider’s rules for its format.', 'template'],
+  132007: ['The template breaks Meta’s rules for its format.', 'template'],
   132012: ['A parameter does not have the format that the template requires.', 'template'],
-  132015: ['The provider has paused the template because of its low quality.', 'template'],
-  132016: ['The provider has permanently disabled the template. Create a new one.', 'template'],
+  132015: ['Meta has paused the template because of its low quality.', 'template'],
+  132016: ['Meta has permanently disabled the template. Create a new one.', 'template'],
 }
 
 const failureOf = (code: string | null) =>

@@ -106,7 +106,7 @@ t.test('the page distinguishes actions with the same code, and has their times',
   ])
     shows(t, list, words)
   shows(t, list, /\d+ \w+ 20\d\d, \d\d:\d\d:\d\d UTC/)
-  shows(t, list, 'When User Action About')
+  shows(t, list, 'When By Action About')
   t.notMatch(textOf(list.html), 'just now')
   const found = await owner.get(at('audit?action=scheduled+a+broadcast'))
   shows(t, found, 'Scheduled a broadcast Later')

@@ -241,12 +241,12 @@ const event = (kind: string) => ({ kind, time: noon, detail: '' })
 const waiting = { state: 'not_taken_yet' } as Waiting
 const isWaiting = /waiting to be sent/i
 
-t.test('a WhatsApp message waits until the provider has accepted it', (t) => {
+t.test('a WhatsApp message waits until Meta has accepted it', (t) => {
   const queued = (...kinds: string[]) => ({ status: 'queued', events: kinds.map(event) }) as Message
   t.match(messageSentence({ ...queued(), waiting }), isWaiting)
   const accepted = messageSentence(queued('accepted'))
   t.notMatch(accepted, /waiting/i)
-  t.match(accepted, /provider/)
+  t.match(accepted, /Meta/)
   t.match(messageSentence({ ...queued('accepted', 'requeued'), waiting }), isWaiting, 'requeued later')
   t.end()
 })

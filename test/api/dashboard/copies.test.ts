@@ -87,7 +87,7 @@ t.test('a resend or a copy only goes to one address', async (t) => {
   const fresh = await cli.json(['email', 'show', team.id, location?.split('/').at(-1) ?? ''])
   t.strictSame(fresh.to_emails, ['right@example.org'])
   t.notOk('cc_emails' in fresh || 'bcc_emails' in fresh)
-  shows(t, await viewer.get(location ?? ''), 'Resent from an email to Ana <ana@example.org>. By')
+  shows(t, await viewer.get(location ?? ''), 'Resent version of an email to Ana <ana@example.org>. By')
   await editor.post(`${list}/${id}/copy`)
   const [copy] = await cli.json(['email', 'find', '--team', team.id, '--recipient', editor.email])
   t.strictSame(copy.to_emails, [editor.email])

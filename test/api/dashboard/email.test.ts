@@ -179,6 +179,9 @@ t.test('warns about a queued email to a suppressed address', async (t) => {
   shows(t, one, /Size \d+ bytes/)
   const two = await page(recipient, 'fine@example.org')
   shows(t, two, /Waiting to be sent\. .*dead-later@example\.org is suppressed and will be skipped/)
+  const added = { email: 'added@example.org', as: 'bounced', reason: 'asked by phone' }
+  await editor.post(`/teams/${team.id}/suppressions`, added)
+  shows(t, await page(added.email), 'will be skipped. It was added manually. asked by phone')
 })
 
 t.test("the page explains why an accepted email can't be requeued", async (t) => {

@@ -56,8 +56,12 @@ t.test("a resend keeps the recipient's name, and links both emails", async (t) =
   const by = `. By ${editor.email}, just now.`
   const fresh = await viewer.get(again ?? '')
   shows(t, fresh, 'To Erika Mustermann <right@erika-x.example>')
-  shows(t, fresh, `Resent from an email to Erika Mustermann <bounced@erika-x.example>${by} The first email`)
-  t.match(fresh.html, `href="/dashboard${list}/${first}">The first email`)
+  shows(
+    t,
+    fresh,
+    `Resent version of an email to Erika Mustermann <bounced@erika-x.example>${by} The original`,
+  )
+  t.match(fresh.html, `href="/dashboard${list}/${first}">The original`)
   const former = await viewer.get(`${list}/${first}`)
   shows(t, former, `Resent to Erika Mustermann <right@erika-x.example>${by} The new email`)
   t.match(former.html, `href="/dashboard${again}">The new email`)

@@ -145,7 +145,7 @@ async function journey(browser: Browser): Promise<void> {
     await press(page, 'Suppress address')
     t.match(await said(page), /never@example\.org was suppressed/)
     await follow(page, page.locator('td a', { hasText: 'ana@' }))
-    t.match(await said(page), /Suppressed: added manually/)
+    t.match(await said(page), /Suppressed: complaint, added manually/)
     await page.getByLabel('More actions').click()
     await page.locator('summary', { hasText: 'Lift the suppression' }).click()
     await page.getByLabel('Reason').fill('she asked for it')

@@ -77,11 +77,11 @@ t.test('explains the risk of lifting, in the menu if there is one', async (t) =>
   shows(
     t,
     added,
-    /It was added manually\..*Suppressed: added manually, .* Reason: The mailbox does not exist \(550 5\.1\.1 no such user\)\./,
+    /It was added manually\..*Suppressed: hard bounce, added manually, .* Reason: The mailbox does not exist \(550 5\.1\.1 no such user\)\./,
   )
   t.notOk(isInMenu(added))
   const list = await viewer.get(at('suppressions'))
-  shows(t, list, /bounced@risk\.test hard bounce The mailbox does not exist 550 5\.1\.1/)
+  shows(t, list, /bounced@risk\.test hard bounce, added manually The mailbox does not exist 550 5\.1\.1/)
 })
 
 t.test('warns about resubscribing a contact', async (t) => {
@@ -95,7 +95,11 @@ t.test('warns about resubscribing a contact', async (t) => {
 })
 
 t.test('the filter lists the most common causes first', async (t) => {
-  shows(t, await viewer.get(at('suppressions')), /All hard bounce complaint soft bounces manual/)
+  shows(
+    t,
+    await viewer.get(at('suppressions')),
+    /All hard bounce complaint soft bounces other, added manually/,
+  )
 })
 
 t.test('counts suppressions up to a limit', async (t) => {
@@ -128,6 +132,15 @@ t.test('finds suppressions by part of the address', async (t) => {
   t.match(file, 'other.lost@suppressed.test')
   t.notMatch(file, 'one.gone@')
   shows(t, await viewer.get(at('suppressions?email=lost&cause=complaint')), 'No suppressed address matches.')
+})
+
+t.test('a suppression by a report was not added manually', async (t) => {
+  await database.query(sql.unsafe`
+    insert into suppressed_addresses (team_id, identity, email, cause, since, report_id, response, bounced_at)
+    values (${team.id}, 'reported@example.org', 'reported@example.org', 'bounce', now(), gen_random_uuid(), 'gone', now())`)
+  const page = await editor.get(at('contacts/reported%40example.org'))
+  shows(t, page, 'Suppressed: hard bounce, ')
+  t.notMatch(page.html, 'added manually')
 })
 
 t.test('lists suppressed addresses with their causes, also as CSV', async (t) => {
@@ -176,7 +189,11 @@ t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
   shows(t, await add({ ...wish, email: 'nobody' }), /Email address must be an email address/)
   shows(t, await add({ ...wish, reason: ' ' }), /Reason must have/)
   shows(t, await add({ ...wish, as: 'rich' }), /Suppress as can’t be “rich”\./)
-  shows(t, await after(editor, await add(wish)), /was suppressed\..* Never@example\.net complaint/)
+  shows(
+    t,
+    await after(editor, await add(wish)),
+    /was suppressed\..* Never@example\.net complaint, added manually/,
+  )
   t.match(await lastEntry(), {
     actor: editor.email,
     action: 'contact.suppress',
@@ -188,7 +205,7 @@ t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
   const page = at('contacts/never@example.net')
   await editor.post(at('contacts'), { email: 'Never@example.net' })
   const shown = await viewer.get(page)
-  shows(t, shown, /Suppressed: added manually, .* Reason: asked by post\./)
+  shows(t, shown, /Suppressed: complaint, added manually, .* Reason: asked by post\./)
   t.notMatch(shown.html, />Open the email</)
   await editor.post(`${page}/lift`, { reason: 'asked again' })
   const { body } = await call('GET', '/v1/contacts/never@example.net', { key: team.key })

@@ -37,6 +37,13 @@ t.test('--help describes every noun and every verb, without a database', async (
   t.match((await cli.run(['team', 'plan', '--help'])).stdout, /--period-start/)
 })
 
+t.test('the help of requeue is about messages, or about events', async (t) => {
+  const help = async (noun: string) => (await adminCli({}).run([noun, 'requeue', '--help'])).stdout
+  t.match(await help('email'), /emails: .*provider/)
+  t.match(await help('webhook'), /waiting webhook events/)
+  t.notMatch(await help('webhook'), /provider|scheduled|expired/)
+})
+
 t.test('an invalid call prints one line and exits with 1', async (t) => {
   const settings = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
   const cli = adminCli(settings)

@@ -245,5 +245,5 @@ t.test('email requeue needs a filter of email find', async (t) => {
   t.equal((await requeue('--domain', 'demo.test')).length, 2)
   const [entry] = await cli.json(['audit', 'list', '--team', id, '--limit', '1'])
   t.match(entry, { action: 'email.requeue', subject: '2 emails', detail: 'domain: demo.test' })
-  t.match(await cli.fault(['email', 'requeue', id]), /Specify one message, or a filter/)
+  t.match(await cli.fault(['email', 'requeue', id]), /Specify an ID, or a filter/)
 })

@@ -127,7 +127,7 @@ t.test('email requeue includes rejected emails only with --force', async (t) => 
   await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${refused.id}`)
   await database.query(sql.unsafe`
     update email_states set status = 'bounced', provider_message_id = 'p' where id = ${taken.id}`)
-  t.match(await cli.fault(['email', 'requeue', id]), /Specify one message, or a filter/)
+  t.match(await cli.fault(['email', 'requeue', id]), /Specify an ID, or a filter/)
   const fault = await cli.fault(['email', 'requeue', id, refused.id])
   t.match(fault, /The email was rejected permanently \(status: bounced\)/)
   const dry = await cli.json(['email', 'requeue', id, '--since', '2026-01-01', '--force', '--dry-run'])

@@ -168,7 +168,7 @@ t.test('whatsapp requeue accepts an ID, a filter and --force', async (t) => {
   for (const id of [refused, failedLater]) await setFailed(service, id)
   const requeue = ['whatsapp', 'requeue', team.id]
 
-  t.match(await cli.fault(requeue), /Specify one message, or a filter/)
+  t.match(await cli.fault(requeue), /Specify an ID, or a filter/)
   t.match(await cli.fault([...requeue, UNKNOWN]), /No WhatsApp message/)
   const fault = await cli.fault([...requeue, refused])
   t.match(fault, /The WhatsApp message was rejected permanently \(status: failed\)/)

@@ -40,7 +40,7 @@ const toStart = ({ id, team_id, action, detail }: AuditRow) =>
     : []
 
 const OF_TEAM = {
-  actor: search('User', { placeholder: 'Part of address' }),
+  actor: search('By', { placeholder: 'Part of an address' }),
   action: search('Action', { type: 'select' }),
   ...DAY_RANGE,
 }
@@ -168,20 +168,20 @@ async function auditView(
   return {
     title: 'Audit log',
     actions: links && { links },
-    lead: 'All actions of users, newest first. Entries never change.',
+    lead: 'Changes by users, API keys, recipients and the command line, and reads by operators, newest first. Entries never change.',
     sections: [
       ...filter.shown(request, { choices: await loadChoices(request, deps, only) }),
       buildList(
         page,
         (entry) => ({
           When: momentCell(entry.created_at, now),
-          User: text(actorName(entry.actor)),
+          By: text(actorName(entry.actor)),
           Action: actionCell(entry, starts),
           About: subjectCell(entry, names),
           Team: only === null && teamCell(entry, teamNames),
         }),
         {
-          ...{ main: 'Action', grow: only === null ? ['User', 'Action', 'About', 'Team'] : ['About'] },
+          ...{ main: 'Action', grow: only === null ? ['By', 'Action', 'About', 'Team'] : ['About'] },
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
