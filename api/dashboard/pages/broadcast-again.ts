@@ -16,12 +16,13 @@ import {
 import { plural } from '../../../db/plural.ts'
 import { type Cell, text } from '../components/cell.ts'
 import type { Actions, Section } from '../components/section.ts'
+import { skipCell } from '../components/skips.ts'
 import { buildAlerts, buildTable, button, get, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type Question, redirect, show, type TeamRequest } from '../server/page.ts'
 import { seenFields, seenIn } from './broadcast-ahead.ts'
 import { previewSections } from './broadcast-preview.ts'
-import { contactCell, describeSkip, loadNames } from './broadcast-recipients.ts'
+import { contactCell, loadNames } from './broadcast-recipients.ts'
 import { broadcastPath, DUPLICATE } from './broadcast-sections.ts'
 import { lackingWords, slotWords } from './template-parts.ts'
 
@@ -45,7 +46,7 @@ export async function againQuestion(request: TeamRequest<'id'>, { database }: Pa
 const describeCount = (audience: number): string =>
   audience === 0
     ? 'All contacts that match now have already received it.'
-    : `${plural(audience, 'contact')} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice.`
+    : `${plural(audience, 'contact')} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice, and no one who is unsubscribed or suppressed now.`
 
 /** Warns about contacts without a value for a variable, which are skipped. */
 function lackingAlert({ audience, lacking, slots, unfilled }: Unreached): Section[] {
@@ -91,14 +92,17 @@ async function buildContacts(
   const names = await loadNames(members, request, deps)
   const ids = members.map((member) => member.id)
   const skips = await skipsOf(deps.database, { team_id, broadcast_id: id }, ids)
-  const reasons = new Map(skips.map((skip) => [skip.contact_id, describeSkip(skip)]))
-  const other = state === 'cancelled' ? 'The broadcast was cancelled' : 'Didn’t match at that time'
+  const skipped = new Map(skips.map((skip) => [skip.contact_id, skip]))
+  const other = text(state === 'cancelled' ? 'The broadcast was cancelled' : 'Didn’t match')
   const isMixed = lacking > 0 && lacking < audience
-  const cells = (member: Member) => ({
-    Contact: contactCell(member.email, names, request),
-    'Why not yet': text(reasons.get(member.id) ?? other),
-    Result: isMixed && resultCell(member, slots),
-  })
+  const cells = (member: Member) => {
+    const skip = skipped.get(member.id)
+    return {
+      Contact: contactCell(member.email, names, request),
+      'Why not at that time': skip ? skipCell(skip, member.properties, true) : other,
+      Result: isMixed && resultCell(member, slots),
+    }
+  }
   return buildTable(members, cells, {
     title:
       lacking === audience ? 'Contacts to be skipped' : isMixed ? 'Contacts that match now' : 'Recipients',

@@ -2,6 +2,7 @@
 
 import { propertiesOf } from '../../../db/audience/contacts/contacts.sql.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
+import { matchingOf } from '../../../db/messages/broadcasts/audience.sql.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import {
   type Reached,
@@ -15,9 +16,10 @@ import { countFailed, MAX_FAILURES } from '../../../db/messages/emails/failed.sq
 import type { EmailStatus } from '../../../db/messages/emails/status.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { responseCell } from '../components/bounces.ts'
-import { type Cell, headed, status, text, time } from '../components/cell.ts'
+import { type Cell, status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
 import type { Actions, Section } from '../components/section.ts'
+import { skipCell } from '../components/skips.ts'
 import { buildTable, fromReplica, get } from '../server/builders.ts'
 import { chipCount } from '../server/chips.ts'
 import { defineCsv } from '../server/csv.ts'
@@ -169,6 +171,7 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
   const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
   const names = await loadNames(page.rows, request, deps)
   const counts = await countOutcomes(view, deps)
+  const hasResponses = page.rows.some(({ detail }) => detail)
   return show({
     title: 'Recipients',
     back: { href: broadcastPath(request), label: view.name },
@@ -180,13 +183,13 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
         ({ id, email, status: stands, ended, detail, created_at }) => ({
           Status: status(ended ?? stands),
           Contact: contactCell(email, names, request),
-          'Last response': responseCell(detail ?? ''),
+          'Last response': hasResponses && responseCell(detail ?? ''),
           Created: time(created_at, now),
-          Email: text('Open', { href: teamPath(team, 'emails', id) }),
+          Email: text('Show email', { href: teamPath(team, 'emails', id) }),
         }),
         {
           main: 'Contact',
-          grow: ['Last response'],
+          grow: [hasResponses ? 'Last response' : 'Contact'],
           next: page.next,
           empty: describeNone(counts, filter.read(query).status),
           start:
@@ -199,36 +202,12 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
   })
 })
 
-const SKIP_WORDS: Readonly<Record<string, string>> = {
-  variables: 'a variable had no value',
-  unsubscribed: 'unsubscribed',
-  suppressed: 'suppressed',
-  left_topic: 'left the topic',
-  deleted: 'the contact was deleted',
-  cancelled: 'the broadcast was cancelled',
-}
-
-/** Describes why a contact was skipped. The detail of missing variables names them. */
-export const describeSkip = ({ reason, detail }: Pick<Skipped, 'reason' | 'detail'>): string =>
-  headed(reason === 'variables' && detail !== '' ? detail : (SKIP_WORDS[reason] ?? reason))
-
-/** The start of the detail of a skip, before the names of the variables. */
-const MISSING = 'no value for '
-
-/** Builds the cell with the reason of a skip. It tells if the contact has the missing values by now. */
-function skipCell({ reason, detail, email }: Skipped, properties: Properties): Cell {
-  const own = properties.get(readIdentity(email))
-  const isMissing = reason === 'variables' && detail.startsWith(MISSING)
-  const slots = isMissing ? detail.slice(MISSING.length).split(', ') : []
-  const isFilled = slots.length > 0 && own !== undefined && slots.every((slot) => Object.hasOwn(own, slot))
-  const now = slots.length === 1 ? 'has one now' : 'has them now'
-  return text(describeSkip({ reason, detail }), { detail: isFilled ? now : undefined })
-}
-
 const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
-  const view = await loadView(request, deps)
+  const row = await loadBroadcast(request, deps)
+  const view = await broadcastView(deps.database, row)
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
   const properties = await loadProperties(page.rows, request, deps)
+  const matching = await matchingOf(deps.database, row, [...properties.keys()])
   const names = findNames(properties)
   return show({
     title: 'Skipped contacts',
@@ -239,11 +218,14 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
       ...outcomeChips(view, await countOutcomes(view, deps), request, true),
       buildTable(
         page.rows,
-        (row) => ({
-          Contact: contactCell(row.email, names, request),
-          Why: skipCell(row, properties),
-          Skipped: time(row.at, request.now),
-        }),
+        (skip) => {
+          const identity = readIdentity(skip.email)
+          return {
+            Contact: contactCell(skip.email, names, request),
+            Why: skipCell(skip, properties.get(identity), matching.has(identity)),
+            Skipped: time(skip.at, request.now),
+          }
+        },
         {
           grow: ['Contact', 'Why'],
           next: page.next,

@@ -95,14 +95,11 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     above: compact([stepper, pausedAlert(row, view, request)]),
     sections: compact([
       isAhead ? [...sections, ...ramp] : [...ramp, ...sections],
+      bounceSection(await bouncesOfBroadcast(deps.database, row, { most: MAX_BOUNCES })),
       edits && testForm(request, row),
       history(entries, row, request.now),
     ]),
-    aside: [
-      ...previewed,
-      facts(view, { topics, template }, isPreviewed, request),
-      ...bounceSection(await bouncesOfBroadcast(deps.database, row, { most: MAX_BOUNCES })),
-    ],
+    aside: [...previewed, facts(view, { topics, template }, isPreviewed, request)],
   })
 })
 

@@ -4,7 +4,7 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { type BroadcastRow, broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { broadcastView, hasAllEmails } from '../../../db/messages/broadcasts/view.ts'
+import { hasAllEmails } from '../../../db/messages/broadcasts/view.ts'
 import { bouncesOfBroadcast } from '../../../db/messages/emails/bounces.sql.ts'
 import {
   type Between,
@@ -26,6 +26,7 @@ import { idParam } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { backgroundJobAnswer, findJobTexts } from './background-job.ts'
+import { emptyBulk } from './emails-bulk-empty.ts'
 import {
   FAILED_STATUS,
   filter,
@@ -148,6 +149,7 @@ const deletion = (request: TeamRequest, bulk: Bulk): Form =>
   })
 
 function countWords({ count, lookedTo }: CountedEmails): string {
+  if (count === 0 && lookedTo !== null) return 'no emails found'
   if (count > MAX_CHANGED) return `more than ${HOW_MANY} emails`
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
 }
@@ -167,7 +169,7 @@ async function buildHead(
   const later = counted.count === 0 ? '' : ' Emails that match later aren’t included.'
   if (broadcast)
     return {
-      title: `Bulk actions: emails of “${broadcast.name}”`,
+      title: 'Bulk actions',
       lead:
         counted.count === 0 && !asked ? undefined : `${headed(compact([many, asked]).join(', '))}.${later}`,
       back: { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name },
@@ -177,18 +179,6 @@ async function buildHead(
     lead: `${asked || 'No filter is set. These are all single emails of the team'}.${later}`,
     back: { href: listAddress(request), label: 'Emails' },
   }
-}
-
-/** Describes an empty result. Retention deletes old emails, and their broadcast keeps the stats. */
-async function describeNone(
-  { query }: TeamRequest,
-  { database }: PageDeps,
-  broadcast: BroadcastRow | null,
-): Promise<string> {
-  const isOnly = broadcast !== null && filter.set(query).size === 1
-  return isOnly && (await broadcastView(database, broadcast)).stats.made > 0
-    ? 'These emails have been deleted. Their counts are kept.'
-    : 'No emails match, so there is nothing to do.'
 }
 
 const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
@@ -215,10 +205,11 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     ...(await buildHead(request, deps, counted, broadcast)),
     actions: { forms: compact([bulk && request.team.role === 'owner' && deletion(request, bulk)]) },
     sections: compact<Section>([
-      searchedTo && {
-        kind: 'text',
-        paragraphs: [`The search took too long. Emails from before ${searchedTo} aren’t included.`],
-      },
+      searchedTo &&
+        bulk && {
+          kind: 'text',
+          paragraphs: [`The search took too long. Emails from before ${searchedTo} aren’t included.`],
+        },
       bulk && counts
         ? [
             sendableTiles(request, bulk, counts),
@@ -227,7 +218,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
               bounceSection(await bouncesOfBroadcast(database, broadcast, { most: MAX_BOUNCES })),
             requeueing(request, bulk, counts),
           ].flatMap((section) => section || [])
-        : buildTable([], () => ({}), { empty: await describeNone(request, deps, broadcast) }),
+        : buildTable([], () => ({}), await emptyBulk(request, deps, { broadcast, searchedTo })),
     ]),
   })
 })

@@ -14,8 +14,9 @@ const filteredBy = (request: PageRequest, name: string, value: string | undefine
   })
 
 const shortCount = new Intl.NumberFormat('en-US', { notation: 'compact' })
-/** Formats a count such as `132K`, so that all chips fit on a line. */
-export const chipCount = (count: number): string => shortCount.format(count)
+/** Formats a count exactly below 10,000, and otherwise such as `132K`, so that all chips fit on a line. */
+export const chipCount = (count: number): string =>
+  count < 10_000 ? count.toLocaleString('en-US') : shortCount.format(count)
 
 /** Builds a chip for all values, called `any`, then one for each value. The count of '' is that of all. */
 export function wordChips(

@@ -63,6 +63,21 @@ export const isNotReached = ({ team_id, id }: BroadcastKey) => sql.fragment`
       where team_id = ${team_id} and person = contacts.identity offset 0) skipped
     where skipped.broadcast_id = ${id})`
 
+const identityRow = row({ identity: string() })
+
+/**
+ * Returns which of these identities are contacts that match the audience. The fence makes PostgreSQL read them by
+ * their key first.
+ */
+export async function matchingOf(tx: Tx, audience: Audience, identities: readonly string[]) {
+  const found = await tx.anyFirst(sql.type(identityRow)`
+    select identity from (
+      select * from contacts
+      where team_id = ${audience.team_id} and identity = any(${sql.array(identities, 'text')}) offset 0) contacts
+    where ${fits(audience)}`)
+  return new Set(found)
+}
+
 export const audienceSize = (tx: Tx, audience: Audience) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts where team_id = ${audience.team_id} and ${fits(audience)}`)

@@ -42,6 +42,21 @@ where team_id = $1
   and coalesce(((properties ->> $4) collate "C" < $5), false)
   and not jsonb_exists_all(properties, $6::text[])
 
+-- matchingOf
+select identity
+from (
+  select *
+  from contacts
+  where team_id = $1
+    and identity = any($2::text[]) offset 0
+) contacts
+where status = 'subscribed'
+  and suppression is null
+  and topic_ids && $3::uuid[]
+  and topic_ids <> '{}'
+  and not topic_ids && $4::uuid[]
+  and coalesce(((properties ->> $5) collate "C" < $6), false)
+
 -- memberAfter
 select id, email, identity, properties
 from (
