@@ -33,7 +33,7 @@ export async function storeOperatorData({ database }: Service, { id }: TestTeam)
   const report = await database.oneFirst(sql.type(idRow)`select id from reports order by id desc limit 1`)
   const job = await database.oneFirst(sql.type(idRow)`
     insert into background_jobs (id, team_id, kind, given, done, total, begun_by, begun_at, progressed_at)
-    values (${uuidv7()}, ${id}, 'email.requeue', '{"words": "status=queued"}', 1200, 7051, 'ana@example.com',
+    values (${uuidv7()}, ${id}, 'email.requeue', '{"query": "status=queued"}', 1200, 7051, 'ana@example.com',
       now() - interval '2 minutes', now()) returning id`)
   return { report, job }
 }

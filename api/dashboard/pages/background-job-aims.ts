@@ -9,41 +9,25 @@ import type { Tx } from '../../../db/postgres/pool.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { readQuery } from '../../http/forms.ts'
 import { headed } from '../components/cell.ts'
+import { compact } from '../server/builders.ts'
 import { filter } from './emails-filter.ts'
-
-/** The end of the search of a requeue that includes rejected emails. */
-const REJECTED_TOO = ' including rejected emails'
 
 type Names = ReadonlyMap<string, string>
 
-/** Splits the stored search of emails into its filter and its end. */
-function parseSearch(words: string): { set: URLSearchParams; more: string } {
-  const more = words.endsWith(REJECTED_TOO.trim()) ? 'including rejected emails' : ''
-  const search = more === '' ? words : words.slice(0, -more.length).trim()
-  return { set: filter.set(readQuery(search)), more }
+function describeEmails(query: string, force: boolean, names: Names): string {
+  const asked = filter.describe(filter.set(readQuery(query)), { template: names, broadcast: names })
+  return compact([asked || 'All single emails', force && 'including rejected emails']).join(', ')
 }
 
-function describeEmails(words: string, names: Names): string {
-  const { set, more } = parseSearch(words)
-  const asked = filter.describe(set, { template: names, broadcast: names })
-  const parts = [asked || (words === more ? 'All single emails' : words), more]
-  return parts.filter(Boolean).join(', ')
-}
-
-const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
-
-function describeAim({ given }: JobAim, kind: string, names: Names): string {
-  const [words, endpoint] = [textOf(given.words), textOf(given.endpoint_id)]
-  if (endpoint !== null) return names.has(endpoint) ? `To ${names.get(endpoint)}` : ''
-  if (words === null) return ''
-  return /^email\.(requeue|delete)/.test(kind) ? describeEmails(words, names) : headed(words)
+/** Describes a job by its search. Jobs of the CLI and of older versions have no query, only `words`. */
+function describeAim({ given: { query, force, words, endpoint_id } }: JobAim, names: Names): string {
+  if (endpoint_id !== undefined) return names.has(endpoint_id) ? `To ${names.get(endpoint_id)}` : ''
+  return query === undefined ? headed(words ?? '') : describeEmails(query, force === true, names)
 }
 
 /** The IDs in an aim, whose names replace them. */
-const idsIn = ({ given }: JobAim): string[] =>
-  [textOf(given.endpoint_id) ?? '', ...parseSearch(textOf(given.words) ?? '').set.values()].filter((word) =>
-    isUuid(word),
-  )
+const idsIn = ({ given: { query, endpoint_id } }: JobAim): string[] =>
+  [endpoint_id ?? '', ...filter.set(readQuery(query ?? '')).values()].filter((word) => isUuid(word))
 
 /** Returns the descriptions of the jobs that have one, by ID. */
 export async function describeAims(
@@ -51,11 +35,12 @@ export async function describeAims(
   teamId: string,
   jobs: readonly BackgroundJobRow[],
 ): Promise<Names> {
-  const open = new Map(
-    jobs.flatMap(({ id, kind, finished_at }) => (finished_at === null ? [[id, kind]] : [])),
+  const open = jobs.filter(({ finished_at }) => finished_at === null)
+  if (open.length === 0) return new Map()
+  const aims = await aimsOf(
+    tx,
+    open.map(({ id }) => id),
   )
-  if (open.size === 0) return new Map()
-  const aims = await aimsOf(tx, [...open.keys()])
   const ids = aims.flatMap(idsIn)
   const things = await namesOfThings(
     tx,
@@ -67,5 +52,5 @@ export async function describeAims(
       return name === undefined ? [] : [[id, name] as const]
     }),
   )
-  return new Map(aims.map((aim) => [aim.id, describeAim(aim, open.get(aim.id) ?? '', names)]))
+  return new Map(aims.map((aim) => [aim.id, describeAim(aim, names)]))
 }

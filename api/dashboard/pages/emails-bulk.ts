@@ -252,11 +252,12 @@ const bulk = (verb: Verb) =>
   post(verb === 'delete' ? 'owner' : 'editor', `/teams/:team/emails/all/${verb}`, async (request, deps) => {
     const { team, form, person } = request
     const force = form.get('force') === FORCE
-    const search = decodeURIComponent(filter.set(form).toString())
+    const query = filter.set(form).toString()
+    const search = decodeURIComponent(query)
     const words = force ? `${search} including rejected emails`.trim() : search
     const read = readMatching(request)
     const matching = { ...read, filter: storedTimes(read.filter) }
-    const given = { ...matching, force, words }
+    const given = { ...matching, force, words, query }
     const wanted = { given, total: matching.most, team_id: team.id, actor: person.email }
     const { in_broadcast, failed } = matching.filter
     const isKnown = in_broadcast === undefined && failed === undefined

@@ -87,7 +87,10 @@ export async function latestBackgroundJobs(tx: Tx, team: string | null, limit: n
     select ${columns} from background_jobs where ${own} order by id desc limit ${limit}`)
 }
 
-const aimRow = row({ id: string(), given: mixed<{ words?: unknown; endpoint_id?: unknown }>() })
+const aimRow = row({
+  id: string(),
+  given: mixed<{ words?: string; query?: string; force?: boolean; endpoint_id?: string }>(),
+})
 export type JobAim = InferType<typeof aimRow>
 
 /** Returns which rows unfinished jobs change: their search, or the endpoint of their webhook events. */

@@ -60,6 +60,8 @@ const emailFilter = object({
 }).noUnknown()
 const matching = object({
   ...words,
+  /** The query of the page, which describes the job while it runs. */
+  query: string(),
   filter: emailFilter.required(),
   between: object({ newest: text, oldest: text }).required(),
   most: count.defined(),

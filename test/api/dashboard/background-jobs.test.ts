@@ -87,16 +87,16 @@ t.test('a running job shows which emails it changes', async (t) => {
   })
   const template = made.location?.split('/').at(-1) ?? ''
   const list = `/teams/${team.id}/background-jobs`
-  for (const [words, shown] of [
-    ['', 'All single emails'],
-    ['including rejected emails', 'All single emails, including rejected emails'],
-    [`status=failed&template=${template}`, 'Status: failed, Template: Spring'],
-    ['kind=broadcasts including rejected emails', 'Kind of email: Of broadcasts, including rejected emails'],
-    ['since 2026-11-01', 'since 2026-11-01'],
+  for (const [given, shown] of [
+    [{ query: '' }, 'All single emails'],
+    [{ query: '', force: true }, 'All single emails, including rejected emails'],
+    [{ query: `status=failed&template=${template}` }, 'Status: failed, Template: Spring'],
+    [{ query: 'kind=broadcasts', force: true }, 'Kind of email: Of broadcasts, including rejected emails'],
+    [{ words: 'since 2026-11-01' }, 'Since 2026-11-01'],
   ] as const) {
     const id = await aRunningJob('email.requeue')
     await database.query(sql.unsafe`
-      update background_jobs set given = ${JSON.stringify({ words })}::json where id = ${id}`)
+      update background_jobs set given = ${JSON.stringify(given)}::json where id = ${id}`)
     shows(t, await editor.get(list), `Send emails again ${shown} · by ana@example.com running`)
     shows(t, await editor.get(`${list}/${id}`), `Search ${shown} Started by`)
     t.notMatch(textOf((await operator.get('/operator/background-jobs')).html), 'Spring', 'of one team')
