@@ -89,13 +89,21 @@ export const defaultNumber = (tx: Tx) =>
   tx.maybeOne(sql.type(defaultRow)`
     select phone_number_id, account_id from whatsapp_numbers where name = ${DEFAULT_NUMBER}`)
 
-const useOfSenderRow = row({ name: string(), paused: boolean(), attempted_at: string().nullable() })
+const useOfSenderRow = row({
+  name: string(),
+  /** Since when an operator has paused it. */
+  paused_at: string().nullable(),
+  /** Until when Meta has paused it, and why. */
+  paused_until: string().nullable(),
+  pause_reason: string().nullable(),
+  attempted_at: string().nullable(),
+})
 
-/** Returns by name when each number last sent a message or tried to, and if it is paused. Includes the default one. */
+/** Returns by name when each number last sent a message or tried to, and its pauses. Includes the default one. */
 export async function numberSends(tx: Tx) {
   const rows = await tx.any(sql.type(useOfSenderRow)`
-    select n.name, n.paused_at is not null or coalesce(s.paused_until > (select service_time()), false) as paused,
-      s.refilled_at as attempted_at
+    select n.name, n.paused_at, s.pause_reason, s.refilled_at as attempted_at,
+      case when s.paused_until > (select service_time()) then s.paused_until end as paused_until
     from whatsapp_numbers n left join senders s on s.key = 'whatsapp:' || n.phone_number_id`)
   return new Map(rows.map((row) => [row.name, row]))
 }

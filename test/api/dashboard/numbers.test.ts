@@ -1,6 +1,7 @@
 /** The operator's pages of WhatsApp numbers, their hourly check, and other pages that show them. */
 import { sql } from 'slonik'
 import { waitCause } from '../../../api/dashboard/pages/operator/queue-cells.ts'
+import { limitCell, qualityCell } from '../../../api/dashboard/pages/operator/whatsapp-number-table.ts'
 import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
 import { checkWhatsappNumbers } from '../../../workers/jobs/check-whatsapp-numbers.ts'
 import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
@@ -41,7 +42,7 @@ t.test('adds a number after a check with Meta', async (t) => {
   shows(
     t,
     await operator.get(PATH),
-    /acme \+1 555-555-0901 active none yet GREEN TIER_1K complete checked just now/,
+    /acme \+1 555-555-0901 active none yet high 1,000 a day complete checked just now/,
   )
   const page = await operator.get(`${PATH}/acme`)
   shows(t, page, /\/hooks\/whatsapp\/acme .*Verify token [0-9a-f]{32}/)
@@ -60,7 +61,10 @@ t.test('checks, changes, pauses and resumes a number', async (t) => {
   shows(t, await operator.get(`${PATH}/acme`), /Messages per second 20/)
   t.equal((await operator.post(`${PATH}/acme/set`, { messages_per_second: 'many' })).status, 400)
   await operator.post(`${PATH}/acme/pause`)
-  shows(t, await operator.get(PATH), /acme .* paused/)
+  shows(t, await operator.get(PATH), /acme .* paused by an operator /)
+  const page = await operator.get(`${PATH}/acme`)
+  shows(t, page, /acme paused .*An operator paused the number on .* Its messages wait until you resume it/)
+  t.match(page.html, /<button class="">Resume number/, 'the next step')
   await operator.post(`${PATH}/acme/resume`)
   shows(t, await operator.get(PATH), /acme .* active/)
 })
@@ -125,13 +129,22 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   shows(t, page, /acme whatsapp:901 paused (just now|\d+ seconds ago) .* 1 WhatsApp message of 1 team/)
   const queues = await operator.get('/operator/queues')
   const cause =
-    /The queue WhatsApp of teams’ own numbers is waiting for the number acme\. 131048\. Next attempt in 9 /
+    /The queue WhatsApp of teams’ own numbers is waiting for the number acme\. 131048\. Next attempt in \d+ min /
   shows(t, queues, cause)
   shows(t, queues, 'The queue WhatsApp is waiting for the default number.')
   shows(
     t,
     await operator.get('/operator/health'),
-    /acme \+1 555-555-0901 paused .* RED TIER_1K complete checked /,
+    /acme \+1 555-555-0901 paused by Meta, \d+ min \d+ s left .* low 1,000 a day complete checked /,
+  )
+  const paused = await operator.get(`${PATH}/acme`)
+  shows(t, paused, /acme paused .*Meta paused the number for another \d+ min \d+ s\. 131048 /)
+  t.match(paused.html, /<button class="quiet">Resume number/, 'it is attempted anyway')
+  const unknown = { quality: qualityCell('BLUE').text, limit: limitCell('TIER_NEW').text }
+  t.strictSame(unknown, { quality: 'BLUE', limit: 'TIER_NEW' }, 'as Meta names them')
+  t.strictSame(
+    ['TIER_250', 'TIER_10K', 'TIER_UNLIMITED'].map((tier) => limitCell(tier).text),
+    ['250 a day', '10,000 a day', 'unlimited'],
   )
   const team = await makeTeam(service)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })

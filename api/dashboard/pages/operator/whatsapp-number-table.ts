@@ -10,33 +10,76 @@ import { plural } from '../../../../db/plural.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
-import { type Cell, status, type Tone, text, time } from '../../components/cell.ts'
-import type { Section } from '../../components/section.ts'
+import { type Cell, number, status, type Tone, text, time, timeLeft } from '../../components/cell.ts'
+import type { Alert, Section } from '../../components/section.ts'
 import { buildTable } from '../../server/builders.ts'
 import { isWorking } from './workers.ts'
 
 export const NUMBERS_PATH = '/operator/numbers'
 export const numberPath = (name: string): string => `${NUMBERS_PATH}/${name}`
 
-const QUALITY_TONES: Readonly<Partial<Record<string, Tone>>> = { GREEN: 'good', YELLOW: 'warn', RED: 'bad' }
+type Sends = Awaited<ReturnType<typeof numberSends>>
 
-export const qualityCell = (quality: string | null): Cell =>
-  quality === null ? text(null) : status(quality, { tone: QUALITY_TONES[quality] ?? 'plain' })
+/** The senders of all numbers, and if a worker sends from the default number. */
+type Facts = { sends: Sends; isDefaultSent: boolean; now: Date }
 
-export const toStateCell = ({ paused }: WhatsappNumber): Cell =>
-  paused ? status('paused', { tone: 'warn' }) : status('active')
+/** Meta's names of qualities, as its own pages show them. */
+const QUALITIES: Readonly<Partial<Record<string, { words: string; tone: Tone }>>> = {
+  GREEN: { words: 'high', tone: 'good' },
+  YELLOW: { words: 'medium', tone: 'warn' },
+  RED: { words: 'low', tone: 'bad' },
+}
+
+/** Builds the cell with a readable quality. An unknown one keeps Meta's name. */
+export function qualityCell(quality: string | null): Cell {
+  const known = QUALITIES[quality ?? '']
+  if (quality === null || !known) return text(quality)
+  return status(known.words, { tone: known.tone, tip: `Meta’s name: ${quality}` })
+}
+
+/** Builds the cell with how many users a day a number can write to first. */
+export function limitCell(limit: string | null): Cell {
+  const [, digits = '', unit] = /^TIER_(\d+)(K?)$/.exec(limit ?? '') ?? []
+  if (limit === null) return text(null)
+  const tip = `Meta’s name: ${limit}`
+  if (limit === 'TIER_UNLIMITED') return text('unlimited', { tip })
+  if (digits === '') return text(limit)
+  return text(`${number(Number(digits) * (unit === 'K' ? 1_000 : 1)).text} a day`, { tip })
+}
+
+/** Builds the cell with the state of a number. A pause by an operator lasts until an operator resumes it. */
+export function numberState(pause: ReturnType<Sends['get']>, now: Date): Cell {
+  if (pause?.paused_at) return status('paused', { tone: 'warn', detail: 'by an operator' })
+  if (pause?.paused_until)
+    return status('paused', { detail: `by Meta, ${timeLeft(pause.paused_until, now)} left` })
+  return status('active')
+}
+
+/** Builds the alert for a paused number, or false. */
+export function numberPauseAlert(name: string, { sends, now }: Facts): Alert | false {
+  const { paused_at = null, paused_until = null, pause_reason = null } = sends.get(name) ?? {}
+  if (paused_at !== null)
+    return {
+      tone: 'warn',
+      title: 'An operator paused the number on',
+      at: time(paused_at, now),
+      text: 'Its messages wait until you resume it.',
+    }
+  return (
+    paused_until !== null && {
+      tone: 'bad',
+      title: `Meta paused the number for another ${timeLeft(paused_until, now)}`,
+      text: pause_reason ?? 'No reason given.',
+    }
+  )
+}
 
 /** A number, or the ID of the default one, which isn't checked. */
 type Listed = WhatsappNumber | Awaited<ReturnType<typeof defaultNumber>>
 
-type Sends = Awaited<ReturnType<typeof numberSends>>
-
 /** True if a running worker sends from the default number. */
 const hasWorker = (processes: readonly ProcessRow[]): boolean =>
   processes.filter(isWorking).some(({ queues }) => queues.includes('deliver-whatsapp'))
-
-/** The senders of all numbers, and if a worker sends from the default number. */
-type Facts = { sends: Sends; isDefaultSent: boolean; now: Date }
 
 export const readNumberFacts = async (tx: Tx, now: Date): Promise<Facts> => ({
   sends: await numberSends(tx),
@@ -44,9 +87,9 @@ export const readNumberFacts = async (tx: Tx, now: Date): Promise<Facts> => ({
   now,
 })
 
-function defaultState({ sends, isDefaultSent }: Facts): Cell {
-  if (sends.get(DEFAULT_NUMBER)?.paused) return status('paused', { tone: 'warn' })
-  return isDefaultSent ? status('active') : status('no worker', { tone: 'bad' })
+function defaultState({ sends, isDefaultSent, now }: Facts): Cell {
+  const state = numberState(sends.get(DEFAULT_NUMBER), now)
+  return state.text === 'paused' || isDefaultSent ? state : status('no worker', { tone: 'bad' })
 }
 
 /** Builds the cell with the missing steps and the age of the last check. */
@@ -58,7 +101,7 @@ function setupCell({ missing, checked_at }: WhatsappNumber, now: Date): Cell {
     : status(`${plural(missing.length, 'step')} missing`, { tone: 'warn', detail, tip: missing.join(', ') })
 }
 
-type Cells = Record<'Number' | 'Status' | 'Last attempt' | 'Quality' | 'Limit' | 'Setup', Cell>
+type Cells = Record<'Number' | 'Status' | 'Last attempt' | 'Quality' | 'Messaging limit' | 'Setup', Cell>
 
 export const attemptCell = (name: string, { sends, now }: Facts): Cell =>
   time(sends.get(name)?.attempted_at ?? null, now, 'none yet')
@@ -69,16 +112,16 @@ const defaultCells = (phoneNumberId: string, facts: Facts): Cells => ({
   Status: defaultState(facts),
   'Last attempt': attemptCell(DEFAULT_NUMBER, facts),
   Quality: text(null),
-  Limit: text(null),
+  'Messaging limit': text(null),
   Setup: text('not checked', { detail: 'the workers’ settings' }),
 })
 
 const namedCells = (each: WhatsappNumber, facts: Facts): Cells => ({
   Number: text(each.name, { href: numberPath(each.name), detail: each.display_phone_number ?? undefined }),
-  Status: toStateCell(each),
+  Status: numberState(facts.sends.get(each.name), facts.now),
   'Last attempt': attemptCell(each.name, facts),
   Quality: qualityCell(each.quality),
-  Limit: text(each.messaging_limit),
+  'Messaging limit': limitCell(each.messaging_limit),
   Setup: setupCell(each, facts.now),
 })
 
@@ -91,5 +134,5 @@ export const numbersTable = (
   buildTable(
     numbers,
     (each) => ('name' in each ? namedCells(each, facts) : defaultCells(each.phone_number_id, facts)),
-    { title, wrap: ['Number', 'Setup'], empty: 'No numbers yet.' },
+    { title, wrap: ['Number', 'Status', 'Setup'], empty: 'No numbers yet.' },
   )

@@ -40,12 +40,14 @@ import { type PersonRequest, redirect, show } from '../../server/page.ts'
 import { NO_DEFAULT_NUMBER } from '../whatsapp-default-number.ts'
 import {
   attemptCell,
+  limitCell,
   numberPath,
+  numberPauseAlert,
+  numberState,
   numbersTable,
   NUMBERS_PATH as PATH,
   qualityCell,
   readNumberFacts,
-  toStateCell,
 } from './whatsapp-number-table.ts'
 
 /** Returns the dependencies of number use cases, with the user of the request. */
@@ -130,7 +132,7 @@ const metaFacts = (shown: NumberDetail, now: Date): Section =>
   buildFacts(
     {
       Quality: qualityCell(shown.quality),
-      'Messaging limit': text(shown.messaging_limit),
+      'Messaging limit': limitCell(shown.messaging_limit),
       'App subscribed': text(shown.subscribed === null ? null : shown.subscribed ? 'yes' : 'no'),
       'Last check': time(shown.checked_at, now),
     },
@@ -151,7 +153,7 @@ const useFacts = (
     'Last attempt': attempt,
     'Messages per second': number(shown.messages_per_second),
     'Phone number ID': text(shown.phone_number_id, { code: true, copy: true }),
-    Account: text(shown.account_id, { code: true, copy: true }),
+    'WhatsApp Business Account ID': text(shown.account_id, { code: true, copy: true }),
   })
 
 const hookFacts = (shown: NumberDetail): Section =>
@@ -184,14 +186,14 @@ const changeForm = (shown: NumberDetail): Section =>
     ],
   })
 
-/** Builds the buttons, with the next step first. */
-const numberButtons = ({ name, paused, subscribed }: NumberDetail): Form[] =>
+/** Builds the buttons, with the next step first. A pause by Meta ends automatically. */
+const numberButtons = ({ name, paused, subscribed }: NumberDetail, isByHand: boolean): Form[] =>
   compact([
-    paused && button(`${numberPath(name)}/resume`, 'Resume number'),
+    paused && button(`${numberPath(name)}/resume`, 'Resume number', { tone: isByHand ? undefined : 'quiet' }),
     subscribed === false &&
       button(`${numberPath(name)}/check`, 'Subscribe app', {
         fields: [hidden('subscribe', 'yes')],
-        tone: paused ? 'quiet' : undefined,
+        tone: isByHand ? 'quiet' : undefined,
       }),
     button(`${numberPath(name)}/check`, 'Check now', { tone: 'quiet' }),
     !paused && button(`${numberPath(name)}/pause`, 'Pause number', { tone: 'quiet', menu: true }),
@@ -202,14 +204,19 @@ const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, {
   const shown = await showNumber(database, secrets, name)
   const use = await useOfNumber(database, shown)
   const facts = await readNumberFacts(database, now)
+  const pause = facts.sends.get(name)
+  const isByHand = pause?.paused_at != null
   return show({
     title: name,
-    state: toStateCell(shown),
+    state: { ...numberState(pause, now), detail: undefined },
     lead: compact([shown.display_phone_number, shown.verified_name]).join(', ') || undefined,
     back: { href: PATH, label: 'WhatsApp numbers' },
-    actions: { forms: numberButtons(shown) },
+    actions: { forms: numberButtons(shown, isByHand) },
     sections: [
-      ...buildAlerts(shown.missing.map((words) => ({ tone: 'warn', title: words }) as const)),
+      ...buildAlerts([
+        numberPauseAlert(name, facts),
+        ...shown.missing.map((words) => ({ tone: 'warn', title: words }) as const),
+      ]),
       metaFacts(shown, now),
       hookFacts(shown),
       changeForm(shown),

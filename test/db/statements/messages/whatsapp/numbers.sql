@@ -73,10 +73,9 @@ left join whatsapp_numbers n on n.name = coalesce(t.whatsapp_number, 'default')
 where t.id = $1
 
 -- numberSends
-select n.name, n.paused_at is not null
-  or coalesce(s.paused_until > (
+select n.name, n.paused_at, s.pause_reason, s.refilled_at as attempted_at, case when s.paused_until > (
   select service_time()
-), false) as paused, s.refilled_at as attempted_at
+) then s.paused_until end as paused_until
 from whatsapp_numbers n
 left join senders s on s.key = 'whatsapp:' || n.phone_number_id
 
