@@ -39,7 +39,7 @@ export const TEXTS = {
   notAddresses: "must be email addresses. {given} isn't one",
   noJob: "This job doesn't exist. Finished jobs are deleted after 30 days.",
   jobNotStopped:
-    'The job wasn’t stopped. It has finished, or is of a kind that always finishes, such as an import.',
+    'The job wasn’t stopped. It has finished, or is of a kind that can’t be stopped, such as an import.',
   otherInSearch: "can't be used together with the {thing} field. Clear one of them",
   noAttachment: 'This email has no attachment {place}.',
   emailHidden: "This email can't be shown, because it is a sign-in link or a notice of this service.",

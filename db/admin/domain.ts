@@ -123,7 +123,7 @@ const switches: Verbs = ({ verb, change, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nbounces.NAME must be a CNAME record with the value of RETURN_PATH_DOMAIN, and that domain needs MX and SPF.\nThe relay must accept bounces.NAME as envelope sender. If it doesn’t, RETURN_PATH_DOMAIN is used.\nExits with code 1 if a DNS record is missing.',
+      '\nbounces.NAME must be a CNAME record with the value of RETURN_PATH_DOMAIN, and that domain needs MX and SPF.\nThe relay must accept bounces.NAME as an envelope sender. If it doesn’t, RETURN_PATH_DOMAIN is used.\nExits with code 1 if a DNS record is missing.',
     )
     .action(
       answer(async (team: string, name: string, on: boolean) =>

@@ -12,7 +12,7 @@ export const TEXTS = {
   notJson: "{file} isn't valid JSON: {reason}",
   noJob: 'No such background job. Finished jobs are deleted after 30 days.',
   jobNotStopped:
-    'The job was not stopped. It does not exist, has finished, or is of a kind that always finishes, such as an import.',
+    'The job was not stopped. It does not exist, has finished, or is of a kind that cannot be stopped, such as an import.',
   whichQueue: 'Specify a queue, or --restored.',
   parkedAndState: '--parked and --state {state} contradict each other. Leave one out.',
   whichReports: 'Specify reports by their IDs, or use --parked.',

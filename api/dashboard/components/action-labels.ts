@@ -49,7 +49,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'domain.ramp': 'Changed a domain’s ramp-up',
   'domain.rekey': 'Rotated a DKIM key',
   'domain.remove': 'Removed a domain',
-  'domain.return-path': 'Switched a domain’s return path',
+  'domain.return-path': 'Switched a domain’s own return path',
   'domain.verify': 'Verified a domain',
   'email.delete': 'Deleted emails',
   'email.export': 'Exported emails',
@@ -90,7 +90,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'suppression.import': 'Imported suppressions',
   'team.columns': 'Chose the contact columns',
   'team.create': 'Created the team',
-  'team.plan': 'Changed the subscription',
+  'team.plan': 'Changed the plan or its limits',
   'team.rename': 'Renamed the team',
   'team.resume': 'Resumed the team',
   'team.resume_bulk': 'Resumed broadcasts and batches',
@@ -126,8 +126,8 @@ const VARIANTS: Readonly<Record<string, readonly [sign: RegExp, label: string][]
     [/^off$/, 'Turned off a domain’s Ed25519 key'],
   ],
   'domain.return-path': [
-    [/^on$/, 'Turned on a domain’s return path'],
-    [/^off$/, 'Turned off a domain’s return path'],
+    [/^on$/, 'Turned on a domain’s own return path'],
+    [/^off$/, 'Turned off a domain’s own return path'],
   ],
   'member.add': [
     [/ → /, 'Changed a member’s role'],

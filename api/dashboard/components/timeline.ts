@@ -119,11 +119,14 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   text: reason ?? 'No reason given.',
 })
 
-/** Builds the alert for delivery that waits for a paused sender, as teams see it. @param what is delivered. */
-export const pausedDelivery = (what: string): Alert => ({
+/**
+ * Builds the alert for delivery that waits for a paused sender, as teams see it.
+ * @param waits the messages, with a verb.
+ */
+export const pausedDelivery = (waits: string): Alert => ({
   tone: 'warn',
   title: 'Delivery is paused. We retry automatically',
-  text: `${what} is sent when delivery resumes. Nothing is lost, and you don’t have to do anything.`,
+  text: `${waits} sent when delivery resumes. Nothing is lost, and you don’t have to do anything.`,
 })
 
 /** Builds the alert for a queue that was paused by an operator or in a copied database. @param subject of its title. */
@@ -229,6 +232,6 @@ export function waitingAlerts({ waiting, events, created_at }: WaitingMessage, v
   const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
   const shown = person.operator
     ? pauses.map((pause) => pauseAlert(pause, now))
-    : pauses.slice(0, 1).map(() => pausedDelivery('It'))
+    : pauses.slice(0, 1).map(() => pausedDelivery('It is'))
   return mainReason(attempt, findStops(waiting, shown), said)
 }

@@ -74,9 +74,9 @@ export const NO_MATCH = 'match, so no one would receive it'
 
 export const contactsTile = (audience: number | null, detail?: string): Tile => ({
   label: 'Contacts',
-  value: audience === null ? 'very many' : number(audience).text,
+  value: audience === null ? 'not counted' : number(audience).text,
   tone: audience === 0 ? 'bad' : undefined,
-  detail,
+  detail: audience === null ? 'counting took too long' : detail,
 })
 
 function startTile(send_at: string | null, zone: string, now: Date): Tile {
@@ -235,7 +235,7 @@ export async function sendQuestion(request: TeamRequest<'id'>, { database }: Pag
   assertState(row, 'start')
   assertSameDraft(row, seen)
   const { audience: count } = seen
-  const audience = count === null ? 'very many contacts' : plural(count, 'contact')
+  const audience = count === null ? 'all matching contacts' : plural(count, 'contact')
   const names = new Map((await topicsOfTeam(database, request.team.id)).map(({ id, name }) => [id, name]))
   const recipients = `to ${audience} of ${listNames(row.topic_ids, names)}`
   const time = row.send_at && momentWords(row.send_at, parseZone(request.cookies('zone')))

@@ -36,7 +36,7 @@ function limitWords(sums: RateCounts, kind: Limited): string {
   const limit = `limit\u00a0${percent(ALARMING_SHARE[kind])}`
   if (pickTone(sums, kind) === limitTone(sums, kind)) return limit
   const { left, count } = LEAST[kind]
-  return `${limit} from ${sums.sent < left ? plural(left, 'email') : plural(count, 'complaint')}`
+  return `${limit} after ${sums.sent < left ? plural(left, 'email') : plural(count, 'complaint')}`
 }
 
 const NOUNS: Readonly<Record<Limited, string>> = { bounced: 'Bounces', complained: 'Complaints' }

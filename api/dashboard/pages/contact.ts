@@ -128,7 +128,7 @@ async function sent(
           ? []
           : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
       empty:
-        'No messages yet. Messages to phone numbers also appear here if one of the contact’s properties is a number in E.164 format.',
+        'No messages yet. Messages to phone numbers also appear here if one of the contact’s properties is a phone number such as +15551234567.',
     },
   )
 }

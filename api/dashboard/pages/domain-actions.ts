@@ -37,7 +37,7 @@ const checkAgain = (path: string, isNext: boolean): Form => ({
 })
 
 const returnPathButton = (path: string, { name, return_path: isOn }: DomainRow, returnDomain: string): Form =>
-  button(path, isOn ? 'Turn off the return path' : 'Turn on the return path', {
+  button(path, `Turn ${isOn ? 'off' : 'on'} the domain’s own return path`, {
     fields: [hidden('on', isOn ? '' : 'on')],
     about: isOn
       ? `Bounces go to ${returnDomain} instead of ${ownReturnPath(name)}.`

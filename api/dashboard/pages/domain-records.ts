@@ -103,7 +103,7 @@ export function domainState(
   if (key === 'different') return status('DKIM differs', { tone: 'bad' })
   if (word !== 'verified') return status(word)
   if (key === 'missing') return status('DKIM missing', { tone: 'bad' })
-  if (key === undefined && missing_since !== null) return status('DKIM not found', { tone: 'bad' })
+  if (key === undefined && missing_since !== null) return status('DKIM missing or different', { tone: 'bad' })
   return status(word)
 }
 

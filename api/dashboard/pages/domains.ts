@@ -131,7 +131,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
       recordSection(records, zone, domain),
       buildFacts({
         Verified: time(domain.verified_at, now, 'not yet'),
-        'DKIM not found since': domain.missing_since && time(domain.missing_since, now),
+        'DKIM missing or different since': domain.missing_since && time(domain.missing_since, now),
         'Last checked': checkedAt !== null && time(checkedAt.toISOString(), now),
         'Ramp-up': ramp && text(rampWords(ramp), { detail: RAMP_RULE }),
         ...returnPathFacts(domain, now, returnDomain),
@@ -161,7 +161,7 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   const back = teamPath(team, 'domains', name)
   const [first] = records.filter(isLacking)
   if (!first) return redirect(back, `${name} is verified. You can send from this domain.`)
-  const words = `${first.name} ${first.state === 'different' ? 'has another value' : 'is missing'} in DNS. Changes can take up to an hour.`
+  const words = `${first.name} ${first.state === 'different' ? 'has another value in' : 'is missing from'} DNS. Changes can take up to an hour.`
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
 

@@ -190,7 +190,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
         refused !== 0 && {
           tone: 'bad',
           title: `${plural(refused, 'record')} rejected${finished ? '' : ' so far'}`,
-          text: finished ? 'Fix them in the CSV file, and import that file.' : undefined,
+          text: finished ? 'Download the rejected records, fix them, and import that file.' : undefined,
           link: { href: `${here}/refused.csv`, label: 'Rejected records as CSV' },
         },
       ]),

@@ -158,7 +158,7 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
     title: 'API keys',
-    lead: `Programs call the API with a key. After you create it, only its first characters are shown.${forOthers(team, 'create keys')}`,
+    lead: `Programs call the API with a key. The full key is shown only once, when you create it.${forOthers(team, 'create keys')}`,
     sections: compact([
       sortable(request, activeTable(request, active, creators)),
       ended.length > 0 && endedTable(request, ended),

@@ -80,7 +80,7 @@ const usedLinkView = (request: PageRequest, deps: PageDeps): View => ({
   lead: 'A link works once, and only for a limited time. Request a new one, or contact a team owner.',
   sections: compact<Section>([
     mailForm(request, deps),
-    { kind: 'actions', links: [{ href: '/login', label: 'To the sign-in page' }] },
+    { kind: 'actions', links: [{ href: '/login', label: 'Go to the sign-in page' }] },
   ]),
 })
 

@@ -169,7 +169,7 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
     sections: [
       isOnlyOwner
         ? buildFacts({
-            Role: text(headed(role), { detail: `Can do all that editors can. ${SAYS.owner}.` }),
+            Role: text(headed(role), { detail: `Can do everything that editors can. ${SAYS.owner}.` }),
             'Last active': lastActive(member.last_seen_at, now),
           })
         : buildForm(here(team, id, 'role'), 'Change the role', { fields: [roleField(role)] }),

@@ -65,7 +65,7 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
   const paused = senders.filter(isPaused)
   return listQueues(team)
     .filter((channel) => paused.some(({ key }) => sendsFor(channel, key)))
-    .map(({ title }) => pausedDelivery(title))
+    .map(({ title }) => pausedDelivery(`${title} messages are`))
 }
 
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {

@@ -34,6 +34,9 @@ export function foldAlerts(alerts: readonly Alert[]): Alert[] {
 
 export const isPaused = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
 
+/** Returns the shown state of a sender. */
+export const senderState = ({ state }: ShownSender): string => (state === 'probing' ? 'testing' : state)
+
 /** Returns a team's senders, without paused numbers of other teams. */
 export async function loadSenders(team: { id: string }, tx: Tx): Promise<ShownSender[]> {
   const own = new Set((await pausedSenders(tx, { team: team.id })).map(({ sender }) => sender))

@@ -12,7 +12,7 @@ import type { TeamRequest } from '../server/page.ts'
 export const NO_DEFAULT_NUMBER: Alert = {
   tone: 'warn',
   title: 'The workers have no default number, so messages of teams without their own number wait',
-  text: 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker, or add a number and give it to the team.',
+  text: 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID on a worker, or add a number and give it to the team.',
 }
 
 /** Returns the alert of a team. Null if a worker sends from the default number, no worker runs, or it isn't needed. */
@@ -30,7 +30,7 @@ export async function defaultNumberAlert(
     tone: waits ? 'bad' : 'warn',
     title: `${waits ? '' : 'New '}WhatsApp messages wait, because no worker sends from the default number`,
     text: person.operator
-      ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker. New messages can also be sent from a number of the team’s own.'
+      ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID on a worker. New messages can also be sent from a number of the team’s own.'
       : 'An operator can set up the number. Waiting messages are sent then.',
     link: person.operator ? { href: '/operator/numbers', label: 'Show numbers' } : undefined,
   }

@@ -168,7 +168,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
         found.announced_category !== null && {
           tone: 'warn',
           title: `Meta will change the category to ${describeCategory(found.announced_category)}`,
-          text: 'Messages with it may then cost more. Ask for a review in WhatsApp Manager if it is wrong.',
+          text: 'Messages with this template may then cost more. If the new category is wrong, request a review in WhatsApp Manager.',
         },
         found.fault !== null && { tone: 'warn', title: 'Meta’s last error:', text: found.fault },
       ]),

@@ -1,6 +1,6 @@
 /** Schedules, pauses and cancels broadcasts on the dashboard, with the actions of each state. */
 import { sql } from 'slonik'
-import { asTextTiles } from '../../../api/dashboard/pages/broadcast-ahead.ts'
+import { asTextTiles, contactsTile } from '../../../api/dashboard/pages/broadcast-ahead.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { startBroadcastPages } from '../../support/broadcast-pages.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
@@ -255,4 +255,10 @@ t.test('a list without rows offers no file', async (t) => {
   await broadcast.emails('listed@example.net')
   t.match((await viewer.get(`${path}/people`)).html, 'Export as CSV')
   await broadcast.become('cancelled')
+})
+
+t.test('an audience without a count is not called large', (t) => {
+  t.match(contactsTile(null), { value: 'not counted', detail: /too long/ })
+  t.match(contactsTile(0, 'none'), { value: '0', detail: 'none' })
+  t.end()
 })

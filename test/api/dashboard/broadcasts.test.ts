@@ -191,7 +191,7 @@ t.test('a rate that can’t pause the broadcast yet isn’t red', async (t) => {
   await database.query(sql.unsafe`update broadcasts set audience = 4690 where id = ${broadcast.id}`)
   await broadcast.moved({ sent: 889, bounced: 8, complained: 3 })
   const few = await viewer.get(path)
-  shows(t, few, /Complained 3 0\.33 % limit 0\.10 % from 1,000 emails/)
+  shows(t, few, /Complained 3 0\.33 % limit 0\.10 % after 1,000 emails/)
   t.notMatch(few.html, 'class="tag bad"')
   const set = (figure: string, count: number) =>
     database.query(
@@ -199,7 +199,7 @@ t.test('a rate that can’t pause the broadcast yet isn’t red', async (t) => {
     )
   await Promise.all([set('sent', 1_290), set('complained', 2)])
   const two = await viewer.get(path)
-  shows(t, two, /Complained 2 0\.15 % limit 0\.10 % from 3 complaints/)
+  shows(t, two, /Complained 2 0\.15 % limit 0\.10 % after 3 complaints/)
   t.notMatch(two.html, 'class="tag bad"')
   await set('complained', 3)
   const page = await viewer.get(path)

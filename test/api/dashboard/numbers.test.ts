@@ -148,7 +148,7 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   )
   const team = await makeTeam(service)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
-  shows(t, await viewer.get(`/teams/${team.id}`), 'WhatsApp is sent when delivery resumes')
+  shows(t, await viewer.get(`/teams/${team.id}`), 'WhatsApp messages are sent when delivery resumes')
   await service.database.query(sql.unsafe`update senders set paused_until = null where key = 'whatsapp:1'`)
   const others = await viewer.get(`/teams/${team.id}`)
   t.notMatch(textOf(others.html), 'Delivery is paused', "another team's number")

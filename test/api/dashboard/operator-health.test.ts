@@ -1,6 +1,6 @@
 /** The operator's Health page with its checks, and parked reports. */
 import { sql } from 'slonik'
-import { databaseChecks } from '../../../api/dashboard/pages/operator/health-checks.ts'
+import { databaseChecks, relayCheck } from '../../../api/dashboard/pages/operator/health-checks.ts'
 import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createReaders } from '../../../workers/reports/readers.ts'
@@ -45,6 +45,14 @@ t.test('Health lists checks with problems first', async (t) => {
   const lines = checks.map(({ label, tone }) => `${label} ${tone}`)
   const good = ['PostgreSQL 18 good', 'Clocks agree good', 'fsync good', 'synchronous_commit good']
   t.strictSame(lines, ['full_page_writes bad', ...good])
+})
+
+t.test('a paused relay with a test attempt is shown as testing', (t) => {
+  type Sender = NonNullable<Parameters<typeof relayCheck>[1]>
+  const relay = { key: 'smtp:mail.example.com', state: 'probing', reason: '421 later' } as Sender
+  t.equal(relayCheck(null, relay).detail, 'testing: 421 later')
+  t.equal(relayCheck(null, { ...relay, state: 'paused' }).detail, 'paused: 421 later')
+  t.end()
 })
 
 t.test('a worker checks the email provider, shown on Health', async (t) => {

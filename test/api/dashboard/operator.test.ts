@@ -134,7 +134,9 @@ t.test('plans show their teams and limits of first tiers', async (t) => {
   )
   t.ok(
     rows.some((row) =>
-      /^Enterprise custom 2 \(2 with own limits\) unlimited unlimited unlimited unlimited 10$/.test(row),
+      /^Enterprise custom 2 \(2 with their own limits\) unlimited unlimited unlimited unlimited 10$/.test(
+        row,
+      ),
     ),
     rows.join('\n'),
   )

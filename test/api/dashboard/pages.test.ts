@@ -160,7 +160,7 @@ t.test("the last owner can't be removed or demoted", async (t) => {
   shows(
     t,
     page,
-    /This is you, the only owner\. .* Role Owner Can do all that editors can\. Also manages .* audit log\. Last active /,
+    /This is you, the only owner\. .* Role Owner Can do everything that editors can\. Also manages .* audit log\. Last active /,
   )
   t.notMatch(page.html, /Change the role|Remove from the team|Session tokens/)
   const operator = await signedIn(service, { operator: true })

@@ -21,7 +21,10 @@ t.test('names changed limits with the affected teams', async (t) => {
   const use = new Map([['pro', { plan_key: 'pro', teams: 12, own: 3 }]])
   const after = aPlan('pro', { email_limit: 5_000, domains_limit: null })
   const changed = describeChanges([aPlan('pro')], [after], use)
-  t.equal(changed, 'PRO: emails 1,000 → 5,000, domains 5 → default (12 teams, 3 of them with own limits).')
+  t.equal(
+    changed,
+    'PRO: emails 1,000 → 5,000, domains 5 → default (12 teams, 3 of them with their own limits).',
+  )
 })
 
 t.test('names new and removed plans, and other changes', async (t) => {

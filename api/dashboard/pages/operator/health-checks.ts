@@ -13,6 +13,7 @@ import { type Cell, number, text, time } from '../../components/cell.ts'
 import type { Check, Section, SectionOf } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
+import { senderState } from '../stopped.ts'
 import { type DatabaseState, SAFETY_SETTINGS } from './database-state.ts'
 import { providerName } from './report-reasons.ts'
 import { isLive } from './workers.ts'
@@ -88,7 +89,7 @@ export function relayCheck(found: SenderCheck | null | undefined, paused: ShownS
   if (!found && paused)
     return {
       label: paused.key,
-      detail: `${paused.state}: ${paused.reason ?? 'no reason given'}`,
+      detail: `${senderState(paused)}: ${paused.reason ?? 'no reason given'}`,
       tone: 'bad',
     }
   if (!found)

@@ -85,7 +85,7 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
           Detail: text(detail),
           When: time(occurred_at, now),
         }),
-        { title: 'WhatsApp accounts and numbers', grow: ['Detail'], empty: '' },
+        { title: 'Events from Meta', grow: ['Detail'], empty: '' },
       ),
   ])
 }
@@ -101,7 +101,7 @@ const rejectedTable = (rejected: Awaited<ReturnType<typeof rejectedReturnPaths>>
     }),
     {
       title: 'Return paths that the relay rejects',
-      note: 'Emails that would use them go out with RETURN_PATH_DOMAIN. Allow each listed domain as envelope sender at the relay, then turn its return path off and on.',
+      note: 'Emails that would use them go out with RETURN_PATH_DOMAIN. Allow each listed domain as an envelope sender at the relay, then turn the domain’s own return path off and on again.',
       empty: '',
       wrap: ['Response'],
     },

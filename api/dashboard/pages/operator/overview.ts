@@ -16,7 +16,14 @@ import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { buildTable, button, compact, get } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
-import { foldAlerts, goesOutAlerts, groupAlerts, isPaused, stoppedBroadcastAlerts } from '../stopped.ts'
+import {
+  foldAlerts,
+  goesOutAlerts,
+  groupAlerts,
+  isPaused,
+  senderState,
+  stoppedBroadcastAlerts,
+} from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { buildChecklist, MAX_PARKED, summaryChecks } from './health-checks.ts'
 import { counted, isShown, isUnattended, queueCells, rate, waitingWords, workAlerts } from './queue-cells.ts'
@@ -98,7 +105,7 @@ function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownS
     const known = senders.find((sender) => sender.key === key)
     const isWell = known === undefined || known.state === 'sending'
     const at = known?.troubled_at ?? null
-    const words = isWell ? (at === null ? 'no problems' : 'recovered') : known.state
+    const words = isWell ? (at === null ? 'no problems' : 'recovered') : senderState(known)
     return {
       label: known?.name ?? key,
       tone: isWell ? 'good' : 'bad',

@@ -32,7 +32,7 @@ function describePlan(before: PlanRow | undefined, after: PlanRow | undefined, u
   const { teams = 0, own = 0 } = use ?? {}
   const affected = compact<string>([
     plural(teams, 'team'),
-    own > 0 && `${number(own).text} of them with own limits`,
+    own > 0 && `${number(own).text} of them with their own limits`,
   ])
   return `${after.name.en}: ${limits.join(', ')} (${affected.join(', ')}).`
 }

@@ -55,7 +55,7 @@ function teamsCell({ key }: PlanRow, uses: ReadonlyMap<string, PlanUse>): Cell {
   if (!use) return number(0)
   return number(use.teams, {
     href: `/operator/teams?${new URLSearchParams({ plan: key })}`,
-    detail: use.own > 0 ? `(${number(use.own).text} with own limits)` : undefined,
+    detail: use.own > 0 ? `(${number(use.own).text} with their own limits)` : undefined,
   })
 }
 

@@ -18,7 +18,7 @@ const QUEUES: Readonly<Record<string, readonly [name: string, about: string]>> =
   'deliver-webhook': ['Webhooks', 'Sends events to the webhooks of teams.'],
   'sync-whatsapp-templates': ['WhatsApp template sync', 'Copies templates from Meta to teams.'],
   'sync-whatsapp-number-templates': [
-    'Template sync of own numbers',
+    'Template sync of teams’ own numbers',
     'Copies templates of teams’ own numbers from Meta.',
   ],
   'deliver-test': ['Simulated emails', 'Simulates emails of test teams.'],
@@ -56,5 +56,5 @@ const DEFAULT_NUMBER_QUEUES: readonly string[] = [
 /** Describes how to get a worker for a queue. The default number's queues need its settings. */
 export const queueRemedy = (queue: string): string =>
   DEFAULT_NUMBER_QUEUES.includes(queue)
-    ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID of a worker, so that it sends from the default number.'
+    ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID on a worker, so that it sends from the default number.'
     : `Start a worker with ${queue} in WORKER_QUEUES, or without WORKER_QUEUES.`

@@ -158,7 +158,7 @@ const reasonsTable = (reasons: readonly Reason[], redrive: string, seen: string,
       }),
     }),
     {
-      title: 'Failed jobs',
+      title: 'Failed jobs (dead letters)',
       note: reasons.length > 0 ? 'Fix the cause, then retry them.' : undefined,
       wrap: ['Reason'],
       empty: 'No failed jobs.',

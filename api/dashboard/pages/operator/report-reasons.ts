@@ -29,7 +29,7 @@ const CAUSES: readonly Cause[] = [
   },
   {
     part: 'no signed reference',
-    sentence: 'It isn’t about an email of this service',
+    sentence: 'The report isn’t about an email of this service',
     advice:
       'Another service uses the same return path, or SECRET_KEY was replaced. You can drop such reports. A replay only helps after you restore the old key.',
     isReplayable: false,

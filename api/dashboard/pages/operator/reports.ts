@@ -86,7 +86,7 @@ function actionsOnAll(request: PersonRequest, reasons: readonly Reason[], seen: 
 
 const leadFor = ([first, ...others]: readonly Reason[]): string =>
   first && others.length === 0
-    ? remedyFor(first.reason).advice
+    ? `All have the same reason: ${reasonWords(first.reason)}. ${remedyFor(first.reason).advice}`
     : 'Provider reports that couldn’t be read, or whose message wasn’t found within an hour.'
 
 /** Returns the path of the reports with a reason, whose buttons are for those. */

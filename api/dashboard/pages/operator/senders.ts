@@ -11,6 +11,7 @@ import { type Cell, countdown, formatAge, status, type Tone, text, time } from '
 import type { Section } from '../../components/section.ts'
 import { action, buildTable, buttonCell, compact, get } from '../../server/builders.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
+import { senderState } from '../stopped.ts'
 
 const PATH = '/operator/senders'
 
@@ -52,7 +53,7 @@ function stateCell(sender: ShownSender, now: Date): Cell {
     from !== null && `${state === 'probing' ? 'paused ' : ''}${formatAge(from, now)}`,
     state === 'slowed' && `${rate.toFixed(1)} per second`,
   ])
-  return status(state, { detail: detail.join(', ') || undefined })
+  return status(state, { text: senderState(sender), detail: detail.join(', ') || undefined })
 }
 
 const EVENTS: Readonly<Record<string, string>> = {

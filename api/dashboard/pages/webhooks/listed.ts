@@ -37,7 +37,7 @@ export async function loadAttempted(
 /** Why a failed event isn't attempted again. */
 const ENDS: Readonly<Record<WebhookEnd, string>> = {
   disabled: 'webhook disabled',
-  gone: 'no more attempts',
+  gone: 'the server returned 410',
   rejected: 'rejected by the server',
   exhausted: 'no attempts left',
 }

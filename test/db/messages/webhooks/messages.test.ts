@@ -58,7 +58,9 @@ t.test('lists the last response to each event and its next attempt', async (t) =
   await cli.json(['webhook', 'enable', team.id, endpoint.id])
   receiver.answer = (_one, response) => void response.writeHead(410).end()
   const gone = (await cli.json(['webhook', 'test', team.id, endpoint.id])).event_id
-  await until('it is gone', async () => /failed 410 no more attempts webhook\.test/.test(await listed()))
+  await until('it is gone', async () =>
+    /failed 410 the server returned 410 webhook\.test/.test(await listed()),
+  )
   shows(t, await owner.get(at('events', gone)), 'Failed after 1 attempt, because the server returned 410.')
   await cli.json(['webhook', 'enable', team.id, endpoint.id])
   receiver.answer = null
