@@ -3,7 +3,7 @@ import { type Cell, headed, text } from './cell.ts'
 
 /** The cause of a skip, and the change if the contact matches now. */
 const SKIP_WORDS: Readonly<Record<string, { cause: string; now?: string }>> = {
-  variables: { cause: 'a variable had no value' },
+  variables: { cause: 'a variable had no value', now: 'has a value now' },
   unsubscribed: { cause: 'was unsubscribed', now: 'subscribed now' },
   suppressed: { cause: 'was suppressed', now: 'no longer suppressed' },
   left_topic: { cause: 'had left the topic', now: 'has it again' },
@@ -11,29 +11,21 @@ const SKIP_WORDS: Readonly<Record<string, { cause: string; now?: string }>> = {
   cancelled: { cause: 'the broadcast was cancelled' },
 }
 
-/** The start of the detail of a skip, before the names of the variables. */
-const MISSING = 'no value for '
+/** Returns the slots without a value among a contact's properties. */
+export const findLacking = (slots: readonly string[], own: Readonly<Record<string, string>> = {}): string[] =>
+  slots.filter((slot) => !Object.hasOwn(own, slot))
 
-/** Tells if a contact has the missing values of its skip by now. */
-function filledWords(detail: string, own: Readonly<Record<string, string>> | undefined): string | undefined {
-  const slots = detail.startsWith(MISSING) ? detail.slice(MISSING.length).split(', ') : []
-  if (slots.length === 0 || !own || !slots.every((slot) => Object.hasOwn(own, slot))) return undefined
-  return slots.length === 1 ? 'has one now' : 'has them now'
-}
+/** What changed since a skip: if the contact matches now, and its variables without a value. */
+type Since = { matches: boolean; lacks: readonly string[] }
 
-/**
- * Builds the cell with the reason of a skip and the change since then. The detail of missing variables names
- * them. @param matches true if the contact matches the audience now.
- */
+/** Builds the cell with the reason of a skip and the change since then. The detail names missing variables. */
 export function skipCell(
   { reason, detail }: { reason: string; detail: string },
-  own: Readonly<Record<string, string>> | undefined,
-  matches: boolean,
+  { matches, lacks }: Since,
 ): Cell {
-  const words = SKIP_WORDS[reason]
-  if (reason === 'variables' && detail !== '') {
-    const cause = detail.startsWith(MISSING) ? `had ${detail}` : detail
-    return text(headed(cause), { detail: filledWords(detail, own) })
-  }
-  return text(headed(words?.cause ?? reason), { detail: matches ? words?.now : undefined })
+  const { cause = reason, now } = SKIP_WORDS[reason] ?? {}
+  const isLeft = reason === 'variables' && lacks.length > 0
+  return text(headed(reason === 'variables' && detail !== '' ? detail : cause), {
+    detail: matches && !isLeft ? now : undefined,
+  })
 }

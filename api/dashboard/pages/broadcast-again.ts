@@ -16,7 +16,7 @@ import {
 import { plural } from '../../../db/plural.ts'
 import { type Cell, text } from '../components/cell.ts'
 import type { Actions, Section } from '../components/section.ts'
-import { skipCell } from '../components/skips.ts'
+import { findLacking, skipCell } from '../components/skips.ts'
 import { buildAlerts, buildTable, button, get, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type Question, redirect, show, type TeamRequest } from '../server/page.ts'
@@ -78,7 +78,7 @@ function buildActions(
 
 /** Tells if a contact would be skipped. */
 function resultCell({ properties }: Member, slots: readonly string[]): Cell {
-  const lacks = slots.filter((slot) => !Object.hasOwn(properties, slot))
+  const lacks = findLacking(slots, properties)
   return text(lacks.length === 0 ? 'would receive it' : `skipped: no value for ${slotWords(lacks)}`)
 }
 
@@ -99,7 +99,9 @@ async function buildContacts(
     const skip = skipped.get(member.id)
     return {
       Contact: contactCell(member.email, names, request),
-      'Why not at that time': skip ? skipCell(skip, member.properties, true) : other,
+      'Why not at that time': skip
+        ? skipCell(skip, { matches: true, lacks: findLacking(slots, member.properties) })
+        : other,
       Result: isMixed && resultCell(member, slots),
     }
   }

@@ -10,6 +10,7 @@ import {
   type Skipped,
   skippedBy,
 } from '../../../db/messages/broadcasts/recipients.sql.ts'
+import { requiredSlots } from '../../../db/messages/broadcasts/resend.ts'
 import { type BroadcastView, broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { countFailed, MAX_FAILURES } from '../../../db/messages/emails/failed.sql.ts'
@@ -19,7 +20,7 @@ import { responseCell } from '../components/bounces.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
 import type { Actions, Section } from '../components/section.ts'
-import { skipCell } from '../components/skips.ts'
+import { findLacking, skipCell } from '../components/skips.ts'
 import { buildTable, fromReplica, get } from '../server/builders.ts'
 import { chipCount } from '../server/chips.ts'
 import { defineCsv } from '../server/csv.ts'
@@ -207,6 +208,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
   const view = await broadcastView(deps.database, row)
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
   const properties = await loadProperties(page.rows, request, deps)
+  const slots = await requiredSlots(deps.database, row)
   const matching = await matchingOf(deps.database, row, [...properties.keys()])
   const names = findNames(properties)
   return show({
@@ -222,7 +224,10 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
           const identity = readIdentity(skip.email)
           return {
             Contact: contactCell(skip.email, names, request),
-            Why: skipCell(skip, properties.get(identity), matching.has(identity)),
+            Why: skipCell(skip, {
+              matches: matching.has(identity),
+              lacks: findLacking(slots, properties.get(identity)),
+            }),
             Skipped: time(skip.at, request.now),
           }
         },

@@ -46,9 +46,14 @@ export type Unreached = {
   unfilled: readonly string[]
 }
 
-export async function findUnreached(tx: Tx, row: BroadcastRow): Promise<Unreached> {
+/** Returns the slots without a default, which need a value in each contact. */
+export async function requiredSlots(tx: Tx, row: BroadcastRow): Promise<string[]> {
   const version = await versionToSend(tx, row, null)
-  const slots = ownSlots(row, version.slots)
+  return ownSlots(row, version.slots)
+}
+
+export async function findUnreached(tx: Tx, row: BroadcastRow): Promise<Unreached> {
+  const slots = await requiredSlots(tx, row)
   const unfilled = await missingProperties(tx, row.team_id, slots)
   return { ...(await countUnreached(tx, row, slots)), slots, unfilled }
 }
