@@ -44,7 +44,10 @@ const apiSettings = object({
   /** The bearer token of GET /metrics and GET /scale. Without it these paths don't exist. */
   METRICS_TOKEN: bearerToken,
   /** The token in GET /hirefire/TOKEN/info. Without it this path doesn't exist. */
-  HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be at least 16 letters, digits, - and _'),
+  HIREFIRE_TOKEN: string().matches(
+    /^[\w-]{16,}$/,
+    '${path} must have at least 16 characters: letters, digits, - and _',
+  ),
   ...settingsOf(HOOKS),
   ...graphApiSettings,
   /** Prefixes of custom headers to reject, in addition to the reserved ones: those that the relay interprets. */

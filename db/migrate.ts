@@ -124,7 +124,7 @@ async function apply(client: Client, migration: Migration, { log, lockWait, trie
       unlessItGaveWay(error)
       if (attempt === tries)
         throw new Error(
-          `Could not apply ${file}: timed out waiting for locks held by other sessions. Run the release step again.`,
+          `Could not apply ${file}: timed out waiting for locks held by other sessions. Run the migration again.`,
         )
       if (attempt === 1) log(`${file} is waiting for a lock held by another session`)
       await sleep(TRY_PAUSE)

@@ -33,7 +33,7 @@ export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migrat
 }
 
 const OTHER_HISTORY =
-  'a database can only be used by the release that created it, or by a later one (since 0.1.0). Start that release, or use an empty database (with `npm start`, delete .data)'
+  'a database works with the release that created it (0.1.0 or later) and with later ones. Start such a release, or use an empty database (with `npm start`, delete .data)'
 
 /** Returns the reason why a database with these migrations isn't ours, with the necessary action, or null. */
 export function historyFault(files: readonly Migration[], applied: readonly Applied[]): string | null {

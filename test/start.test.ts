@@ -250,7 +250,7 @@ t.test('invalid settings end it with one line before anything starts', async (t)
     [{ EMAIL_PROVIDER: 'pigeon' }, /^ {2}EMAIL_PROVIDER must be smtp or ses$/m],
     [
       { DATABASE_URL: databaseUrl(url, `${prefix}_missing`) },
-      /^cannot start, the server rejects DATABASE_URL: .*does not exist$/m,
+      /^cannot start: the server rejects DATABASE_URL: .*does not exist$/m,
     ],
   ]
   await Promise.all(refusals.map(([env, line]) => refused(env, line)))

@@ -60,7 +60,7 @@ const steps: Verbs = ({ verb, change, admin }) => {
     .option('--at <time>', 'when to start', instant)
     .addHelpText(
       'after',
-      '\n`warnings` lists missing DNS records that mailbox providers require. The broadcast starts anyway.',
+      '\n`warnings` lists requirements of mailbox providers that the domain doesn’t meet. The broadcast starts anyway.',
     )
     .action(
       answer(async (team: string, id: string, { at }: { at?: Date }) => {

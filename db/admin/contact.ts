@@ -51,7 +51,7 @@ const personVerbs: Verbs = ({ verb, admin }) => {
 
   verb(
     'erase TEAM EMAIL',
-    'Erase a contact, and their data in messages, events and reports',
+    'Erase a contact, and their data in messages, events, reports and webhooks',
     addressOrNumber,
   ).action(
     answer(async (team: string, identity: string): Promise<object> => {

@@ -101,7 +101,7 @@ export const atMost = (most: number) => ['how many to show', positive, most] as 
 
 /** The description and parser of a filter with a fixed set of values. */
 export const only = <T extends string>(words: readonly T[]) =>
-  [`only these: ${words.join(', ')}`, oneOf(words)] as const
+  [`only this one, from: ${words.join(', ')}`, oneOf(words)] as const
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'file not found',

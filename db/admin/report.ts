@@ -41,7 +41,11 @@ const forMany = (verb: Command): Command =>
       '--parked',
       'all parked reports (unreadable, or without a matching message), or those that match the options below',
     )
-    .option('--provider <provider>', `only reports of: ${PROVIDERS.join(', ')}`, oneOf(PROVIDERS))
+    .option(
+      '--provider <provider>',
+      `only reports of this provider, from: ${PROVIDERS.join(', ')}`,
+      oneOf(PROVIDERS),
+    )
     .option('--reason <words>', 'only reports parked for a reason that contains this text', words)
     .option('--before <time>', 'only reports received before this time', instant)
 

@@ -2,6 +2,7 @@
 import { sessionsOfTeam } from '../accounts/credentials/credentials.sql.ts'
 import { issueSession } from '../accounts/credentials/issue.ts'
 import { endSessions } from '../accounts/credentials/revoke.ts'
+import { uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 
 type Which = { user?: string; all?: boolean }
@@ -19,6 +20,7 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
   verb(
     'revoke TEAM [ID]',
     'Revoke session tokens immediately: one, those of a user, or all. Prints their IDs and users',
+    { ID: ['ID of the session token', uuidArgument] },
   )
     .option('--user <email>', 'all session tokens of this user in the team')
     .option('--all', 'all session tokens of the team')

@@ -70,7 +70,7 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   const { name, missing_since } = domain
   const since = (missing_since ?? '').slice(0, 10)
   return {
-    subject: `The DKIM record of ${name} is missing`,
+    subject: `The DKIM record of ${name} is missing or different`,
     what: `Since ${since}, the DKIM record ${dkimRecord(domain).name} of ${team} has been missing from DNS or has had another value.`,
     next: 'Email from this domain is still sent, but may be rejected or marked as spam. Publish the record again. Its value is on the domain’s page.',
     path: `domains/${name}`,

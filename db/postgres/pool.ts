@@ -195,7 +195,7 @@ const NOT_ALLOWED = '42501'
 const howToAllow = (message: string): string =>
   message.includes('pg_control_system')
     ? 'run `grant execute on function pg_control_system() to ROLE` as its owner'
-    : 'use the role that `release` runs as, or a member of it'
+    : 'use the role that runs the migrations (`release`), or a member of it'
 
 /** Returns why a TLS handshake failed, if a setting can fix it. Null for any other error. */
 function tlsRefusal({ code, message }: Error & { code?: unknown }): string | null {

@@ -29,7 +29,7 @@ export function createPlainTexts() {
         throw error
       })
     const text = await semaphore.run('thread', work, THREAD_WAIT_MS)
-    if (text === null) throw new Error('too many emails wait for their plain text')
+    if (text === null) throw new Error('too many emails are waiting for their plain text')
     return text
   }
   const ofHtml = async (html: string): Promise<string> => {

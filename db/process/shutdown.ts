@@ -52,12 +52,12 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
 /** Explains a failed start if the cause is known, or null. */
 export function startFault(error: unknown): string | null {
   if (error instanceof SettingsFault) return error.message
-  if (error instanceof RequestError) return `cannot start, ${error.message}`
+  if (error instanceof RequestError) return `cannot start: ${error.message}`
   const refused = databaseRejection(error)
-  if (refused !== null) return `cannot start, ${refused}`
+  if (refused !== null) return `cannot start: ${refused}`
   if (!isDatabaseUnavailable(error)) return null
   const said = error instanceof Error ? error.message : ''
-  return `cannot start, the database is unreachable: ${said || 'no response'}`
+  return `cannot start: the database is unreachable (${said || 'no response'})`
 }
 
 /** Reports why a process could not start, in one line where we know the cause, and ends it with exit code 1. */

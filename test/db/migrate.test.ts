@@ -33,7 +33,7 @@ t.test('prints the grants that a role needs to create tables', async (t) => {
   const own = Object.assign(new URL(url), { username: role, password: 'x' }).href
   const said = await migrate(own).then(String, (error: unknown) => startFault(error) ?? String(error))
   const grants = `grant create on schema public to ${role}; grant create on database ${name} to ${role}`
-  t.equal(said, `cannot start, permission denied for schema public: ${grants}`)
+  t.equal(said, `cannot start: permission denied for schema public: ${grants}`)
   await admin.query(grants)
   await migrate(own)
   t.match((await admin.query('select from plans')).rowCount, 4)

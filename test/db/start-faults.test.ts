@@ -80,7 +80,7 @@ for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
   t.test(`${what} prints one line with DATABASE_URL`, async (t) => {
     const ended = entries.map((entry) => failing(entry, { DATABASE_URL }))
     for (const said of await Promise.all([...ended, faultOf({ DATABASE_URL })])) {
-      t.match(said, /^cannot start, the server rejects DATABASE_URL: [^\n]+\n$/)
+      t.match(said, /^cannot start: the server rejects DATABASE_URL: [^\n]+\n$/)
       t.notMatch(said, /hunter2/)
     }
     const cli = adminCli({ DATABASE_URL })
@@ -103,7 +103,7 @@ t.test('reports an unreachable server in one line', async (t) => {
   }
   for (const [place, DATABASE_URL] of Object.entries(places)) {
     const said = await faultOf({ DATABASE_URL })
-    t.match(said, /^cannot start, the database is unreachable: connect [^\n]+\n$/, place)
+    t.match(said, /^cannot start: the database is unreachable \(connect [^\n]+\)\n$/, place)
     if (place === 'address') t.equal(await failing('db/migrate.ts', { DATABASE_URL }), said)
     const line = await adminCli({ DATABASE_URL }).fault(['plan', 'list'])
     t.match(line, /^Could not reach the database at \S+: connect .*or set DATABASE_URL\.$/, place)
@@ -122,7 +122,7 @@ t.test("reports the database's full disk at start and CLI", async (t) => {
   for (const table of ['process_marks', 'teams'])
     await admin.query(`create trigger full_disk before insert on ${table} execute function full_disk()`)
   const fault = await failing('workers/main.ts', { DATABASE_URL: url, LOG_LEVEL: 'fatal' })
-  t.match(fault, /^cannot start, the disk of the database is full: could not extend [^\n]+\n$/)
+  t.match(fault, /^cannot start: the disk of the database is full: could not extend [^\n]+\n$/)
   const line = await adminCli({ DATABASE_URL: url }).fault(['team', 'create', '--name', 'Northwind'])
   t.match(line, /^the disk of the database at \S+ is full: could not extend /)
   t.notMatch(line, 'npm start')
@@ -156,7 +156,7 @@ t.test("reports a role that doesn't own the schema", async (t) => {
   t.teardown(async () => await admin.query(`drop role ${role}`))
   const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'hunter2' }).href
   const line =
-    /denies a permission to the role of DATABASE_URL: permission .*\. To fix this, use the role that `release` runs as/
+    /denies a permission to the role of DATABASE_URL: permission .*\. To fix this, use the role that runs the migrations/
   t.match(await failing('workers/main.ts', { DATABASE_URL }), line)
   t.match(await adminCli({ DATABASE_URL }).fault(['plan', 'list']), line)
 })

@@ -15,7 +15,7 @@ import { domainOf } from './draft.ts'
 const REQUIREMENTS =
   'Gmail, Yahoo and Microsoft require SPF, DKIM and DMARC from anyone who sends more than 5,000 emails a day'
 
-/** Returns sentences about missing DNS records. None if DNS doesn't respond, and none for test teams. */
+/** Returns sentences about unmet requirements. None if DNS doesn't respond, and none for test teams. */
 export async function startWarnings(
   tx: Tx,
   { team_id, from_address }: BroadcastRow,

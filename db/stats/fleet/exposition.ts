@@ -42,7 +42,7 @@ export const GAUGES = {
   heliograph_resident_memory_bytes: 'Memory of the largest process.',
   heliograph_database_connections: 'Database connections: in use, maximum, and callers waiting for one.',
   heliograph_worker_busy_ratio: 'Average utilization of the workers, from 0 to 1.',
-  heliograph_senders: 'Relays, accounts and numbers used for sending, by status.',
+  heliograph_senders: 'Paused and slowed relays, accounts and numbers, by state.',
   heliograph_whatsapp_numbers: 'WhatsApp numbers other than the default one, by quality rating.',
   heliograph_queued_messages: `Messages that no provider has accepted yet, and that are older than the age in the label (in seconds). Counted up to ${MAX_COUNTED}.`,
   heliograph_scheduled_messages: "Scheduled messages. They aren't due yet.",
@@ -54,7 +54,8 @@ export const GAUGES = {
   heliograph_team_complaint_percent:
     'The ten highest spam complaint rates of teams over 24 hours, without names.',
   heliograph_teams_bulk_paused: 'Teams whose broadcasts and batches are paused for bounces or complaints.',
-  heliograph_return_path: '1 if RETURN_PATH_DOMAIN is set, has MX, and has SPF. Bounces need all three.',
+  heliograph_return_path:
+    'One value for each check of RETURN_PATH_DOMAIN (set, mx, spf): 1 if passed. Bounces need all three.',
   heliograph_report_age_seconds: 'Age of the last delivery report for email.',
   heliograph_misconfigured_senders:
     'Senders whose configuration made three emails to different domains bounce within an hour.',

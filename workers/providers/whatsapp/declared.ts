@@ -71,7 +71,7 @@ function versionWarning(given: Settings, now: Date): string | null {
   const version = graphApiUrl(given).split('/').at(-1) ?? ''
   const end = Object.hasOwn(ENDS, version) ? ENDS[version] : undefined
   if (end === undefined || Date.parse(end) - now.getTime() > WARNING_MS) return null
-  return `Meta ends version ${version} of the Graph API on ${end}. Set WHATSAPP_API_VERSION to a newer one, such as ${GRAPH_VERSION}.`
+  return `Meta retires version ${version} of the Graph API on ${end}. Set WHATSAPP_API_VERSION to a newer one, such as ${GRAPH_VERSION}.`
 }
 
 function open(given: Settings): WhatsappDelivery {
