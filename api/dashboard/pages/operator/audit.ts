@@ -181,7 +181,8 @@ async function auditView(
           Team: only === null && teamCell(entry, teamNames),
         }),
         {
-          ...{ main: 'Action', grow: only === null ? ['By', 'Action', 'About', 'Team'] : ['About'] },
+          ...{ main: 'Action', grow: only === null ? [] : ['About'] },
+          wrap: only === null ? ['About', 'Team'] : undefined,
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',

@@ -6,6 +6,7 @@ import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { readBulkPause } from '../../../../db/accounts/teams/reputation.sql.ts'
 import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.ts'
 import { showTeam } from '../../../../db/accounts/teams/view.ts'
+import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { resumeBulk } from '../../../../db/messages/bulk-pause.ts'
 import { allNumbers, numberOfTeam } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import { changeTeamNumber } from '../../../../db/messages/whatsapp/team-number.ts'
@@ -30,9 +31,12 @@ import {
 } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
-import { bulkPausedAlert, RESUME_BULK } from '../stopped.ts'
+import { bulkPausedAlert, groupAlerts, RESUME_BULK, stoppedBroadcastAlerts } from '../stopped.ts'
 import { changePlan, pageOfTeam, planForm, TEAMS_PATH } from './team-plan.ts'
 import { weekCells } from './team-shares.ts'
+
+/** Maximum number of listed broadcasts that were paused automatically. */
+const MAX_STOPPED = 100
 
 const suspension = (id: string, suspendedAt: string | null): Form =>
   suspendedAt === null
@@ -84,6 +88,7 @@ const page = get('operator', `${TEAMS_PATH}/:id`, async ({ params, now }, deps) 
   const team = await showTeam(database, params.id)
   const { limits, period, used, suspended_at, bulk_paused } = team
   const bulk = bulk_paused && (await readBulkPause(database, team.id))
+  const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, team.id, MAX_STOPPED))
   const week = (await sendingOfWeek(database, [team.id])).get(team.id)
   return show({
     title: team.name,
@@ -101,14 +106,11 @@ const page = get('operator', `${TEAMS_PATH}/:id`, async ({ params, now }, deps) 
         ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${await planName(database, team.plan)}. This period: ${dayWords(period.start)} to ${dayWords(period.end)}.`
         : `Suspended ${formatAge(suspended_at, now)}: its credentials are rejected, and queued messages wait.`,
     sections: [
-      ...buildAlerts([bulk && bulkPausedAlert(bulk, now)]),
-      ...compact([
-        await membersTable(team.id, deps, now),
-        await planForm(team, database),
-        await numberForm(team.id, database),
+      ...buildAlerts([
+        bulk && bulkPausedAlert(bulk, now),
+        ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
       ]),
-    ],
-    aside: [
+      buildFacts(weekCells(week), { title: 'The last 7 days' }),
       {
         kind: 'tiles',
         title: 'Usage',
@@ -117,7 +119,11 @@ const page = get('operator', `${TEAMS_PATH}/:id`, async ({ params, now }, deps) 
           usageTile('Attachments', used.storage, limits.storage, { words: byteWords }),
         ],
       },
-      buildFacts(weekCells(week), { title: 'The last 7 days' }),
+      ...compact([
+        await membersTable(team.id, deps, now),
+        await planForm(team, database),
+        await numberForm(team.id, database),
+      ]),
       buildFacts({ ID: text(team.id, { code: true, copy: true }) }),
     ],
   })
