@@ -16,7 +16,10 @@ type Names = ReadonlyMap<string, string>
 
 function describeEmails(query: string, force: boolean, names: Names): string {
   const asked = filter.describe(filter.set(readQuery(query)), { template: names, broadcast: names })
-  return compact([asked || 'All single emails', force && 'including rejected emails']).join(', ')
+  return compact([
+    asked ? `Emails (${asked})` : 'All single emails',
+    force && 'including rejected emails',
+  ]).join(', ')
 }
 
 /** Describes a job by its search. Jobs of the CLI and of older versions have no query, only `words`. */

@@ -102,7 +102,7 @@ async function listView(tx: Tx, of: string | null, now: Date): Promise<View> {
               `by ${actorName(job.begun_by)}`,
             ]).join(' · '),
           }),
-          State: stateCell(stateOf(job)),
+          Status: stateCell(stateOf(job)),
           Team: teams !== null && teamCell(job, teams),
           Progress: progressCell(job, now),
           Started: time(job.begun_at, now),

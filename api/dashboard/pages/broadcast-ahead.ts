@@ -20,6 +20,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { type BroadcastStep, buildStepper, stepPath } from './broadcast-fields.ts'
+import { describeReach, loadSubscribers } from './broadcast-reach.ts'
 import { actions, broadcastPath, listNames, splitSentence } from './broadcast-sections.ts'
 import { lackingWords, slotWords } from './template-parts.ts'
 
@@ -144,7 +145,11 @@ function blockerAlerts(row: BroadcastRow, ready: Readiness, request: TeamRequest
   ])
 }
 
-function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: TeamRequest): Tile[] {
+function audienceTiles(
+  row: BroadcastRow,
+  { ready, subscribers }: Omit<Ahead, 'warnings'>,
+  { cookies, now }: TeamRequest,
+): Tile[] {
   const { audience, lacking, slots, as_text } = ready
   const isScheduled = row.state === 'scheduled'
   return compact<Tile>([
@@ -156,7 +161,7 @@ function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
           0,
           `of ${plural(audience ?? 0, 'contact')} that ${audience === 1 ? 'matches' : 'match'} now would receive it`,
         )
-      : contactsTile(audience, isScheduled ? 'match now. The audience is chosen when it starts' : undefined),
+      : contactsTile(audience, describeReach(ready, subscribers, isScheduled)),
     // If all contacts are skipped, the alert has the variables.
     lacking > 0 &&
       !isAllSkipped(ready) && {
@@ -173,12 +178,13 @@ function audienceTiles(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
 type Ahead = Awaited<ReturnType<typeof readAhead>>
 
 /** Builds the sections about the current audience and problems, with blockers first. */
-function aheadSections(row: BroadcastRow, { ready, warnings }: Ahead, request: TeamRequest<'id'>): Section[] {
+function aheadSections(row: BroadcastRow, ahead: Ahead, request: TeamRequest<'id'>): Section[] {
+  const { ready, warnings } = ahead
   const isVerified = ready.missing.every(({ kind }) => kind !== 'from_domain_not_verified')
   const domain = isVerified
     ? { href: teamPath(request.team, 'domains', domainOf(row.from_address)), label: 'Show the domain' }
     : undefined
-  const tiles = audienceTiles(row, ready, request)
+  const tiles = audienceTiles(row, ahead, request)
   const advice = warnings.map((words): Alert => ({ tone: 'warn', ...splitSentence(words), link: domain }))
   return compact<Section>([
     buildAlerts(blockerAlerts(row, ready, request), { title: 'Before it can start' }),
@@ -190,11 +196,12 @@ function aheadSections(row: BroadcastRow, { ready, warnings }: Ahead, request: T
 }
 
 async function readAhead(row: BroadcastRow, deps: PageDeps) {
-  const [ready, warnings] = await Promise.all([
+  const [ready, warnings, subscribers] = await Promise.all([
     checkReadiness(deps.database, row, deps.publicUrl),
     startWarnings(deps.database, row, deps),
+    loadSubscribers(row, deps),
   ])
-  return { ready, warnings }
+  return { ready, warnings, subscribers }
 }
 
 /** True if a problem keeps a broadcast from being sent, or all contacts would be skipped. */

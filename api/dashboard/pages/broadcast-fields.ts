@@ -28,7 +28,7 @@ export type Choices = {
 /** The fields of a draft that the form can edit. */
 export type BroadcastDraft = Omit<BroadcastFields, 'headers'>
 
-const FREE_CONDITIONS = 2
+const MIN_CONDITION_ROWS = 2
 const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
   eq: 'is',
   ne: 'is not',
@@ -65,7 +65,8 @@ function valueField(at: number, value: Condition['value'], offers: Field['offers
 function conditionFields(conditions: readonly Condition[], { properties, values }: Choices): Field[] {
   const names = properties.map((name) => ({ value: formatLine(name) }))
   const common = values.map(({ name, value }) => ({ value: formatLine(value), label: name }))
-  const rows = Math.min(MAX_CONDITIONS, conditions.length + FREE_CONDITIONS)
+  // The last row is empty.
+  const rows = Math.min(MAX_CONDITIONS, Math.max(MIN_CONDITION_ROWS, conditions.length + 1))
   return Array.from({ length: rows }, (_, at): Field[] => {
     const { property = '', op = 'eq', value } = conditions[at] ?? {}
     const fields: Field[] = [

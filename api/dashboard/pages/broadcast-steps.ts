@@ -102,18 +102,15 @@ async function audienceTiles(
 }
 
 /** Shows the start and the duration of the broadcast, or the error in the form. */
-async function timeTiles(
+function timeTiles(
   draft: BroadcastRow,
-  sent: URLSearchParams | null,
-  fields: readonly Field[],
-  { team, cookies, now }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Tile[]> {
+  { sent, fields, audience }: Pick<Shown, 'sent' | 'fields' | 'audience'>,
+  { cookies, now }: TeamRequest,
+): Tile[] {
   const given = sent ? resultOrError(() => readWhen(sent, draft)) : draft
   if (given instanceof RequestError)
     return [{ label: 'Starts', value: '–', detail: describeByLabels(fields, given) }]
-  const { size } = await countAudience(database, { ...draft, team_id: team.id })
-  return startTiles({ ...given, audience: size }, parseZone(cookies('zone')), now)
+  return startTiles({ ...given, audience }, parseZone(cookies('zone')), now)
 }
 
 type Shown = {
@@ -121,17 +118,19 @@ type Shown = {
   sent: URLSearchParams | null
   fields: readonly Field[]
   choices: Choices
+  /** The size of the stored audience in the last step. Null if it isn't counted. */
+  audience: number | null
 }
 
 /** Builds the summary of a step. The script updates it after each change of the form. */
 async function summary(
   step: BroadcastStep,
-  { draft, sent, fields, choices }: Shown,
+  { draft, sent, fields, choices, audience }: Shown,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section | undefined> {
   const section = (tiles: Tile[]): Section => ({ kind: 'tiles', id: 'audience', tiles })
-  if (step === 'when' && draft) return section(await timeTiles(draft, sent, fields, request, deps))
+  if (step === 'when' && draft) return section(timeTiles(draft, { sent, fields, audience }, request))
   if (step !== 'audience') return undefined
   const aim = sent ? aimSent(sent, fields) : (draft ?? NOBODY)
   return section(await audienceTiles(aim, choices.subscribers, request, deps))
@@ -187,18 +186,22 @@ async function stepView(
   const path = draft && teamPath(request.team, 'broadcasts', draft.id)
   const stored = draftFields(choices, draft, parseZone(request.cookies('zone')))
   const fields = sent ? asSent(stored[step], sent) : stored[step]
+  const audience =
+    step === 'when' && draft
+      ? (await countAudience(deps.database, { ...draft, team_id: request.team.id })).size
+      : null
   return {
     title,
     lead: draft
       ? `${step === 'message' ? 'Continue saves' : 'Continue and Back save'} the step. Nothing is sent until you start the broadcast.`
       : 'It is saved as a draft when you continue. Nothing is sent until you start it.',
     back,
-    above: [buildStepper(step, path)],
+    above: [buildStepper(step, path, new Set(audience === 0 ? ['audience'] : []))],
     sections: compact<Section>([
       path && unfilledSection(slots.unfilled, step === 'message' ? undefined : stepPath(path, 'message')),
       buildForm(action, '', {
         ...{ title: STEP_TITLES[step], ...buildButtons(step) },
-        result: await summary(step, { draft, sent, fields, choices }, request, deps),
+        result: await summary(step, { draft, sent, fields, choices, audience }, request, deps),
         fields: compact([
           fields,
           hidden('step', step, true),

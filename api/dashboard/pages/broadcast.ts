@@ -105,7 +105,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
 
 const writing = (request: TeamRequest, draft: BroadcastRow): DraftPage => ({
   title: draft.name,
-  back: { href: broadcastPath(request), label: draft.name },
+  back: { href: broadcastPath(request), label: 'Draft' },
   action: broadcastPath(request, 'edit'),
   draft,
 })

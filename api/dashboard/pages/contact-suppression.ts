@@ -107,7 +107,7 @@ export async function suppressionAlert(contact: ShownAddress, request: TeamReque
       title: `Suppressed: ${name}${cause ? ',' : ''}`,
       at: cause ? time(cause.at, now) : undefined,
       text: `${await effectWords(request, deps, stored)}${describeCause(cause, isKept)}`,
-      link: isKept ? { href: teamPath(team, 'emails', email), label: 'Open the email' } : undefined,
+      link: isKept ? { href: teamPath(team, 'emails', email), label: 'Show email' } : undefined,
     },
   ])
 }

@@ -69,7 +69,7 @@ const form = (purpose: Purpose): TeamPage =>
           imports,
           (one) => ({
             File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-            State: importState(one),
+            Status: importState(one),
             Done: text(one.draft ? null : doneWords(one)),
             By: text(one.created_by),
             When: time(one.created_at, now),

@@ -44,7 +44,7 @@ const settings = ({ home, team }: TeamRequest): Section => ({
     team.role === 'owner'
       ? 'Replace hg_… with your key.'
       : 'Replace hg_… with a key from an owner of the team.',
-  next: team.role === 'owner' ? { href: teamPath(team, 'keys'), label: 'Create a key' } : undefined,
+  next: team.role === 'owner' ? { href: teamPath(team, 'keys'), label: 'Create key' } : undefined,
   code: `export HELIOGRAPH_KEY=hg_…\nexport HELIOGRAPH_URL=${home.origin}`,
 })
 

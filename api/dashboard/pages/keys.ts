@@ -123,7 +123,7 @@ const activeTable = ({ team, now }: TeamRequest, keys: readonly KeyRow[], creato
     keys,
     (key) => ({
       Name: nameCell(key, team),
-      State: team.suspended && stateCell(key, team, now),
+      Status: team.suspended && stateCell(key, team, now),
       Scopes: scopesCell(key),
       'Last used': lastUse(key, now),
       Created: { ...time(key.created_at, now), detail: createdBy(creators.get(key.prefix)) },
@@ -142,7 +142,7 @@ const endedTable = ({ team, now }: TeamRequest, keys: readonly KeyRow[]): Sectio
     keys,
     (key) => ({
       Name: nameCell(key, team),
-      State: stateCell(key, team, now),
+      Status: stateCell(key, team, now),
       Ended: time(key.revoked_at ?? key.expires_at, now),
       'Last used': lastUse(key, now),
     }),

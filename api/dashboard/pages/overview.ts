@@ -88,8 +88,9 @@ async function webhookAlerts({ team, now }: TeamRequest, { database }: PageDeps)
     failing: endpoints.flatMap((endpoint): Alert[] => {
       const { name, state, failing_since: since } = endpoint
       if (state === 'disabled' || since === null) return []
-      const title = `All attempts of the webhook ${name} have failed since`
-      return [{ tone: 'warn', title, at: time(since, now), link: link(endpoint) }]
+      const failing = duration((now.getTime() - Date.parse(since)) / 1_000)
+      const title = `All attempts of the webhook ${name} have failed for ${failing}`
+      return [{ tone: 'warn', title, link: link(endpoint) }]
     }),
   }
 }

@@ -6,9 +6,9 @@ import { renameTemplate, saveTemplate, updateTemplate } from '../../../db/conten
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { type Cell, text } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
-import type { Actions, Form, Section } from '../components/section.ts'
+import type { Actions, Section } from '../components/section.ts'
 import { already } from '../server/already.ts'
-import { action, buildForm, button, compact, field, hidden } from '../server/builders.ts'
+import { action, buildForm, button, compact, field } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
 import { changesLink, discardForm, publishEditor } from './template-draft.ts'
 import { loadTemplate, templatePath } from './template-parts.ts'
@@ -35,28 +35,20 @@ const OFF = 'Mail apps show no unsubscribe button. Large mailbox providers requi
 const WARNING =
   'The variable unsubscribe_url becomes required. If PUBLIC_URL is set, it is filled in for emails whose only recipient is a contact. Other emails are rejected if they don’t set it.'
 
-const TURN_ON = 'To turn them on, open the menu next to the title.'
-
-export const headersCell = ({ list_unsubscribe: has }: ShownTemplate, edits: boolean): Cell =>
-  text(has ? 'on' : 'off', { detail: has ? ON : compact([OFF, edits && TURN_ON]).join(' ') })
-
-const headersForm = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Form =>
-  button(templatePath(request, 'list-unsubscribe'), `Turn List-Unsubscribe headers ${has ? 'off' : 'on'}`, {
-    fields: [hidden('wanted', has ? 'no' : 'yes', true)],
-    tone: 'quiet',
-    menu: true,
-  })
+/** Builds the cell with the List-Unsubscribe setting, and for editors the button that changes it. */
+export function headersCell({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Cell {
+  const cell = text(has ? 'on' : 'off', { detail: has ? ON : OFF })
+  if (request.team.role === 'viewer') return cell
+  const action = templatePath(request, 'list-unsubscribe')
+  const sends = { wanted: has ? 'no' : 'yes' }
+  return { ...cell, button: { action, label: `Turn ${has ? 'off' : 'on'}`, tone: 'quiet', sends } }
+}
 
 /** Builds the actions of the menu. The editor has the buttons that save and publish. */
-export const wholeActions = (
-  template: ShownTemplate,
-  draft: DraftRow | null,
-  request: TeamRequest,
-): Actions => ({
+export const wholeActions = (draft: DraftRow | null, request: TeamRequest): Actions => ({
   links: draft ? [changesLink(request)] : [],
   forms: compact([
     draft && publishEditor(request),
-    headersForm(template, request),
     draft && discardForm(draft, request),
     button(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' }),
   ]),

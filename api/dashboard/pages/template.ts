@@ -77,7 +77,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       ? `${savedBy(draft, request.now)} Emails use the published version until the draft is published.`
       : undefined,
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
-    actions: edits ? wholeActions(template, draft, request) : { links: draft ? [changesLink(request)] : [] },
+    actions: edits ? wholeActions(draft, request) : { links: draft ? [changesLink(request)] : [] },
     above: draft ? draftAlerts(template, draft) : undefined,
     ...sideBySide(
       await preview({ draft, previewed }, request, deps),
@@ -90,7 +90,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       await history(template, request, deps),
       buildFacts({
         ...variableFacts(template, draft),
-        'List-Unsubscribe headers': headersCell(template, edits),
+        'List-Unsubscribe headers': headersCell(template, request),
         Emails: text('Show the emails that use it', { href: emails }),
         ID: text(template.id, { code: true, copy: true }),
       }),

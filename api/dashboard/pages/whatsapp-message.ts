@@ -34,14 +34,14 @@ const filling = ({ parameters }: ShownMessage, template: Template | undefined): 
     Object.keys(parameters).length > 0 &&
       buildFacts(
         Object.fromEntries(Object.entries(parameters).map(([label, value]) => [label, text(value)])),
-        { title: 'Parameters' },
+        { title: 'Variables' },
       ),
   ])
 
 /** Shows the content of a message. An operator who isn't a member opens it on a separate page. */
 function buildContent(message: ShownMessage, template: Template | undefined, { team }: TeamRequest) {
   if (team.member || Object.keys(message.parameters).length === 0) return filling(message, template)
-  return [closedContent('Parameters', teamPath(team, 'whatsapp', message.id, 'content'))]
+  return [closedContent('Variables', teamPath(team, 'whatsapp', message.id, 'content'))]
 }
 
 const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request, deps) => {
@@ -98,7 +98,7 @@ function findHelp(
       link: template
         ? { href: `${templates}/${template.id}`, label: 'Open the template' }
         : { href: templates, label: 'WhatsApp templates' },
-      title: 'Correct the template or the parameters',
+      title: 'Correct the template or the variables',
       text: 'Sending the message again before that has the same result.',
     },
     opt_out: {

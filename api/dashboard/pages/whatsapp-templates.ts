@@ -65,7 +65,7 @@ function availableSection(
     ({ name, language, category, status: state }) => ({
       Template: text(name, { detail: language }),
       Category: text(describeCategory(category)),
-      State: status(state),
+      Status: status(state),
       Add: canAdd && buttonCell(`${here}/available?${new URLSearchParams({ name, language })}`, 'Add'),
     }),
     {
@@ -112,7 +112,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
           }),
           Text: text(sampleBody(template.definition)),
           Category: text(describeCategory(template.category)),
-          State: status(template.status, { detail: template.unsupported ?? undefined }),
+          Status: status(template.status, { detail: template.unsupported ?? undefined }),
         }),
         {
           grow: ['Template', 'Text'],

@@ -46,7 +46,7 @@ t.test('a running job shows its rate and remaining time', async (t) => {
   const list = await editor.get(`/teams/${team.id}/background-jobs`)
   shows(t, list, /1,200,000 of 1,206,000, 10 minutes left \d/)
   t.notMatch(textOf(list.html), /a minute|emails queued/, 'only finished jobs have a result')
-  shows(t, list, /Job State Progress Started Send emails again by ana@example\.com running 1,200,000 of/)
+  shows(t, list, /Job Status Progress Started Send emails again by ana@example\.com running 1,200,000 of/)
 })
 
 t.test('a running job without progress has no remaining time', async (t) => {
@@ -90,8 +90,11 @@ t.test('a running job shows which emails it changes', async (t) => {
   for (const [given, shown] of [
     [{ query: '' }, 'All single emails'],
     [{ query: '', force: true }, 'All single emails, including rejected emails'],
-    [{ query: `status=failed&template=${template}` }, 'Status: failed, Template: Spring'],
-    [{ query: 'kind=broadcasts', force: true }, 'Kind of email: Of broadcasts, including rejected emails'],
+    [{ query: `status=failed&template=${template}` }, 'Emails (Status: failed, Template: Spring)'],
+    [
+      { query: 'kind=broadcasts', force: true },
+      'Emails (Kind of email: Of broadcasts), including rejected emails',
+    ],
     [{ words: 'since 2026-11-01' }, 'Since 2026-11-01'],
   ] as const) {
     const id = await aRunningJob('email.requeue')

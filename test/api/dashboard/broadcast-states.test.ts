@@ -156,6 +156,15 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
     /Starts in 1 day \(\w{3}, [^)]*UTC\)\. Pause updates Forecast Contacts 3 match now\. The audience is chosen when it starts Missing a variable 1 Skipped: no value for name Takes about 3 minutes at 1 email a minute /,
   )
   t.notMatch(textOf(page.html), /Outcome|Before it can start/)
+  await database.query(sql.unsafe`
+    update contacts set status = 'unsubscribed' where team_id = ${team.id} and email = 'come1@example.org'`)
+  shows(
+    t,
+    await viewer.get(planned),
+    'Contacts 2 match now, of 3 subscribers. 1 is unsubscribed or suppressed. The audience is chosen when it starts',
+  )
+  await database.query(sql.unsafe`
+    update contacts set status = 'subscribed' where team_id = ${team.id} and email = 'come1@example.org'`)
   await call('DELETE', '/v1/contacts/come0@example.org', { key: team.key })
   await editor.post(at(`topics/${topic}/rename`), { name: 'Came' })
   await call('DELETE', '/v1/contacts/come1@example.org', { key: team.key })

@@ -232,7 +232,16 @@ t.test('the last step shows when the broadcast starts and how long it takes', as
   for (const nth of [1, 2, 3]) await contact(`planned${nth}@example.org`, topic)
   const path = await draft({ template_id: await templateOf('<p>Plan</p>'), topic_ids: topic })
   const step = `${path}/edit?step=when`
-  shows(t, await editor.get(step), 'Starts at once after you confirm the review Contacts 3 ')
+  const last = await editor.get(step)
+  shows(t, last, /← Draft Spring .*Starts at once after you confirm/)
+  const audienceDone = /Audience<\/a><span class="vh"> \(done\)/
+  t.match(last.html, audienceDone)
+  shows(t, last, 'after you confirm the review Contacts 3 ')
+  const none = await topicOf('Planned for no one')
+  const empty = await draft({ template_id: await templateOf('<p>No plan</p>'), topic_ids: none })
+  const unmatched = await editor.get(`${empty}/edit?step=when`)
+  t.match(unmatched.html, /Message<\/a><span class="vh"> \(done\)/)
+  t.notMatch(unmatched.html, audienceDone, 'no one matches')
   const later = new Date(Date.now() + 5.5 * 86_400_000).toISOString().slice(0, 16)
   const plan = { next: 'when', send_at: later, rate_per_minute: '1' }
   const planned = await editor.press(step, `${path}/edit`, plan)

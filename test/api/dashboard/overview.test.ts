@@ -219,7 +219,7 @@ t.test('alerts are ordered by urgency', async (t) => {
     'The DKIM record of example.com has been missing or different',
     'Email is paused by an operator',
     '1 email waiting for longer than 5 minutes',
-    'All attempts of the webhook Failing have failed since',
+    'All attempts of the webhook Failing have failed for',
     'The domain pending.example.com is not verified yet',
   ]
   const page = textOf(html)

@@ -206,7 +206,7 @@ t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
   await editor.post(at('contacts'), { email: 'Never@example.net' })
   const shown = await viewer.get(page)
   shows(t, shown, /Suppressed: complaint, added manually, .* Reason: asked by post\./)
-  t.notMatch(shown.html, />Open the email</)
+  t.notMatch(shown.html, />Show email</)
   await editor.post(`${page}/lift`, { reason: 'asked again' })
   const { body } = await call('GET', '/v1/contacts/never@example.net', { key: team.key })
   t.equal(body.status, 'subscribed')

@@ -143,7 +143,7 @@ t.test('turns List-Unsubscribe headers on and off, and keeps the draft', async (
   const path = await makeTemplate('Letter', '<p>Hi</p>')
   await draft(editor, path, '<p>Dear</p>')
   const page = await editor.get(path)
-  shows(t, page, 'List-Unsubscribe headers off Mail apps show no unsubscribe button')
+  shows(t, page, 'List-Unsubscribe headers off Turn on Mail apps show no unsubscribe button')
   t.equal(hiddenIn(page, 'wanted'), 'yes')
   const form = { wanted: 'yes' }
   const asked = await editor.ask(`${path}/list-unsubscribe`, form)

@@ -34,7 +34,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
         endpoints,
         (endpoint) => ({
           Name: text(endpoint.name, { href: teamPath(team, 'webhooks', endpoint.id), detail: endpoint.url }),
-          State: { ...endpointStateCell(endpoint), detail: failingWords(endpoint, now) },
+          Status: { ...endpointStateCell(endpoint), detail: failingWords(endpoint, now) },
           Events: typesCell(endpoint.types),
           'Last success': time(endpoint.last_success_at, now),
           'Waiting events': number(endpoint.backlog),

@@ -141,7 +141,7 @@ function troubles({ state, state_reason, failing_since, paused_until, backlog }:
     text: [
       backlog > 0
         ? `${many} ${backlog === 1 ? 'waits' : 'wait'} for the next attempt.`
-        : 'No event waits for another attempt.',
+        : 'No event waits for the next attempt.',
       `If no attempt succeeds by ${dayWords(end).replace(' ', '\u00a0')}, the webhook is disabled.`,
     ].join(' '),
   })
