@@ -106,9 +106,26 @@ const UNTITLED = `[...document.querySelectorAll('section.table:not(:has(h2), .fo
   .filter((one) => one.previousElementSibling?.matches('section:not(.filter, .chips, .tabs, .progress, .alerts:not(:has(h2)))'))
   .map((one) => one.id + ': ' + one.textContent.replace(/\\s+/g, ' ').slice(0, 60))`
 
-const FRAMED = `({ frame: ${FRAME}, broken: ${BROKEN}, untitled: ${UNTITLED}, unfit: ${UNFIT} })`
+/**
+ * Finds cards that break the rules of their lines: the last one has the status at the left and the time at the right,
+ * and each value starts on the line of its label.
+ */
+const UNEVEN = `[...document.querySelectorAll('main .cards tbody tr')].filter((row) => {
+  if (getComputedStyle(row.closest('table').tHead).display !== 'none' || !row.checkVisibility()) return false
+  const box = (one) => one?.getBoundingClientRect()
+  const [status, time] = ['.state', '.last'].map((one) => box(row.querySelector(one)))
+  const others = [...row.querySelectorAll('td:not(.state, .last, .none, .pick, :has(form))')]
+  const isLast = !status || others.every((one) => box(one).bottom <= status.top + 4)
+  const isLeft = !status || status.left - box(row).left < 60
+  const isRight = !time || row.querySelector('form') || box(row).right - time.right < 20
+  const isLevel = !status || !time || (status.bottom > time.top && status.top < time.bottom)
+  const isBeside = others.every((one) => !one.dataset.label || one.firstChild.getClientRects()[0].left > box(one).left + 5)
+  return !(isLast && isLeft && isRight && isLevel && isBeside)
+}).map((row) => row.textContent.replace(/\\s+/g, ' ').trim().slice(0, 90))`
 
-type Framed = { frame: Frame; broken: string[]; untitled: string[]; unfit: unknown }
+const FRAMED = `({ frame: ${FRAME}, broken: ${BROKEN}, untitled: ${UNTITLED}, uneven: ${UNEVEN}, unfit: ${UNFIT} })`
+
+type Framed = { frame: Frame; broken: string[]; untitled: string[]; uneven: string[]; unfit: unknown }
 
 /**
  * Fails unless a page shows its complete frame in the window: the navigation or, on a phone, its menu, the
@@ -119,13 +136,14 @@ async function isFramedAt(
   page: Page,
   { about, team, isWide }: { about: string; team: string; isWide: boolean },
 ): Promise<void> {
-  const { frame, broken, untitled, unfit } = await page.evaluate<Framed>(FRAMED)
+  const { frame, broken, untitled, uneven, unfit } = await page.evaluate<Framed>(FRAMED)
   const way = isWide ? '#nav' : '.opener'
   t.strictSame(frame.parts, [way, '.seek input', '.menu[open], .menu summary'], about)
   t.match(frame.team, `Team: ${team}`, about)
   t.ok(frame.main >= (isWide ? 640 : PHONE.width), `${about}: the main column has ${frame.main} px`)
   t.strictSame(broken, [], `${about}: broken words`)
   t.strictSame(untitled, [], `${about}: lists without a heading`)
+  t.strictSame(uneven, [], `${about}: cards with uneven lines`)
   t.strictSame(unfit, FIT, about)
 }
 

@@ -35,15 +35,25 @@ function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefin
   return others.length === 0 && (first === 0 || first === last) ? first : undefined
 }
 
-/** Returns the CSS classes of a cell. A `self` cell needs no label in a card, such as one with a clear time. */
-function listClasses(cell: Cell, { main, grow, wrap }: Column, isClearTime: boolean): string {
-  const isClear = (!cell.number && (isShort(cell) || cell.href !== undefined)) || main || grow
+/** Columns that tell how the row is. A card needs no label for that. */
+const STATUS_LABEL = /^(Event|Outcome|State|Status)$/
+
+/**
+ * Returns the CSS classes of a cell. A `self` cell needs no label in a card. The last line of a card has its `state`
+ * at the left and its clear time at the right.
+ */
+function listClasses(cell: Cell, { label, main, grow, wrap }: Column, isClearTime: boolean): string {
+  const isStatus = cell.tone !== undefined && STATUS_LABEL.test(label)
+  const isClear = isStatus || main || grow || cell.button || cell.bar || cell.frame
+  const isLast = cell.iso !== undefined && isClearTime && !main && !grow
   const looks = [
     cell.number && 'number',
     main && 'main',
     wrap && 'wrap',
     grow && 'wide',
-    isClear && (!cell.iso || isClearTime) && 'self',
+    (isClear || isLast) && 'self',
+    isStatus && !main && 'state',
+    isLast && 'last',
     (cell.text === '–' || isBlank(cell)) && 'none',
   ]
   return looks.filter(Boolean).join(' ')

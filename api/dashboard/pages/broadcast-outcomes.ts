@@ -122,11 +122,10 @@ export function outcomes(view: BroadcastView, { team, params }: TeamRequest<'id'
   return buildTable(
     rows,
     (row) => ({
-      Outcome: text(row.label, { href: row.href }),
+      Outcome: text(row.label, { href: row.href, detail: row.note || undefined }),
       'Of audience': bar(row.count, Math.max(audience ?? 0, made, 1), row.tone),
       Contacts: number(row.count),
       'Of sent': shareCell(row),
-      Note: row.note ? text(row.note, { tone: 'plain' }) : { text: '' },
     }),
     { id: 'outcomes', live: true, grow: [], empty: '' },
   )

@@ -1,7 +1,7 @@
 /** Components of pages: charts, browsers, DNS records, tables and sentences. */
 
 import { browserName } from '../../../api/dashboard/components/browser-name.ts'
-import { type Cell, number, text, time } from '../../../api/dashboard/components/cell.ts'
+import { type Cell, number, status, text, time } from '../../../api/dashboard/components/cell.ts'
 import { figureSections } from '../../../api/dashboard/components/chart.ts'
 import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
 import { keepPercents } from '../../../api/dashboard/components/percent.ts'
@@ -177,7 +177,7 @@ t.test('the main column names buttons and grows', async (t) => {
   const [row] = layoutOf([SHORT], { main: 'Name' })
   t.equal(row?.of, 'Key A')
   t.strictSame(row?.cells.slice(0, 3), [
-    { look: 'self', label: false },
+    { look: 'self last', label: false },
     { look: '', label: 'Note' },
     { look: 'main wide self', label: false },
   ])
@@ -186,8 +186,8 @@ t.test('the main column names buttons and grows', async (t) => {
 t.test('wrapping columns don’t grow, and others do if named', async (t) => {
   const look = (roles: Parameters<typeof layoutOf>[1]) =>
     layoutOf([LONG], roles)[0]?.cells.map(({ look }) => look)
-  t.strictSame(look({ main: 'Name', wrap: ['Name'] }), ['self', '', 'main wrap self', 'self'])
-  t.strictSame(look({ main: 'Name', grow: ['Note'] }), ['self', 'wide self', 'main self', 'self'])
+  t.strictSame(look({ main: 'Name', wrap: ['Name'] }), ['self last', '', 'main wrap self', 'self'])
+  t.strictSame(look({ main: 'Name', grow: ['Note'] }), ['self last', 'wide self', 'main self', 'self'])
   t.strictSame(look({}), ['main wide self', '', '', 'self'])
 })
 
@@ -203,6 +203,18 @@ t.test('a number has its label in a card in every color', (t) => {
   t.strictSame(cardLabels(rows), [
     ['Workers', 'Status'],
     ['Workers', 'Status'],
+  ])
+  t.end()
+})
+
+t.test('only a status needs no label in a card, in every color', (t) => {
+  const cells = ['good', 'bad'].map((word) => {
+    const [Status, Quality] = [status(word), status(word)]
+    return { Name: text('Shop'), Quality, Template: text('order', { href: '/order' }), Status }
+  })
+  t.strictSame(cardLabels(cells), [
+    ['Quality', 'Template'],
+    ['Quality', 'Template'],
   ])
   t.end()
 })

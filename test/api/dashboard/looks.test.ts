@@ -60,7 +60,10 @@ if (browser) await looks(browser)
 
 async function looks(browser: Browser): Promise<void> {
   const service = await startService(t, {
-    dashboard: { lookupTxt: async () => ['v=spf1 include:example.net ~all'] },
+    dashboard: {
+      returnDomain: 'bounces.example.com',
+      lookupTxt: async () => ['v=spf1 include:example.net ~all'],
+    },
   })
   const lived = await livedIn(service)
   const home = `${service.base}/dashboard`
@@ -264,6 +267,10 @@ async function looks(browser: Browser): Promise<void> {
         ${LAST_LINE}
       390 audit: the status and the time on the last line
         ${LAST_LINE}
+      390 broadcasts/${broadcasts.braked}: a limit below its outcome, and no cut column
+        box('#outcomes .detail').top >= box('#outcomes tr:has(.detail) a').bottom - 2 && box('#outcomes table').width <= box('#outcomes .scroll').width
+      390 templates: pictures that can't be resized
+        style('iframe.thumb').resize === 'none'
       390 broadcasts/${broadcasts.sent}: headings of outcomes
         box('#outcomes th').height > 20
       1280 : a navigation that needs no scrolling
