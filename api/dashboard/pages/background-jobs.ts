@@ -110,7 +110,7 @@ async function listView(tx: Tx, of: string | null, now: Date): Promise<View> {
         {
           id: 'background-jobs',
           live: jobs.some(({ finished_at }) => finished_at === null),
-          wrap: ['Job', 'Progress'],
+          wrap: ['Job', 'Team'],
           empty: 'No background jobs in the last 30 days.',
         },
       ),

@@ -104,7 +104,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           Start: time(startTime(view), now, 'not started'),
         }),
         {
-          main: 'Name',
+          ...{ main: 'Name', wrap: ['Name'] },
           id: 'list',
           live: page.first,
           next: page.next,

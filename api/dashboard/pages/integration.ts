@@ -121,7 +121,7 @@ const testRecipients = (
         }),
       ],
     ],
-    { title, note, wrap: ['What happens'], empty: '' },
+    { title, note, grow: [], wrap: ['What happens'], empty: '' },
   )
 
 const liveWords = (isOperator: boolean): string =>

@@ -134,7 +134,7 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
           Since: time(since, now),
         }),
         {
-          grow: ['Address', 'Response'],
+          grow: ['Response'],
           filtered: set.size > 0,
           nothing: 'No suppressed address matches.',
           none: 'No address is suppressed.',

@@ -115,7 +115,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
           Status: status(template.status, { detail: template.unsupported ?? undefined }),
         }),
         {
-          grow: ['Template', 'Text'],
+          grow: ['Text'],
           empty: edits
             ? 'No templates yet. Create them in WhatsApp Manager, then sync them.'
             : 'No templates yet.',

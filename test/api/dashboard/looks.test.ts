@@ -269,6 +269,16 @@ async function looks(browser: Browser): Promise<void> {
         ${LAST_LINE}
       390 broadcasts/${broadcasts.braked}: a limit below its outcome, and no cut column
         box('#outcomes .detail').top >= box('#outcomes tr:has(.detail) a').bottom - 2 && box('#outcomes table').width <= box('#outcomes .scroll').width
+      390 ${unreached}: a link to a long name on one line
+        box('.back').height < 30
+      1280 suppressions: the responses with the spare width
+        box('td.wide').width > box('td.main').width
+      1280 integration/recipients: what happens on one line
+        [...document.querySelectorAll('td.wrap div')].every((one) => one.querySelector('.detail') || one.clientHeight < 30)
+      1280 broadcasts: whole names
+        [...document.querySelectorAll('td.main div')].every((one) => one.scrollWidth <= one.clientWidth && style('td.main').whiteSpace === 'normal')
+      1280 background-jobs: the whole progress on one line
+        [...document.querySelectorAll('td:has(.bar) div')].every((one) => one.scrollWidth <= one.clientWidth && one.clientHeight < 40)
       390 templates: pictures that can't be resized
         style('iframe.thumb').resize === 'none'
       390 broadcasts/${broadcasts.sent}: headings of outcomes
