@@ -182,7 +182,7 @@ async function auditView(
         }),
         {
           ...{ main: 'Action', grow: only === null ? [] : ['About'] },
-          wrap: only === null ? ['About', 'Team'] : undefined,
+          wrap: only === null ? ['By', 'About', 'Team'] : undefined,
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
