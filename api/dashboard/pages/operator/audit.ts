@@ -181,8 +181,7 @@ async function auditView(
           Team: only === null && teamCell(entry, teamNames),
         }),
         {
-          ...{ main: 'Action', grow: only === null ? [] : ['About'] },
-          wrap: only === null ? ['By', 'About', 'Team'] : undefined,
+          ...{ main: 'Action', grow: only === null ? ['By', 'Action', 'About', 'Team'] : ['About'] },
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
