@@ -46,7 +46,7 @@ const apiSettings = object({
   /** The token in GET /hirefire/TOKEN/info. Without it this path doesn't exist. */
   HIREFIRE_TOKEN: string().matches(
     /^[\w-]{16,}$/,
-    '${path} must have at least 16 characters: letters, digits, - and _',
+    '${path} must be at least 16 characters: letters, digits, - and _',
   ),
   ...settingsOf(HOOKS),
   ...graphApiSettings,
