@@ -135,10 +135,10 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   shows(
     t,
     await operator.get('/operator/health'),
-    /acme \+1 555-555-0901 paused by Meta, \d+ min \d+ s left .* low 1,000 a day complete checked /,
+    /acme \+1 555-555-0901 paused automatically, \d+ min \d+ s left .* low 1,000 a day complete checked /,
   )
   const paused = await operator.get(`${PATH}/acme`)
-  shows(t, paused, /acme paused .*Meta paused the number for another \d+ min \d+ s\. 131048 /)
+  shows(t, paused, /acme paused .*The number is paused automatically for another \d+ min \d+ s\. 131048 /)
   t.match(paused.html, /<button class="quiet">Resume number/, 'it is attempted anyway')
   const unknown = { quality: qualityCell('BLUE').text, limit: limitCell('TIER_NEW').text }
   t.strictSame(unknown, { quality: 'BLUE', limit: 'TIER_NEW' }, 'as Meta names them')

@@ -51,7 +51,7 @@ export function limitCell(limit: string | null): Cell {
 export function numberState(pause: ReturnType<Sends['get']>, now: Date): Cell {
   if (pause?.paused_at) return status('paused', { tone: 'warn', detail: 'by an operator' })
   if (pause?.paused_until)
-    return status('paused', { detail: `by Meta, ${timeLeft(pause.paused_until, now)} left` })
+    return status('paused', { detail: `automatically, ${timeLeft(pause.paused_until, now)} left` })
   return status('active')
 }
 
@@ -68,7 +68,7 @@ export function numberPauseAlert(name: string, { sends, now }: Facts): Alert | f
   return (
     paused_until !== null && {
       tone: 'bad',
-      title: `Meta paused the number for another ${timeLeft(paused_until, now)}`,
+      title: `The number is paused automatically for another ${timeLeft(paused_until, now)}`,
       text: pause_reason ?? 'No reason given.',
     }
   )
@@ -88,8 +88,9 @@ export const readNumberFacts = async (tx: Tx, now: Date): Promise<Facts> => ({
 })
 
 function defaultState({ sends, isDefaultSent, now }: Facts): Cell {
-  const state = numberState(sends.get(DEFAULT_NUMBER), now)
-  return state.text === 'paused' || isDefaultSent ? state : status('no worker', { tone: 'bad' })
+  const pause = sends.get(DEFAULT_NUMBER)
+  const isPaused = Boolean(pause?.paused_at ?? pause?.paused_until)
+  return isPaused || isDefaultSent ? numberState(pause, now) : status('no worker', { tone: 'bad' })
 }
 
 /** Builds the cell with the missing steps and the age of the last check. */

@@ -186,7 +186,7 @@ const changeForm = (shown: NumberDetail): Section =>
     ],
   })
 
-/** Builds the buttons, with the next step first. A pause by Meta ends automatically. */
+/** Builds the buttons, with the next step first. An automatic pause ends by itself. */
 const numberButtons = ({ name, paused, subscribed }: NumberDetail, isByHand: boolean): Form[] =>
   compact([
     paused && button(`${numberPath(name)}/resume`, 'Resume number', { tone: isByHand ? undefined : 'quiet' }),
