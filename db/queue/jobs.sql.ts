@@ -260,6 +260,21 @@ export const teamsWaiting = (tx: Tx, job: JobName, { most, limit }: { most: numb
     where data ->> 'team_id' is not null
     group by 1 order by jobs desc, due_at limit ${limit}`)
 
+const keyRow = row({ key: string() })
+const WAITING_PLACE = { key: 'text', job: 'text', grouped_by: 'text' }
+
+/** Returns the keys of these queues, or groups of jobs in them, that have waiting jobs. */
+export const keysWithJobs = (
+  tx: Tx,
+  places: readonly { key: string; job: JobName; grouped_by: string | null }[],
+) =>
+  tx.anyFirst(sql.type(keyRow)`
+    select distinct key from ${rowsOf('p', WAITING_PLACE, places)}
+    where case
+      when p.grouped_by is null then exists (select from pgboss.job where name = p.job and state < 'active')
+      else exists (select from pgboss.job where name = p.job and state < 'active' and group_id = p.grouped_by)
+    end`)
+
 const waitingRow = row({ jobs: number(), teams: number() })
 
 /** Counts the waiting jobs of queues and their teams, up to `most`. */

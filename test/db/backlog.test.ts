@@ -28,6 +28,7 @@ import {
   deleteIdleJobs,
   exhaustRetries,
   jobEnd,
+  keysWithJobs,
   oftenLost,
   openJob,
   openJobsBefore,
@@ -147,6 +148,14 @@ const STATEMENTS: Record<string, [number, (tx: Tx) => Promise<unknown>, ((tx: Tx
   oftenLost: [EACH, (tx) => oftenLost(tx, 'deliver-email', ids, 3)],
   exhaustRetries: [EACH * 2, (tx) => exhaustRetries(tx, 'deliver-email', attempts), activate],
   bringForward: [EACH * 2, (tx) => bringForward(tx, 'deliver-email', idArray)],
+  keysWithJobs: [
+    EACH,
+    (tx) =>
+      keysWithJobs(tx, [
+        { key: 'all', job: 'deliver-email', grouped_by: null },
+        { key: 'none', job: 'deliver-email', grouped_by: 'whatsapp:1' },
+      ]),
+  ],
   openJob: [ONCE, (tx) => openJob(tx, 'deliver-email', uuid(1))],
   jobEnd: [ONCE, (tx) => jobEnd(tx, 'deliver-email', uuid(1))],
   readQueuePosition: [EACH, (tx) => readQueuePosition(tx, 'deliver-email', 1)],

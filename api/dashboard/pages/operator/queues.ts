@@ -6,7 +6,7 @@ import { listSenders, type ShownSender } from '../../../../db/delivery/senders/s
 import { resumeRestored } from '../../../../db/maintenance/restore-guard/restored.ts'
 import { plural } from '../../../../db/plural.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
+import { keysWithJobs } from '../../../../db/queue/jobs.sql.ts'
 import { pausedQueues, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { liveProcesses } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
@@ -41,13 +41,13 @@ const withoutSelf = (alert: Alert): Alert =>
 
 /** Returns the paused senders for which jobs wait. */
 async function loadAwaited(tx: Tx, senders: readonly ShownSender[]): Promise<ShownSender[]> {
-  const awaited: ShownSender[] = []
-  for (const sender of senders.filter(isPaused)) {
-    const { channel, group } = deliveryOfSender(sender.key, sender.name)
-    const { jobs } = await waitingOfTeams(tx, withParts(channel.job), { group, most: 1 })
-    if (jobs > 0) awaited.push(sender)
-  }
-  return awaited
+  const paused = senders.filter(isPaused)
+  const places = paused.flatMap(({ key, name }) => {
+    const { channel, group } = deliveryOfSender(key, name)
+    return withParts(channel.job).map((job) => ({ key, job, grouped_by: group }))
+  })
+  const awaited = new Set(await keysWithJobs(tx, places))
+  return paused.filter(({ key }) => awaited.has(key))
 }
 
 const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {

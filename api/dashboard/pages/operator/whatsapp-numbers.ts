@@ -186,7 +186,7 @@ const changeForm = (shown: NumberDetail): Section =>
     ],
   })
 
-/** Builds the buttons, with the next step first. An automatic pause ends by itself. */
+/** Builds the buttons, with the next step first. An automatic pause ends on its own. */
 const numberButtons = ({ name, paused, subscribed }: NumberDetail, isByHand: boolean): Form[] =>
   compact([
     paused && button(`${numberPath(name)}/resume`, 'Resume number', { tone: isByHand ? undefined : 'quiet' }),

@@ -83,6 +83,15 @@ from pgboss.job
 where name = $1
   and id = $2
 
+-- keysWithJobs
+select distinct key
+from unnest($1::text[], $2::text[], $3::text[]) as p (key, job, grouped_by)
+where case when p.grouped_by is null then exists (
+  select from pgboss.job where name = p.job and state < 'active'
+) else exists (
+  select from pgboss.job where name = p.job and state < 'active' and group_id = p.grouped_by
+) end
+
 -- oftenLost
 select id
 from pgboss.job
