@@ -187,7 +187,7 @@ t.test('a broadcast cancelled before its start shows no start time', async (t) =
   const broadcast = await aBroadcast(service, team)
   await database.query(sql.unsafe`
     update broadcasts set name = 'Advent', state = 'scheduled', started_at = null, audience = null,
-      send_at = now() + interval '2 hours' where id = ${broadcast.id}`)
+      send_at = now() + interval '80 minutes' where id = ${broadcast.id}`)
   const path = at(`broadcasts/${broadcast.id}`)
   shows(t, await editor.get(at('broadcasts')), /scheduled Advent [^%]* in 1 hour/)
   shows(t, await editor.get(path), /Scheduled for \w{3}, .* UTC\. If nothing changes by then, it is paused\./)

@@ -73,7 +73,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   const queued = await operator.get('/operator')
   shows(t, queued, /Emails 1 the oldest for .* 0 0\/s .*Waiting to go out 1 the oldest for /)
   await database.query(sql.unsafe`
-    update pgboss.job set start_after = now() + interval '1 hour' where name = 'deliver-email'`)
+    update pgboss.job set start_after = now() + interval '59 minutes 30 seconds' where name = 'deliver-email'`)
   const calm = await operator.get('/operator')
   shows(t, calm, /Emails 1 deferred 0 .*Waiting to go out 1 1 deferred /)
   t.notMatch(calm.html, 'class="tag warn">1<')
