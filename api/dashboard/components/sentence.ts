@@ -44,33 +44,39 @@ const SENTENCES: Readonly<Record<string, string>> = {
   complained: 'The recipient reported it as spam.',
 }
 
+const ENDS: Readonly<Record<EmailEnd, string>> = {
+  skipped: 'Not sent, because its recipient is suppressed.',
+  expired: 'Not sent. It expired.',
+  failed: 'Failed, with no attempts left.',
+}
+
+/** @param ended how it ended, if it was never sent. */
 export function queuedSentence(
-  last: { kind: string; detail: string } | undefined,
   waiting: { state: string; last_response?: string | null } | undefined,
+  ended?: EmailEnd,
 ): string {
   if (waiting?.state === 'scheduled') return 'Scheduled for later.'
+  if (ended) return ENDS[ended]
+  if (waiting?.state === 'failed') return ENDS.failed
   if (waiting?.state === 'in_flight') return 'Being sent now.'
   if (waiting?.state === 'deferred' && waiting.last_response)
     return 'Deferred by the server. It is attempted again automatically.'
-  if (last?.kind !== 'gave_up') return 'Waiting to be sent.'
-  return last.detail.startsWith('expired:') ? 'Not sent. It expired.' : 'Failed, with no attempts left.'
+  return 'Waiting to be sent.'
 }
 
 /** @param ended how it ended, if it was never sent. */
 export function emailSentence(email: ShownEmail, ended?: EmailEnd): string {
   const { status, events, waiting } = email
-  if (ended === 'expired') return 'Not sent. It expired.'
-  if (ended === 'skipped')
-    return everyone(email).length > 1
-      ? 'Not sent, because its recipients are suppressed.'
-      : 'Not sent, because its recipient is suppressed.'
-  const last = events.findLast(({ kind }) => kind === 'bounced' || kind === 'gave_up')
+  if (ended === 'skipped' && everyone(email).length > 1)
+    return 'Not sent, because its recipients are suppressed.'
+  if (ended === 'skipped') return ENDS.skipped
   if (status === 'bounced') {
-    const meaning = meaningIn(last?.detail ?? '')
-    const whose = everyone(email).length > 1 && last?.recipient ? ` for ${last.recipient}` : ''
+    const bounce = events.findLast(({ kind }) => kind === 'bounced')
+    const meaning = meaningIn(bounce?.detail ?? '')
+    const whose = everyone(email).length > 1 && bounce?.recipient ? ` for ${bounce.recipient}` : ''
     return meaning === '' ? `Bounced${whose}.` : `Bounced${whose}: ${meaning}.`
   }
-  if (status === 'queued') return queuedSentence(last, waiting)
+  if (status === 'queued') return queuedSentence(waiting, ended)
   return SENTENCES[status] ?? ''
 }
 

@@ -41,12 +41,14 @@ const MESSAGE_SENTENCES: Readonly<Record<string, string>> = {
   read: 'Delivered and read.',
 }
 
-/** Describes the status of a message in one sentence, for the top of its page. */
-export function messageSentence({
-  status,
-  events,
-  waiting,
-}: Pick<ShownMessage, 'status' | 'events' | 'waiting'>): string {
+/**
+ * Describes the status of a message in one sentence, for the top of its page.
+ * @param ended how it ended, if it was never sent.
+ */
+export function messageSentence(
+  { status, events, waiting }: Pick<ShownMessage, 'status' | 'events' | 'waiting'>,
+  ended?: 'expired' | 'failed',
+): string {
   const last = lastFailure({ events })
   if (status === 'failed') {
     const meaning = meaningOf(last?.code ?? null)
@@ -54,6 +56,6 @@ export function messageSentence({
   }
   if (status === 'queued' && !last && !waiting && events.some(({ kind }) => kind === 'accepted'))
     return 'Sent to Meta. Nothing has been reported since.'
-  if (status === 'queued') return queuedSentence(last, waiting)
+  if (status === 'queued') return queuedSentence(waiting, ended)
   return MESSAGE_SENTENCES[status] ?? ''
 }

@@ -1,6 +1,7 @@
 /** The page of a WhatsApp message: status, timeline, why it waits, parameters and actions. */
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
+import type { DeliveryState } from '../../../db/delivery/requeue.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { type Remedy, remedyFor } from '../../../db/messages/whatsapp/meaning.ts'
 import { messageWithState, type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
@@ -122,6 +123,13 @@ const requeueing = (forms: readonly Form[], row: ShownMessage): Form[] => {
   return forms.map((form) => ({ ...form, tone: 'quiet', menu: remedyFor(code) !== null }))
 }
 
+/** Returns how a message ended that was never sent. Its status is still `queued`. */
+function findEnd({ status, waiting }: ShownMessage, state: DeliveryState): 'expired' | 'failed' | undefined {
+  if (status !== 'queued') return undefined
+  if (state?.expired) return 'expired'
+  return waiting?.state === 'failed' ? 'failed' : undefined
+}
+
 const DELETED = { noun: 'WhatsApp message', path: 'whatsapp', list: 'WhatsApp' }
 
 async function showPage(request: TeamRequest<'id'>, deps: PageDeps): Promise<PageAnswer> {
@@ -134,10 +142,11 @@ async function showPage(request: TeamRequest<'id'>, deps: PageDeps): Promise<Pag
   const path = teamPath(team, 'whatsapp', row.id)
   const again = requeueForms(way, row.waiting?.state, `${path}/requeue`)
   const help = findHelp(row, template, request)
+  const ended = findEnd(row, state)
   return show({
     title: `To ${row.to}`,
-    state: shownState(row),
-    lead: messageSentence(row),
+    state: shownState(row, ended),
+    lead: messageSentence(row, ended),
     back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
     actions: {
       links: compact([help?.link && { ...help.link, main: edits }]),

@@ -137,6 +137,8 @@ t.test('an email that was never sent shows how it ended', async (t) => {
   shows(t, await page(expired), /Hello expired /)
   shows(t, await page(failed), /Hello failed Failed, with no attempts left\. .*Last response 451 later/)
   t.strictSame(mainActs(await page(failed)), ['Send again'])
+  await editor.post(`${list}/${failed}/requeue`)
+  shows(t, await page(failed), /Hello queued Waiting to be sent\./)
   shows(t, await page(sending), /Hello sending Being sent now\./)
   t.notMatch(textOf((await page(sending)).html), 'Why it waits')
   t.strictSame(mainActs(await page(sent)), [])

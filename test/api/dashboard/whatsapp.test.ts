@@ -153,6 +153,29 @@ t.test('a failed message leads to what helps against its cause', async (t) => {
   t.strictSame(mainActs(await viewer.get(`${path}/${id}`)), [])
 })
 
+t.test('a message that was never sent shows how it ended', async (t) => {
+  const other = await makeTeam(service)
+  const { id: template_id, slots } = await makeTemplate(service, other.id, DEMO_TEMPLATE)
+  const values = Object.fromEntries(slots.map((slot) => [slot, 'x']))
+  const { database } = service
+  await sendWhatsapp(service, other, template_id, { to, parameters: values, idempotency_key: 'ended' })
+  const [expired, failed] = (await rowsOf(service, other.id)).map(({ id }) => id)
+  await database.query(
+    sql.unsafe`update whatsapp_messages set expired_at = now() where id = ${expired ?? ''}`,
+  )
+  await database.query(sql.unsafe`
+    insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
+    select team_id, id, uuid_send(gen_random_uuid()), 'gave_up', now(), 'busy'
+    from whatsapp_messages where team_id = ${other.id}`)
+  await database.query(sql.unsafe`delete from pgboss.job where id in (${expired ?? ''}, ${failed ?? ''})`)
+  const someone = await signedIn(service, { team: other.id, role: 'editor' })
+  const page = (id = '') => someone.get(`/teams/${other.id}/whatsapp/${id}`)
+  shows(t, await page(expired), /expired Not sent\. It expired\./)
+  shows(t, await page(failed), /failed Failed, with no attempts left\./)
+  await someone.post(`/teams/${other.id}/whatsapp/${failed}/requeue`)
+  shows(t, await page(failed), /queued Waiting to be sent\./)
+})
+
 t.test('the filter has the statuses in the order in which a message has them', async (t) => {
   shows(t, await viewer.get(path), /All \d scheduled \d queued \d sent \d delivered \d read \d failed \d/)
 })
