@@ -73,7 +73,7 @@ export async function measureWalk(rig: Rig): Promise<Figure[]> {
   return [
     atLeast(1, {
       row: '16',
-      measure: `the scan through ${contacts.toLocaleString('en')} contacts`,
+      measure: `a broadcast’s scan of ${contacts.toLocaleString('en')} contacts`,
       ours: (contacts * 1_000) / took,
       reference: 5_000,
       unit: 'rows/s',

@@ -110,38 +110,38 @@ const GROWING =
  * with client and sink on the same machine.
  */
 const MADE_OF: Record<string, string> = {
-  1: 'web, flat (garbage and sockets 14 % each, Node 8 %, pg and slonik 8 %), then PostgreSQL and the client',
+  1: 'web (garbage collection and sockets 14 % each, Node 8 %, pg and slonik 8 %), then PostgreSQL and the client',
   3: 'garbage collection and both CPUs. With synchronous_commit off, p99 is 13 to 18 % lower',
-  4: 'per hundred, PostgreSQL needs 9.6 ms, web 7.1 and the client 1.3',
-  '5a': 'row 6. Postfix signs nothing',
-  6: 'RSA-2048 16 % and threads of V8 13 %. Main thread: Node 17 %, garbage 10 %, sockets, text parts and nodemailer 8 % each',
-  7: 'row 6: two workers, sink and PostgreSQL fill two CPUs',
+  4: 'per batch, PostgreSQL needs 9.6 ms, web 7.1 and the client 1.3',
+  '5a': 'as row 6. Postfix signs nothing',
+  6: 'RSA-2048 16 %, threads of V8 13 %. On the main thread: Node 17 %, garbage collection 10 %, sockets, text parts and nodemailer 8 % each',
+  7: 'as row 6. The workers, the sink and PostgreSQL share two CPUs',
   '8a': 'a NOTIFY and three round trips between the 201 and the email',
   '8b': 'as row 8a',
-  9: 'the worker, flat: HTTP client 20 %, garbage 10 %, sockets 10 %, statements 8 %',
-  10: 'web (sockets 12 %, RSA 10 %, garbage 7 %, flat otherwise), then PostgreSQL, the worker (sockets 12 %, garbage 10 %) and the client',
-  11: 'two processes and four commits. CPU: worker 24 ms (garbage, statements and items 16 % each), web 8, PostgreSQL 40',
+  9: 'the worker: HTTP client 20 %, garbage collection and sockets 10 % each, statements 8 %',
+  10: 'web (sockets 12 %, RSA 10 %, garbage collection 7 %), then PostgreSQL, the worker (sockets 12 %, garbage collection 10 %) and the client',
+  11: 'two processes and four commits. CPU time: worker 24 ms (garbage collection, statements and items 16 % each), web 8, PostgreSQL 40',
   '12a': 'each email reads and logs a page of the full table',
   '12b': 'as row 12a',
   '12c': 'its two values are minutes apart, 0.8 to 1.1 in four runs',
-  '13d': 'CPU: PostgreSQL 0.41 s, mostly to compare 200,000 rows with their jobs, and the worker 0.16',
-  '14a': 'code 100 MB, the thread that parses batches 80, and garbage between collections',
+  '13d': 'CPU time: PostgreSQL 0.41 s, mostly to compare 200,000 rows with their jobs, and the worker 0.16',
+  '14a': 'code 100 MB, the thread that parses batches 80, and garbage that isn’t collected yet',
   '14b': 'as row 14a',
   '14c': GROWING,
   '14d': GROWING,
   16: 'the machine (5,547 on two AMD EPYC): the process needs 0.06 ms per email, PostgreSQL 0.08',
-  '17a': 'as row 3, with the CPUs in use',
+  '17a': 'as row 3, while both CPUs are busy',
   19: 'storing a webhook needs 0.12 ms of CPU in the worker, and sending it 0.5',
   20: 'the machine: 0.94 to 1.03 in eight runs',
-  21: 'the worker: sockets 31 %, HTTP client 15 %, garbage 6 %, HMAC 2 %',
+  21: 'the worker: sockets 31 %, HTTP client 15 %, garbage collection 6 %, HMAC 2 %',
   '22c': 'garbage collection, and the work of the relay',
-  '24d': 'four round trips of 3.3 ms and 12 ms of CPU',
-  '25a': 'row 1',
-  '25b': 'row 1',
-  '25c': 'row 4',
-  '25d': 'row 1',
-  '25e': 'row 1',
-  '25f': 'row 4',
+  '24d': 'four round trips of 3.3 ms, and 12 ms of CPU time',
+  '25a': 'as row 1',
+  '25b': 'as row 1',
+  '25c': 'as row 4',
+  '25d': 'as row 1',
+  '25e': 'as row 1',
+  '25f': 'as row 4',
   '26b': 'Node’s program 55 MB, the heap 34 and malloc 19',
 }
 
@@ -165,11 +165,11 @@ function page(figures: readonly Figure[]): string[] {
   )
 }
 
-const METHOD = `Client, sink, PostgreSQL and Heliograph share one machine, so only the ratio to the [reference](README.md) counts. Values
-are medians. A target with ≥ is a lower limit, and one with ≤ an upper limit. If a row has several values, the one
-furthest from its target is shown. Row 12 has ten million stored emails, and row 13 has 200,000 waiting jobs. In rows 24
-and 25d to 25f, a proxy puts the database 1 ms away each way. Row 25 uses Debian's PostgreSQL with its default settings,
-and the other rows the embedded one.`
+const METHOD = `The client, Heliograph, PostgreSQL and the sink (a server that discards email) share one machine, so only the ratio to
+the [reference](README.md) counts. Values are medians. A target with ≥ is a lower limit, and one with ≤ an upper limit.
+If a row has several values, it shows the one furthest from its target. Row 12 has ten million stored emails, and row 13
+has 200,000 waiting jobs. A *distant database* is behind a proxy that adds 1 ms each way. Row 25 uses Debian's
+PostgreSQL with its default settings, and the other rows the embedded server.`
 
 const HEAD = [
   '| | measure | target | ratio | | ours | reference | unit | limited by |',

@@ -45,7 +45,7 @@ export async function measureFull(rig: Rig, { accepts, upserts }: Empty): Promis
     of: string,
     figure: Pick<Figure, 'ours' | 'reference' | 'unit'>,
     goal = 0.9,
-  ): Figure => atLeast(goal, { row: `12${letter}`, measure: `row ${of}, full`, ...figure, note })
+  ): Figure => atLeast(goal, { row: `12${letter}`, measure: `row ${of}, full database`, ...figure, note })
   const byLoop = ({ many, reference }: Accepts): number => many / reference
   return [
     row('a', '1', { ours: byLoop(accepted), reference: byLoop(accepts), unit: '× loop' }, 0.95),
@@ -174,7 +174,7 @@ function memoryFigures(
     const last = samples.at(-1)?.[who] ?? Number.NaN
     return {
       row,
-      measure: `growth of the ${who} at half load`,
+      measure: `memory growth of ${who === 'api' ? 'the API' : 'the worker'} at half load`,
       ours,
       reference: last,
       unit: 'MB/min',
@@ -264,7 +264,7 @@ export async function measureBytes(rig: Rig): Promise<Figure[]> {
   })
   const wal = (from: number, to: number) => Math.round((to - from) / MAILS)
   return [
-    weigh('15a', 'a template email, accepted and delivered', sum, 2_048, parts),
+    weigh('15a', 'disk space of a template email, accepted and delivered', sum, 2_048, parts),
     weigh(
       '15b',
       'its WAL',

@@ -6,7 +6,7 @@ import type { Line } from './run.ts'
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
 
-const COLUMNS = ['', 'fault', 'load', 'accepted', 'repeated', 'after acceptance', 'recovered in']
+const COLUMNS = ['', 'fault', 'load', 'accepted', 'repeated', 'after acceptance', 'recovered in, s']
 
 // A note may contain a provider's message or several lines of an error.
 const row = (cells: readonly (string | number)[]): string =>
@@ -18,7 +18,7 @@ const count = (number: number): string => (number === 0 ? '' : String(number))
 
 export function rowOf({ fault, outcome, held }: Line): string {
   const { accepted, lost, repeated, after_answer, over, recovered, allowed = 0, note = '' } = outcome
-  const time = recovered === null ? 'never' : `${recovered.toFixed(1)} s`
+  const time = recovered === null ? 'never' : recovered < 0.05 ? '' : recovered.toFixed(1)
   return row([
     fault.id,
     note === '' ? fault.words : `${fault.words} (${note})`,
@@ -26,7 +26,7 @@ export function rowOf({ fault, outcome, held }: Line): string {
     accepted,
     count(repeated),
     allowed === 0 ? count(after_answer) : `${after_answer} of ${allowed}`,
-    held ? time : `${time}, **failed**: ${lost} lost, ${over} over a limit`,
+    held ? time : `${time || 0}, **failed**: ${lost} lost, ${over} over a limit`,
   ])
 }
 
@@ -39,12 +39,13 @@ function summary(lines: readonly Line[]): string {
 
 const INTRO = `# Results of \`npm run test:chaos\`
 
-Each fault gets its own database, two API processes and two workers. An empty cell is 0.
+Each fault runs against a new database, two API processes and two workers. *Singles* are emails sent one per
+request, and *latency* is the relay's. An empty cell is 0.
 
 - *repeated*: copies beyond the first
-- *after acceptance*: copies of messages that the relay had accepted, and how many are allowed. Only a killed or frozen
-  worker may cause them
-- *recovered in*: time from the end of the fault until the relay had all messages`
+- *after acceptance*: copies of messages that the relay had already accepted, and how many are allowed. Only a
+  killed or frozen worker may cause them
+- *recovered in*: seconds from the end of the fault until the relay had all messages`
 
 /** Writes the table of a complete run. @param postgres the server's version. */
 export async function writeResults(lines: readonly Line[], postgres: string): Promise<void> {

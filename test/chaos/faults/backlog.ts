@@ -76,7 +76,7 @@ const verdict = (
 
 const emailFairness: Fault = {
   id: 'F/fair-email',
-  words: 'a flood of one team: another team’s single email is sent within 3 s (p99), at 0.95 of the rate',
+  words: 'a flood of one team: another’s emails are sent within 3 s (p99), and lanes keep 95 % of the rate',
   load: '50,000 queued, and 100 singles',
   world: { workers: [] },
   async run(world, scale) {
@@ -177,7 +177,7 @@ const backlog = (id: string, due: 'now' | 'in an hour', words: string): Fault =>
     const account = await settle(world, load, { seconds: 30 })
     const mb = await largest(world.workers)
     await emptyQueue(world, flood)
-    const note = `${rate}${calls.toFixed(1)} ms a call, workers ${mb} MB`
+    const note = `${rate}${calls.toFixed(1)} ms per call, workers ${mb} MB`
     return { ...account, over: account.over + (mb > 200 ? 1 : 0), note, limit: 5 }
   },
 })
@@ -203,7 +203,7 @@ const LEAK = 1
 
 const leaks: Fault = {
   id: 'A9',
-  words: 'six minutes at up to 50 emails per second: heaps, descriptors and connections don’t grow',
+  words: 'six minutes at up to 50 emails per second: no leaks',
   load: '18,000 singles',
   world: { apis: [WATCHED, WATCHED], workers: [WATCHED, WATCHED] },
   async run(world, scale) {

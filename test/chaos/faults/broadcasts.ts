@@ -31,7 +31,7 @@ export const broadcastFaults: readonly Fault[] = [
   {
     id: 'G/broadcast',
     words:
-      'a broadcast: kill -9 of a worker every 3 s, a crash of the database, paused and resumed ten times',
+      'a broadcast, paused and resumed ten times: kill -9 of a worker every 3 s, and a crash of the database',
     load: '20,000 contacts',
     own_server: true,
     world: { apis: [REACHABLE, REACHABLE] },
@@ -62,7 +62,7 @@ export const broadcastFaults: readonly Fault[] = [
   },
   {
     id: 'G/expand',
-    words: 'kill -9 of every worker in the middle of a broadcast’s scan',
+    words: 'kill -9 of every worker while a broadcast’s emails are created',
     load: '5,000 contacts',
     world: { apis: [REACHABLE, REACHABLE] },
     async run(world, scale) {

@@ -47,8 +47,8 @@ async function outOfTime({ sql }: World, began: Date, load: Load): Promise<numbe
 /** One API and one worker have clocks that are ahead, and the others have clocks that are behind. */
 const wrongBy = (seconds: number, words: string): Fault => ({
   id: `F/clock${seconds}`,
-  words: `clocks of processes ${words} ahead and behind, while the relay is down for 10 s`,
-  load: '600 singles, a quota of 100 and a rate of 10/s, both exceeded',
+  words: `clocks of processes ${words} ahead and behind, and a relay that is down for 10 s`,
+  load: '600 singles, and more than a quota of 100 and a rate limit of 10/s',
   world: {
     apis: [withClock(seconds), withClock(-seconds)],
     workers: [withClock(seconds), withClock(-seconds)],
@@ -68,14 +68,14 @@ const wrongBy = (seconds: number, words: string): Fault => ({
     const load = together(first, second)
     const account = await settle(world, load, { ended })
     const late = await outOfTime(world, now, load)
-    return { ...account, over: account.over + over + late, note: `${late} times out of order`, limit: 30 }
+    return { ...account, over: account.over + over + late, note: `${late} wrong times`, limit: 30 }
   },
 })
 
 /** A team's period ends, and the next one starts, during the test. */
 const edge: Fault = {
   id: 'B6',
-  words: 'a period that ends under more load than its quota, clocks 10 s ahead and behind',
+  words: 'a period that ends under load above its quota, with clocks 10 s ahead and behind',
   load: 'quota 200, 8 clients for 16 s',
   world: { apis: [withClock(10), withClock(-10)] },
   async run(world) {
@@ -103,7 +103,7 @@ const edge: Fault = {
     )
     const [before, after] = [Number(row?.before), Number(row?.after)]
     const over = Math.abs(before - 200) + Math.abs(after - 200)
-    return counted(before + after, over, `${before} before the edge, ${after} after it`)
+    return counted(before + after, over, `${before} before its end, ${after} after it`)
   },
 }
 

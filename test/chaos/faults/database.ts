@@ -43,7 +43,7 @@ const lasting = (
 ): Fault => ({
   id,
   words: `${words} for ${seconds} s`,
-  load: '600 singles, relay latency 20 ms',
+  load: '600 singles, latency 20 ms',
   own_server,
   patient: isPatient(seconds),
   async run(world, scale) {
@@ -109,7 +109,7 @@ async function lockTable(world: World, table: string): Promise<() => Promise<unk
 export const databaseFaults: readonly Fault[] = [
   {
     id: 'A2',
-    words: 'a crash of the database every 8 s, kill -9 of a worker every 3 s',
+    words: 'a crash of the database every 8 s, and kill -9 of a worker every 3 s',
     load: '1,000 singles',
     own_server: true,
     async run(world, scale) {
@@ -127,7 +127,7 @@ export const databaseFaults: readonly Fault[] = [
   },
   {
     id: 'A11/hang',
-    words: 'a database that hangs for 20 s: clients get 503, none a 2xx',
+    words: 'a database that hangs for 20 s: all clients get 503',
     load: '300 singles',
     async run(world, scale) {
       const team = await world.team()
@@ -145,14 +145,17 @@ export const databaseFaults: readonly Fault[] = [
       const load = await work
       const account = await settle(world, load, { ended })
       const wrong = answers.filter(({ status }) => status !== 503).length
-      const note = `503 after ${patience.toFixed(1)} s`
+      const note = `after ${patience.toFixed(1)} s`
       return { ...account, over: account.over + wrong, note, limit: 60 }
     },
   },
-  lasting({ id: 'A11/cut', words: 'backends terminated every 200 ms', seconds: 10 }, async (world) => {
-    const timer = setInterval(() => void terminateAll(world), 200)
-    return () => clearInterval(timer)
-  }),
+  lasting(
+    { id: 'A11/cut', words: 'database connections terminated every 200 ms', seconds: 10 },
+    async (world) => {
+      const timer = setInterval(() => void terminateAll(world), 200)
+      return () => clearInterval(timer)
+    },
+  ),
   lasting({ id: 'A11/full', words: 'max_connections exhausted', seconds: 8, own_server: true }, exhaust),
   lasting({ id: 'A11/readonly', words: 'a database that is read only', seconds: 8 }, readOnly),
   lasting(
@@ -170,7 +173,7 @@ export const databaseFaults: readonly Fault[] = [
     lasting({ id: `F/lock${seconds}`, words: 'LOCK TABLE emails', seconds }, (world) =>
       lockTable(world, 'emails'),
     ),
-    lasting({ id: `F/lockjobs${seconds}`, words: 'LOCK TABLE of the jobs', seconds }, (world) =>
+    lasting({ id: `F/lockjobs${seconds}`, words: 'LOCK TABLE pgboss.job', seconds }, (world) =>
       lockTable(world, 'pgboss.job'),
     ),
   ]),

@@ -31,8 +31,8 @@ async function pairServer(closing: Parameters<NonNullable<WorldOptions['server']
 export const failoverFaults: readonly Fault[] = [
   {
     id: 'A12/failover',
-    words: 'kill -9 of the primary, whose synchronous standby is promoted',
-    load: '1,000 singles, a broadcast to 3,000 contacts, the same once more by schedule',
+    words: 'kill -9 of the primary, and promotion of its synchronous standby',
+    load: '1,000 singles, and two broadcasts to 3,000 contacts, one of them scheduled',
     world: { apis: [REACHABLE, REACHABLE], server: pairServer },
     async run(world, scale) {
       const broadcast = await startBroadcast(world, 3_000 * scale)

@@ -103,8 +103,7 @@ async function leftOver(world: World, team: TestTeam): Promise<{ orphaned: numbe
 export const fileFaults: readonly Fault[] = [
   {
     id: 'H/files',
-    words:
-      'large files: kill -9 of a worker, then of an API process, every 1.5 s, while they are uploaded and sent',
+    words: 'uploads and emails with large files: kill -9 of a worker or an API process every 1.5 s',
     load: '150 uploads of 1 MB, 150 emails with 2 files',
     async run(world, scale) {
       const team = await world.team()

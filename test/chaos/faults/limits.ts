@@ -18,7 +18,7 @@ const many = <T>(count: number, one: (nth: number) => Promise<T>): Promise<T[]> 
 export const limitFaults: readonly Fault[] = [
   {
     id: 'B1',
-    words: 'the same key by 100 clients at once, singles and batches, two APIs',
+    words: 'the same idempotency key by 100 clients at once, singles and batches',
     load: '10 rounds',
     async run(world, scale) {
       const team = await world.team()
@@ -60,7 +60,7 @@ export const limitFaults: readonly Fault[] = [
   },
   {
     id: 'B3',
-    words: 'constant load for 4 s at a rate of 10/s with bursts of 50',
+    words: 'more emails than a rate limit of 10/s with bursts of 50 allows',
     load: '20 clients',
     async run(world) {
       const team = await world.team({ rate: 10 })
@@ -77,7 +77,7 @@ export const limitFaults: readonly Fault[] = [
   {
     id: 'B4',
     words:
-      'requests rejected at each stage, commits of 0.2 s, kill -9 of an API every 0.7 s: none is charged',
+      'requests rejected for different errors, commits of 0.2 s, kill -9 of an API process every 0.7 s: none is charged',
     load: '16 clients for 8 s, then a burst of 50',
     async run(world) {
       const team = await world.team({ rate: 10, email_limit: 60 })
@@ -112,7 +112,7 @@ export const limitFaults: readonly Fault[] = [
   },
   {
     id: 'B5',
-    words: 'emails deleted while others are sent, at a quota that is full',
+    words: 'emails deleted while others are sent, at a full quota',
     load: 'quota 30, 8 clients for 10 s',
     async run(world) {
       const team = await world.team({ email_limit: 30 })
@@ -143,7 +143,7 @@ export const limitFaults: readonly Fault[] = [
   },
   {
     id: 'B7',
-    words: '20 bulk calls of 500 overlapping contacts at once, quota 600',
+    words: '20 bulk calls of 500 contacts at once, with overlaps, at a quota of 600',
     load: '10,000 items',
     async run(world) {
       const team = await world.team({ contact_limit: 600 })

@@ -36,7 +36,7 @@ const beside = (
   strain: (world: World, team: TestTeam, over: () => boolean) => Promise<unknown>,
 ): Fault => ({
   id,
-  words: `${words}: no errors for others, at most five times their p99`,
+  words: `${words}: no errors for other teams, p99 at most fivefold`,
   load,
   async run(world) {
     const [loud, other] = [await world.team(), await world.team()]
@@ -51,7 +51,7 @@ const beside = (
     over = true
     await straining
     const strained = percentile(took, 0.99)
-    const note = `${quiet.toFixed(0)} ms, then ${strained.toFixed(0)} ms`
+    const note = `${quiet.toFixed(0)} → ${strained.toFixed(0)} ms`
     // Up to a tenth of a second passes in any case.
     return counted(took.length - wrong, wrong + (strained > Math.max(100, 5 * quiet) ? 1 : 0), note)
   },
@@ -105,8 +105,7 @@ const upload = (key: string, body: string, length: number, path = '/v1/emails'):
 export const neighbourFaults: readonly Fault[] = [
   {
     id: 'F/uploads',
-    words:
-      'aborted, stalled and malformed uploads, and silent clients: descriptors and memory are freed in 90 s',
+    words: 'aborted, stalled and malformed uploads, and silent clients: all resources are freed in 90 s',
     load: '300 uploads, 1,000 silent clients',
     async run(world) {
       const team = await world.team()
@@ -144,7 +143,7 @@ export const neighbourFaults: readonly Fault[] = [
     },
   },
   beside(
-    { id: 'F/searches', words: 'deep searches by one team', load: '100 at once over 100,000 contacts' },
+    { id: 'F/searches', words: 'slow searches by one team', load: '100 at once in 100,000 contacts' },
     async (world, team, over) => {
       await fillContacts(world, team, 100_000)
       await many(100, async (nth) => {
@@ -167,7 +166,7 @@ export const neighbourFaults: readonly Fault[] = [
     },
   ),
   beside(
-    { id: 'F/rows', words: 'calls of one team for rows that are locked', load: '100 at once' },
+    { id: 'F/rows', words: 'calls of one team for locked rows', load: '100 at once' },
     async (world, team, over) => {
       await fillContacts(world, team, 100)
       const letGo = await lockRows(world, team, 100)

@@ -6,7 +6,7 @@ import { send } from '../load.ts'
 
 const behind = (mode: PoolMode): Fault => ({
   id: `F/pool-${mode}`,
-  words: `PgBouncer in ${mode} mode: its connections are cut, and a worker is killed, every 3 s`,
+  words: `PgBouncer in ${mode} mode: connections cut and a worker killed every 3 s`,
   load: '600 singles',
   missing: pgbouncerMissing,
   world: { before: (url, closing) => startPgbouncer(closing, url, mode) },

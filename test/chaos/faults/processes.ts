@@ -28,7 +28,7 @@ function begunOnLostClaims({ relay }: World, { accepted }: Load, thawed: number)
 export const processFaults: readonly Fault[] = [
   {
     id: 'A1',
-    words: 'kill -9 of one of two workers every 3 s',
+    words: 'kill -9 of a worker every 3 s',
     load: '1,500 singles',
     async run(world, scale) {
       const teams = [await world.team(), await world.team()]
@@ -42,7 +42,7 @@ export const processFaults: readonly Fault[] = [
   },
   {
     id: 'A3',
-    words: 'kill -9 of one of two API processes whenever both are up, commits of 0.2 s',
+    words: 'kill -9 of an API process whenever both are up, while commits take 0.2 s',
     load: '150 singles, 16 clients',
     async run(world, scale) {
       const team = await world.team()
@@ -59,7 +59,7 @@ export const processFaults: readonly Fault[] = [
   },
   {
     id: 'A6',
-    words: 'kill -9 of a worker that waits for responses to its emails, which another worker then sends',
+    words: 'kill -9 of a worker while the relay’s responses are pending',
     load: '5 singles',
     async run(world) {
       const team = await world.team()
@@ -87,7 +87,7 @@ export const processFaults: readonly Fault[] = [
   {
     id: 'A8',
     words: 'SIGTERM to each process in turn, every 2 s',
-    load: '1,000 singles, relay latency 50 ms',
+    load: '1,000 singles, latency 50 ms',
     async run(world, scale) {
       const team = await world.team()
       world.relay.manners(async (step) => void (step === 'dot' && (await sleep(50))))
@@ -103,9 +103,9 @@ export const processFaults: readonly Fault[] = [
   ...[13, 30, 300].map(
     (seconds): Fault => ({
       id: `B8/${seconds}`,
-      words: `a worker frozen for ${seconds} s, then thawed`,
+      words: `a worker frozen for ${seconds} s`,
       patient: isPatient(seconds),
-      load: '400 singles, relay latency 100 ms',
+      load: '400 singles, latency 100 ms',
       async run(world, scale) {
         const team = await world.team()
         world.relay.manners(async (step) => void (step === 'dot' && (await sleep(100))))
@@ -125,8 +125,8 @@ export const processFaults: readonly Fault[] = [
   ),
   {
     id: 'F/slow',
-    words: 'kill -9 of a worker with one slow email in ten',
-    load: '300 singles, one in ten needs 6 s',
+    words: 'kill -9 of a worker that sends slow emails',
+    load: '300 singles, one in ten takes 6 s',
     async run(world, scale) {
       const team = await world.team()
       let nth = 0

@@ -126,17 +126,21 @@ const refusing =
   }
 
 export const providerFaults: readonly Fault[] = [
-  rude({ id: 'C/421', words: 'one response in seven defers (421, 450, 451, 452)' }, () => {
+  rude({ id: 'C/421', words: 'one response in seven is 421, 450, 451 or 452' }, () => {
     const codes = ['450 4.2.1 later', '451 4.3.0 later', '452 4.3.1 later', '421 4.7.0 later']
     let nth = 0
     return oneIn(7, (step) => (step === 'rcpt' || step === 'dot' ? codes[nth++ % codes.length] : undefined))
   }),
-  rude({ id: 'C/reset', words: 'one step in nine before the final dot is cut or reset' }, () => {
-    let nth = 0
-    return oneIn(9, (step) => (step === 'dot' ? undefined : nth++ % 2 === 0 ? 'drop' : 'reset'))
-  }),
-  rude({ id: 'C/lost', words: 'one response in fifty to the final dot is lost: not sent again' }, () =>
-    oneIn(50, (step) => (step === 'dot' ? 'reset' : undefined)),
+  rude(
+    { id: 'C/reset', words: 'the connection is cut or reset at one step in nine before the final dot' },
+    () => {
+      let nth = 0
+      return oneIn(9, (step) => (step === 'dot' ? undefined : nth++ % 2 === 0 ? 'drop' : 'reset'))
+    },
+  ),
+  rude(
+    { id: 'C/lost', words: 'one response in fifty to the final dot is lost: no email is sent again' },
+    () => oneIn(50, (step) => (step === 'dot' ? 'reset' : undefined)),
   ),
   rude({ id: 'C/nul', words: 'one response in seven contains NULs and half characters' }, () =>
     oneIn(7, (step) => (step === 'dot' ? '451 4.3.0 \0\ufffd later' : undefined)),
@@ -149,7 +153,7 @@ export const providerFaults: readonly Fault[] = [
   slowDot('F/dot540', 540),
   {
     id: 'F/taken',
-    words: 'a server that accepts the email and cuts the connection: three copies at most, ten minutes apart',
+    words: 'a server that accepts an email and cuts the connection: at most three copies, ten minutes apart',
     load: '5 singles, then 100',
     async run(world, scale) {
       const team = await world.team()
@@ -171,8 +175,8 @@ export const providerFaults: readonly Fault[] = [
   },
   {
     id: 'F/policy',
-    words: 'one recipient rejected by policy (550 5.7.1) among accepted ones: only that email bounces',
-    load: '200 singles, one in twenty to that recipient',
+    words: 'one recipient rejected by policy (550 5.7.1): only its emails bounce',
+    load: '200 singles, one in twenty to it',
     async run(world, scale) {
       const team = await world.team()
       const refused = 'refused@example.org'
@@ -213,7 +217,7 @@ export const providerFaults: readonly Fault[] = [
   ),
   {
     id: 'F/down',
-    words: 'a relay that is down for 60 s: few events, no storm when it returns',
+    words: 'a relay that is down for 60 s: few connections and events',
     load: '600 in batches',
     async run(world, scale) {
       const team = await world.team()
@@ -233,12 +237,12 @@ export const providerFaults: readonly Fault[] = [
     },
   },
   inTheWay(
-    { id: 'F/setup', words: 'a relay that rejects our set-up (554 5.7.1)', seconds: 60, limit: 60 },
+    { id: 'F/setup', words: 'a relay that rejects our configuration (554 5.7.1)', seconds: 60, limit: 60 },
     refusing('554 5.7.1 relay access denied'),
   ),
   {
     id: 'F/refused',
-    words: 'a relay that rejects everything for 10 min (554 5.7.1), then repaired: all sent, none bounced',
+    words: 'a relay that rejects everything for 10 min (554 5.7.1): no email bounces',
     load: '1,000 in batches',
     patient: true,
     async run(world, scale) {

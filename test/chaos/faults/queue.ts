@@ -68,7 +68,7 @@ async function reportAndKill(world: World, nth: number, report: string): Promise
 export const queueFaults: readonly Fault[] = [
   {
     id: 'A4',
-    words: 'every job of the queue deleted',
+    words: 'all jobs deleted before a sweep',
     load: '300 in batches',
     async run(world, scale) {
       const team = await world.team()
@@ -86,12 +86,12 @@ export const queueFaults: readonly Fault[] = [
         log: pino({ level: 'silent' }),
       }
       await requeueStale(deps)
-      return { ...(await settle(world, load, { ended })), note: 'from the sweep on', limit: 30 }
+      return { ...(await settle(world, load, { ended })), note: 'recovery counted from the sweep', limit: 30 }
     },
   },
   {
     id: 'A5',
-    words: 'kill -9 of the API right after a report’s 200, without a worker',
+    words: 'kill -9 of an API process right after it accepts a report, while no worker runs',
     load: '60 emails, 60 bounces',
     async run(world) {
       const team = await world.team()
@@ -111,12 +111,12 @@ export const queueFaults: readonly Fault[] = [
         (await world.sql(`select id from emails where id = any($1) and status <> 'bounced'`, [ids])).length
       const all = await within(60, async () => (await left()) === 0)
       const recovered = all ? (performance.now() - ended) / 1_000 : null
-      return { ...account, lost: account.lost + (await left()), recovered, note: 'all reported', limit: 30 }
+      return { ...account, lost: account.lost + (await left()), recovered, note: 'all applied', limit: 30 }
     },
   },
   {
     id: 'A7',
-    words: 'unreadable jobs, a response with NULs, one that never comes',
+    words: 'an unreadable job, a response with NULs, and one that never comes',
     load: '300 singles',
     async run(world, scale) {
       const team = await world.team()
@@ -144,15 +144,15 @@ export const queueFaults: readonly Fault[] = [
       return {
         ...account,
         lost: account.lost + (dead ? 0 : 1),
-        note: 'the unreadable one is a dead letter',
+        note: 'the unreadable one becomes a dead letter',
         limit: 30,
       }
     },
   },
   {
     id: 'A7/memory',
-    words: 'a job that exhausts its worker’s memory each time, while others are sent',
-    load: '300 singles behind it',
+    words: 'a job that exhausts its worker’s memory at each attempt',
+    load: '300 singles after it',
     async run(world, scale) {
       const team = await world.team()
       const poison: Load = { accepted: new Map(), wrong: [] }
@@ -183,7 +183,7 @@ export const queueFaults: readonly Fault[] = [
       return {
         ...account,
         over: account.over + (quarantined ? 0 : 1),
-        note: `${starts - world.workers.length} deaths by then; it ends as a dead letter`,
+        note: `${starts - world.workers.length} deaths before all singles were sent; then it becomes a dead letter`,
         allowed: inFlight(starts),
         limit: 90,
       }
@@ -191,7 +191,7 @@ export const queueFaults: readonly Fault[] = [
   },
   {
     id: 'A10',
-    words: 'a backlog, relay latency 5 s',
+    words: 'a backlog at a latency of 5 s',
     load: '5,000 in batches',
     async run(world, scale) {
       const team = await world.team()
@@ -204,7 +204,7 @@ export const queueFaults: readonly Fault[] = [
       const rss = await largest(world.workers)
       slow = false
       const account = await settle(world, load, { seconds: 300 * scale })
-      return { ...account, note: `workers ${rss} MB at most`, limit: 300 * scale }
+      return { ...account, note: `workers need ${rss} MB at most`, limit: 300 * scale }
     },
   },
 ]

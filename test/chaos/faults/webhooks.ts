@@ -100,7 +100,7 @@ async function endOf(world: World, team: TestTeam, customer: Customer, kills: nu
 export const webhookFaults: readonly Fault[] = [
   {
     id: 'I/webhooks',
-    words: 'webhooks: kill -9 of a worker every 3 s, and of their receiver every 2 s',
+    words: 'webhooks: kill -9 of a worker every 3 s, and of the receiver every 2 s',
     load: '10,000 events',
     world: { env: NEIGHBOURLY },
     async run(world, scale) {

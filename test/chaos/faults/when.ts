@@ -81,7 +81,7 @@ export const whenFaults: readonly Fault[] = [
   {
     id: 'J/when',
     words:
-      'emails scheduled for the same moment: kill -9 of a worker every 3 s, a crash of the database at that moment, a third of the emails cancelled around it',
+      'emails scheduled for one moment, a third of them cancelled around it: kill -9 of a worker every 3 s, and a crash of the database at that moment',
     load: '20,000 in batches',
     own_server: true,
     async run(world, scale) {
