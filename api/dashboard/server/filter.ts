@@ -100,7 +100,7 @@ type FilterOptions = {
   figures?: readonly { status: string; count: number }[] | undefined
 }
 
-/** Names the part in its "any" option, because only screen readers get the labels of a filter. */
+/** Names the part in its "any" option, because only screen readers get the labels of most filters. */
 const namedAny = (options: NonNullable<Field['options']>, any: string): NonNullable<Field['options']> =>
   options.map((option) =>
     option.value === '' && option.label === 'any' ? { ...option, label: any } : option,
@@ -116,11 +116,13 @@ function filterFields(
   { query, cookies }: PageRequest,
   choices: NonNullable<FilterOptions['choices']>,
 ): Field[] {
+  // Beside days, labels are visible.
+  const isLabelled = Object.values(parts).some(({ field }) => field.type === 'date')
   const fields = Object.entries(parts).flatMap(([name, { label, field }]): Field[] => {
     const named = choices[name]
     if (field.type === 'select' && !field.options && !named) return []
     const options = [...(named ?? [])].map(([value, words]) => ({ value, label: words }))
-    const any = `${label}: any`
+    const any = isLabelled ? 'any' : `${label}: any`
     return [
       {
         name,

@@ -44,6 +44,10 @@ const LAST_LINE = `[...document.querySelectorAll('main tr:has(td.self time)')].e
   return isLast && isRight && (!status || (status.bottom > time.top && status.top < time.bottom))
 })`
 
+/** The values that are cut. */
+const CUT = `[...document.querySelectorAll('td > div')]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)`
+
 const MEASURES = `
   var box = (what) => document.querySelector('main ' + what).getBoundingClientRect()
   var style = (what) => getComputedStyle(document.querySelector(what))
@@ -172,13 +176,21 @@ async function looks(browser: Browser): Promise<void> {
         t.strictSame(await page.evaluate(BEYOND), [], `${path} at ${width} px: tables`)
       }
     await page.setViewportSize(WIDE)
-    for (const path of ['/operator/teams', '/operator/audit', `${inTeam}/audit`]) {
-      await page.goto(home + path)
-      const heights = await page
-        .locator('tbody tr')
-        .evaluateAll((rows) => rows.map((row) => row.clientHeight))
-      t.ok(Math.max(...heights) <= 45, `${path}: a row is one line: ${heights}`)
-    }
+    await page.goto(`${home}/operator/teams`)
+    const heights = await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.clientHeight))
+    t.ok(Math.max(...heights) <= 45, `a row is one line: ${heights}`)
+    for (const path of ['/operator/audit', `${inTeam}/audit`])
+      for (const width of [1_280, 900]) {
+        await page.setViewportSize({ width, height: 800 })
+        await page.goto(home + path)
+        t.strictSame(await page.evaluate(CUT), [], `${path} at ${width} px: nothing is cut`)
+        await fits(t, page, `${path} at ${width} px`)
+        const lines = (
+          await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.clientHeight))
+        ).sort((one, other) => one - other)
+        const usual = lines[Math.floor(lines.length / 2)] ?? Number.NaN
+        t.ok(usual <= (path === '/operator/audit' ? 106 : 86), `${path} at ${width} px: short rows: ${lines}`)
+      }
   })
 
   t.test('each part has its place on phones, tablets and wide screens', async (t) => {
@@ -294,7 +306,7 @@ async function looks(browser: Browser): Promise<void> {
       390 ${contact}: properties before the messages
         box('form.rows').bottom <= box('.columns > div').top
       390 audit: the action before its object
-        box('td.main').bottom <= box('td.wide').top + 2
+        box('td.main').bottom <= box('td.wrap:not(.main)').top + 2
       390 keys/${key}: buttons below the title and the menu beside it
         box('.acts').top >= box('h1').bottom && box('#more').left >= box('h1').right
       390 audit: the days side by side

@@ -40,7 +40,7 @@ const toStart = ({ id, team_id, action, detail }: AuditRow) =>
     : []
 
 const OF_TEAM = {
-  actor: search('By', { placeholder: 'Part of an address' }),
+  actor: search('By', { placeholder: 'Email or key' }),
   action: search('Action', { type: 'select' }),
   ...DAY_RANGE,
 }
@@ -92,11 +92,14 @@ const withLabel =
       return { rows: matches.slice(0, limit), reached: last }
     })
 
-/** Builds the cell with the action. Its tooltip also has the code that the CLI uses. */
+/** Builds the cell with the action and who did it. Its tooltip also has the code that the CLI uses. */
 function actionCell(entry: AuditRow, starts: ReadonlyMap<string, boolean>): Cell {
-  const { action } = entry
+  const { action, actor } = entry
   const words = entryLabel(entry, starts.get(entry.id))
-  return words === action ? text(action, { code: true }) : text(words, { tip: `${words} (${action})` })
+  const detail = `by ${actor === CLI ? 'the ' : ''}${actorName(actor)}`
+  return words === action
+    ? text(action, { code: true, detail })
+    : text(words, { tip: `${words} (${action})`, detail })
 }
 
 function momentCell(at: string, now: Date): Cell {
@@ -175,13 +178,13 @@ async function auditView(
         page,
         (entry) => ({
           When: momentCell(entry.created_at, now),
-          By: text(actorName(entry.actor)),
           Action: actionCell(entry, starts),
           About: subjectCell(entry, names),
           Team: only === null && teamCell(entry, teamNames),
         }),
         {
-          ...{ main: 'Action', grow: only === null ? ['By', 'Action', 'About', 'Team'] : ['About'] },
+          main: 'Action',
+          wrap: ['Action', 'About', 'Team'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'No entries yet.',
