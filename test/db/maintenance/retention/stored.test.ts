@@ -19,7 +19,7 @@ t.test('lists each table with personal data', async (t) => {
     [...text.matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name]) => name ?? ''),
   )
   const page = await readFile(join(ROOT, 'db/RETENTION.md'), 'utf8')
-  const [, list = ''] = /The personal data:\n\n([\s\S]*?)\n\n/.exec(page) ?? []
+  const [, list = ''] = /\n\n(\| what \| tables \|[\s\S]*?)\n\n/.exec(page) ?? []
   const cells = list.split('\n').map((row) => row.split(' | ')[1] ?? '')
   const named = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? ''))
   t.strictSame(
