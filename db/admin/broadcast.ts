@@ -1,4 +1,4 @@
-/** Verbs of `broadcast`: one template to all contacts of some topics, as the API's calls do it. */
+/** Verbs of `broadcast`: one template sent to all contacts of some topics, with the same rules as in the API. */
 import type { By } from '../accounts/audit/record.ts'
 import { createDomainLookups } from '../accounts/domains/dns-lookups.ts'
 import { requireTeam } from '../accounts/teams/view.ts'

@@ -8,9 +8,8 @@ import type { Erasure } from '../maintenance/retention/erase.ts'
 import { exportPerson } from '../maintenance/retention/export.ts'
 import { eraseNumber, exportNumber } from '../maintenance/retention/whatsapp-number.ts'
 import { sentToContact, sentView } from '../messages/sent.ts'
-import { normalisePhone } from '../validation/phone.ts'
 import { ACTOR } from './context.ts'
-import { atMost, emailIdentity, oneOf, only } from './input.ts'
+import { addressOrPhone, atMost, oneOf, only } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 /** Messages per channel that are shown with a contact. */
@@ -21,10 +20,7 @@ type Suppression = { as: ByHand['as']; reason: string }
 
 /** A contact is identified by an email address, or by a phone number for WhatsApp. */
 const addressOrNumber = {
-  EMAIL: [
-    'the email address, or a number such as +15551234567',
-    (text: string) => normalisePhone(text)?.e164 ?? emailIdentity(text),
-  ],
+  EMAIL: ['the email address, or a number such as +15551234567', addressOrPhone],
 } as const
 
 const isNumber = (identity: string): boolean => identity.startsWith('+') && !identity.includes('@')
@@ -38,8 +34,7 @@ const personVerbs: Verbs = ({ verb, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nFor an email to several recipients, the content, other recipients and their events are left out.\n' +
-        'If nothing is stored about the address, the error is contact_not_found.',
+      '\nFor an email to several recipients, the content, other recipients and their events are left out.',
     )
     .action(
       answer(async (team: string, identity: string) => {

@@ -23,7 +23,7 @@ const looking = async (admin: Admin) => ({
 function rampLimit(given: string): number | null {
   if (given === 'off') return null
   if (/^[1-9]\d{0,8}$/.test(given)) return Number(given)
-  throw new RequestError('bad_request', 'LIMIT must be off, or an integer, 1 or more')
+  throw new RequestError('bad_request', 'LIMIT must be off, or an integer, 1 or more.')
 }
 
 const rampVerb: Verbs = ({ verb, change, admin }) => {
@@ -34,7 +34,7 @@ const rampVerb: Verbs = ({ verb, change, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nThe limit doubles, up to 100,000, after each day on which at least half of it was used, with under 2 % bounces and\n0.1 % complaints. All live teams that send from the domain share it. “off” overrides DOMAIN_RAMP.',
+      '\nThe limit doubles, up to 100,000, after each day on which at least half of it was used, fewer than 2 % of emails\nbounced and fewer than 0.1 % were reported as spam. All live teams that send from the domain share it.\n“off” overrides DOMAIN_RAMP.',
     )
     .action(
       change(async (by, team: string, name: string, given: string) => {
@@ -123,7 +123,7 @@ const switches: Verbs = ({ verb, change, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nbounces.NAME must be a CNAME record with the value of RETURN_PATH_DOMAIN, and that domain needs MX and SPF.\nThe relay must accept bounces.NAME as an envelope sender. If it doesn’t, RETURN_PATH_DOMAIN is used.\nExits with code 1 if a DNS record is missing.',
+      '\nbounces.NAME must be a CNAME record with the value of RETURN_PATH_DOMAIN, which needs MX and SPF records.\nThe relay must accept bounces.NAME as an envelope sender. If it doesn’t, RETURN_PATH_DOMAIN is used.\nExits with code 1 if a DNS record is missing.',
     )
     .action(
       answer(async (team: string, name: string, on: boolean) =>

@@ -7,6 +7,7 @@ import { LARGEST_FIGURE } from '../accounts/plans/limits.ts'
 import { errorWords, requestError } from '../errors.ts'
 import { parseAddress, parseMailbox } from '../validation/address.ts'
 import { exampleMoment, isMoment } from '../validation/moments.ts'
+import { normalisePhone } from '../validation/phone.ts'
 import { isUuid, utf8Text } from '../validation/strings.ts'
 import { TEXTS } from './texts.ts'
 
@@ -25,6 +26,13 @@ export function emailIdentity(text: string): string {
   const parsed = parseAddress(text.trim())
   if (parsed) return parsed.identity
   throw new InvalidArgumentError('It must be an email address.')
+}
+
+/** Returns a phone number in E.164 format, or the identity of an email address. */
+export function addressOrPhone(text: string): string {
+  const found = normalisePhone(text)?.e164 ?? parseAddress(text.trim())?.identity
+  if (found) return found
+  throw new InvalidArgumentError('It must be an email address, or a number such as +15551234567.')
 }
 
 /** A search text. An empty one, such as an unset variable in a script, would match everything. */
@@ -101,7 +109,7 @@ export const atMost = (most: number) => ['how many to show', positive, most] as 
 
 /** The description and parser of a filter with a fixed set of values. */
 export const only = <T extends string>(words: readonly T[]) =>
-  [`only this one, from: ${words.join(', ')}`, oneOf(words)] as const
+  [`filter (choices: ${words.join(', ')})`, oneOf(words)] as const
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'file not found',

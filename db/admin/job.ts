@@ -1,4 +1,4 @@
-/** Verbs of `job`: how far background jobs have come, and stopping them. */
+/** Verbs of `job`: the progress of background jobs, and stopping them. */
 
 import { RequestError } from '../errors.ts'
 import {

@@ -22,8 +22,8 @@ export const verbs: Verbs = ({ noun, withArguments, change, admin }) => {
     .addHelpText(
       'after',
       `
-The link works once, within 15 minutes. It uses PUBLIC_URL if that is set, otherwise http://localhost and
-` + 'PORT, or the port of `npm start`.',
+The link works once, within 15 minutes. Its address is PUBLIC_URL if that is set, otherwise http://localhost with
+` + 'PORT or the port of `npm start`.',
     )
     .action(
       change(async (by, email: string, { team, role, operator }: Options) => {

@@ -20,7 +20,7 @@ type Further = { appSecretFile?: string; messagesPerSecond?: number }
 type Added = Further & { phoneNumberId: string; accountId: string; subscribe?: boolean }
 type Set = Further & { token?: boolean }
 
-const withFurther = (command: Command): Command =>
+const withFurther = (command: Command, usualRate: string): Command =>
   command
     .option(
       '--app-secret-file <file>',
@@ -28,7 +28,7 @@ const withFurther = (command: Command): Command =>
     )
     .option(
       '--messages-per-second <n>',
-      'its limit in messages per second (default: 80, higher only if Meta has raised it)',
+      `its limit in messages per second. Set more than 80 only if Meta has raised it (default: ${usualRate})`,
       positive,
     )
 
@@ -49,7 +49,7 @@ const openTools = async ({ admin }: Noun): Promise<NumberTools> => ({
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change, admin } = noun
-  withFurther(verb('add NAME', 'Add a number. Its access token is read from standard input', NAME))
+  withFurther(verb('add NAME', 'Add a number. Its access token is read from standard input', NAME), '80')
     .requiredOption('--phone-number-id <id>', 'its phone number ID at Meta')
     .requiredOption('--account-id <id>', 'the ID of its WhatsApp Business Account')
     .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t subscribed yet')
@@ -68,7 +68,7 @@ export const verbs: Verbs = (noun) => {
     look(async (database, name: string) => showNumber(database, await admin.secrets(), name)),
   )
 
-  withFurther(verb('set NAME', 'Change a number', NAME))
+  withFurther(verb('set NAME', 'Change a number', NAME), 'unchanged')
     .option('--token', 'read a new access token from standard input, and check it')
     .action(
       answer(async (name: string, { token = false, ...further }: Set) => {

@@ -43,7 +43,7 @@ const forMany = (verb: Command): Command =>
     )
     .option(
       '--provider <provider>',
-      `only reports of this provider, from: ${PROVIDERS.join(', ')}`,
+      `only reports of this provider (choices: ${PROVIDERS.join(', ')})`,
       oneOf(PROVIDERS),
     )
     .option('--reason <words>', 'only reports parked for a reason that contains this text', words)

@@ -3,7 +3,7 @@ import { requireTeam } from '../accounts/teams/view.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { cancelScheduled, moveScheduled } from '../messages/scheduled.ts'
 import { exampleMoment } from '../validation/moments.ts'
-import { moment } from './input.ts'
+import { moment, uuidArgument } from './input.ts'
 import type { Noun } from './noun.ts'
 
 /** Adds the verbs. @param noun describes one message. */
@@ -11,13 +11,18 @@ export function scheduledVerbs(
   { verb, change }: Noun,
   { channel, noun }: { channel: ChannelName; noun: string },
 ): void {
-  verb('cancel TEAM ID', `Cancel ${noun} that is scheduled. It no longer counts towards the quota`).action(
+  const own = { ID: [`ID of the ${noun.replace(/^an? /, '')}`, uuidArgument] } as const
+  verb(
+    'cancel TEAM ID',
+    `Cancel ${noun} that is scheduled. It no longer counts towards the quota`,
+    own,
+  ).action(
     change(async (by, team_id: string, id: string) => {
       await requireTeam(by.tx, team_id)
       return { ...(await cancelScheduled(by, { channel, team_id, id })), cancelled: true }
     }),
   )
-  verb('reschedule TEAM ID', `Change the time of ${noun} that is scheduled`)
+  verb('reschedule TEAM ID', `Change the time of ${noun} that is scheduled`, own)
     .requiredOption('--at <time>', `the new time, such as ${exampleMoment(new Date())}`, moment)
     .action(
       change(async (by, team_id: string, id: string, { at }: { at: Date }) => {

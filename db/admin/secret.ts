@@ -10,7 +10,7 @@ export const verbs: Verbs = ({ verb, change }) => {
     .addHelpText(
       'after',
       `
-Keep SECRET_KEY_PREVIOUS anyway. Links and return addresses in messages already sent need it.`,
+Keep SECRET_KEY_PREVIOUS set afterwards. Links and return addresses in messages already sent need it.`,
     )
     .action(
       change(async (by) => {

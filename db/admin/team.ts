@@ -106,10 +106,11 @@ const numberVerb: Verbs = ({ verb, change }) => {
 }
 
 const TEST_TEAMS = `
-A test team sends to a simulator. The recipient decides the result. Addresses: delivered@, bounced@, complained@,
-deferred@, refused@, opened@, clicked@, suppressed@ (all others are delivered). Numbers: the last digits, 0101 to 0107.
-Its domains are verified and its WhatsApp templates approved immediately. Webhooks are sent as usual. Give it the same
-plan as your live team (--plan). The free plan allows one email per second, with bursts of five.`
+A test team sends to a simulator. The recipient decides the result. For email, it is the part before the @: delivered,
+bounced, complained, deferred, refused, opened, clicked or suppressed. All other addresses are delivered. For WhatsApp,
+it is the last four digits, 0101 to 0107. “Test teams” in /docs lists the results.
+The team’s domains are verified and its WhatsApp templates approved immediately. Webhooks are sent as usual. Give it the
+same plan as your live team (--plan). The free plan allows one email per second, with bursts of five.`
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change } = noun

@@ -9,7 +9,7 @@ export const TEXTS = {
   noAttachment: 'The email has no attachment {n}. `email show` lists its attachments. The first is 0.',
   cannotRead: 'Could not read {file}: {reason}.',
   notText: "{file} isn't UTF-8 text.",
-  notJson: "{file} isn't valid JSON: {reason}",
+  notJson: "{file} isn't valid JSON: {reason}.",
   noJob: 'No such background job. Finished jobs are deleted after 30 days.',
   jobNotStopped:
     'The job was not stopped. It does not exist, has finished, or is of a kind that cannot be stopped, such as an import.',
@@ -22,6 +22,6 @@ export const TEXTS = {
   addressOrFilter: 'Specify either an address or a filter, not both.',
   noAddressOrFilter: 'Specify an address or a filter, such as --domain.',
   periodNeedsBoth: 'Specify both --period-start and --period-end, or neither.',
-  noChange: 'Specify what to change: --plan, or a limit of the team.',
+  noChange: 'Specify what to change. `team plan --help` lists the options.',
   oneStandardInput: 'Only one of --html and --text can read standard input.',
 } as const

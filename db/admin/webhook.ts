@@ -44,9 +44,9 @@ const fieldsOf = ({ url, name, types, domain }: Given): EndpointFields => ({
   domain: domain === 'none' ? null : domain,
 })
 
-const withFields = (command: Command): Command =>
+const withFields = (command: Command, usualName: string): Command =>
   command
-    .option('--name <name>', 'the name to display (default: the host of the URL)')
+    .option('--name <name>', `the name to display (default: ${usualName})`)
     .option(
       '--types <types>',
       `the events to send: '*' or some of ${[...WEBHOOK_TYPES, TEST_TYPE].join(',')}`,
@@ -60,7 +60,7 @@ export const verbs: Verbs = (noun) => {
   )
     .requiredOption('--url <url>', 'an https:// URL')
     .option('--domain <name>', 'only events of emails from this domain', words)
-  withFields(add).action(
+  withFields(add, 'the host of the URL').action(
     change(
       (by, team: string, given: Given & { url: string }) =>
         addEndpoint({ ...by, allowed: admin.webhookNetworks() }, team, {
@@ -77,7 +77,7 @@ export const verbs: Verbs = (noun) => {
     look(showEndpoint),
   )
 
-  withFields(verb('set TEAM ID', 'Change a webhook'))
+  withFields(verb('set TEAM ID', 'Change a webhook'), 'unchanged')
     .option('--url <url>', 'an https:// URL')
     .option('--domain <name>', 'only events of emails from this domain (“none” removes the filter)', words)
     .action(

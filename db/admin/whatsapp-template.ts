@@ -1,4 +1,4 @@
-/** Verbs of `whatsapp-template`: a team's WhatsApp templates, as the provider's own objects. */
+/** Verbs of `whatsapp-template`: a team's WhatsApp templates, as Meta's own objects. */
 import {
   createWhatsappTemplate,
   setWhatsappTemplateStatus,
@@ -19,7 +19,7 @@ import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const FORM = `
-FILE contains the provider's template object: name, language, status, category, components. Its variables are:
+FILE contains Meta's template object: name, language, status, category, components. Its variables are:
   header:1            a text header's variable, or the https URL of an image, a video or a document
   header:2            the file name of a document
   header:1 … 4        a location's latitude, longitude, name and address

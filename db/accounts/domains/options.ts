@@ -19,16 +19,16 @@ async function assertReady(domain: DomainRow, looks: Looks): Promise<void> {
   if (returnDomain === null)
     throw new RequestError(
       'bad_request',
-      'RETURN_PATH_DOMAIN is not set. Set it to the same value as in your worker processes',
+      'RETURN_PATH_DOMAIN is not set. Set it to the same value as in your worker processes.',
     )
   const { name, value } = returnPathRecord(domain, returnDomain)
   if (!(await looks.lookupCname(name)).includes(value))
     throw new RequestError(
       'invalid_state',
-      `${name} must be a CNAME record with the value ${value}. Publish it, then try again`,
+      `${name} must be a CNAME record with the value ${value}. Publish it, then try again.`,
     )
   const { fault } = await checkReturnPath(returnDomain, looks)
-  if (fault !== null) throw new RequestError('invalid_state', fault)
+  if (fault !== null) throw new RequestError('invalid_state', `${fault}.`)
 }
 
 /**

@@ -94,9 +94,9 @@ const catalogSchema = object({
 /** @throws RequestError bad_request naming every error. */
 export function parseCatalog(content: unknown): PlanRow[] {
   if (!isObject(content))
-    throw new RequestError('bad_request', { field: 'the catalog', problem: 'must be an object with plans' })
+    throw new RequestError('bad_request', { field: 'The catalog', problem: 'must be an object with plans' })
   const fault = textFault(content)
-  if (fault) throw new RequestError('bad_request', { ...fault, field: fault.field || 'the catalog' })
+  if (fault) throw new RequestError('bad_request', { ...fault, field: fault.field || 'The catalog' })
   try {
     // Strict, because nothing should be coerced, and yup fails on a field named __proto__ when it casts.
     const { plans } = catalogSchema.validateSync(content, { abortEarly: false, strict: true })
@@ -118,7 +118,7 @@ export function parseCatalog(content: unknown): PlanRow[] {
   } catch (error) {
     if (error instanceof ValidationError) {
       const faults = error.inner.map(({ path, message }) => ({
-        field: path || 'the catalog',
+        field: path || 'The catalog',
         problem: message,
       }))
       throw new RequestError('bad_request', faults)

@@ -13,6 +13,7 @@ import { erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
 import { suppressedAddress } from '../../audience/suppressions/addresses.sql.ts'
 import { showContact, shownSuppression } from '../../audience/suppressions/lift.ts'
+import { RequestError } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addressees } from '../../validation/addressees.ts'
@@ -209,7 +210,8 @@ export async function exportPerson(at: Exporting, teamId: string, identity: stri
   const contact = await readContact(finding)
   const lists: [string, object[]][] = []
   for (const [name, list] of LISTS) lists.push([name, await Array.fromAsync(list(finding))])
-  if (contact === null && lists.every(([, items]) => items.length === 0)) throw noContact()
+  if (contact === null && lists.every(([, items]) => items.length === 0))
+    throw new RequestError('contact_not_found', `Nothing is stored about ${identity}.`)
   await noteExport(at, finding.person)
   return { email: identity, exported_at: at.now.toISOString(), contact, ...Object.fromEntries(lists) }
 }

@@ -115,8 +115,8 @@ t.test('reports an invalid catalog in one line without values', async (t) => {
   const broken = async (changes: string, line: string) =>
     await refuse(`{"plans":[${JSON.stringify(free).slice(0, -1)},${changes}}]}`, line)
   for (const input of ['null', '5', JSON.stringify([free, pro])])
-    await refuse(input, 'the catalog must be an object with plans.')
-  await refuse('{"__proto__":{},"plans":[]}', 'the catalog has an unknown field: __proto__.')
+    await refuse(input, 'The catalog must be an object with plans.')
+  await refuse('{"__proto__":{},"plans":[]}', 'The catalog has an unknown field: __proto__.')
   await refuse('{"plans":{}}', 'plans must be an array.')
   await refuse('{"plans":[[]]}', 'plans[0] must be an object.')
   await broken('"__proto__":{}', 'plans[0] has an unknown field: __proto__.')

@@ -221,6 +221,7 @@ t.test("contact export and erase cover a number's messages", async (t) => {
   t.same(await cli.json(['whatsapp', 'opt-outs', owner]), [], 'its hash is in no list')
   t.match(await cli.json(['whatsapp', 'list', owner]), [{ id, to: 'erased', parameters: EMPTY, wa_id: null }])
   t.match(await cli.fault(['contact', 'export', owner, number]), /contact_not_found|no message/i)
+  t.match(await cli.fault(['contact', 'export', owner, '+1']), /an email address, or a number such as \+1555/)
   const secrets = createSecrets(SECRET_KEY)
   const message = { team_id: owner, recipient: number }
   const out = await optedOutAmong({ tx: service.database, secrets }, [message])
