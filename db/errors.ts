@@ -41,8 +41,10 @@ export const REQUIRED = 'is required'
 /** Writes sentences about invalid fields for clients and operators. Pages write their own, with labels. */
 function describeFields(fields: readonly FieldError[]): string {
   const missing = fields.flatMap(({ field, problem }) => (problem === REQUIRED ? [field] : []))
-  const list =
-    missing.length > 1 ? [`${missing.slice(0, -1).join(', ')} and ${missing.at(-1)} are required.`] : []
+  const last = missing.at(-1) ?? ''
+  // The comma separates a choice, such as `html or template_id`, from the fields before it.
+  const and = last.includes(' or ') ? ', and' : ' and'
+  const list = missing.length > 1 ? [`${missing.slice(0, -1).join(', ')}${and} ${last} are required.`] : []
   const others = fields.filter(({ problem }) => list.length === 0 || problem !== REQUIRED)
   return [...list, ...others.map(({ field, problem }) => `${field} ${problem}.`)].join(' ')
 }

@@ -204,7 +204,7 @@ export const COMPONENTS = {
   Broadcast: BROADCAST,
   BroadcastPage: pageSchema('Broadcast'),
   Upload: record({
-    id: said(uuid, 'For `attachment_id`.'),
+    id: said(uuid, 'The `attachment_id` for emails.'),
     filename: said(text, 'As given.', 'invoice.pdf'),
     content_type: said(text, 'As given, or based on the file extension.', 'application/pdf'),
     size: said(count, 'In bytes.', 48_213),

@@ -221,7 +221,7 @@ const HEADERS = [
   header('webhook-timestamp', 'The time of this attempt, in seconds.', '1795350896'),
   header(
     'webhook-signature',
-    '`v1,` and the HMAC-SHA256 of ID, timestamp and body with the secret. There are two while the secret is rotated.',
+    '`v1,` and the HMAC-SHA256 of ID, timestamp and body with the secret. For 24 hours after the secret is rotated, there are two, separated by a space.',
     'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
   ),
 ]

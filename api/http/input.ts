@@ -133,7 +133,7 @@ export const defineQuery = <T extends AnyObject>(schema: ObjectSchema<T>): Query
 /** @throws RequestError bad_request, batch_too_large */
 export function parseBatch(body: unknown, field: string, limit: number): unknown[] {
   const items = isObject(body) ? body[field] : undefined
-  if (!isObject(body)) throw invalidField('the body', 'must be an object')
+  if (!isObject(body)) throw invalidField('The request body', 'must be an object')
   if (!Array.isArray(items)) throw invalidField(field, 'must be an array')
   if (items.length > limit)
     throw new RequestError('batch_too_large', { field, problem: `must have at most ${limit} items` })
@@ -152,10 +152,15 @@ function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): 
   return parse(schema, Object.fromEntries(query))
 }
 
-export const wholeNumber = (from: number, to: number) =>
+/** @param problem what is wrong with other values. */
+export const wholeNumber = (
+  from: number,
+  to: number,
+  problem = `must be a whole number from ${from} to ${to}`,
+) =>
   text()
     .meta({ jsonSchema: { type: 'integer', minimum: from, maximum: to } } satisfies Described)
-    .test('whole number', `must be a whole number from ${from} to ${to}`, (value) => {
+    .test('whole number', problem, (value) => {
       if (value === undefined) return true
       return /^\d{1,16}$/.test(value) && Number(value) >= from && Number(value) <= to
     })

@@ -6,7 +6,7 @@ const MAX_LIMIT = 100
 
 export const paging = () => ({
   limit: wholeNumber(1, MAX_LIMIT),
-  cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER, 'must be the next_cursor of the previous response'),
 })
 
 /** Reads a page. @returns its rows, and the cursor of the next page if there is one */

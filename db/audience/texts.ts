@@ -7,7 +7,7 @@ export const TEXTS = {
   noTopicOfField: 'must only contain topics of this team. There is no topic {id}',
   contactExists: 'A contact with this email address already exists.',
   statusClaim:
-    "can't be changed here. This contact is {status}. Use POST /v1/contacts/:email/unsubscribe or /resubscribe",
+    'must match the contact ({status}) or be left out. To change it, use POST /v1/contacts/:email/unsubscribe or /resubscribe',
   tooManyColumns: 'must have at most {most} properties',
   columnTooLong: 'must have at most {most} characters each',
   topicExists: 'must be unique. The team already has a topic {name}',

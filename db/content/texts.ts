@@ -6,7 +6,8 @@ export const TEXTS = {
   fileDeleted: 'The content of this attachment has been deleted.',
   filesDeleted: 'The content of these attachments has been deleted: {names}.',
   badTemplate: 'is not a valid template: {reason}',
-  tooManyVariables: "A template can have at most {most} variables, because a send can't supply more.",
+  tooManyVariables:
+    "A template can have at most {most} variables, because an email can't have values for more.",
   templateExists: 'must be unique. The team already has a template {name}',
   noTemplate: 'No template {id} in this team.',
   savedByOther:

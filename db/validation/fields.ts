@@ -57,7 +57,7 @@ function partOf<T extends AnyObject>(schema: ObjectSchema<T>, names: readonly st
  */
 export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unknown, path = ''): T {
   if (!isObject(value))
-    throw new RequestError('bad_request', { field: path || 'the body', problem: 'must be an object' })
+    throw new RequestError('bad_request', { field: path || 'The request body', problem: 'must be an object' })
   const known = Object.keys(schema.fields).filter(
     (field) => Object.hasOwn(value, field) && value[field] !== null,
   )
@@ -175,7 +175,7 @@ export const sendTimes = (clock: () => Date) => ({
     .integer(SECONDS)
     .min(EXPIRES_IN.min, SECONDS)
     .max(EXPIRES_IN.max, SECONDS),
-  send_at: unsupported('is not a field of a send. Use scheduled_at for the time to send at'),
+  send_at: unsupported('is called scheduled_at here. Use that name for the time to send at'),
   ...otherSpellings({ scheduledAt: 'scheduled_at', sendAt: 'scheduled_at', templateId: 'template_id' }),
 })
 

@@ -26,7 +26,7 @@ export function filenameFault(name: string): string | null {
   if (size < 1 || size > LONGEST_FILENAME) return `must have 1 to ${LONGEST_FILENAME} bytes in UTF-8`
   if (/[/\\]/.test(name)) return 'must be a file name without a path (no / and no \\)'
   // Some programs decode RFC 2047 encoding, and would show another name.
-  if (name.includes('=?')) return 'must not contain =?, which starts an encoded word'
+  if (name.includes('=?')) return 'must not contain "=?", which starts an encoded word'
   if (HIDDEN.test(name)) return 'must not contain control or bidirectional control characters'
   return name === '.' || name === '..' ? 'must be the name of a file' : null
 }

@@ -83,7 +83,7 @@ t.test('an invalid attachment is bad_request and names its field', async (t) => 
     ]),
     [
       [aFile({ filename: '=?utf-8?B?ZXZpbC5leGU=?=' })],
-      'attachments[0].filename must not contain =?, which starts an encoded word',
+      'attachments[0].filename must not contain "=?", which starts an encoded word',
     ],
     ...[
       'pdf',

@@ -142,7 +142,7 @@ t.test('invalid fields of a draft are rejected by name', async (t) => {
       /^400 bad_request: send_at .* 90 days/,
     ],
     [{ send_at: ago(6) }, /^400 bad_request: send_at must not be more than 5 minutes in the past/],
-    [{ scheduled_at: ago(-6) }, /^400 bad_request: scheduled_at is not a field of a broadcast\. Use send_at/],
+    [{ scheduled_at: ago(-6) }, /^400 bad_request: scheduled_at is called send_at here\. Use that name/],
     [{ attachments: [{ filename: 'a', content: 'QQ==' }] }, /^400 bad_request: attachments is not supported/],
   ] as const)
     t.match(await refused(changes), expected, JSON.stringify(changes).slice(0, 100))
@@ -169,7 +169,7 @@ t.test('a past send_at is rejected everywhere, except in a replay', async (t) =>
   t.match(await post(made.id, 'send', { send_at: ago(-6) }), { status: 409 })
   t.match(await post(id, 'send', { scheduled_at: ago(-6) }), {
     status: 400,
-    body: { error: { message: /scheduled_at is not a field of a broadcast\. Use send_at/ } },
+    body: { error: { message: /scheduled_at is called send_at here\. Use that name/ } },
   })
   const cli = adminCli({ DATABASE_URL: service.url, PUBLIC_URL })
   t.match(await cli.fault(['broadcast', 'start', team.id, id, '--at', ago(6)]), /send_at .* in the past/)

@@ -267,7 +267,7 @@ t.test('an item can’t change a status, but can repeat it', async (t) => {
   ])
   t.strictSame(outcomes(reply), ['bad_request', 'id', 'bad_request', 'id', 'bad_request', 'id'])
   const message = reply.body.data[2].error.message
-  t.match(message, /^contacts\[2\]\.unsubscribed can't be changed here.*\/unsubscribe or/)
+  t.match(message, /^contacts\[2\]\.unsubscribed must match the contact \(subscribed\).*\/unsubscribe or/)
   t.match(await show('left@example.org'), { status: 'unsubscribed', properties: { a: 'kept' } })
   t.equal((await show('comes@example.org')).status, 'subscribed')
 })

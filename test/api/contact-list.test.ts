@@ -64,6 +64,7 @@ t.test('next_cursor is present only while more pages exist', async (t) => {
   }
   for (const cursor of ['7', '8', '9007199254740991'])
     t.strictSame((await list(`?cursor=${cursor}`)).body, { data: [] }, 'a cursor past the end')
+  t.match((await list('?cursor=x')).body.error, { message: /^cursor must be the next_cursor of/ })
 })
 
 t.test('limit: default 20, maximum 100', async (t) => {

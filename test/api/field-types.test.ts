@@ -70,8 +70,8 @@ const WORDS: Readonly<Record<string, string>> = {
   time: `must be an RFC 3339 time with a time zone, such as ${exampleMoment(new Date())}`,
   seconds: 'must be a whole number of seconds from 60 to 86400',
   none: 'is not supported',
-  send_time: 'is not a field of a send. Use scheduled_at for the time to send at',
-  begin_time: 'is not a field of a broadcast. Use send_at for the time to start at',
+  send_time: 'is called scheduled_at here. Use that name for the time to send at',
+  begin_time: 'is called send_at here. Use that name for the time to start at',
   'mailbox[]': 'must be an array of email addresses, such as ["name@example.com"]',
 }
 

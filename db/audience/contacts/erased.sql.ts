@@ -1,4 +1,4 @@
-/** Keyed hashes of addresses without a contact that must not get marketing, or not about some topics. */
+/** Keyed hashes of addresses without a contact that must not get marketing at all, or none about some topics. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'

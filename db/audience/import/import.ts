@@ -154,7 +154,7 @@ async function storeRefusals(
         identity,
         email,
         cause: 'manual',
-        reason: 'said no in an imported file',
+        reason: 'opted out in an imported file',
       })),
     )
   else

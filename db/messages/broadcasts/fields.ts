@@ -139,7 +139,7 @@ function slotsFault(value: string): string | null {
 /** The start time. Its only name is `send_at`. */
 export const ownTime = () => ({
   send_at: time(() => new Date()),
-  scheduled_at: unsupported('is not a field of a broadcast. Use send_at for the time to start at'),
+  scheduled_at: unsupported('is called send_at here. Use that name for the time to start at'),
   expires_in: unsupported(),
   ...otherSpellings({ scheduledAt: 'send_at', sendAt: 'send_at' }),
 })

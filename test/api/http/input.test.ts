@@ -91,7 +91,7 @@ t.test('empty lists of copies are accepted where copies aren’t supported', asy
 })
 
 t.test('all missing fields are named at once', async (t) => {
-  t.equal(await refusal({}), '400 bad_request: from, to, subject and html or template_id are required.')
+  t.equal(await refusal({}), '400 bad_request: from, to, subject, and html or template_id are required.')
   t.equal(await refusal(anEmail({ subject: null })), '400 bad_request: subject is required.')
   t.equal(await refusal(anEmail({ html: '' })), '400 bad_request: html or template_id is required.')
   const { body } = await call('POST', '/v1/whatsapp/messages', { key, body: {} })
