@@ -70,7 +70,7 @@ const apiSettings = object({
   BLOCKED_EXTENSIONS: string()
     .test(
       'extensions',
-      '${path} must be file extensions, separated by commas, such as exe,js, or none',
+      '${path} must be none, or file extensions separated by commas, such as exe,js',
       (value) => commaList(value).every((ending) => /^\.?\w{1,20}$/.test(ending)),
     )
     .default(BLOCKED),

@@ -1,8 +1,8 @@
 /**
- * What `npm run test:one -- FILE… [--grep WORDS] [--watch]` runs: test files without lint and types, on a database
- * template that is kept for as long as the schema is the same. A file that needs no database starts none.
- * Promises: the counts and the exit code are those of `npm test` for these files. The server stops with the run; its
- * data stay in memory or in the temporary folder, one directory for each checkout.
+ * Runs `npm run test:one -- FILE… [--grep WORDS] [--watch]`: test files without lint and types, on a database template
+ * that is kept for as long as the schema is the same. A file that needs no database starts none. The counts and the
+ * exit code are those of `npm test` for these files. The server stops with the run. Its data stay in memory or in the
+ * temporary folder, one directory for each checkout.
  */
 import { existsSync, watch } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -102,7 +102,7 @@ async function main(): Promise<void> {
       })
       print(`${passed} passed, ${failed} failed`)
       const isVain = values.grep !== undefined && passed + failed === 0
-      if (isVain) print(`no test of these has ${values.grep} in its title`)
+      if (isVain) print(`no test in these files has “${values.grep}” in its title`)
       process.exitCode = failed === 0 && !isVain ? 0 : 1
       if (!values.watch || stopping.signal.aborted) return
       print('waiting for a change …')

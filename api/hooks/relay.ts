@@ -1,6 +1,6 @@
 /**
  * POST /hooks/relay: the events of the hosted relay that sends our mail. Posts are verified as the relay
- * signs them (relay-signatures.ts). Others return 401 and store nothing. Without SMTP_RELAY all of them do.
+ * signs them (relay-signatures.ts). Others return 401 and store nothing. Without SMTP_RELAY, all posts return 401.
  * Each event of a post becomes a raw report, and all are committed before the response.
  */
 

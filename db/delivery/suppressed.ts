@@ -1,6 +1,6 @@
 /**
  * Leaves out messages whose recipients are all suppressed, in a requeue by filter. Any suppression stops a broadcast's
- * email. A worker checks each email again, and deletes a broadcast's email with its bounce.
+ * email. A worker checks each email again before it is sent.
  */
 import { readSuppressTransactional } from '../accounts/teams/teams.sql.ts'
 import { suppressedAmong } from '../audience/suppressions/addresses.sql.ts'

@@ -70,7 +70,7 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   const { name, missing_since } = domain
   const since = (missing_since ?? '').slice(0, 10)
   return {
-    subject: `The DKIM record of ${name} is missing or different`,
+    subject: `The DKIM record of ${name} is missing or has another value`,
     what: `Since ${since}, the DKIM record ${dkimRecord(domain).name} of ${team} has been missing from DNS or has had another value.`,
     next: 'Email from this domain is still sent, but may be rejected or marked as spam. Publish the record again. Its value is on the domain’s page.',
     path: `domains/${name}`,
@@ -95,7 +95,7 @@ async function badReputation(tx: Tx, teamId: string, found: string, team: string
   const paused = await readBulkPause(tx, teamId)
   return (
     paused && {
-      subject: 'Broadcasts and batches are paused',
+      subject: `Broadcasts and batches of ${team} are paused`,
       what: `Broadcasts and batches of ${team} are paused: ${pauseFigures(paused.pause)}. Single emails are still sent.`,
       next: `${hint} Then resume broadcasts and batches on the team’s overview.`,
       ...{ ...at, path: '', link: 'Open the overview' },

@@ -1,6 +1,7 @@
 /**
  * The database's time in this process, set with each query of it and continued by a monotonic clock. All processes
- * agree to within a round trip. A slow query only moves it as far as it proves.
+ * agree to within a round trip. A slow query only limits the time to a wide range, so the clock moves as little as that
+ * range requires.
  */
 export function createServiceClock() {
   let ahead: number | null = null

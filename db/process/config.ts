@@ -228,7 +228,7 @@ export const givenSecret = string().test(
 /** A token that is the only authentication, so it must not be guessable. */
 export const bearerToken = string().matches(
   /^[\x21-\x7e]{16,}$/,
-  '${path} must be 16 printable ASCII characters or more, without spaces, because it is sent in a header',
+  '${path} must be at least 16 printable ASCII characters without spaces, because it is sent in a header',
 )
 
 /** Meta's Graph API. Our requests are written for this version, the newest in November 2026. */

@@ -26,7 +26,7 @@ export const METRICS = {
   },
   heliograph_accepted_total: { help: 'Messages accepted for delivery.', labels: ['channel'] },
   heliograph_replayed_total: {
-    help: 'Sends with an idempotency key that was already stored.',
+    help: 'Requests and batch items with an idempotency key that was already stored.',
     labels: ['channel'],
   },
   heliograph_rejected_total: {
@@ -49,7 +49,7 @@ export const METRICS = {
     labels: ['provider', 'outcome'],
   },
   heliograph_whatsapp_ignored_total: {
-    help: "WhatsApp webhook entries that weren't stored. message, status and event need no action. hook counts entries that a number's own hook received for another number or account.",
+    help: "WhatsApp webhook entries that weren't stored, by kind. `message`, `status` and `event` need no action. `hook` counts entries that a number's own hook received for another number or account.",
     labels: ['kind'],
   },
   heliograph_report_events_total: {

@@ -197,12 +197,14 @@ function toRow(given: string, rows: readonly number[] = []): number[] {
 function readCommand() {
   const command = program
     .name('npm run bench --')
-    .description('Measures rows of test/bench/RESULTS.md. Without ROW, all of them, and writes the file.')
+    .description(
+      'Measures the rows of test/bench/RESULTS.md, or only the given ones. A run of all rows without --server also writes the file.',
+    )
     .argument('[row...]', 'the numbers of rows', toRow)
     .option('--minutes <n>', 'how long row 14 watches memory', positive, 3)
     .option('--store <dir>', 'where row 12 keeps its database (18 GB) between runs', STORE)
-    .option('--drop', 'delete that database')
-    .option('--quick', 'check only the bench itself: everything runs once and briefly')
+    .option('--drop', 'delete the database of row 12, and measure nothing')
+    .option('--quick', 'only check that the bench works, by running everything once and briefly')
     .option('--server <url>', 'measure on a running PostgreSQL server')
     .parse()
   const [chosen = []] = command.processedArgs as [number[] | undefined]

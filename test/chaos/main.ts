@@ -78,12 +78,12 @@ async function main(): Promise<void> {
   const ids = FAULTS.map(({ id }) => id).join(', ')
   const command = program
     .name('npm run test:chaos --')
-    .description('Checks delivery under faults. Without FAULT, all of them. CHAOS_SCALE multiplies the load.')
-    .argument('[fault...]', `IDs, or the part before a slash: ${ids}`)
+    .description('Checks delivery under all faults, or only the given ones. CHAOS_SCALE multiplies the load.')
+    .argument('[fault...]', `IDs, parts before the slash of an ID, or letters of groups, from: ${ids}`)
     .parse()
   const wanted = command.args
   const faults = FAULTS.filter(({ id }) => wanted.length === 0 || wanted.some((name) => isNamed(id, name)))
-  if (faults.length === 0) command.error(`There is no fault ${wanted.join(' or ')}. There are ${ids}.`)
+  if (faults.length === 0) command.error(`There is no fault ${wanted.join(' or ')}. The faults are ${ids}.`)
   const scale = Number(process.env.CHAOS_SCALE ?? 1)
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())

@@ -74,6 +74,6 @@ async function main(words: string[]): Promise<void> {
 const command = program
   .name('npm run test:mutants --')
   .description('Runs tests against mutants of their sources (test/mutants/covered.ts).')
-  .argument('[word...]', 'parts of paths; without one, all sources')
+  .argument('[word...]', 'only sources with one of these words in their paths')
   .parse()
 await main(command.args).catch((error: Error) => command.error(error.message))

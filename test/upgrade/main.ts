@@ -234,7 +234,7 @@ const [ref] = program
   )
   .argument(
     '[ref]',
-    'the tag or commit to upgrade from; without it, this version, to one that the test makes',
+    'the tag or commit to upgrade from (default: from this version to a newer one that the test creates)',
   )
   .parse().args
 const faults = await rehearse(ref)

@@ -126,7 +126,7 @@ const { args } = program
   .description('Runs tests on each major version of PostgreSQL, or on the given ones.')
   .argument(
     '[version-or-file...]',
-    `versions (${Object.keys(VERSIONS).join(', ')}, or ${SYSTEM} for Debian's server), and test files in place of the usual ones`,
+    `versions (${Object.keys(VERSIONS).join(', ')}, or ${SYSTEM} for Debian's server), and test files to run instead of the usual ones`,
   )
   .parse()
 const isVersion = (word: string): boolean => word in VERSIONS || word === SYSTEM

@@ -1,7 +1,7 @@
 /**
  * Finds suppressed recipients of emails that are about to be sent, from the data read with the rows. Erased addresses
- * and international domains need another lookup. If nothing is delivered, names that the simulator responds to aren't
- * checked, so that a test suite can use them again.
+ * and international domains need another lookup. With SIMULATED_RECIPIENTS, addresses of the
+ * simulator aren't checked, so that a test suite can use them again.
  */
 
 import { stopsTransactional, suppressedDetail } from '../../db/audience/suppressions/cause.ts'

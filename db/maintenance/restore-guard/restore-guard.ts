@@ -1,8 +1,9 @@
 /**
  * Checks every second whether this is still the database that the process started with. Each process writes
- * heartbeats and remembers its last one. After a failover, the heartbeats exist: a process that finds its own decides
- * that nothing is paused. If none does, or a heartbeat is missing, the database is a copy, and its deliveries are
- * paused. Nothing is sent before the decision (is_at_home() in each claim). DECISIONS: A restored copy.
+ * heartbeats and remembers its last one. After a failover, the last heartbeats are in the database. A process that
+ * finds its own then decides that nothing needs to be paused. If no process finds its own, or one is missing, the
+ * database is a copy, and its deliveries are paused. Nothing is sent before the decision (is_at_home() in each claim).
+ * DECISIONS: A restored copy.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'

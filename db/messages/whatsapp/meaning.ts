@@ -1,4 +1,4 @@
-/** Explains Meta's error codes, with what helps against each. Source: providers, WhatsApp errors. */
+/** Explains Meta's error codes, and what helps against each error. */
 
 /**
  * What helps against an error. `again` is another attempt, `recipient` another way to reach the recipient, `template`

@@ -1,6 +1,6 @@
 /**
  * Reads bounces that aren't multipart/report: from Exim and Gmail (X-Failed-Recipients), qmail (QSBMF), and others by
- * the first line that gives a reason. Pure; linear.
+ * the first line that gives a reason. Pure, in linear time.
  */
 import { classifyFailure, failureCode } from '../../../db/validation/failures.ts'
 import { headerOf, type ReportMail } from './mail.ts'

@@ -272,7 +272,7 @@ t.test('sends owners one email with the record and no key', async (t) => {
     [
       {
         to: 'a-owner@example.org',
-        subject: 'The DKIM record of mail.example.com is missing or different',
+        subject: 'The DKIM record of mail.example.com is missing or has another value',
         body_text: new RegExp(`2027-03-02.* ${host} .*/domains/mail.example.com`, 's'),
       },
     ],
