@@ -37,7 +37,7 @@ import { reachedBy } from '../../db/messages/broadcasts/recipients.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { changeEmails, lockEmails } from '../../db/messages/emails/apply-events.sql.ts'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
-import { idsAsSeen } from '../../db/messages/emails/bulk.sql.ts'
+import { countMatching, idsAsSeen } from '../../db/messages/emails/bulk.sql.ts'
 import { findEnds } from '../../db/messages/emails/ended.sql.ts'
 import { countFailed } from '../../db/messages/emails/failed.sql.ts'
 import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
@@ -109,6 +109,8 @@ async function callWithValues(): Promise<void> {
   for (const status of ['bounced', undefined] as const)
     await emailFurther(tx, { team_id: 'x', status }, 'x', 1)
   await emailFurther(tx, { team_id: 'x', failed: true }, 'x', 1)
+  for (const status of ['clicked', undefined] as const)
+    await countMatching(tx, 'x', { broadcast_id: 'x', status }, 1)
   await idsAsSeen(tx, 'x', ['x'], { seen: '1:1:', part: 'failure' })
   await countFailed(tx, 'x', { from: AT, most: 1, apart: true })
   const people = { team_id: 'x', broadcast_id: 'x' }

@@ -3,7 +3,7 @@
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
-import { type BroadcastRow, broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { hasAllEmails } from '../../../db/messages/broadcasts/view.ts'
 import { bouncesOfBroadcast } from '../../../db/messages/emails/bounces.sql.ts'
 import {
@@ -18,7 +18,7 @@ import { plural } from '../../../db/plural.ts'
 import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
 import { headed } from '../components/cell.ts'
 import type { Field, Form, Section, Tile, View } from '../components/section.ts'
-import { momentWords, parseZone } from '../components/zone.ts'
+import { parseZone } from '../components/zone.ts'
 import { buildTable, button, compact, field, get, hidden, post } from '../server/builders.ts'
 import { type Counted, countedFields, readCounted } from '../server/confirmed-count.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -26,14 +26,16 @@ import { idParam } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { backgroundJobAnswer, findJobTexts } from './background-job.ts'
-import { emptyBulk } from './emails-bulk-empty.ts'
+import { BEFORE, emptyBulk, isWhole, limitsOfSearch, readBefore, upTo } from './emails-bulk-empty.ts'
 import {
   FAILED_STATUS,
   filter,
+  findBroadcast,
   listAddress,
   namesOfTemplates,
   parseEmailFilter,
   readSearch,
+  withinBroadcast,
 } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
 import {
@@ -169,7 +171,7 @@ async function buildHead(
   const later = counted.count === 0 ? '' : ' Emails that match later aren’t included.'
   if (broadcast)
     return {
-      title: 'Bulk actions',
+      title: `Bulk actions on emails of ${broadcast.name}`,
       lead:
         counted.count === 0 && !asked ? undefined : `${headed(compact([many, asked]).join(', '))}.${later}`,
       back: { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name },
@@ -181,35 +183,33 @@ async function buildHead(
   }
 }
 
+/** Counts the matching emails of a request before the end of a previous search. */
+async function countMeant(request: TeamRequest, deps: PageDeps, broadcast: BroadcastRow | null) {
+  const { database } = deps
+  const { since, now, ...meant } = readSearch(request)
+  const { team_id, ...within } = withinBroadcast(upTo(meant, readBefore(request)), broadcast)
+  const wanted = { filter: within, most: MAX_CHANGED + 1 }
+  const counted = await countEmails({ tx: database, now, since }, team_id, wanted)
+  const isAll = broadcast && isWhole(request) && (await hasAllEmails(database, broadcast, counted.count))
+  return isAll ? { ...counted, lookedTo: null } : counted
+}
+
 const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const { database } = deps
-  filter.only(request.query)
-  const { team_id, since: created, now, ...meant } = readSearch(request)
-  const { broadcast_id } = meant
-  const broadcast = broadcast_id === undefined ? null : await broadcastById(database, team_id, broadcast_id)
-  const since = broadcast ? new Date(broadcast.created_at) : created
-  const wanted = { filter: meant, most: MAX_CHANGED + 1 }
-  const searched = await countEmails({ tx: database, now, since }, team_id, wanted)
-  const isAll =
-    broadcast &&
-    filter.set(request.query).size === 1 &&
-    (await hasAllEmails(database, broadcast, searched.count))
-  const counted = isAll ? { ...searched, lookedTo: null } : searched
+  filter.only(request.query, BEFORE)
+  const { team_id, since: _, now: __, ...meant } = readSearch(request)
+  const broadcast = await findBroadcast({ ...meant, team_id }, deps)
+  const counted = await countMeant(request, deps, broadcast)
   const { count, between, lookedTo, seen } = counted
   const newest = count > MAX_CHANGED
   const bulk = between && { most: Math.min(count, MAX_CHANGED), seen, newest, between }
   const counts =
     bulk && (await countRequeueable({ ...deps, tx: database }, team_id, { filter: meant, between }))
-  const searchedTo = lookedTo && momentWords(lookedTo.toISOString(), parseZone(request.cookies('zone')))
   return show({
     ...(await buildHead(request, deps, counted, broadcast)),
     actions: { forms: compact([bulk && request.team.role === 'owner' && deletion(request, bulk)]) },
     sections: compact<Section>([
-      searchedTo &&
-        bulk && {
-          kind: 'text',
-          paragraphs: [`The search took too long. Emails from before ${searchedTo} aren’t included.`],
-        },
+      bulk && limitsOfSearch(request, lookedTo),
       bulk && counts
         ? [
             sendableTiles(request, bulk, counts),
@@ -218,7 +218,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
               bounceSection(await bouncesOfBroadcast(database, broadcast, { most: MAX_BOUNCES })),
             requeueing(request, bulk, counts),
           ].flatMap((section) => section || [])
-        : buildTable([], () => ({}), await emptyBulk(request, deps, { broadcast, searchedTo })),
+        : buildTable([], () => ({}), await emptyBulk(request, deps, { broadcast, lookedTo })),
     ]),
   })
 })

@@ -4,7 +4,8 @@ import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
-import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { type BroadcastRow, broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { emailTimes } from '../../../db/messages/broadcasts/view.ts'
 import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import { parseZone } from '../components/zone.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -84,6 +85,10 @@ export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<Ema
   }
 }
 
+/** Returns the earlier of two optional times. */
+export const earlier = (one: Date | undefined, other: Date | undefined): Date | undefined =>
+  one && other ? new Date(Math.min(one.getTime(), other.getTime())) : (one ?? other)
+
 export type TemplateNames = ReadonlyMap<string, string>
 
 export async function namesOfTemplates({ team }: { team: { id: string } }, { database }: PageDeps) {
@@ -100,6 +105,18 @@ export async function nameOfBroadcast({ team, query }: TeamRequest, { database }
   const id = idParam(query, 'broadcast')
   const broadcast = id === undefined ? null : await broadcastById(database, team.id, id)
   return broadcast ? { broadcast: new Map([[broadcast.id, broadcast.name]]) } : {}
+}
+
+/** Returns the broadcast in a filter, or null. */
+export const findBroadcast = ({ team_id, broadcast_id: id }: EmailFilter, { database }: PageDeps) =>
+  team_id !== undefined && id !== undefined ? broadcastById(database, team_id, id) : null
+
+/** Limits a search to the time of its broadcast. */
+export function withinBroadcast<F extends EmailFilter>(search: F, broadcast: BroadcastRow | null): F {
+  if (!broadcast) return search
+  const { from, to } = emailTimes(broadcast)
+  const first = Math.max(from.getTime(), search.from?.getTime() ?? 0)
+  return { ...search, from: new Date(first), to: earlier(to, search.to) }
 }
 
 /** Returns the search of a request. It starts at the creation of the team. */

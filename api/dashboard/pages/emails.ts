@@ -24,11 +24,13 @@ import {
   ALL_EMAILS,
   FAILED_STATUS,
   filter,
+  findBroadcast,
   nameOfBroadcast,
   namesOfTemplates,
   readSearch,
   type TemplateNames,
   templateName,
+  withinBroadcast,
 } from './emails-filter.ts'
 import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
@@ -69,7 +71,12 @@ const toCells =
 /** @throws RequestError bad_request for an invalid filter. */
 function createReader(request: TeamRequest, deps: PageDeps): RowReader<ListedEmail> {
   const search = readSearch(request)
-  return (place) => searchEmails({ ...deps, tx: deps.database }, search, place)
+  return async (place) =>
+    searchEmails(
+      { ...deps, tx: deps.database },
+      withinBroadcast(search, await findBroadcast(search, deps)),
+      place,
+    )
 }
 
 /** Links to the same search among all emails, because single emails are the default. */

@@ -41,7 +41,7 @@ export const LIST = 'list'
 /** Maximum length of a filter in the links of a list, which has one per row. In characters. */
 const MAX_LIST_CHARACTERS = 2_000
 
-/** Returns the URL of a row's page. The list's filter is added, so that the page can link back. */
+/** Returns the URL of a row's page, with the list's filter for the link back. */
 export function fromList({ query }: PageRequest, href: string): string {
   const list = query.toString()
   return list === '' || list.length > MAX_LIST_CHARACTERS
@@ -100,6 +100,9 @@ export async function readBy<R>(
   return 'rows' in found ? found : { rows: found, reached: null }
 }
 
+/** The label of the link to the rest of a stopped search. */
+export const SEARCH_FURTHER = 'Search further back'
+
 /** Describes how far back a search got before its time limit. Empty if it is complete. */
 export const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'noteAt'> =>
   reached === null
@@ -132,7 +135,7 @@ export async function pageBy<R>(
   const first = before === undefined
   if (rows.length > PAGE_SIZE && last)
     return { rows: shown, first, next: pageLinks(request, way, keyOf(last)) }
-  const next = pageLinks(request, way, reached, 'Look further back')
+  const next = pageLinks(request, way, reached, SEARCH_FURTHER)
   const further = reached === null ? undefined : next.at(-1)
   return { rows: shown, first, next, further, searched: lookedTo(reached, request.now) }
 }

@@ -3,6 +3,7 @@
 import type { Tx } from '../../postgres/pool.ts'
 import { BROADCAST_STATS, type BroadcastStat, findStats } from '../../stats/daily/broadcasts.sql.ts'
 import { fromKeys, pick } from '../../validation/keys.ts'
+import { CLOCK_AHEAD_MS } from '../emails/id-ranges.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
 const toView = (row: BroadcastRow, stats: Record<BroadcastStat, number>) => ({
@@ -45,3 +46,12 @@ export async function broadcastView(tx: Tx, row: BroadcastRow): Promise<Broadcas
 /** True if a count has all emails of a broadcast. While it is sending, its stats are too old to tell. */
 export const hasAllEmails = async (tx: Tx, row: BroadcastRow, count: number): Promise<boolean> =>
   row.state !== 'sending' && count >= (await broadcastView(tx, row)).stats.made
+
+/**
+ * Returns the time in which a broadcast's emails were accepted, with a margin for different clocks. It starts at the
+ * creation, because sending to the rest of the contacts replaces the time of the start.
+ */
+export function emailTimes({ created_at, walked_at, ended_at }: BroadcastRow): { from: Date; to?: Date } {
+  const ends = [walked_at, ended_at].flatMap((at) => (at === null ? [] : [Date.parse(at) + CLOCK_AHEAD_MS]))
+  return { from: new Date(created_at), ...(ends.length > 0 && { to: new Date(Math.min(...ends)) }) }
+}

@@ -58,15 +58,21 @@ const failedState = (...conditions: (FragmentSqlToken | false)[]): FragmentSqlTo
 /** Selects the keys of a team's failed emails in list order. */
 export const failedInOrder = ({
   in_broadcast,
+  broadcast_id,
   whose,
   ...scope
-}: Failures & { in_broadcast?: boolean | undefined; whose?: 'all' | undefined }): FragmentSqlToken =>
+}: Failures & {
+  in_broadcast?: boolean | undefined
+  broadcast_id?: string | undefined
+  whose?: 'all' | undefined
+}): FragmentSqlToken =>
   sql.fragment`
     select of_team, of_id from (${failures(scope)}) f
       cross join ${failedState(
         whose !== 'all' && EMAIL.customers,
         in_broadcast === true && sql.fragment`broadcast_id is not null`,
         in_broadcast === false && sql.fragment`broadcast_id is null`,
+        broadcast_id !== undefined && sql.fragment`broadcast_id = ${broadcast_id}`,
       )}
     order by of_id desc`
 

@@ -115,7 +115,7 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
  * of a team are selected through their failures.
  */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
-  const { team_id: team, status, scheduled, failed, in_broadcast, whose, from, to } = criteria
+  const { team_id: team, status, scheduled, failed, in_broadcast, broadcast_id, whose, from, to } = criteria
   if (failed && team !== undefined) return failedInOrder({ ...criteria, team_id: team, before })
   const bounds = allOf(
     team === undefined
@@ -130,6 +130,12 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     isRare(status) && sql.fragment`rare_status = ${status ?? null}`,
     in_broadcast === true && sql.fragment`broadcast_id is not null`,
     in_broadcast === false && sql.fragment`broadcast_id is null`,
+    // With `is true`, the planner can't use the index of contacts and read all of the broadcast for one page.
+    broadcast_id !== undefined && sql.fragment`(broadcast_id = ${broadcast_id}) is true`,
+    isOfBroadcast(criteria) &&
+      !isSetApart(criteria) &&
+      status !== undefined &&
+      sql.fragment`status = ${status}`,
   )
   // A team's single emails have their own index, on the table that reports don't change.
   const isSingle = in_broadcast === false && whose !== 'all' && !isSetApart(criteria)
@@ -147,16 +153,20 @@ export function emailFurther(tx: Tx, criteria: EmailCriteria, before: string | u
   const places =
     failed && team_id !== undefined
       ? failures({ ...criteria, team_id, before })
-      : statesInOrder({ ...criteria, in_broadcast: undefined }, before)
+      : statesInOrder({ ...criteria, in_broadcast: undefined, broadcast_id: undefined }, before)
   return tx.maybeOneFirst(sql.type(idRow)`
     select of_id as id from (${places} offset ${count - 1} limit 1) state`)
 }
 
 /** True if a filter needs more than the states of a team's emails. */
 const hasOtherParts = ({ words, text, ...rest }: EmailCriteria): boolean =>
-  [rest.recipients, rest.id, rest.domains, rest.template_id, rest.broadcast_id, rest.tag]
+  [rest.recipients, rest.id, rest.domains, rest.template_id, rest.tag]
     .concat(words?.[0], text?.[0])
     .some((part) => part !== undefined)
+
+/** True if the filter has one broadcast of a team. The states are enough to find its emails. */
+const isOfBroadcast = ({ team_id, broadcast_id, in_broadcast, failed }: EmailCriteria): boolean =>
+  team_id !== undefined && broadcast_id !== undefined && in_broadcast !== false && failed === undefined
 
 /** True if an index contains only the emails with this status. */
 const isSetApart = ({ team_id: team, status, scheduled = false, failed = false }: EmailCriteria): boolean =>
@@ -168,7 +178,9 @@ const isSetApart = ({ team_id: team, status, scheduled = false, failed = false }
  * 842,000 buffers instead of 600).
  */
 export function keysOfPage(criteria: EmailCriteria, { before, limit }: EmailPage): FragmentSqlToken | null {
-  const isKept = isSetApart(criteria) || (criteria.team_id !== undefined && criteria.status === undefined)
+  const { team_id, status } = criteria
+  const isKept =
+    isSetApart(criteria) || isOfBroadcast(criteria) || (team_id !== undefined && status === undefined)
   if (!isKept || hasOtherParts(criteria)) return null
   return sql.fragment`${statesInOrder(criteria, before)} limit ${limit}`
 }

@@ -1,5 +1,6 @@
 /** Broadcasts on the dashboard: start, stats, recipients and requeues. */
 import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { hasAllEmails } from '../../../db/messages/broadcasts/view.ts'
@@ -8,10 +9,12 @@ import { keepStats } from '../../../db/stats/daily/broadcasts.sql.ts'
 import { startBroadcastPages } from '../../support/broadcast-pages.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { formsTo, mainActs, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { insertEmailRows } from '../../support/email-rows.ts'
 import { formTo } from '../../support/forms.ts'
 import { makeTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
+import { uuidAt } from '../../support/uuid-sql.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const pages = await startBroadcastPages(t)
@@ -45,6 +48,40 @@ t.test('empty lists of a broadcast name deleted emails and skips', async (t) => 
   shows(t, await reader.get(`${all}&status=queued`), /0 emails, .* No emails match/)
   await broadcast.moved({ skipped: 4 })
   shows(t, await reader.get(`${path}/skips`), 'These entries have been deleted. Their count is kept.')
+})
+
+t.test('bulk actions and the list start at the time of the broadcast', async (t) => {
+  const own = await makeTeam(service)
+  const reader = await signedIn(service, { team: own.id, role: 'editor' })
+  const broadcast = await aBroadcast(service, own)
+  await database.query(
+    sql.unsafe`update teams set created_at = now() - interval '50 days' where id = ${own.id}`,
+  )
+  await database.query(sql.unsafe`
+    update broadcasts set created_at = now() - interval '40 days', ended_at = now() - interval '30 days'
+    where id = ${broadcast.id}`)
+  // The second one is newer than the broadcast, so the search leaves it out.
+  for (const minutes of [30 * 1_440 + 1, 5]) {
+    const at = sql.fragment`now() - make_interval(mins => ${minutes}::int)`
+    await insertEmailRows(
+      service,
+      sql.fragment`
+        select ${own.id} as team_id, ${uuidAt(at)} as id, ${own.domain_id}::uuid as domain_id,
+          'a@example.com' as from_address, array[${`${minutes}@example.net`}] as to_emails, 'Old news' as subject,
+          '' as html, '[]'::json as tags, 'sent' as status, ${at} as created_at, '' as reply_to, 1 as size_kb,
+          ${broadcast.id}::uuid as broadcast_id`,
+    )
+  }
+  const bulk = await reader.get(`/teams/${own.id}/emails/all?broadcast=${broadcast.id}`)
+  shows(t, bulk, /Bulk actions on emails of News 1 email\. /)
+  const list = await reader.get(`/teams/${own.id}/emails?broadcast=${broadcast.id}`)
+  shows(t, list, '43201@example.net')
+  t.notMatch(list.html, '5@example.net')
+  const before = `&before=${uuidv7({ msecs: Date.now() - 31 * 86_400_000 })}`
+  const rest = await reader.get(`/teams/${own.id}/emails/all?broadcast=${broadcast.id}${before}`)
+  shows(t, rest, 'No emails match')
+  const part = await reader.get(`/teams/${own.id}/emails/all?broadcast=${broadcast.id}&before=${uuidv7()}`)
+  shows(t, part, /1 email\. .*Emails from .* on aren’t included/)
 })
 
 t.test('recipients whose email failed have their own outcome and chip', async (t) => {
@@ -288,7 +325,7 @@ t.test('requeues the failed emails of one broadcast only', async (t) => {
   shows(
     t,
     all,
-    /Bulk actions 2 emails\. Emails that match later aren’t included\. .*Rejected by a server 1 .* Others 1/,
+    /Bulk actions on emails of .* 2 emails\. Emails that match later aren’t included\. .*Rejected by a server 1 .* Others 1/,
   )
   t.match(all.html, new RegExp(`class="back"><a href="[^"]*/broadcasts/${broadcast.id}"`))
   const row = await broadcastById(database, team.id, broadcast.id)

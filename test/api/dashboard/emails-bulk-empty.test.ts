@@ -7,22 +7,23 @@ import t from '../../support/tap.ts'
 
 const { service, database, team } = await world(t)
 
-t.test('an incomplete search claims no deletion and links to the emails', async (t) => {
+t.test('an incomplete search claims no deletion and links to the rest of the search', async (t) => {
   const { id, emails } = await aBroadcast(service, team)
   await emails('kept@example.net')
   const broadcast = await broadcastById(database, team.id, id)
-  const own = { ...team, name: 'Acme', role: 'editor' as const, suspended: null }
   const of = (query: string, found: Partial<Parameters<typeof emptyBulk>[2]>) =>
     emptyBulk(
-      { team: own as never, query: new URLSearchParams(query) },
+      { path: `/teams/${team.id}/emails/all`, query: new URLSearchParams(query), cookies: () => undefined },
       { database },
-      { broadcast: null, searchedTo: '1 Nov 2026, 9:00', ...found },
+      { broadcast: null, lookedTo: new Date('2026-11-01T09:00:00Z'), ...found },
     )
   const stopped = await of(`broadcast=${id}`, { broadcast })
   t.match(stopped.empty, 'No emails found from 1 Nov 2026, 9:00 on.')
-  t.match(stopped.start, { href: `/teams/${team.id}/broadcasts/${id}/people`, label: 'Show recipients' })
+  const before = 'before=019a3eb2-8700-7000-8000-000000000000'
+  const path = `/teams/${team.id}/emails/all`
+  t.strictSame(stopped.start, { href: `${path}?broadcast=${id}&${before}`, label: 'Search further back' })
   const single = await of('status=clicked', {})
-  t.match(single.start?.href, `/teams/${team.id}/emails?status=clicked`)
-  const whole = await of(`broadcast=${id}`, { broadcast, searchedTo: null })
+  t.equal(single.start?.href, `${path}?status=clicked&${before}`)
+  const whole = await of(`broadcast=${id}`, { broadcast, lookedTo: null })
   t.strictSame(whole, { empty: 'These emails have been deleted. Their counts are kept.' })
 })

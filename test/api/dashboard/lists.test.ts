@@ -20,7 +20,7 @@ const EVERY = 5_000
 const service = await startService(t)
 const { database } = service
 
-const OLDER = { href: '/older', label: 'Look further back', rel: 'next' } as const
+const OLDER = { href: '/older', label: 'Search further back', rel: 'next' } as const
 
 /** Creates a team with emails. The subjects are `Letter 1` and so on, oldest first. */
 async function teamWith(count: number) {

@@ -178,7 +178,7 @@ t.test('an incomplete search shows where to continue', async (t) => {
   shows(t, mixed, /Results in A team\. By name or ID .*Nobody here.* Contacts .*No match so far/)
   const list = await owner.get(`/teams/${own.id}/contacts?q=nobody+here`)
   t.match(list.html, /Searched back to <time datetime="[^"]+Z">/)
-  shows(t, list, /No match so far\. .* Look further back/)
+  shows(t, list, /No match so far\. .* Search further back/)
   t.equal((await owner.get(on.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&'))).status, 200)
 })
 

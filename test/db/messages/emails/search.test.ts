@@ -4,12 +4,14 @@ import { v7 as uuidv7 } from 'uuid'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { countEmails, matchingEmails } from '../../../../db/messages/emails/bulk.ts'
 import { removeEmails } from '../../../../db/messages/emails/remove.ts'
-import { searchEmails } from '../../../../db/messages/emails/search.ts'
+import { type EmailFilter, searchEmails } from '../../../../db/messages/emails/search.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
+import { readsFewer } from '../../../support/touched.ts'
 import { uuidAt } from '../../../support/uuid-sql.ts'
 
 const UNLIMITED = { patience: Number.POSITIVE_INFINITY }
@@ -118,6 +120,41 @@ t.test('the first range includes the newest emails', async (t) => {
     const found = emails.map((email) => email.id)
     t.strictSame(found, [id])
   }
+})
+
+t.test('counts the emails of a broadcast without statistics in linear time', async (t) => {
+  const store = await openStore(t)
+  const team_id = await store.team()
+  const { id } = await store.email(team_id)
+  const [broadcast, other] = [uuidv7(), uuidv7()]
+  const rows = (broadcast_id: string, status: string, count: number) =>
+    insertEmailRows(
+      store,
+      sql.fragment`
+        select ${team_id} as team_id, ${uuidAt(sql.fragment`now() - make_interval(secs => n)`)} as id,
+          (select domain_id from accepted_emails where id = ${id}) as domain_id, 'a@demo.test' as from_address,
+          array[n || ${`-${status}@example.com`}] as to_emails, '' as subject, '' as html, '[]'::json as tags, ${status} as status,
+          now() as created_at, '' as reply_to, 1 as size_kb, ${broadcast_id}::uuid as broadcast_id
+        from generate_series(1, ${count}::int) n`,
+    )
+  await rows(broadcast, 'clicked', 2)
+  await rows(broadcast, 'sent', 3)
+  await rows(broadcast, 'bounced', 1)
+  await rows(other, 'clicked', 1_000)
+  const now = new Date()
+  const count = async (tx: Tx, filter: EmailFilter) => {
+    const at = { tx, now, since: new Date(now.getTime() - 3_600_000) }
+    return (await countEmails(at, team_id, { filter, most: 10 })).count
+  }
+  const of = { broadcast_id: broadcast }
+  const { result } = await readsFewer(t, store.database, 3_000, async (tx) => [
+    await count(tx, of),
+    await count(tx, { ...of, status: 'clicked' }),
+    await count(tx, { ...of, status: 'bounced' }),
+    await count(tx, { ...of, in_broadcast: false, status: 'clicked' }),
+    await count(tx, { ...of, failed: true }),
+  ])
+  t.strictSame(result, [6, 2, 1, 0, 0])
 })
 
 t.test('reports what could not be counted in time', async (t) => {

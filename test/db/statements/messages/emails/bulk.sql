@@ -7,6 +7,37 @@ from (
     from email_states m
     where team_id = $1
       and not internal
+      and (broadcast_id = $2) is true
+      and status = $3
+    order by id desc
+    limit $4
+  ) w
+) found
+
+-- countMatching
+select count(*) as count, max(id::text) as newest, min(id::text) as oldest
+from (
+  select of_id as id
+  from (
+    select team_id as of_team, id as of_id
+    from email_states m
+    where team_id = $1
+      and not internal
+      and (broadcast_id = $2) is true
+    order by id desc
+    limit $3
+  ) w
+) found
+
+-- countMatching
+select count(*) as count, max(id::text) as newest, min(id::text) as oldest
+from (
+  select of_id as id
+  from (
+    select team_id as of_team, id as of_id
+    from email_states m
+    where team_id = $1
+      and not internal
     order by id desc
     limit $2
   ) w
