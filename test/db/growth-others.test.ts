@@ -25,6 +25,7 @@ import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { idRow, row } from '../../db/postgres/rows.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
+import { deferredJobs } from '../../db/queue/deferred.sql.ts'
 import { readQueuePosition } from '../../db/queue/fair-queue.sql.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
 import { deleteDoneJobs, dueTimes, queueStatus, teamsWaiting } from '../../db/queue/jobs.sql.ts'
@@ -89,6 +90,15 @@ t.test('counts the waiting jobs of teams up to a limit', async (t) => {
     ]),
   )
   t.ok(buffers < 250, `${buffers} buffers`)
+})
+
+t.test('reads the first deferred jobs of many', async (t) => {
+  await database.query(sql.unsafe`
+    update pgboss.job set start_after = now() + interval '1 hour' where name = 'deliver-email' and priority > -20`)
+  const { buffers } = await touched(database, async (tx) =>
+    t.equal((await deferredJobs(tx, 'deliver-email', 200)).length, 200),
+  )
+  t.ok(buffers < 300, `${buffers} buffers`)
 })
 
 t.test('checks a queue of deferred jobs without reading them', async (t) => {

@@ -56,7 +56,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   const senders = { 'deliver-email': 'smtp:mail.example.test:587' }
   const completed = { 'deliver-email': 12.4 }
   await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])
-  shows(t, await operator.get('/operator/queues'), /Emails 0 0 12\/s 0 1 Pause/)
+  shows(t, await operator.get('/operator/queues'), /Emails 0 – 0 12\/s 0 1 Pause/)
   const page = await operator.get('/operator')
   shows(
     t,
@@ -84,7 +84,11 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(t, held, /going out\? no: 1 sender paused, 1 risk .*Emails 1 deferred, sender paused 0/)
   t.match(held.html, 'class="tag warn">1<', 'the number that something stops')
   const ofQueue = await operator.get('/operator/queues/deliver-email')
-  shows(t, ofQueue, /Waiting by team Team First one due Waiting .* in 59 minutes 1 Failed jobs/)
+  shows(
+    t,
+    ofQueue,
+    /Waiting by team Team First one due Waiting .* in 59 minutes 1 Why jobs are deferred .* No attempt yet 1 – in 59 minutes/,
+  )
   t.match(ofQueue.html, `href="/dashboard/operator/teams/${waiting.id}"`)
   const health = await operator.get('/operator/health')
   shows(t, health, /Email smtp:mail\.example\.test:587 paused: 421 4\.7\.0 Later/)
@@ -100,7 +104,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   await database.query(sql.unsafe`
     update processes set seen_at = now() - interval '1 minute' where host = 'w1'`)
   const queues = await operator.get('/operator/queues')
-  shows(t, queues, /No worker is running\. .*Emails 1 deferred, no worker 0 0\/s 0 0 Pause/)
+  shows(t, queues, /No worker is running\. .*Emails 1 deferred, no worker – 0 0\/s 0 0 Pause/)
   for (const path of ['/queues', '/queues/deliver-email', '/health', ''])
     shows(
       t,
@@ -264,4 +268,33 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   await operator.post('/operator/senders/resume?key=smtp%3Arelay.test')
   t.notMatch((await operator.get('/operator/queues')).html, /waiting for smtp:relay.test/)
   shows(t, await operator.get('/operator/senders'), /resumed by an operator/)
+})
+
+t.test('a queue shows why jobs are deferred: the last responses and the attempts', async (t) => {
+  const team = await makeTeam(service)
+  const ids = [await sendEmail(service, team), await sendEmail(service, team), await sendEmail(service, team)]
+  const [one, two] = ids
+  const event = (id: string | undefined, minutes: number, detail: string) =>
+    database.query(sql.unsafe`
+      insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+      values (${team.id}, ${id ?? ''}, decode(md5(${`${id}${minutes}`}), 'hex'), 'deferred',
+        now() - ${minutes} * interval '1 minute', ${detail})`)
+  await event(one, 20, '421 4.3.2 Closing')
+  await event(one, 10, '451 4.7.1 Greylisted')
+  await event(two, 10, '451 4.7.1 Greylisted')
+  await database.query(sql.unsafe`
+    update pgboss.job set start_after = now() + interval '30 minutes 30 seconds'
+    where name = 'deliver-email' and id = any(${sql.array(ids, 'uuid')})`)
+  const page = await operator.get('/operator/queues/deliver-email')
+  shows(t, page, /Oldest due (–|\d+ \w+|under 1 s) Active/)
+  shows(
+    t,
+    page,
+    /Why jobs are deferred Last response Jobs Attempts Next attempt Next ID 451 4\.7\.1 Greylisted 2 up to 2 in 30 minutes …\w+ .*No attempt yet \d – in \d+ minutes/,
+  )
+  await database.query(sql.unsafe`
+    update pgboss.job set output = '{"reason": "It can’t be read"}', start_after = now() + interval '1 hour'
+    where name = 'ingest-report' and id = (select id from pgboss.job where name = 'ingest-report' limit 1)`)
+  const other = await operator.get('/operator/queues/deliver-webhook')
+  t.notMatch(other.html, 'Why jobs are deferred')
 })

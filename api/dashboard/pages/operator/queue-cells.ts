@@ -76,6 +76,10 @@ export const waitingWords = (oldest: number | null, deferred: number, cause = ''
     cause,
   ]).join(', ')
 
+/** Formats how long the oldest due job has waited. */
+export const oldestDue = ({ oldest_ready_seconds: oldest }: ShownQueue): string =>
+  oldest === null ? '–' : duration(oldest)
+
 /** Returns why the jobs of a queue wait, or '' if nothing stops them. */
 export function waitCause(shown: ShownQueue, senders: readonly ShownSender[], now: Date): string {
   const { queue, paused, ready, deferred } = shown

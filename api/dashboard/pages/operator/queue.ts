@@ -1,6 +1,7 @@
 /** Shows the jobs, rates and workers of a queue. Pauses and resumes it, and retries failed jobs by reason. */
 
 import { namesOfTeams } from '../../../../db/accounts/teams/directory.sql.ts'
+import { type DeferredJobs, listDeferrals } from '../../../../db/delivery/deferrals.ts'
 import {
   listQueues,
   pauseQueue,
@@ -40,6 +41,7 @@ import { backgroundJobAnswer } from '../background-job.ts'
 import { goesOutAlerts } from '../stopped.ts'
 import {
   counted,
+  oldestDue,
   QUEUES_PATH,
   rate,
   runningWorkers,
@@ -66,14 +68,15 @@ function tilesSection(
   { cause, hasAlert }: { cause: string; hasAlert: boolean },
   now: Date,
 ): Section {
-  const hosts = runningWorkers(queue, now).map(({ host, pid }) => `${host} (${pid})`)
+  const hosts = runningWorkers(queue, now).map(({ host, pid }) => `${host} (process ${pid})`)
   const tiles: Tile[] = [
     {
       label: 'Waiting',
       value: counted(queue.ready + queue.deferred).text,
-      detail: waitingWords(queue.oldest_ready_seconds, queue.deferred, hasAlert ? '' : cause) || undefined,
+      detail: waitingWords(null, queue.deferred, hasAlert ? '' : cause) || undefined,
       tone: cause === '' ? undefined : 'warn',
     },
+    { label: 'Oldest due', value: oldestDue(queue) },
     { label: 'Active', value: number(queue.active).text },
     {
       label: 'Failed',
@@ -132,6 +135,33 @@ async function waitingTeams(
   )
 }
 
+/** Maximum number of deferred jobs whose responses are read, and of listed responses. */
+const MAX_DEFERRED = 200
+const MAX_RESPONSES = 10
+
+/** Lists why jobs are deferred: their last responses. */
+const deferralsTable = (deferrals: readonly DeferredJobs[], deferred: number, now: Date): Section =>
+  buildTable(
+    deferrals.slice(0, MAX_RESPONSES),
+    ({ response, jobs, attempts, due_at, id }) => ({
+      'Last response': text(response ?? 'No attempt yet'),
+      Jobs: number(jobs),
+      Attempts: text(response === null ? '–' : `${jobs > 1 && attempts > 1 ? 'up to ' : ''}${attempts}`, {
+        number: true,
+      }),
+      'Next attempt': time(due_at, now),
+      'Next ID': samplesCell([id]),
+    }),
+    {
+      title: 'Why jobs are deferred',
+      id: 'deferred',
+      live: true,
+      note: deferred > MAX_DEFERRED ? `Counts the ${MAX_DEFERRED} jobs that are due first.` : undefined,
+      wrap: ['Last response'],
+      empty: '',
+    },
+  )
+
 type Reason = Awaited<ReturnType<typeof deadReasons>>[number]
 
 /** Builds the cell with the end of the newest failed job's ID, which leads to its message. */
@@ -174,6 +204,7 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
   const seen = await seenNow(database)
   const reasons = await deadReasons(database, queue, MAX_REASONS)
   const all = await countDeadLetters(database, queue)
+  const deferrals = await listDeferrals(database, queue, MAX_DEFERRED)
   const redrive = `${here}/redrive`
   const pause = shown?.paused && pauseAlert(shown, now)
   const paused = goesOutAlerts(sendersOf(queue, senders), now)
@@ -203,6 +234,7 @@ const page = get('operator', `${QUEUES_PATH}/:queue`, async ({ params, now }, { 
     sections: compact([
       shown && tilesSection(shown, { cause: waitCause(shown, senders, now), hasAlert }, now),
       shown && (await waitingTeams(database, queue, { shown, now })),
+      deferrals.length > 0 && deferralsTable(deferrals, shown?.deferred ?? 0, now),
       reasonsTable(reasons, redrive, seen, now),
     ]),
   })

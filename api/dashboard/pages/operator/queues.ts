@@ -20,6 +20,7 @@ import { isPaused } from '../stopped.ts'
 import {
   isShown,
   nameCell,
+  oldestDue,
   QUEUES_PATH,
   queueCells,
   rate,
@@ -73,12 +74,16 @@ const list = get('operator', QUEUES_PATH, async ({ now }, { database }) => {
       alerts,
       buildTable(
         shown,
-        (queue) => ({
-          ...cells(queue),
-          Active: number(queue.active),
-          Workers: workersCell(queue, now),
-          '': pauseCell(queue),
-        }),
+        (queue) => {
+          // The age of the oldest job has its own column.
+          const { Queue, Waiting, ...others } = cells({ ...queue, oldest_ready_seconds: null })
+          return {
+            ...{ Queue, Waiting, 'Oldest due': text(oldestDue(queue), { number: true }), ...others },
+            Active: number(queue.active),
+            Workers: workersCell(queue, now),
+            '': pauseCell(queue),
+          }
+        },
         { id: 'queues', live: true, empty: '' },
       ),
       idle.length > 0 &&
