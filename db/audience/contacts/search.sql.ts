@@ -1,7 +1,7 @@
 /** Queries for the dashboard's contacts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
-import { isCustomers } from '../../channels/email.sql.ts'
+import { isCustomers, isToAny } from '../../channels/email.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, nameRow, row } from '../../postgres/rows.ts'
@@ -165,7 +165,7 @@ export const emailsToContact = (tx: Tx, teamId: string, identities: readonly str
   tx.any(sql.type(emailRow)`
     select e.id, e.subject, s.status, e.created_at from (
       select id, subject, created_at from accepted_emails
-      where team_id = ${teamId} and ${isCustomers} and recipient_identities(to_emails) && ${sql.array(identities, 'text')}
+      where team_id = ${teamId} and ${isCustomers} and ${isToAny(identities)}
       order by id desc limit ${limit}) e
     cross join lateral (select status from email_states where team_id = ${teamId} and id = e.id offset 0) s
     order by e.id desc`)

@@ -3,7 +3,7 @@
  * no work. Recipients are found by an index on their identities.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
+import { EMAIL, isCustomers, isToAny } from '../../channels/email.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow } from '../../postgres/rows.ts'
@@ -85,7 +85,7 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
   return allOf(
     scheduled && sql.fragment`e.due_at is not null`,
     criteria.whose !== 'all' && isCustomers,
-    recipients && sql.fragment`recipient_identities(e.to_emails) && ${texts(recipients)}`,
+    recipients && isToAny(recipients, sql.fragment`e.to_emails`),
     id !== undefined && anyIdIs(id, team ?? sql.fragment`e.team_id`),
     words && words.length > 0 && subjectHas(words),
     text && text.length > 0 && hasText(text),

@@ -2,7 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, number, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
-import { isCustomers } from '../../channels/email.sql.ts'
+import { isCustomers, isToAny } from '../../channels/email.sql.ts'
 import { DISABLED } from '../../channels/events/webhooks.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -163,7 +163,7 @@ export const subjectsOfAddress = (tx: Tx, teamId: string, identities: readonly s
     select id from contacts where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')})
     union all (
       select id from accepted_emails
-      where team_id = ${teamId} and ${isCustomers} and recipient_identities(to_emails) && ${sql.array(identities, 'text')}
+      where team_id = ${teamId} and ${isCustomers} and ${isToAny(identities)}
       order by id desc limit ${limit})`)
 
 /** How many messages the parts of a search over all endpoints read, because their states have no index. */

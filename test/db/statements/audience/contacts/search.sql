@@ -82,6 +82,7 @@ from (
   where team_id = $1
     and not internal
     and recipient_identities(to_emails) && $2::text[]
+    and num_nonnulls(to_emails) = 1
   order by id desc
   limit $3
 ) e

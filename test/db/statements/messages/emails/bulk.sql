@@ -121,6 +121,7 @@ where e.team_id = $1
   and e.due_at is not null
   and not internal
   and recipient_identities(e.to_emails) && $2::text[]
+  and num_nonnulls(e.to_emails) = 1
   and e.id in (
   select id
   from accepted_emails

@@ -79,6 +79,7 @@ union all (
   where team_id = $3
     and not internal
     and recipient_identities(to_emails) && $4::text[]
+    and num_nonnulls(to_emails) = 1
   order by id desc
   limit $5
 )
