@@ -133,6 +133,6 @@ export async function endOf(
     ),
     over,
     recovered,
-    note: `${counted.made} made, ${counted.skipped} skipped`,
+    note: `${counted.made} created, ${counted.skipped} skipped`,
   }
 }

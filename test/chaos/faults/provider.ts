@@ -142,7 +142,7 @@ export const providerFaults: readonly Fault[] = [
     { id: 'C/lost', words: 'one response in fifty to the final dot is lost: no email is sent again' },
     () => oneIn(50, (step) => (step === 'dot' ? 'reset' : undefined)),
   ),
-  rude({ id: 'C/nul', words: 'one response in seven contains NULs and half characters' }, () =>
+  rude({ id: 'C/nul', words: 'one response in seven contains NULs and unpaired surrogates' }, () =>
     oneIn(7, (step) => (step === 'dot' ? '451 4.3.0 \0\ufffd later' : undefined)),
   ),
   rude({ id: 'C/endless', words: 'one response in a hundred is an endless line', ...{ count: 200 } }, () =>

@@ -111,7 +111,7 @@ export const whenFaults: readonly Fault[] = [
       return {
         ...account,
         over: account.over + strange + early + both + cancelled.wrong.length + (happened ? 0 : 1),
-        note: `${early} early; ${cancelled.gone.size} cancelled, ${both} of them arrived, ${cancelled.refused.size} too late; ${strikes} kills, ${crashes} crash`,
+        note: `${early} early; ${cancelled.gone.size} cancelled, ${both} of them arrived, ${cancelled.refused.size} too late to cancel; ${strikes} kills, ${crashes} crash`,
         // The crash affects the emails that both workers had in flight.
         allowed: inFlight(strikes + world.workers.length),
         limit: 300,
