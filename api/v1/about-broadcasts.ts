@@ -106,7 +106,7 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
     description: [
       'Needs a verified domain, an https `PUBLIC_URL` of the instance, `{{unsubscribe_url}}` in the template, an audience, and enough quota for all of it. The error lists everything that is missing.',
     ],
-    notes: { ...ID, send_at: 'When it starts. It is used instead of the broadcast’s own time.' },
+    notes: { ...ID, send_at: 'When it starts. Overrides the `send_at` of the draft.' },
     example: {},
     answers: { 202: { when: 'Started or scheduled.', body: 'Broadcast' } },
     refusals: CHANGE,

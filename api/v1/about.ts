@@ -12,9 +12,10 @@ export const SEND = {
   template_id: 'A template from the dashboard. It is used instead of `html`.',
 } as const
 
+const PAST = 'A time up to 5 minutes in the past means now. Earlier times are rejected.'
+
 export const SEND_TIMES = {
-  scheduled_at:
-    'When to send it, up to 90 days ahead. Sent immediately if left out. A time up to 5 minutes in the past means now. Earlier times are rejected.',
+  scheduled_at: `When to send it, up to 90 days ahead. Sent immediately if left out. ${PAST}`,
   expires_in:
     'Seconds after `scheduled_at`, or after acceptance if not scheduled, until the message expires.',
 } as const
@@ -45,7 +46,7 @@ export const aboutScheduled = (
         'A successful call counts towards the team’s send rate. Repeating the stored time changes nothing.',
       ],
       takes: 'NewTime',
-      notes: { id: `The ID of the ${noun}.`, scheduled_at: SEND_TIMES.scheduled_at },
+      notes: { id: `The ID of the ${noun}.`, scheduled_at: `The new time, up to 90 days ahead. ${PAST}` },
       example: { scheduled_at: LATER },
       answers: { 200: { when: 'Rescheduled.', body: 'Moved' } },
       refusals: [...refusals, 'invalid_state', 'rate_limited'],
@@ -90,7 +91,7 @@ const CONTACT_NOTES = {
 } as const
 
 const STATUS_STAYS =
-  'If the body has the fields `status`, `subscribed` or `unsubscribed`, they must match the contact, or the call is rejected. A new contact is subscribed. To change the status, use unsubscribe and resubscribe.'
+  'If the body has the fields `status`, `subscribed` or `unsubscribed`, they must match the contact, or the call is rejected. To change the status, use unsubscribe and resubscribe.'
 
 export const BATCH_ANSWER = {
   when: 'The result of each item, in the order of the call.',
@@ -144,7 +145,7 @@ const EMAILS = describedAs('Emails', {
 const CONTACTS = describedAs('Contacts', {
   createContact: {
     summary: 'Create a contact',
-    description: [STATUS_STAYS],
+    description: ['A new contact is subscribed.', STATUS_STAYS],
     takes: 'NewContact',
     notes: CONTACT_NOTES,
     example: { ...EMAIL, properties: { name: 'Ana' } },

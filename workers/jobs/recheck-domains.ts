@@ -9,6 +9,6 @@ export async function recheckDomainsJob(deps: WorkerDeps): Promise<void> {
   const { checked, failing } = await recheckDomains(deps, MAX_ROUND_MS)
   if (failing > 0) {
     deps.queue.wake('mail-owners')
-    deps.log.warn({ checked, failing }, 'DKIM records of domains are missing')
+    deps.log.warn({ checked, failing }, 'DKIM records of domains are missing or have another value')
   }
 }

@@ -70,7 +70,7 @@ export function suppressedDetail({
 }: Pick<Suppression, 'cause' | 'since' | 'response' | 'bounced_at' | 'bounce_response'>): string {
   const [verb, at, said] =
     bounced_at === null
-      ? [cause === 'complaint' ? 'complained' : 'added', since, response]
+      ? [cause === 'complaint' ? 'complained' : 'added manually', since, response]
       : ['bounced', bounced_at, bounce_response ?? '']
   const day = new Date(at).toISOString().slice(0, 10)
   return said === '' ? `${verb} on ${day}` : `${verb} on ${day}: ${said}`

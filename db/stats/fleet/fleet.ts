@@ -107,7 +107,7 @@ export function joinFleet(
     return last
   }
   const quietly = (error: unknown): void =>
-    log.debug({ err: error }, 'failed to store stats, which are stored with the next ones')
+    log.debug({ err: error }, 'failed to store stats, so they are stored with the next ones')
   const timer = setInterval(() => flush().catch(quietly), interval).unref()
   flush().catch(quietly)
   return {

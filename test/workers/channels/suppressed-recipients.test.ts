@@ -125,6 +125,8 @@ t.test('the team chooses which suppressions stop its email', async (t) => {
     for (const cause of ['bounce', 'complaint', 'manual', 'soft']) {
       const email = await done(team, await send(team, [`${cause}@chosen.example`], { from }))
       t.equal(email.status, stopped.includes(cause) ? 'bounced' : 'sent', `${cause} with ${which}`)
+      if (cause === 'manual' && stopped.includes(cause))
+        t.match(email.events, [{ kind: 'suppressed', detail: /^added manually on \d{4}-\d\d-\d\d: / }])
     }
   }
 })
