@@ -278,6 +278,9 @@ export async function requeueError(
   const gone = handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
   if (gone.length > 0) return deletedFilesError(gone)
   if (refused) return requestError('bad_request', TEXTS.rejected, { noun, status })
-  const reason = handed_over_as === null ? status : fill(TEXTS.acceptedAs, { id: handed_over_as })
-  return requestError('bad_request', TEXTS.alreadyAccepted, { noun, status: reason })
+  const proof =
+    handed_over_as === null
+      ? fill(TEXTS.statusIs, { status })
+      : fill(TEXTS.acceptedAs, { id: handed_over_as })
+  return requestError('bad_request', TEXTS.alreadyAccepted, { noun, proof })
 }

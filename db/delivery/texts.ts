@@ -12,8 +12,9 @@ export const TEXTS = {
   scheduled:
     'The {noun} is scheduled for {time}. To change the time, use `reschedule`. To send it now, use --force.',
   expired: 'The {noun} has expired. To send it anyway, use --force.',
-  acceptedAs: 'sent, ID {id}',
-  alreadyAccepted: "This {noun} can't be sent again: a provider has already accepted it (status: {status}).",
+  acceptedAs: 'provider ID {id}',
+  statusIs: 'status: {status}',
+  alreadyAccepted: "This {noun} can't be sent again: a provider has already accepted it ({proof}).",
   broadcastSuppressed: 'Broadcasts are never sent to a suppressed address. Lift the suppression first.',
   noWorkerChecked: 'No worker has run the check within {seconds} s. Make sure that a worker is running.',
   noSender: 'No sender {key}. `sender list` shows all senders.',

@@ -66,7 +66,7 @@ export const TEXTS = {
   secretUndecryptable:
     'Could not decrypt the secret of webhook {id} (team {team}) with SECRET_KEY or SECRET_KEY_PREVIOUS.',
   noWebhookMessage: "This webhook event doesn't exist. It may have been deleted because of its age.",
-  blocked: "The broadcast is {state} and can't be {what}. {reasons}",
+  blocked: "The {broadcast} can't be {what} yet. {reasons}",
   noSuchMessage: 'No {noun} with this ID in this team.',
   pausedForTeam:
     'Broadcasts and batches of the team are paused ({reason}). An owner can resume them in the dashboard, and an operator also with `team resume-bulk`.',

@@ -13,7 +13,6 @@ import { TEXTS } from '../texts.ts'
 import { audienceSize } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
-import { stateWords } from './state.ts'
 
 /** A reason not to start. */
 export type Blocker = {
@@ -136,7 +135,7 @@ export const blocked = (
   what: 'sent' | 'tested' = 'sent',
 ): RequestError =>
   requestError('invalid_state', TEXTS.blocked, {
-    state: stateWords(state),
+    broadcast: state === 'draft' ? 'draft' : `${state} broadcast`,
     what,
     reasons: blockers.map(({ words }) => words).join(' '),
   })

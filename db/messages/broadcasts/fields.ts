@@ -60,7 +60,7 @@ function conditionFault(given: unknown, path: string): FieldError | null {
   if (op === 'exists' || op === 'missing')
     return value === undefined || value === null
       ? null
-      : fault('value', `must be left out. ${op} has no value`)
+      : fault('value', `must be left out. The operator ${op} has no value`)
   if (op === 'in') {
     const fits =
       Array.isArray(value) &&

@@ -194,7 +194,7 @@ t.test('email requeue skips an email that the provider accepted', async (t) => {
   const { cli, id, email, take } = await start(t)
   const row = await email(id)
   await take(row.id)
-  t.match(await cli.fault(['email', 'requeue', id, row.id]), /already accepted it \(status: sent, ID p-1\)/)
+  t.match(await cli.fault(['email', 'requeue', id, row.id]), /already accepted it \(provider ID p-1\)/)
   t.match(await cli.json(['email', 'show', id, row.id]), { requeued_at: null, events: EMPTY })
 })
 
