@@ -72,7 +72,6 @@ export type Form = Loose<{
   menu?: boolean
   /** The ID of its element, for `joins`. */
   name?: string
-  buttonsFirst?: boolean
   /** Shows the result of the form above its buttons. It has an ID. */
   result?: Section
   /** Only a button, which sends the form with this name and `next`. */

@@ -10,7 +10,7 @@ import type { Actions, Section } from '../components/section.ts'
 import { already } from '../server/already.ts'
 import { action, buildForm, button, compact, field } from '../server/builders.ts'
 import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
-import { changesLink, discardForm, publishEditor } from './template-draft.ts'
+import { discardForm, editorActions } from './template-draft.ts'
 import { loadTemplate, templatePath } from './template-parts.ts'
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
@@ -44,11 +44,10 @@ export function headersCell({ list_unsubscribe: has }: ShownTemplate, request: T
   return { ...cell, button: { action, label: `Turn ${has ? 'off' : 'on'}`, tone: 'quiet', sends } }
 }
 
-/** Builds the actions of the menu. The editor has the buttons that save and publish. */
+/** Builds the actions next to the title. Those of a draft send the editor. */
 export const wholeActions = (draft: DraftRow | null, request: TeamRequest): Actions => ({
-  links: draft ? [changesLink(request)] : [],
   forms: compact([
-    draft && publishEditor(request),
+    draft && editorActions(request),
     draft && discardForm(draft, request),
     button(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' }),
   ]),

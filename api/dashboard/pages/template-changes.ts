@@ -1,8 +1,8 @@
 /** Describes how the texts and variables of two versions of a template differ. Pure. */
 
 import { difference } from '../components/difference.ts'
-import type { Section } from '../components/section.ts'
-import { buildAlerts } from '../server/builders.ts'
+import type { Alert, Section } from '../components/section.ts'
+import { compact } from '../server/builders.ts'
 import { compareSlots, slotWords } from './template-parts.ts'
 
 type Parts = { html: string; text: string }
@@ -18,9 +18,9 @@ export const partChanges = (before: Parts, after: Parts): Section[] => [
 ]
 
 /** Builds the alerts about variables that need a value from then on, or no longer do. */
-export function slotAlerts(before: readonly string[], after: readonly string[], then: string): Section[] {
+export function slotAlerts(before: readonly string[], after: readonly string[], then: string): Alert[] {
   const { added, removed } = compareSlots(before, after)
-  return buildAlerts([
+  return compact<Alert>([
     added.length > 0 && {
       tone: 'warn',
       title: `New ${added.length === 1 ? 'variable' : 'variables'}: ${slotWords(added)}`,

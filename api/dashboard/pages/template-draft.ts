@@ -25,8 +25,9 @@ import {
   templatePath,
 } from './template-parts.ts'
 
-/** The value of `next` with which the editor's form is saved, then published. */
+/** The values of `next` with which the editor's form is saved, then published or compared. */
 const PUBLISH = 'publish'
+const REVIEW = 'review'
 
 function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   return button(templatePath(request, 'publish'), 'Publish draft', {
@@ -40,9 +41,11 @@ export const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
     tone: 'danger',
   })
 
-/** Builds the button that saves the text of the editor and publishes it, so that publishing can't lose it. */
-export const publishEditor = (request: TeamRequest): Form =>
-  button(templatePath(request, 'draft'), 'Publish draft', { sends: EDITOR, next: PUBLISH })
+/** Builds the buttons that save the text of the editor, then compare or publish it, so that neither loses it. */
+export const editorActions = (request: TeamRequest): Form[] => [
+  button(templatePath(request, 'draft'), 'Review changes', { sends: EDITOR, next: REVIEW }),
+  button(templatePath(request, 'draft'), 'Publish draft', { sends: EDITOR, next: PUBLISH, tone: 'quiet' }),
+]
 
 export const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
   buildForm(templatePath(request, 'draft'), 'Save the draft', {
@@ -51,7 +54,6 @@ export const editor = (template: ShownTemplate, draft: DraftRow | null, request:
       ? undefined
       : 'Changes are saved as a draft. Emails use the published version until you publish the draft.',
     name: EDITOR,
-    buttonsFirst: true,
     tone: 'quiet',
     fields: [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
   })
@@ -64,7 +66,7 @@ export const changesLink = (request: TeamRequest): Link => ({
   label: 'Review changes',
 })
 
-/** Warns if a draft isn't based on the published version. */
+/** Warns if a draft isn't based on the published version, and about its new variables. */
 export const draftAlerts = (template: ShownTemplate, draft: DraftRow): Section[] =>
   buildAlerts([
     draft.version_id !== template.version_id && {
@@ -72,6 +74,7 @@ export const draftAlerts = (template: ShownTemplate, draft: DraftRow): Section[]
       title: 'Another version was published after this draft was started',
       text: 'Publishing the draft replaces that version. Review the changes first.',
     },
+    ...slotAlerts(template.slots, draft.slots, 'Once the draft is published'),
   ])
 
 async function loadDraft(request: TeamRequest<'id'>, { database }: PageDeps) {
@@ -98,7 +101,7 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
     lead: savedBy(draft, request.now),
     actions: { forms },
     above: [
-      ...slotAlerts(template.slots, draft.slots, 'Once the draft is published'),
+      ...buildAlerts(slotAlerts(template.slots, draft.slots, 'Once the draft is published')),
       ...partChanges(template, draft),
     ],
     even: 'Draft',
@@ -121,10 +124,11 @@ const save = action(large('editor'), '/teams/:team/templates/:id/draft', async (
   const { draft, decoded } = await saveDraft(by, team.id, template.id, written)
   const done = draft ? 'The draft is saved.' : 'Same as the published version, so there is no draft.'
   const asked = draft && { draft: draft.id, version: template.version_id }
+  const wanted = asked && form.get('next')
   const next =
-    asked && form.get('next') === PUBLISH
+    asked && wanted === PUBLISH
       ? questionAddress(templatePath(request, 'publish'), asked, request, by)
-      : templatePath(request)
+      : templatePath(request, ...compact([wanted === REVIEW && 'changes']))
   return redirect(next, `${done}${describeDecoded(decoded)}`)
 })
 

@@ -48,7 +48,7 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
   field('html', 'HTML', {
     type: 'textarea',
     code: true,
-    rows: 18,
+    rows: 16,
     required: true,
     value: html,
     hint: 'Write a variable as {{name}}. Each email has its own value for it, in which HTML is escaped. Subjects can contain variables only in broadcasts.',

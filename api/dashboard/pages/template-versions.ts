@@ -13,7 +13,16 @@ import { RequestError } from '../../../db/errors.ts'
 import { type Cell, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { already } from '../server/already.ts'
-import { action, buildTable, button, buttonCell, compact, get, hidden } from '../server/builders.ts'
+import {
+  action,
+  buildAlerts,
+  buildTable,
+  button,
+  buttonCell,
+  compact,
+  get,
+  hidden,
+} from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { idParam } from '../server/list.ts'
@@ -108,7 +117,7 @@ const compared = get(
           }
         : undefined,
       above: [
-        ...slotAlerts(older.slots, newer.slots, `From v${newer.number} on`),
+        ...buildAlerts(slotAlerts(older.slots, newer.slots, `From v${newer.number} on`)),
         ...partChanges({ ...older, text: older.body_text }, { ...newer, text: newer.body_text }),
       ],
       even: 'Newer version',

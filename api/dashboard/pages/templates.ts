@@ -50,19 +50,19 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
         request,
         templates,
         ({ id, name, updated_at }) => ({
-          Preview: templates.length <= MAX_PICTURES && {
-            text: name,
-            frame: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
-          },
           Name: text(name, {
             href: teamPath(team, 'templates', id),
             detail: drafted.includes(id) ? UNPUBLISHED : '',
           }),
+          Preview: templates.length <= MAX_PICTURES && {
+            text: name,
+            frame: `${teamPath(team, 'templates', id, 'preview')}?of=published`,
+          },
           [`Emails, ${USAGE_DAYS} days`]: usage.get(id)?.count,
           'Last used': usage.get(id)?.last,
           Changed: time(updated_at, now),
         }),
-        { main: 'Name', empty: 'No templates yet. Create one, then send it by its ID.' },
+        { sort: 'Name', empty: 'No templates yet. Create one, then send it by its ID.' },
       ),
       team.role !== 'viewer' &&
         buildForm(teamPath(team, 'templates'), 'Create template', {

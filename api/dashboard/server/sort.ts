@@ -27,11 +27,11 @@ function compareCells(one: Cell | undefined, other: Cell | undefined, isDown: bo
   return isDown ? -order : order
 }
 
-/** Makes each heading of a table a link that sorts it, and sorts it as the address says. */
-export function sortable(request: PageRequest, table: Table): Table {
+/** Makes each heading of a table a link that sorts it, and sorts it as the address or `initial` says. */
+export function sortable(request: PageRequest, table: Table, initial = ''): Table {
   const { columns, rows } = table
   if (rows.length < 2 || rows.length > MAX_SORTED) return table
-  const asked = request.query.get('sort') ?? ''
+  const asked = request.query.get('sort') ?? initial
   const isDown = asked.startsWith('-')
   const label = isDown ? asked.slice(1) : asked
   const at = columns.findIndex((column) => column.label !== '' && column.label === label)
@@ -55,5 +55,5 @@ export const sortableTable = <R, L extends string>(
   request: PageRequest,
   rows: readonly R[],
   shown: RowCells<R, L>,
-  options: RowOptions<R, L>,
-) => sortable(request, buildTable(rows, shown, options))
+  { sort, ...options }: RowOptions<R, L> & { sort?: NoInfer<L> },
+) => sortable(request, buildTable(rows, shown, options), sort)

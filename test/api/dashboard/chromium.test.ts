@@ -70,7 +70,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.locator('summary', { hasText: 'Send a test' }).click()
     await submit(page, 'Send it to me')
     t.match(await page.locator('.notice').innerText(), 'A test is on its way')
-    await page.getByRole('link', { name: 'Review changes' }).click()
+    await submit(page, 'Review changes')
     t.match(await page.locator('.difference').first().innerText(), /- <p>Hi[\s\S]*\+ <p>Dear/)
     const spaces = (selector: string) =>
       page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).whiteSpace`)

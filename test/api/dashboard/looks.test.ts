@@ -293,6 +293,10 @@ async function looks(browser: Browser): Promise<void> {
         [...document.querySelectorAll('td:has(.bar) div')].every((one) => one.scrollWidth <= one.clientWidth && one.clientHeight < 40)
       390 templates: pictures that can't be resized
         style('iframe.thumb').resize === 'none'
+      1280 templates: rows of at most 105 px
+        box('tbody tr').height <= 105
+      390 templates/${lived.template}: the preview, the editor, the sample values
+        box('iframe').bottom <= box('#editor').top && box('#editor').bottom <= box('.rows').top
       390 broadcasts/${broadcasts.sent}: headings of outcomes
         box('#outcomes th').height > 20
       1280 : a navigation that needs no scrolling
@@ -302,7 +306,7 @@ async function looks(browser: Browser): Promise<void> {
       1280 broadcasts: the time of the update below the title
         box('#updates').top >= box('#lead').top && box('#updates').bottom <= box('tbody').top
       1280 templates/${lived.template}: an editor wider than the preview
-        box('#editor').width > 1.2 * box('iframe').width && style('[name=html]').whiteSpace === 'pre'
+        box('#editor').width > 1.2 * box('iframe').width && style('[name=html]').whiteSpace === 'pre-wrap'
       390 ${contact}: properties before the messages
         box('form.rows').bottom <= box('.columns > div').top
       390 audit: the action before its object

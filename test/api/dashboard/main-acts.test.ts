@@ -46,7 +46,7 @@ t.test('each page has one main action', async (t) => {
   await acts(at('whatsapp-templates'))
   await acts(template, 'Send a test')
   await editor.press(template, `${template}/draft`, { html: '<p>Ho</p>' })
-  await acts(template, 'Publish draft')
+  await acts(template, 'Review changes')
   const { html } = await editor.get(template)
   const places = [
     '<h2>Preview</h2>',

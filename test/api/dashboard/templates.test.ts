@@ -37,7 +37,7 @@ t.test('sends only use a draft after it is published', async (t) => {
   const saved = await draft(editor, path, '<p>Dear {{name}}</p>', 'Dear {{name}}')
   shows(t, saved, /The draft is saved\..*Offer unpublished changes/)
   shows(t, await viewer.get(path), new RegExp(`Saved by ${editor.email}, just now`))
-  shows(t, await viewer.get(at('templates')), /Welcome 1 .*Offer unpublished changes 0 never/)
+  shows(t, await viewer.get(at('templates')), /Offer unpublished changes 0 never .*Welcome 1 /)
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Dear Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana&of=published`)), '<p>Hi Ana</p>')
@@ -66,11 +66,12 @@ t.test('sends only use a draft after it is published', async (t) => {
   shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
   const templates = await viewer.get(at('templates'))
-  shows(t, templates, /Welcome 1 (just now|\d+ \w+ ago) .*Offer 2 /)
+  shows(t, templates, /Offer 2 .*Welcome 1 (just now|\d+ \w+ ago) /)
   const pictures = picturesOn(templates)
   const names = pictures.map(([, , name]) => name)
-  t.strictSame(names, ['Welcome', 'Offer'], 'one in each row')
-  const [, source = ''] = pictures[1] ?? []
+  t.strictSame(names, ['Offer', 'Welcome'], 'one in each row, by name')
+  t.match(templates.html, /aria-sort="ascending"><a href="[^"]*templates\?sort&#x3D;-Name">Name/)
+  const [, source = ''] = pictures[0] ?? []
   t.equal(framedIn(await viewer.get(source.replaceAll('&#x3D;', '='))), '<p>Dear [name]</p>')
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
   const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
@@ -121,12 +122,18 @@ t.test('publishes the text of the editor, after a question', async (t) => {
   const page = await editor.get(path)
   t.match(
     page.html,
-    /<button class="" form="editor" name="next" value="publish">Publish draft<[\s\S]*<form method="post" id="editor"[\s\S]*>Save the draft<[\s\S]*<textarea/,
+    /<button class="" form="editor" name="next" value="review">Review changes<[\s\S]*<button class="quiet" form="editor" name="next" value="publish">Publish draft<[\s\S]*<form method="post" id="editor"[\s\S]*<textarea[\s\S]*<textarea[\s\S]*>Save the draft</,
   )
-  t.strictSame(mainActs(page), ['Publish draft'], 'once')
+  t.strictSame(mainActs(page), ['Review changes'], 'once')
   t.equal(page.html.match(/value="publish"/g)?.length, 1)
   const written = { html: '<p>three {{x}}</p>', text: '', next: 'publish' }
-  const sent = await editor.post(`${path}/draft`, { ...written, seen: hiddenIn(page, 'seen') })
+  const reviewing = { ...written, html: '<p>two {{y}}</p>', next: 'review', seen: hiddenIn(page, 'seen') }
+  const reviewed = await editor.post(`${path}/draft`, reviewing)
+  t.equal(reviewed.location, `${path}/changes`)
+  shows(t, await after(editor, reviewed), /The draft is saved\. .*New variable: y\. .*\+ <p> two \{\{y\}\}/)
+  const later = await editor.get(path)
+  shows(t, later, /New variable: y\. Once the draft is published, emails without .* Preview/)
+  const sent = await editor.post(`${path}/draft`, { ...written, seen: hiddenIn(later, 'seen') })
   t.ok(sent.location?.startsWith(`${path}/publish/confirm?form=`))
   const asked = await after(editor, sent)
   shows(t, asked, /The draft is saved\. .*Publish the draft of Typed\? .*Emails without x are rejected/)
