@@ -125,7 +125,9 @@ export function writeLead(
       ? 'Ready: you can send from this domain.'
       : `All required records are published. ${isOwner ? 'Verify the domain now' : 'An owner of the team can verify the domain now'}.`
   const isDifferent = first.state === 'different'
-  const what = `${first.name} ${isDifferent ? 'has another value' : 'is missing'}`
+  const record =
+    first.type === 'TXT' && first.name.includes('._domainkey.') ? 'DKIM record' : `${first.type} record`
+  const what = `the ${record} ${isDifferent ? 'has another value' : 'is missing'}`
   const verb = isDifferent ? 'replace' : 'add'
   const remedy = `${isOwner ? headed(verb) : `Ask an owner of the team to ${verb}`} it at your DNS provider.`
   if (!verified) return `Not verified: ${what}. ${remedy} Changes can take up to an hour.`

@@ -49,7 +49,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database, r
         (domain) => ({
           Name: text(domain.name, { href: teamPath(team, 'domains', domain.name) }),
           Status: stateWithUse(domain, keys.get(domain.id)),
-          Verified: time(domain.verified_at, now, 'not yet'),
+          Verified: time(domain.verified_at, now, '–'),
           Added: time(domain.created_at, now),
         }),
         { empty: team.role === 'owner' ? 'No domains yet. Add your sending domain.' : 'No domains yet.' },
@@ -87,8 +87,7 @@ async function checkRecords(
 
 function returnPathFacts(
   { name, return_path, return_path_rejected_at, return_path_response }: DomainRow,
-  now: Date,
-  returnDomain: string | null,
+  { now, returnDomain, isPublished }: { now: Date; returnDomain: string | null; isPublished: boolean },
 ) {
   if (returnDomain === null)
     return {
@@ -100,9 +99,13 @@ function returnPathFacts(
   const isUsed = return_path && return_path_rejected_at === null
   return {
     'Bounces return to': text(isUsed ? ownReturnPath(name) : returnDomain, { code: true }),
-    'SPF aligns': status(isUsed ? 'yes' : `only if ${returnDomain} belongs to the same organization`, {
-      tone: isUsed ? 'good' : 'plain',
-    }),
+    'SPF aligns': isUsed
+      ? status('yes', { tone: 'good' })
+      : text(`not yet, unless ${returnDomain} belongs to the same organization`, {
+          detail: isPublished
+            ? 'Turn on the domain’s own return path to align it.'
+            : 'The return path record is missing. Publish it, then turn on the domain’s own return path.',
+        }),
     'Own return path rejected by the relay': return_path &&
       return_path_rejected_at !== null && {
         ...time(return_path_rejected_at, now),
@@ -134,7 +137,11 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
         'DKIM missing or different since': domain.missing_since && time(domain.missing_since, now),
         'Last checked': checkedAt !== null && time(checkedAt.toISOString(), now),
         'Ramp-up': ramp && text(rampWords(ramp), { detail: RAMP_RULE }),
-        ...returnPathFacts(domain, now, returnDomain),
+        ...returnPathFacts(domain, {
+          now,
+          returnDomain,
+          isPublished: records.some(({ type, state }) => type === 'CNAME' && state === 'found'),
+        }),
       }),
     ]),
   })
