@@ -14,6 +14,17 @@ export function compareProperties(one: string, other: string): number {
   return rank(one) - rank(other) || one.localeCompare(other, 'en')
 }
 
+/** True if all contacts with this property have its value in their name. */
+export const isInName = (
+  contacts: readonly { properties: Readonly<Record<string, string>> }[],
+  property: string,
+) =>
+  NAMES.includes(plain(property)) &&
+  contacts.every(({ properties }) => {
+    const value = Object.hasOwn(properties, property) ? (properties[property] ?? '') : ''
+    return (findName(properties) ?? '').includes(value.trim())
+  })
+
 export function findName(properties: Readonly<Record<string, string>>): string | null {
   const given = new Map(
     Object.entries(properties).map(([property, value]) => [plain(property), value.trim()]),

@@ -74,14 +74,11 @@ function describeLift({ suppression, suppression_cause: cause }: ShownAddress): 
   return 'The mailbox rejected email permanently. If the mailbox still rejects it, the next email bounces and harms your reputation as a sender.'
 }
 
-/** True if lifting a suppression can harm the sender's reputation. */
-const isRisky = ({ suppression, suppression_cause: cause }: ShownAddress): boolean =>
-  suppression === 'complained' || (cause?.what !== 'soft bounces' && !isManual(cause))
-
 const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section =>
   buildForm(contactPath(request, 'lift'), 'Lift suppression', {
     title: 'Lift the suppression',
-    folded: isRisky(contact) ? 'menu' : 'quiet',
+    // Lifting a complaint needs the recipient's own request.
+    folded: contact.suppression === 'complained' ? 'menu' : 'quiet',
     note: describeLift(contact),
     fields: [
       field('reason', 'Reason', {

@@ -14,7 +14,7 @@ import type { Tx } from '../../../db/postgres/pool.ts'
 import { parseJson } from '../../../db/validation/strings.ts'
 import { type Cell, number, status, text, time } from '../components/cell.ts'
 import { formatLine, parseLine, splitLines } from '../components/lines.ts'
-import { compareProperties, findName } from '../components/names.ts'
+import { compareProperties, findName, isInName } from '../components/names.ts'
 import { readContact } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
 import { action, buildForm, compact, field, fromReplica, get, hidden } from '../server/builders.ts'
@@ -55,9 +55,9 @@ async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Prom
 }
 
 const MAX_PROPERTY_COLUMNS = 2
-/** With more property columns, topics have no column, because the address needs the space. */
+/** With more property columns, topics have no column, because the contact needs the space. */
 const MAX_COLUMNS_BESIDE_TOPICS = 2
-const OWN_COLUMNS = ['Status', 'Address', 'Topics', 'Added']
+const OWN_COLUMNS = ['Contact', 'Status', 'Topics', 'Added']
 
 /** Returns the most frequent properties of these contacts. Among equally frequent ones, names come first. */
 function commonProperties(contacts: readonly ContactRow[]): string[] {
@@ -70,7 +70,7 @@ function commonProperties(contacts: readonly ContactRow[]): string[] {
     .map(([name]) => name)
 }
 
-/** The most characters in columns that are never cut, in one and in all. Others share the width with the address. */
+/** The most characters in columns that are never cut, in one and in all. Others share the width with the contact. */
 const SHORT_COLUMN = { one: 16, all: 30 }
 
 const readProperty = ({ properties }: ContactRow, name: string): string | null =>
@@ -139,7 +139,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: 
         code: true,
         rows: MAX_COLUMNS,
         value: shown.map(formatLine).join('\n'),
-        hint: `One per line, up to ${MAX_COLUMNS}, for the entire team. ${isChosen || shown.length === 0 ? CHOSEN : BY_ITSELF} With more than ${MAX_COLUMNS_BESIDE_TOPICS}, the list has no column for topics.`,
+        hint: `One per line, up to ${MAX_COLUMNS}, for the entire team. ${isChosen || shown.length === 0 ? CHOSEN : BY_ITSELF} With more than ${MAX_COLUMNS_BESIDE_TOPICS}, the list has no column for topics. Names are in the column Contact.`,
       }),
       hidden('shown', JSON.stringify(shown), true),
     ],
@@ -172,7 +172,8 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
   const page = await pageById(request, await createReader(request, deps))
   const stored = (await readAccountRow(deps.database, team.id))?.contacts_used ?? 0
   const chosen = await readContactColumns(deps.database, team.id)
-  const columns = chosen ?? commonProperties(page.rows)
+  const asked = chosen ?? commonProperties(page.rows)
+  const columns = asked.filter((name) => !isInName(page.rows, name))
   const short = shortColumns(page.rows, columns)
   return show({
     title: 'Contacts',
@@ -188,24 +189,27 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
       buildList(
         page,
         (contact) => [
-          ['Status', status(contact.status)],
           [
-            'Address',
-            text(contact.email, { href: fromList(request, teamPath(team, 'contacts', contact.email)) }),
+            'Contact',
+            {
+              ...namedContactCell(contact, team),
+              href: fromList(request, teamPath(team, 'contacts', contact.email)),
+            },
           ],
+          ['Status', status(contact.status)],
           ...columns.map((name) => {
             return [toColumnName(name), text(readProperty(contact, name))] as const
           }),
           [
             'Topics',
-            columns.length <= MAX_COLUMNS_BESIDE_TOPICS &&
+            asked.length <= MAX_COLUMNS_BESIDE_TOPICS &&
               text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
           ],
           ['Added', time(contact.created_at, now)],
         ],
         {
-          main: 'Address',
-          grow: ['Address', ...columns.filter((name) => !short.has(name)).map(toColumnName), 'Topics'],
+          main: 'Contact',
+          grow: ['Contact', ...columns.filter((name) => !short.has(name)).map(toColumnName), 'Topics'],
           filtered: filter.set(query).size > 0,
           nothing: 'No contact matches.',
           none: 'No contacts yet.',
@@ -214,7 +218,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
         },
       ),
       edits && createForm(request, topics),
-      edits && columnsForm(request, columns, chosen !== null),
+      edits && columnsForm(request, asked, chosen !== null),
     ]),
   })
 })

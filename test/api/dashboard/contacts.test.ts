@@ -175,7 +175,7 @@ t.test('finds contacts by part of an address or property', async (t) => {
   shows(
     t,
     all,
-    /Status Address name city Topics Added .* graz@found\.test Office – .* Ben Linz .* Erika Mustermann Graz/,
+    /Contact Status city Topics Added Office graz@found\.test subscribed – .* Ben ben@found\.test subscribed Linz .* Erika Mustermann erika@found\.test subscribed Graz/,
   )
   const found = async (query: string) => {
     const { html } = await list(query)
@@ -203,7 +203,7 @@ t.test('an editor chooses the columns of contacts for the team', async (t) => {
     /By default, the most frequent properties of the listed contacts are shown\. With more than 2/
   shows(t, await chooser.get(path), OWN_CHOICE)
   t.match(await choose('plan\r\n\r\nno longer there\r\nplan'), { status: 303 })
-  shows(t, await reader.get(path), /Status Address plan no longer there Topics Added .* gold –/)
+  shows(t, await reader.get(path), /Contact Status plan no longer there Topics Added .* gold –/)
   const { html } = await chooser.get(path)
   t.match(html, />\s*plan\nno longer there<\/textarea>/)
   t.notMatch(html, OWN_CHOICE, 'somebody has chosen them')
@@ -217,11 +217,15 @@ t.test('an editor chooses the columns of contacts for the team', async (t) => {
   )
   shows(t, await choose('x'.repeat(129)), /columns must have at most 128 characters each/i)
   await choose('name\ncity\nplan')
-  shows(t, await reader.get(path), /Status Address name city plan Added .* Ana Graz gold/)
+  shows(
+    t,
+    await reader.get(path),
+    /Contact Status city plan Added Ana ana@columns\.test subscribed Graz gold/,
+  )
   await choose('2024\nname\n7')
-  shows(t, await reader.get(path), /Status Address 2024 name 7 Added/)
+  shows(t, await reader.get(path), /Contact Status 2024 7 Added/)
   await choose('')
-  shows(t, await reader.get(path), /Status Address (name|city|plan) (name|city|plan) Topics Added/)
+  shows(t, await reader.get(path), /Contact Status (city|plan) Topics Added/)
 })
 
 t.test('short properties are never cut in the list', async (t) => {
