@@ -62,6 +62,9 @@ export type Form = Loose<{
   action: string
   method: 'get' | 'post'
   fields: readonly Field[]
+  /** Rarely used fields below the others, collapsed unless `open`. */
+  further?: readonly Field[]
+  open?: boolean
   submit: string
   /** The value of `next` if it is sent with its button. */
   next?: string
@@ -190,13 +193,7 @@ export type Section = Heading &
           folded?: boolean | 'menu' | 'quiet'
         })
     /** `pressed` are choices that a click makes. */
-    | ({
-        kind: 'filter'
-        reset: Link | null
-        more?: readonly Link[]
-        further?: readonly Field[]
-        pressed?: Chips
-      } & Form)
+    | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; pressed?: Chips } & Form)
     | ({ kind: 'chips' } & Chips)
     | { kind: 'stepper'; steps: readonly Step[] }
     | { kind: 'steps'; steps: readonly ChecklistItem[] }

@@ -93,7 +93,10 @@ async function buildContacts(
   const ids = members.map((member) => member.id)
   const skips = await skipsOf(deps.database, { team_id, broadcast_id: id }, ids)
   const skipped = new Map(skips.map((skip) => [skip.contact_id, skip]))
-  const other = text(state === 'cancelled' ? 'The broadcast was cancelled' : 'Didn’t match')
+  const other =
+    state === 'cancelled'
+      ? text('The broadcast was cancelled')
+      : text('Didn’t match', { detail: 'matches now' })
   const isMixed = lacking > 0 && lacking < audience
   const cells = (member: Member) => {
     const skip = skipped.get(member.id)

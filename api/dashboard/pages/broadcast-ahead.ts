@@ -62,7 +62,7 @@ export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
     tone: 'warn',
   }))
 
-type Plan = Pick<BroadcastRow, 'send_at' | 'rate_per_minute'> & { audience: number | null }
+type Plan = Pick<BroadcastRow, 'send_at' | 'rate_per_minute'> & { audience: number | null; edit?: string }
 
 function lengthTiles({ rate_per_minute: rate, audience }: Plan): Tile[] {
   if (rate === null || audience === null || audience === 0) return []
@@ -73,10 +73,10 @@ function lengthTiles({ rate_per_minute: rate, audience }: Plan): Tile[] {
 /** The sentence below a count of 0 in the steps. */
 export const NO_MATCH = 'match, so no one would receive it'
 
-export const contactsTile = (audience: number | null, detail?: string): Tile => ({
+export const contactsTile = (audience: number | null, detail?: string, href?: string): Tile => ({
   label: 'Contacts',
   value: audience === null ? 'not counted' : number(audience).text,
-  tone: audience === 0 ? 'bad' : undefined,
+  ...(audience === 0 && { tone: 'bad', href }),
   detail: audience === null ? 'counting took too long' : detail,
 })
 
@@ -89,7 +89,7 @@ function startTile(send_at: string | null, zone: string, now: Date): Tile {
 /** Shows when a draft starts, to how many contacts, and how long it takes. */
 export const startTiles = (plan: Plan, zone: string, now: Date): Tile[] => [
   startTile(plan.send_at, zone, now),
-  contactsTile(plan.audience, plan.audience === 0 ? NO_MATCH : undefined),
+  contactsTile(plan.audience, plan.audience === 0 ? NO_MATCH : undefined, plan.edit),
   ...lengthTiles(plan),
 ]
 

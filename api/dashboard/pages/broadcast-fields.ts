@@ -70,7 +70,7 @@ function conditionFields(conditions: readonly Condition[], { properties, values 
   return Array.from({ length: rows }, (_, at): Field[] => {
     const { property = '', op = 'eq', value } = conditions[at] ?? {}
     const fields: Field[] = [
-      field(`property.${at}`, at === 0 ? 'Property' : numbered('And property', at), {
+      field(`property.${at}`, numbered('Property', at), {
         value: property === '' ? '' : formatLine(property),
         offers: names,
         group: at === 0 ? CONDITIONS : undefined,
@@ -148,7 +148,7 @@ export function buildStepper(
     kind: 'stepper',
     id: 'steps',
     steps: all.map((step) => ({
-      label: step === 'review' ? 'Review' : STEP_TITLES[step],
+      label: step === 'review' ? 'Review' : `${STEP_TITLES[step]}${missing.has(step) ? ' (to do)' : ''}`,
       current: step === current,
       done: all.indexOf(step) < all.indexOf(current) && !missing.has(step),
       href: path && step !== current ? (step === 'review' ? path : stepPath(path, step)) : undefined,

@@ -93,7 +93,7 @@ function waysOn(contact: ChosenContact, request: TeamRequest<'id'>): Link[] {
 /** Builds the form that chooses another contact. */
 const choice = (contact: ChosenContact, request: TeamRequest<'id'>): Section => ({
   kind: 'filter',
-  title: 'Preview as another contact',
+  title: 'Choose another contact',
   fold: !request.query.has('contact'),
   action: broadcastPath(request),
   method: 'get',
@@ -140,8 +140,8 @@ export async function previewSections(row: BroadcastRow, request: TeamRequest<'i
         src: `${broadcastPath(request, 'preview')}?${search}`,
         links: waysOn(contact, request),
       },
-      text !== '' && { kind: 'code', title: 'Plain text', fold: true, code: text },
       choice(contact, request),
+      text !== '' && { kind: 'code', title: 'Plain text', fold: true, code: text },
     ])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error

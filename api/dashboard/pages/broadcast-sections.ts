@@ -216,6 +216,11 @@ export function actions(view: BroadcastView, request: TeamRequest, isBlocked = f
   const resume = button(broadcastPath(request, 'resume'), 'Resume broadcast')
   const unschedule = button(broadcastPath(request, 'unschedule'), 'Back to draft', {
     tone: isBlocked ? undefined : 'quiet',
+    menu: !isBlocked,
+    about: 'It doesn’t start until you schedule it again.',
+  })
+  const restart = button(`${broadcastPath(request, 'unschedule')}?next=when`, 'Change the start', {
+    tone: 'quiet',
   })
   const cancel = button(broadcastPath(request, 'cancel'), 'Cancel broadcast', { tone: 'danger' })
   const duplicate = button(broadcastPath(request, 'duplicate'), DUPLICATE)
@@ -223,7 +228,7 @@ export function actions(view: BroadcastView, request: TeamRequest, isBlocked = f
   const forms = {
     sending: [pause, copy, cancel],
     paused: [resume, copy, cancel],
-    scheduled: [unschedule, copy, cancel],
+    scheduled: isBlocked ? [unschedule, copy, cancel] : [restart, unschedule, copy, cancel],
     draft: [],
     sent: [duplicate],
     cancelled: [duplicate],

@@ -105,12 +105,13 @@ async function audienceTiles(
 function timeTiles(
   draft: BroadcastRow,
   { sent, fields, audience }: Pick<Shown, 'sent' | 'fields' | 'audience'>,
-  { cookies, now }: TeamRequest,
+  { team, cookies, now }: TeamRequest,
 ): Tile[] {
   const given = sent ? resultOrError(() => readWhen(sent, draft)) : draft
   if (given instanceof RequestError)
     return [{ label: 'Starts', value: '–', detail: describeByLabels(fields, given) }]
-  return startTiles({ ...given, audience }, parseZone(cookies('zone')), now)
+  const edit = stepPath(teamPath(team, 'broadcasts', draft.id), 'audience')
+  return startTiles({ ...given, audience, edit }, parseZone(cookies('zone')), now)
 }
 
 type Shown = {
@@ -173,6 +174,9 @@ async function buildAside(
   return (await previewSections(draft, of, deps)).slice(0, 1)
 }
 
+/** True for a field that few broadcasts need. */
+const isFurther = ({ name }: Field): boolean => name === 'tags'
+
 /** Builds the page of a step. @param sent the submitted form, to show instead of the stored draft. */
 async function stepView(
   { title, back, action, draft }: DraftPage,
@@ -203,10 +207,12 @@ async function stepView(
         ...{ title: STEP_TITLES[step], ...buildButtons(step) },
         result: await summary(step, { draft, sent, fields, choices, audience }, request, deps),
         fields: compact([
-          fields,
+          fields.filter((each) => !isFurther(each)),
           hidden('step', step, true),
           draft ? hidden('seen', draft.updated_at, true) : hidden('topic', request.query.get('topic') ?? ''),
         ]),
+        further: fields.filter(isFurther),
+        open: fields.some((each) => isFurther(each) && each.value !== ''),
       }),
     ]),
     // The script counts after each change of the form, and uses only the count.

@@ -181,6 +181,15 @@ const test = action('editor', '/teams/:team/broadcasts/:id/test', async (by, req
   return redirect(broadcastPath(request), 'A test is on its way.')
 })
 
+/** Makes it a draft again, and shows the step whose change was asked for. */
+const unschedule = action('editor', '/teams/:team/broadcasts/:id/unschedule', async (by, request) => {
+  const { name } = await unscheduleBroadcast(by, toActing(request), request.params.id)
+  const path = broadcastPath(request)
+  return request.query.get('next') === 'when'
+    ? redirect(stepPath(path, 'when'), `${name} is a draft again. Set its start, then schedule it.`)
+    : redirect(path, `${name} is a draft again.`)
+})
+
 export const broadcastPages = [
   again,
   page,
@@ -191,7 +200,7 @@ export const broadcastPages = [
   stateButton('send', 'is being sent', (by, acting, id, seen) =>
     sendBroadcast(by, acting, id, { seen }),
   ).confirm(sendQuestion),
-  stateButton('unschedule', 'is a draft again', unscheduleBroadcast),
+  unschedule,
   stateButton('pause', 'is paused', pauseBroadcast).confirm(stateQuestion('pause')),
   stateButton('resume', 'is being sent', resumeBroadcast).confirm(stateQuestion('resume')),
   stateButton('cancel', 'is cancelled', cancelBroadcast).confirm(stateQuestion('cancel')),

@@ -80,7 +80,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
   const { state } = filter.read(query)
   const page = await pageById(request, (place) => broadcastsOfTeam(database, team.id, { ...place, state }))
   const views = byStart(await broadcastViews(database, page.rows))
-  const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
+  const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'Create a broadcast' }
   const edits = team.role !== 'viewer'
   const isEmpty = views.length === 0 && page.first && state === undefined
   return show({
@@ -133,7 +133,7 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps)
     (await topicsOfTeam(deps.database, team.id)).length === 0 && {
       tone: 'warn',
       title: 'No topics yet',
-      link: { href: teamPath(team, 'topics'), label: 'Add a topic' },
+      link: { href: teamPath(team, 'topics'), label: 'Create a topic' },
     },
     (await templatesOfTeam(deps.database, team.id)).length === 0 && {
       tone: 'warn',

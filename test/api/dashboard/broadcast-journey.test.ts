@@ -48,7 +48,7 @@ async function journey(browser: Browser): Promise<void> {
     await page.goto(`${here}/broadcasts/new`)
     t.match(await said(page), /No topics yet[\s\S]*No templates yet/)
     await page.goto(`${here}/topics`)
-    for (const name of ['News', 'Offers']) await submit(page, 'Add topic', { name })
+    for (const name of ['News', 'Offers']) await submit(page, 'Create topic', { name })
     await page.goto(`${here}/templates`)
     const html = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">leave</a></p>'
     await submit(page, 'Create template', { name: 'Spring', html })

@@ -153,7 +153,7 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   shows(
     t,
     page,
-    /Starts in 1 day \(\w{3}, [^)]*UTC\)\. Pause updates Forecast Contacts 3 match now\. The audience is chosen when it starts Missing a variable 1 Skipped: no value for name Takes about 3 minutes at 1 email a minute /,
+    /Starts in 1 day \(\w{3}, [^)]*UTC\)\. Stop refreshing Forecast Contacts 3 match now\. The audience is chosen when it starts Missing a variable 1 Skipped: no value for name Takes about 3 minutes at 1 email a minute /,
   )
   t.notMatch(textOf(page.html), /Outcome|Before it can start/)
   await database.query(sql.unsafe`
@@ -211,6 +211,11 @@ t.test('a scheduled broadcast becomes a draft again and is sent', async (t) => {
   const unscheduled = await after(await editor.press(path, `${path}/unschedule`))
   shows(t, unscheduled, /Spring is a draft again.*draft Draft:/)
   t.equal((await editor.post(`${path}/unschedule`)).status, 409)
+  await after(await editor.press(path, `${path}/send`))
+  t.match((await editor.get(path)).html, /unschedule\?next&#x3D;when"[\s\S]*?>Change the start</)
+  const changing = await editor.post(`${path}/unschedule?next=when`)
+  t.equal(changing.location, `${path}/edit?step=when`)
+  shows(t, await after(changing), /Spring is a draft again\. Set its start, then schedule it\./)
   const fields = { name: 'Spring', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: topic }
   await write(path, { ...fields, send_at: '' })
   shows(t, await after(await editor.press(path, `${path}/send`)), /Spring is being sent/)

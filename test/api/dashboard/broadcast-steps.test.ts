@@ -49,7 +49,7 @@ t.test('shows all errors of a step, and focuses the first', async (t) => {
   t.notMatch(textOf(audience.html + odder.html), /where\[|value\.\d/i)
   const wide = { topic_ids: topic, 'property.1': 'x'.repeat(129), 'value.1': 'x' }
   const tooLong = fault(await step('audience', 'when', wide), 'property\\.1')
-  t.match(tooLong, /^And property 2 must be a string of 1 to/)
+  t.match(tooLong, /^Property 2 must be a string of 1 to/)
   const lines = { topic_ids: topic, 'property.1': 'city', 'op.1': 'in', 'value.1': '\n'.repeat(1_000) }
   t.match(fault(await step('audience', 'when', lines), 'value\\.1'), 'Value 2 must have at most 1000 lines.')
   const when = await step('when', 'save', { topic_ids: topic, rate_per_minute: 'many' })
@@ -86,6 +86,9 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   t.strictSame(mainActs(left), ['Choose the audience'])
   const done = [...left.html.matchAll(/<li class="good"><a href="[^"]*">(\w+)/g)].map(([, step]) => step)
   t.strictSame(done, ['Message', 'When'], 'the audience is missing')
+  const early = await editor.get(`${path}?step=when`)
+  shows(t, early, /Audience \(to do\) .* Contacts 0 /)
+  t.match(early.html, /<strong><a href="[^"]*step&#x3D;audience">0</, 'the way to the cause')
   t.notMatch((await viewer.get(path.replace('/edit', ''))).html, 'class="stepper"')
   const id = path.split('/').at(-2)
   t.match((await call('POST', `/v1/broadcasts/${id}/send`, { key: team.key })).body, {
@@ -105,6 +108,7 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   t.match(await saidOf(), { name: 'Three', topic_ids: EMPTY, where: EMPTY }, 'counting stores nothing')
   const back = await after(await step(audience, 'message', {}))
   t.match(back.html, /<h2>Message[\s\S]*name="subject" type="text" value="Hi"/)
+  t.match(back.html, /<details open><summary>More options<\/summary>[\s\S]*name="tags"[\s\S]*>Continue</)
   const when = await after(await step(counted, 'when', {}))
   t.match(when.html, '<h2>When</h2>')
   const drafted = await after(await step(when, 'save', { rate_per_minute: '60' }))

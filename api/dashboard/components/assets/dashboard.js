@@ -269,7 +269,7 @@ let [isAsking, seen] = [false, new Date()]
 /** Shows the time of the last update, and the problem if the page couldn't be refreshed. */
 function showAge(problem) {
   byId('pause').setAttribute('aria-pressed', isPaused())
-  byId('pause').textContent = isPaused() ? 'Resume updates' : 'Pause updates'
+  byId('pause').textContent = isPaused() ? 'Start refreshing' : 'Stop refreshing'
   byId('updated').textContent = `Updated ${clock(seen)}`
   warn(byId('main'), problem && `${problem} This page is from ${clock(seen)}.`)
 }
