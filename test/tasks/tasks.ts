@@ -79,7 +79,6 @@ export const TASKS: readonly Task[] = [
       const { page, follow, click, type, press } = hand
       await go(hand, 'Suppressions')
       await follow(page.locator('td a', { hasText: 'ana.lindqvist' }))
-      await openMenu(hand)
       await click(opener(hand, 'Lift the suppression'))
       await type(page.getByLabel('Reason'), 'The mailbox is back')
       await press('Lift suppression')
@@ -109,7 +108,7 @@ export const TASKS: readonly Task[] = [
     async walk(hand) {
       const { page, follow, click, type, press } = hand
       await go(hand, 'Broadcasts')
-      await follow(page.getByRole('link', { name: 'New broadcast' }))
+      await follow(page.getByRole('link', { name: 'Create a broadcast' }))
       await type(page.getByLabel('Name', { exact: true }), 'Spring')
       await type(page.getByLabel('Subject'), 'Spring is here')
       await page.locator('[name="template_id"]').selectOption({ label: 'Monthly news' })
@@ -253,10 +252,10 @@ export const TASKS: readonly Task[] = [
     async walk(hand) {
       const { page, click, type, press } = hand
       await go(hand, 'Webhooks')
-      await click(opener(hand, 'New webhook'))
+      await click(opener(hand, 'Add a webhook'))
       await type(page.getByLabel('URL'), 'https://shop.example.com/hooks')
       await click(page.getByLabel('everything'))
-      await press('Add a webhook')
+      await press('Add webhook')
       await click(opener(hand, 'Send events again'))
       await press('Continue')
       await page.locator('#confirm, .notice').first().waitFor()
@@ -280,7 +279,7 @@ export const TASKS: readonly Task[] = [
     async walk(hand) {
       const { page, click, type, press } = hand
       await go(hand, 'Templates')
-      await click(opener(hand, 'New template'))
+      await click(opener(hand, 'Create a template'))
       await type(page.getByLabel('Name', { exact: true }), 'Welcome')
       await type(page.getByLabel('HTML'), '<p>Hi {{name}}</p>')
       await press('Create template')

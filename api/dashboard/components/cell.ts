@@ -122,7 +122,7 @@ export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
 export const NO_ACTIVITY = 'No known activity in this team.'
 
 export const lastActive = (at: string | null, now: Date): Cell =>
-  at === null ? { text: '–', tip: NO_ACTIVITY } : time(at, now)
+  at === null ? { text: 'not known', tip: NO_ACTIVITY } : time(at, now)
 
 /** Builds a cell with plain text, or a dash if it is empty. */
 export const text = (value: string | null, more: Partial<Cell> = {}): Cell => ({

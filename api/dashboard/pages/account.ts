@@ -73,7 +73,10 @@ const account = get('person', '/account', async ({ person, now, around }, { data
       forms: compact([
         button('/sign-out', 'Sign out', { tone: 'quiet' }),
         sessions.length > 1 &&
-          button(inTeam('/account/end-others', around), 'End all other sessions', { tone: 'danger' }),
+          button(inTeam('/account/end-others', around), 'End all other sessions', {
+            tone: 'danger',
+            menu: false,
+          }),
       ]),
     },
     sections: [sessionsTable(sessions, { now, person, around }), teamsTable(person)],

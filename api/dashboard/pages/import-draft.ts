@@ -78,6 +78,7 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
   const draft = await showDraft(database, team.id, params.id)
   await auditRead(request, deps, { action: 'import.open', subject: draft.file_name })
   const topics = await topicsOfTeam(database, team.id)
+  const missing = withoutTopic(draft, topics.length === 0 ? newTopic(team) : undefined)
   return {
     title: draft.file_name,
     lead: 'Choose what to do with each column. The next page shows a preview. The upload is kept for a day.',
@@ -85,7 +86,9 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
     actions: discarding(request),
     above: [importSteps('Columns', request)],
     sections: [
-      ...buildAlerts([withoutTopic(draft, topics.length === 0 ? newTopic(team) : undefined)]),
+      ...buildAlerts([
+        missing && (topics.length === 0 ? missing : { ...missing, text: 'Choose topics below.' }),
+      ]),
       buildForm(here(request), 'Continue', {
         title: 'Columns',
         pairs: draft.mapping.suppress ? undefined : HEADINGS,
@@ -164,7 +167,7 @@ const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, link
     link,
   }
 
-const newTopic = (team: { id: string }): Link => ({ href: teamPath(team, 'topics'), label: 'Add a topic' })
+const newTopic = (team: { id: string }): Link => ({ href: teamPath(team, 'topics'), label: 'Create a topic' })
 
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
   const named = (wanted: (column: Becomes) => boolean): string =>

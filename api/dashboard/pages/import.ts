@@ -47,6 +47,8 @@ const form = (purpose: Purpose): TeamPage =>
   get('editor', `/teams/:team/${purpose}/import`, async ({ team, now }, { database }) => {
     const { href, label } = uploads(team, purpose)
     const imports = await importsOfTeam(database, team.id, purpose, MAX_IMPORTS)
+    const hasDraft = imports.some(({ draft }) => draft)
+    const importPath = ({ id }: ImportRow): string => teamPath(team, 'contacts', 'imports', id)
     return show({
       title: label,
       back: { href: teamPath(team, purpose), label: headed(purpose) },
@@ -68,9 +70,12 @@ const form = (purpose: Purpose): TeamPage =>
         buildTable(
           imports,
           (one) => ({
-            File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
+            File: text(one.file_name, { href: importPath(one) }),
             Status: importState(one),
             Done: text(one.draft ? null : doneWords(one)),
+            Next:
+              hasDraft &&
+              text(one.draft ? 'Continue' : null, { href: one.draft ? importPath(one) : undefined }),
             By: text(one.created_by),
             When: time(one.created_at, now),
           }),

@@ -14,6 +14,7 @@ import { addressWith, wordParam } from '../server/list.ts'
 import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { setUpSteps } from './first-steps.ts'
 import { testEmailForm, testEmailPages } from './test-email.ts'
+import { isSendable, sampleRequest } from './whatsapp-templates.ts'
 
 const TABS = { '': 'Requests', recipients: 'Test recipients', tokens: 'Session tokens' } as const
 
@@ -44,7 +45,7 @@ const settings = ({ home, team }: TeamRequest): Section => ({
     team.role === 'owner'
       ? 'Replace hg_… with your key.'
       : 'Replace hg_… with a key from an owner of the team.',
-  next: team.role === 'owner' ? { href: teamPath(team, 'keys'), label: 'Create key' } : undefined,
+  next: team.role === 'owner' ? { href: teamPath(team, 'keys'), label: 'Create a key' } : undefined,
   code: `export HELIOGRAPH_KEY=hg_…\nexport HELIOGRAPH_URL=${home.origin}`,
 })
 
@@ -77,12 +78,10 @@ async function examples(request: TeamRequest, deps: PageDeps, language: Language
     sections.push({ kind: 'code', title, fold: true, code: code('/v1/emails', body) })
   }
   const messages = await whatsappTemplatesOfTeam(database, team.id)
-  const message = messages.find(({ status, unsupported }) => status === 'approved' && unsupported === null)
+  const message = messages.find(isSendable)
   if (message) {
-    const parameters = Object.fromEntries(message.slots.map((slot) => [slot, '…']))
-    const body = { template_id: message.id, to: ['+15555550101'], parameters }
     const title = `Send the WhatsApp template ${message.name}`
-    sections.push({ kind: 'code', title, fold: true, code: code('/v1/whatsapp/messages', body) })
+    sections.push({ kind: 'code', title, fold: true, code: sampleRequest(message, language) })
   }
   const contact = { email: 'someone@example.com', properties: { name: 'Ana' } }
   return [

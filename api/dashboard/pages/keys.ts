@@ -86,7 +86,7 @@ const readExpiry = ({ form, cookies }: TeamRequest): Date | null =>
 
 function createForm(request: TeamRequest, domains: readonly string[]): Section {
   return buildForm(teamPath(request.team, 'keys'), 'Create key', {
-    title: 'New key',
+    title: 'Create a key',
     folded: true,
     fields: [
       field('name', 'Name', {

@@ -21,11 +21,14 @@ const progressCell = ({ state, audience, stats }: BroadcastView): Cell =>
     ? text('')
     : bar(stats.made - stats.queued + stats.skipped, audience, state === 'sending' ? 'busy' : 'plain')
 
+/** Broadcasts that need manual action come first, and scheduled ones last. */
+const rank = ({ state, state_reason }: BroadcastView): number =>
+  state === 'paused' ? Number(state_reason === null) : state === 'sending' ? 2 : 3
+
 export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): Promise<Section[]> {
-  const open = await broadcastViews(
-    deps.database,
-    await openBroadcasts(deps.database, team.id, MAX_BROADCASTS),
-  )
+  const newest = await openBroadcasts(deps.database, team.id, MAX_BROADCASTS)
+  const views = await broadcastViews(deps.database, newest)
+  const open = views.toSorted((one, other) => rank(one) - rank(other))
   const scheduled = await scheduledMessages(team, deps)
   const hasStarted = open.some(({ audience }) => audience !== null)
   const rows = [
@@ -47,5 +50,6 @@ export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): 
     })),
   ]
   if (rows.length === 0) return []
-  return [buildTable(rows, (row) => row, { title: 'Running and next', id: 'ahead', live: true, empty: '' })]
+  const title = scheduled.length === 0 ? 'Broadcasts running and next' : 'Running and next'
+  return [buildTable(rows, (row) => row, { title, id: 'ahead', live: true, empty: '' })]
 }

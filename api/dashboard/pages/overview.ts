@@ -177,7 +177,7 @@ async function quotaSection(
   return {
     kind: 'tiles',
     title: 'This period',
-    note: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${left}.`,
+    note: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${left}. Messages count once they are accepted.`,
     tiles: [
       ...CHANNELS.map((channel) =>
         tile(many(channel), channel.quota.name, { href: teamPath(team, channel.path) }),
@@ -197,7 +197,7 @@ function nextActs(
     return { forms: [button(teamPath(team, 'resume-bulk'), RESUME_BULK)] }
   if (isNew && step) return { links: [{ ...step, main: true }] }
   if (team.role === 'viewer' || isNew) return {}
-  return { links: [{ href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast', main: true }] }
+  return { links: [{ href: teamPath(team, 'broadcasts', 'new'), label: 'Create a broadcast', main: true }] }
 }
 
 const overview = get('viewer', '/teams/:team', async (request, deps) => {

@@ -89,7 +89,7 @@ async function planSections({ team, now }: TeamRequest, tx: Tx): Promise<Section
       ],
     },
     buildFacts({
-      'Emails per second': number(limits.rate),
+      'Emails per second, at most': number(limits.rate),
       'Team ID': text(team.id, { code: true, copy: true }),
       Kind: team.test && text('test team', { detail: 'Nothing is delivered.' }),
       Created: time(team.created_at, now),

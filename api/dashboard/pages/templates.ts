@@ -66,7 +66,7 @@ const list = get('viewer', '/teams/:team/templates', async (request, { database 
       ),
       team.role !== 'viewer' &&
         buildForm(teamPath(team, 'templates'), 'Create template', {
-          title: 'New template',
+          title: 'Create a template',
           folded: true,
           note: 'It is published immediately, and you can send it by its ID. Later changes are drafts until you publish them.',
           fields: [field('name', 'Name', { required: true }), ...partFields({ html: '', text: '' })],

@@ -61,13 +61,13 @@ const list = get('viewer', '/teams/:team/topics', async (request, { database }) 
         }),
         {
           empty: edits
-            ? 'No topics yet. Add one, such as a newsletter, then subscribe contacts to it.'
-            : 'No topics yet. An editor of the team can add one.',
+            ? 'No topics yet. Create one, such as a newsletter, then subscribe contacts to it.'
+            : 'No topics yet. An editor of the team can create one.',
         },
       ),
       edits &&
-        buildForm(teamPath(team, 'topics'), 'Add topic', {
-          title: 'Add a topic',
+        buildForm(teamPath(team, 'topics'), 'Create topic', {
+          title: 'Create a topic',
           folded: true,
           fields: [field('name', 'Name', { required: true, placeholder: 'Newsletter' })],
         }),
@@ -89,15 +89,14 @@ async function broadcastsTo(id: string, { team, now }: TeamRequest, { database }
   return buildTable(
     byStart(await withStats(database, team.id, found.slice(0, BROADCASTS_SHOWN))),
     (broadcast) => ({
-      Status: broadcastStateCell(broadcast),
       Name: text(broadcast.name, { href: teamPath(team, 'broadcasts', broadcast.id) }),
+      Status: broadcastStateCell(broadcast),
       Sent: sentCell(broadcast),
       Opened: openedCell(broadcast),
       Start: time(startTime(broadcast), now, 'not started'),
     }),
     {
       title: 'Broadcasts',
-      main: 'Name',
       note: isCut
         ? `At most ${BROADCASTS_SHOWN}, from the newest ${BROADCASTS_SEARCHED} broadcasts of the team.`
         : undefined,
@@ -112,13 +111,12 @@ async function newestSubscribers(id: string, { team, now }: TeamRequest, { datab
   return buildTable(
     rows,
     (contact) => ({
-      Status: status(contact.status),
       Contact: namedContactCell(contact, team),
+      Status: status(contact.status),
       Added: time(contact.created_at, now),
     }),
     {
       title: 'Subscribers',
-      main: 'Contact',
       next: rows.length === 0 ? [] : [{ href: subscribersPath(team, id), label: 'All subscribers' }],
       empty: 'No contact is subscribed yet.',
       start: team.role === 'viewer' ? undefined : importLink(team),
@@ -136,7 +134,7 @@ const actions = (id: string, count: number, { team }: TeamRequest): Actions => (
   links: [
     {
       href: `${teamPath(team, 'broadcasts', 'new')}?${new URLSearchParams({ topic: id })}`,
-      label: 'New broadcast',
+      label: 'Create a broadcast',
       main: count > 0,
     },
   ],

@@ -157,7 +157,6 @@ async function showPage(request: TeamRequest<'id'>, deps: PageDeps): Promise<Pag
       ...buildAlerts([help && { tone: 'warn', title: help.title, text: help.text }], {
         id: 'help',
         live: true,
-        title: 'What helps',
       }),
       edits && moveForm(row, path, request.cookies('zone')),
       whatHappened(messageMoments(row, request)),

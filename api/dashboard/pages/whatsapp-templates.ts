@@ -10,9 +10,13 @@ import {
   syncFound,
   withoutOwn,
 } from '../../../db/messages/whatsapp/sync-templates.ts'
-import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
+import {
+  type WhatsappTemplateRow,
+  whatsappTemplatesOfTeam,
+} from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
+import { writePost } from '../../docs/samples.ts'
 import { formatAge, headed, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { jsonTyped } from '../components/typed.ts'
@@ -140,11 +144,25 @@ const list = get('viewer', PATH, async (request, { database }) => {
 })
 
 const SENDABLE: Readonly<Record<TemplateState, string>> = {
-  approved: 'It can be sent.',
+  approved: 'It can be sent by its ID, as in the example request.',
   pending: 'Meta hasn’t approved it yet, so it can’t be sent.',
   rejected: 'Meta rejected it, so it can’t be sent.',
   paused: 'Meta has paused it, so it can’t be sent.',
   disabled: 'Meta has disabled it, so it can’t be sent.',
+}
+
+type Sendable = Pick<WhatsappTemplateRow, 'id' | 'slots'>
+
+export const isSendable = ({
+  status,
+  unsupported,
+}: Pick<WhatsappTemplateRow, 'status' | 'unsupported'>): boolean =>
+  status === 'approved' && unsupported === null
+
+/** Writes a request that sends a template. */
+export function sampleRequest({ id, slots }: Sendable, language: Parameters<typeof writePost>[0]): string {
+  const parameters = Object.fromEntries(slots.map((slot) => [slot, '…']))
+  return writePost(language, '/v1/whatsapp/messages', { template_id: id, to: ['+15555550101'], parameters })
 }
 
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
@@ -174,6 +192,14 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
       ]),
       ...bubbleSection(found.definition, 'Message with sample values'),
       ...textFacts(found.definition),
+      ...compact<Section>([
+        isSendable(found) && {
+          kind: 'code',
+          title: 'Example request',
+          code: sampleRequest(found, 'curl'),
+          next: { href: teamPath(team, 'integration'), label: 'Other languages' },
+        },
+      ]),
       {
         kind: 'code',
         title: 'Meta’s template object',

@@ -174,7 +174,7 @@ t.test('limits forms to 2,000 fields, and to 16 KiB without a session', async (t
   const fields = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`a${at}`, '']))
   const own = await owner.post(`/teams/${team.id}/topics`, { name: 'News', ...fields })
   t.equal(own.status, 400)
-  shows(t, own, 'Add a topic Name The form must have at most 2,000 fields. Add topic')
+  shows(t, own, 'Create a topic Name The form must have at most 2,000 fields. Create topic')
   t.equal((await owner.get(`/teams/${team.id}/emails?${'a&'.repeat(2_000)}`)).status, 400)
 })
 

@@ -35,7 +35,7 @@ async function journeys(browser: Browser): Promise<void> {
     const preview = page.frameLocator('iframe').locator('p')
     const state = page.locator('#state')
     await page.goto(`${here}/templates`)
-    await page.locator('summary', { hasText: 'New template' }).click()
+    await page.locator('summary', { hasText: 'Create a template' }).click()
     await page.getByLabel('Name').fill('Welcome')
     await page.getByLabel('HTML').fill('<p>Hi {{name}}</p>')
     await submit(page, 'Create template')
@@ -110,7 +110,7 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('keeps a rejected text and confirms leaving the page', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/templates`)
-    await page.locator('summary', { hasText: 'New template' }).click()
+    await page.locator('summary', { hasText: 'Create a template' }).click()
     await page.getByLabel('Name').fill('Refused')
     await page.getByLabel('HTML').fill('<p>{{#broken}}</p>')
     await submit(page, 'Create template')
@@ -129,7 +129,7 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('a key is shown once, and its first use appears', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/keys`)
-    await page.getByText('New key').first().click()
+    await page.getByText('Create a key').first().click()
     await page.getByLabel('Name', { exact: true }).fill('shop')
     await page.getByLabel('contacts:read').check()
     await submit(page, 'Create key')
@@ -214,7 +214,7 @@ async function journeys(browser: Browser): Promise<void> {
     const { page } = await signIn(t)
     await page.clock.install()
     await page.goto(`${here}/topics`)
-    await page.getByText('Add a topic').first().click()
+    await page.getByText('Create a topic').first().click()
     await page.getByLabel('Name', { exact: true }).fill('Slow')
     const shown: string[] = []
     let posts = 0
@@ -232,11 +232,11 @@ async function journeys(browser: Browser): Promise<void> {
       // The page stays, like with a download.
       await route.fulfill({ status: 204 })
     })
-    const button = page.getByRole('button', { name: 'Add topic', exact: true })
+    const button = page.getByRole('button', { name: 'Create topic', exact: true })
     const answered = page.waitForEvent('requestfailed')
     await button.click({ noWaitAfter: true })
     await answered
-    t.strictSame(shown, ['Add topic disabled true'])
+    t.strictSame(shown, ['Create topic disabled true'])
     t.ok(await button.isDisabled())
     await page.clock.fastForward(11_000)
     t.ok(await button.isEnabled())
@@ -247,9 +247,9 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('forms work without JavaScript', async (t) => {
     const { page } = await signIn(t, { javaScriptEnabled: false }, 'plain@example.com')
     await page.goto(`${here}/topics`)
-    await page.getByText('Add a topic').first().click()
+    await page.getByText('Create a topic').first().click()
     await page.getByLabel('Name', { exact: true }).fill('Letters')
-    await submit(page, 'Add topic')
+    await submit(page, 'Create topic')
     t.match(await page.locator('.notice').innerText(), 'The topic Letters was created.')
   })
 

@@ -19,15 +19,15 @@ async function looks(browser: Browser): Promise<void> {
     const begins: Record<string, string> = {
       '/emails': 'How to send',
       '/whatsapp': 'How to send',
-      '/broadcasts': 'New broadcast',
+      '/broadcasts': 'Create a broadcast',
       '/contacts': 'Import from CSV',
     }
     const forms: Record<string, string> = {
-      '/topics': 'Add a topic',
-      '/keys': 'New key',
+      '/topics': 'Create a topic',
+      '/keys': 'Create a key',
       '/people': 'Invite a colleague',
       '/domains': 'Add a domain',
-      '/webhooks': 'New webhook',
+      '/webhooks': 'Add a webhook',
       '/whatsapp-templates': 'Sync now',
     }
     let begun = 0

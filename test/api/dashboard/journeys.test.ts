@@ -133,7 +133,7 @@ async function journeys(browser: Browser): Promise<void> {
       await page.getByText('4,950 contacts stored.').first().waitFor()
       t.match(await said(page), /50 records rejected[\s\S]*none\s+must be an email/i)
       await menu('Broadcasts')
-      await follow(page.getByRole('link', { name: 'New broadcast' }))
+      await follow(page.getByRole('link', { name: 'Create a broadcast' }))
       await type(page.getByLabel('Name', { exact: true }), 'Spring')
       await type(page.getByLabel('Subject'), 'Spring is here')
       await press('Continue')

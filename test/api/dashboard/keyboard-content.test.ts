@@ -52,7 +52,7 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('creates, edits, compares and publishes a template', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'Templates')
-    await press(t, page, 'New template')
+    await press(t, page, 'Create a template')
     await type(t, page, 'Name', 'Welcome')
     await type(t, page, 'HTML', '<p>Hi {{name}}</p>')
     await follow(t, page, 'Create template')

@@ -62,7 +62,6 @@ async function journeys(browser: Browser): Promise<void> {
     t.match(await timeline.innerText(), /Bounced[\s\S]*550 5\.1\.1 no such user/)
     await follow(t, page, /^Show the suppression/)
     await says(page, 'hard bounce')
-    await press(t, page, /^More actions/)
     await press(t, page, 'Lift the suppression')
     await page.locator('[name="reason"]:focus').waitFor()
     await page.keyboard.type('the mailbox is back')
@@ -94,7 +93,7 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('creates a key, and revokes it after confirmation', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'API keys')
-    await press(t, page, 'New key')
+    await press(t, page, 'Create a key')
     await type(t, page, 'Name', 'shop')
     await tabTo(t, page, 'contacts:read: read contacts')
     await page.keyboard.press('Space')

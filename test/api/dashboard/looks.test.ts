@@ -217,7 +217,7 @@ async function looks(browser: Browser): Promise<void> {
         style('.wide:not(.main) .detail').whiteSpace === 'normal'
       390 emails?status=queued: boxes to select rows
         box('td.pick label').width >= 24
-      1024 contacts?q=bartholomew: the address before its name
+      1024 contacts?q=bartholomew: the contact before its topics
         box('td.wide.main').width > 1.8 * box('td.wide:not(.main)').width
       1024 ${webhook}: facts beside their labels
         box('dd').top <= box('dt').top

@@ -40,9 +40,9 @@ t.test('each page has one main action', async (t) => {
   await contact('reader@example.org')
   await database.query(sql.unsafe`
     update contacts set topic_ids = array[${topic.id}::uuid] where team_id = ${team.id} and email = 'reader@example.org'`)
-  await acts(at(`topics/${topic.id}`), 'New broadcast')
+  await acts(at(`topics/${topic.id}`), 'Create a broadcast')
   await database.query(sql.unsafe`delete from topics where id = ${topic.id}`)
-  await acts(at('templates'), 'New template')
+  await acts(at('templates'), 'Create a template')
   await acts(at('whatsapp-templates'))
   await acts(template, 'Send a test')
   await editor.press(template, `${template}/draft`, { html: '<p>Ho</p>' })
@@ -60,7 +60,7 @@ t.test('each page has one main action', async (t) => {
   const inOrder = found.toSorted((one, other) => one - other)
   t.strictSame(found, inOrder, 'the preview comes first, on a phone, too')
   const templates = await editor.get(at('templates'))
-  shows(t, templates, /New template It is published immediately, and you can send it by its ID/)
+  shows(t, templates, /Create a template It is published immediately, and you can send it by its ID/)
 })
 
 t.test("an address that isn't a contact has a page", async (t) => {
@@ -136,7 +136,7 @@ t.test('an import explains its choices, its rate and remaining time', async (t) 
     /Their status and topics are kept\. Keep properties that aren’t in the file Delete properties that/,
   )
   for (const page of [path, `${path}/check`])
-    shows(t, await editor.get(page), /No contact gets a topic\. .* Add a topic/)
+    shows(t, await editor.get(page), /No contact gets a topic\. .* Create a topic/)
   const topic = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Pace' }))
   shows(t, await editor.get(`${path}/check`), /No contact gets a topic\. .* Choose topics/)
   const columns = await editor.get(path)

@@ -170,9 +170,18 @@ t.test('only shows broadcasts that were paused automatically, with the reason', 
   await become(null)
   const calm = await overviewOf(team)
   t.match(calm, 'Nothing needs attention')
-  t.match(calm, /Running and next Name Status Progress Sent Start by hand paused 0 of 2 /, 'its progress')
+  t.match(
+    calm,
+    /Broadcasts running and next Name Status Progress Sent Start by hand paused 0 of 2 /,
+    'its progress',
+  )
   for (const reason of ['overdue', 'quota_exceeded', 'restored']) await become(reason)
   const page = await overviewOf(team)
+  t.match(
+    page,
+    /Broadcasts running and next .*restored auto-paused .*by hand paused/,
+    'what needs action first',
+  )
   t.match(page, '“overdue” was paused automatically. It would have started more than an hour late')
   t.match(page, '“quota_exceeded” was paused automatically. The quota is used up')
   t.match(page, '“restored” was paused automatically. The database was restored from a backup')

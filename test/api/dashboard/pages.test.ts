@@ -93,7 +93,7 @@ t.test('a rotated key still works for 24 hours', async (t) => {
   shows(
     t,
     await owner.get(path),
-    /← API keys rotated Pause updates Example requests .* Expires .* in 23 hours/,
+    /← API keys rotated Stop refreshing Example requests .* Expires .* in 23 hours/,
   )
   t.match(await lastEntry(), { action: 'key.rotate', subject: 'rotated' })
   t.equal((await owner.post(`${path}/rotate`, { expires: '2020-01-01' })).status, 400)
@@ -145,9 +145,13 @@ t.test('People shows when members were added, whatever their role is now', async
   const [, member = ''] =
     new RegExp(`(${people}/[0-9a-f-]{36})">added@`).exec((await boss.get(people)).html) ?? []
   t.equal((await boss.post(`${member}/role`, { role: 'editor' })).status, 303)
-  shows(t, await boss.get(people), /Added .*added@example\.org editor link not used yet .* 3 Feb 2020/)
+  shows(
+    t,
+    await boss.get(people),
+    /Added Last active .*added@example\.org editor 3 Feb 2020 link not used yet expires/,
+  )
   await database.query(sql.unsafe`delete from audit_entries where team_id = ${team.id}`)
-  shows(t, await boss.get(people), /added@example\.org editor link not used yet expires \S+ \S+ \S+ –/)
+  shows(t, await boss.get(people), /added@example\.org editor – link not used yet expires \S+ \S+ \S+ owner/)
 })
 
 t.test("the last owner can't be removed or demoted", async (t) => {

@@ -49,8 +49,8 @@ const list = get('viewer', PATH, async (request, { database }) => {
         },
       ),
       team.role === 'owner' &&
-        buildForm(teamPath(team, 'webhooks'), 'Add a webhook', {
-          title: 'New webhook',
+        buildForm(teamPath(team, 'webhooks'), 'Add webhook', {
+          title: 'Add a webhook',
           folded: true,
           fields: fieldsFor(domains, null),
         }),
