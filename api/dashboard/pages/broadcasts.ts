@@ -92,19 +92,20 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
       buildTable(
         views,
         (view) => ({
-          Status: broadcastStateCell(view),
           Name: text(view.name, {
             href: teamPath(team, 'broadcasts', view.id),
             tip: `${view.name} · ${view.subject}`,
           }),
+          Status: broadcastStateCell(view),
           Sent: sentCell(view),
           Opened: openedCell(view),
           Bounced: limitedCell(view, 'bounced'),
           Complained: limitedCell(view, 'complained'),
-          Start: time(startTime(view), now, 'not started'),
+          // A draft has no start.
+          Start: time(startTime(view), now, view.state === 'draft' ? '–' : 'not started'),
         }),
         {
-          ...{ main: 'Name', wrap: ['Name'] },
+          wrap: ['Name'],
           id: 'list',
           live: page.first,
           next: page.next,

@@ -189,10 +189,10 @@ t.test('a broadcast cancelled before its start shows no start time', async (t) =
     update broadcasts set name = 'Advent', state = 'scheduled', started_at = null, audience = null,
       send_at = now() + interval '80 minutes' where id = ${broadcast.id}`)
   const path = at(`broadcasts/${broadcast.id}`)
-  shows(t, await editor.get(at('broadcasts')), /scheduled Advent [^%]* in 1 hour/)
+  shows(t, await editor.get(at('broadcasts')), /Advent scheduled [^%]* in 1 hour/)
   shows(t, await editor.get(path), /Scheduled for \w{3}, .* UTC\. If nothing changes by then, it is paused\./)
   await after(await editor.post(`${path}/cancel`))
-  shows(t, await editor.get(at('broadcasts')), /cancelled Advent – – – – not started/)
+  shows(t, await editor.get(at('broadcasts')), /Advent cancelled – – – – not started/)
   t.notMatch(textOf((await editor.get(path)).html), /begin|Scheduled for/i)
 })
 

@@ -80,7 +80,7 @@ t.test('creates a draft in three saved steps without a script', async (t) => {
   shows(t, audience, /The draft Three is saved\..* Audience .*Contacts – Choose a topic\./)
   t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
   // It is in the list from now on.
-  shows(t, await editor.get(at('broadcasts')), /draft Three –/)
+  shows(t, await editor.get(at('broadcasts')), /Three draft –/)
   const left = await editor.get(path.replace('/edit', ''))
   shows(t, left, /Before it can start No topic is selected, so no one would receive it.* Contacts 0 /)
   t.strictSame(mainActs(left), ['Choose the audience'])

@@ -166,7 +166,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   t.match(recipients, /^\uFEFF?email,status,detail,[\s\S]*\r\nana@example\.org,sent,/)
   t.match((await viewer.get(`${path}/skips.csv`)).html, /\r\nben@example\.org,variables,no value for name,/)
   const list = await viewer.get(at('broadcasts'))
-  shows(t, list, /sent Spring 1 of 2 /)
+  shows(t, list, /Spring sent 1 of 2 /)
   t.match(list.html, 'title="1 of 2 contacts, 1 skipped"')
   await contact('late@example.org', topic, { name: 'Late', city: 'Graz' })
   await call('PATCH', '/v1/contacts/ben@example.org', {
