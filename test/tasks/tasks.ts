@@ -192,7 +192,7 @@ export const TASKS: readonly Task[] = [
     most: 2,
     async walk(hand) {
       await go(hand, 'Audit log')
-      await hand.type(hand.page.getByLabel('User').first(), 'ana')
+      await hand.type(hand.page.getByLabel('By', { exact: true }), 'ana')
       await hand.enter()
       await hand.page.locator('tbody tr').first().waitFor()
     },
