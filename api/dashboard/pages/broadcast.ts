@@ -181,7 +181,7 @@ const test = action('editor', '/teams/:team/broadcasts/:id/test', async (by, req
   return redirect(broadcastPath(request), 'A test is on its way.')
 })
 
-/** Makes it a draft again, and shows the step whose change was asked for. */
+/** Makes it a draft again, and shows the step to change. */
 const unschedule = action('editor', '/teams/:team/broadcasts/:id/unschedule', async (by, request) => {
   const { name } = await unscheduleBroadcast(by, toActing(request), request.params.id)
   const path = broadcastPath(request)

@@ -144,7 +144,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
 })
 
 const SENDABLE: Readonly<Record<TemplateState, string>> = {
-  approved: 'It can be sent by its ID, as in the example request.',
+  approved: 'It can be sent. The example request has its ID.',
   pending: 'Meta hasn’t approved it yet, so it can’t be sent.',
   rejected: 'Meta rejected it, so it can’t be sent.',
   paused: 'Meta has paused it, so it can’t be sent.',
