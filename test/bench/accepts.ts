@@ -174,7 +174,7 @@ export async function measureQuiet(rig: Rig): Promise<Figure[]> {
   return [
     atMost(3, {
       row: '3',
-      measure: 'p99 of row 1 at 100 a second offered',
+      measure: 'p99 of row 1 at 100 emails a second',
       ours: p99,
       reference: bare,
       unit: 'ms',

@@ -70,13 +70,14 @@ const verdict = (
 ) => {
   const slow = fair < 0.95 * plain ? 1 : 0
   const late = p99 > 3 ? 1 : 0
-  const note = `p99 ${p99.toFixed(2)} s; ${fair.toFixed(0)}/s with lanes, ${plain.toFixed(0)}/s without`
+  const note = `p99 ${p99.toFixed(2)} s; ${fair.toFixed(0)}/s with the fair queue, ${plain.toFixed(0)}/s without`
   return counted(100, slow + late + never, note)
 }
 
 const emailFairness: Fault = {
   id: 'F/fair-email',
-  words: 'a flood of one team: another’s emails are sent within 3 s (p99), and lanes keep 95 % of the rate',
+  words:
+    'a flood of one team: another’s emails are sent within 3 s (p99), and the fair queue keeps 95 % of the rate',
   load: '50,000 queued, and 100 singles',
   world: { workers: [] },
   async run(world, scale) {
@@ -170,7 +171,7 @@ const backlog = (id: string, due: 'now' | 'in an hour', words: string): Fault =>
     world.workers.push(await world.start('workers/main.ts'), await world.start('workers/main.ts'))
     const { copies } = world.relay
     if (due === 'now') await within(30, () => copies.size > 100)
-    const rate = due === 'now' ? `${(await rateOf(() => copies.size, 15)).toFixed(0)}/s, ` : ''
+    const rate = due === 'now' ? `${(await rateOf(() => copies.size, 15)).toFixed(0)} emails/s, ` : ''
     const began = performance.now()
     const load = await send(world, [other], 600 * scale)
     const calls = (performance.now() - began) / 600 / scale

@@ -48,7 +48,7 @@ async function outOfTime({ sql }: World, began: Date, load: Load): Promise<numbe
 const wrongBy = (seconds: number, words: string): Fault => ({
   id: `F/clock${seconds}`,
   words: `clocks of processes ${words} ahead and behind, and a relay that is down for 10 s`,
-  load: '600 singles, and more than a quota of 100 and a rate limit of 10/s',
+  load: '600 singles, and more than a quota of 100 and a rate limit of 10/s allow',
   world: {
     apis: [withClock(seconds), withClock(-seconds)],
     workers: [withClock(seconds), withClock(-seconds)],
