@@ -251,7 +251,7 @@ t.test('filters by state, and tells manual and automatic pauses apart', async (t
   await sent.become('sent')
   const opened = '4 of 2 75\\.0 %'
   const all = await reader.get(list)
-  shows(t, all, new RegExp(`sent Done ${opened} 0 % 0 % .*auto-paused Stopped .* – – .*paused By hand`))
+  shows(t, all, new RegExp(`Done sent ${opened} 0 % 0 % .*Stopped auto-paused .* – – .*By hand paused`))
   const paused = await reader.get(`${list}?state=paused`)
   shows(t, paused, /Stopped.*By hand/)
   t.notMatch(textOf(paused.html), 'Done')
