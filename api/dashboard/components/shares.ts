@@ -5,7 +5,7 @@ import { percent } from './percent.ts'
 
 /** Rates above which mailbox providers block a sender. They need MIN_SENT_FOR_SHARES emails to be meaningful. */
 export const ALARMING_SHARE = { bounced: 0.05, complained: 0.001 }
-const MIN_SENT_FOR_SHARES = 50
+export const MIN_SENT_FOR_SHARES = 50
 
 const DELIVERED = ['delivered', 'opened', 'clicked', 'complained']
 

@@ -95,3 +95,20 @@ export async function sendingOfWeek(tx: Tx, teamIds: readonly string[]) {
     group by f.team_id`)
   return new Map(rows.map((one) => [one.team_id, one]))
 }
+
+const overRow = dayRow.concat(row({ name: string() }))
+
+/**
+ * Returns live teams with rates above these limits in the last seven days, at least `least` sent emails, and the
+ * highest rates first.
+ */
+export const teamsOverLimits = (
+  tx: Tx,
+  { bounced, complained, least, most }: { bounced: number; complained: number; least: number; most: number },
+) =>
+  tx.any(sql.type(overRow)`
+    with week as (select f.team_id, ${sums} from daily_figures f where ${inWeek} group by f.team_id)
+    select w.*, t.name from week w join teams t on t.id = w.team_id
+    where not t.test and w.sent >= ${least}
+      and (w.hard_bounced > w.sent * ${bounced}::float8 or w.complained > w.sent * ${complained}::float8)
+    order by greatest(w.hard_bounced, w.complained)::float8 / w.sent desc, w.team_id limit ${most}`)

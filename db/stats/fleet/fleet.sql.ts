@@ -23,7 +23,7 @@ export type Gauges = Record<(typeof STORED_GAUGES)[number], number> & { version:
 export type ProcessKind = 'web' | 'worker'
 
 /** The heartbeat of a process. */
-type SignOfLife = Omit<ProcessRow, 'queues' | 'seen_at' | 'silent_seconds'> & {
+type SignOfLife = Omit<ProcessRow, 'queues' | 'started_at' | 'seen_at' | 'silent_seconds'> & {
   queues: readonly string[]
   started_at: Date
 }
@@ -67,6 +67,7 @@ const processRow = row({
   /** Jobs per second, by queue. */
   completed: mixed<Record<string, number>>(),
   gauges: mixed<Gauges>(),
+  started_at: string(),
   seen_at: string(),
   silent_seconds: number(),
 })
@@ -75,7 +76,7 @@ export type ProcessRow = InferType<typeof processRow>
 /** Returns the processes with a heartbeat in the last `seconds`, the oldest first. */
 export const liveProcesses = (tx: Tx, seconds: number) =>
   tx.any(sql.type(processRow)`
-    select id, kind, host, pid, queues, senders, completed, gauges, seen_at,
+    select id, kind, host, pid, queues, senders, completed, gauges, started_at, seen_at,
       greatest(0, extract(epoch from now() - seen_at)) as silent_seconds
     from processes where seen_at > now() - make_interval(secs => ${seconds})
     order by started_at, id`)

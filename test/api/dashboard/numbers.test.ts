@@ -47,14 +47,19 @@ t.test('adds a number after a check with Meta', async (t) => {
   const page = await operator.get(`${PATH}/acme`)
   shows(t, page, /\/hooks\/whatsapp\/acme .*Verify token [0-9a-f]{32}/)
   shows(t, page, /acme active .*Waiting messages 0 Last attempt none yet/)
-  t.match(page.html, /<a href="[^"]*\/operator\/teams">none/, 'the next step')
+  shows(t, page, /Fields of the webhook messages message_template_status_update /)
+  t.match(page.html, /<a href="[^"]*\/operator\/teams">Assign to a team/, 'the next step')
   t.notMatch(page.html, /EAA-token|secret-of-acme/)
 })
 
 t.test('checks, changes, pauses and resumes a number', async (t) => {
   account.subscribed = false
   await operator.post(`${PATH}/acme/check`)
-  shows(t, await operator.get(`${PATH}/acme`), /Subscribe app .*App subscribed no/)
+  shows(
+    t,
+    await operator.get(`${PATH}/acme`),
+    /Subscribe app .*Until the app is subscribed, Meta reports no deliveries or replies .*App subscribed no/,
+  )
   await operator.post(`${PATH}/acme/check`, { subscribe: 'yes' })
   shows(t, await operator.get(`${PATH}/acme`), /App subscribed yes/)
   await operator.post(`${PATH}/acme/set`, { token: '', app_secret: '', messages_per_second: '20' })
@@ -62,6 +67,7 @@ t.test('checks, changes, pauses and resumes a number', async (t) => {
   t.equal((await operator.post(`${PATH}/acme/set`, { messages_per_second: 'many' })).status, 400)
   await operator.post(`${PATH}/acme/pause`)
   shows(t, await operator.get(PATH), /acme .* paused by an operator /)
+  shows(t, await operator.get('/operator/health'), /An operator paused the number acme on .* Show number/)
   const page = await operator.get(`${PATH}/acme`)
   shows(t, page, /acme paused .*An operator paused the number on .* Its messages wait until you resume it/)
   t.match(page.html, /<button class="">Resume number/, 'the next step')

@@ -52,6 +52,8 @@ t.test('a paused relay with a test attempt is shown as testing', (t) => {
   const relay = { key: 'smtp:mail.example.com', state: 'probing', reason: '421 later' } as Sender
   t.equal(relayCheck(null, relay).detail, 'testing: 421 later')
   t.equal(relayCheck(null, { ...relay, state: 'paused' }).detail, 'paused: 421 later')
+  t.equal(relayCheck(undefined, { ...relay, state: 'paused' }, relay.key).tone, 'bad')
+  t.match(relayCheck(undefined, undefined, relay.key), { label: relay.key, tone: 'good' })
   t.end()
 })
 

@@ -66,7 +66,12 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   shows(t, page, /Going out now 12\/s .*Workers 1 .*smtp:mail\.example\.test:587 no problems/)
   t.notMatch(textOf(page.html), /No worker is running|not responding/)
   const current = processCells(page, 'w1')
-  t.match(current, [/^worker host w1/, 'Last seen: just now', 'Busy: 0 % lag 0 ms', 'Memory: 0 MB'])
+  t.match(current, [
+    /^worker host w1, process 1, only Emails, version \S+, started just now/,
+    'Last seen: just now',
+    'Busy: 0 % lag 0 ms',
+    'Memory: 0 MB',
+  ])
   const waiting = await makeTeam(service)
   const { status } = await service.call('POST', '/v1/emails', { key: waiting.key, body: anEmail() })
   t.equal(status, 201)
@@ -82,6 +87,7 @@ t.test('the overview shows the state of queues, senders and workers', async (t) 
   await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])
   const held = await operator.get('/operator')
   shows(t, held, /going out\? no: 1 sender paused, 1 risk .*Emails 1 deferred, sender paused 0/)
+  shows(t, held, /421 4\.7\.0 Later\. Waiting: 1 email of 1 team\./)
   t.match(held.html, 'class="tag warn">1<', 'the number that something stops')
   const ofQueue = await operator.get('/operator/queues/deliver-email')
   shows(
@@ -241,8 +247,9 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   shows(
     t,
     await operator.get('/operator'),
-    /going out\? no: 1 sender paused, 1 risk .*Nothing goes out through smtp:relay\.test for another \d+ min .* 554 5\.7\.1 .* Show senders/,
+    /going out\? no: 1 sender paused, 1 risk .*Nothing goes out through smtp:relay\.test for another \d+ min .* 554 5\.7\.1 .* Nothing waits for it\. Show senders/,
   )
+  t.match((await operator.get('/operator')).html, /<li class="warn"><div><strong>Nothing goes out/)
   t.notMatch(textOf((await operator.get('/operator/queues')).html), 'is waiting for', 'nothing waits')
   const team = await makeTeam(service)
   const id = await sendEmail(service, team)
@@ -297,4 +304,29 @@ t.test('a queue shows why jobs are deferred: the last responses and the attempts
     where name = 'ingest-report' and id = (select id from pgboss.job where name = 'ingest-report' limit 1)`)
   const other = await operator.get('/operator/queues/deliver-webhook')
   t.notMatch(other.html, 'Why jobs are deferred')
+})
+
+t.test('the overview lists teams above the limits of mailbox providers', async (t) => {
+  const team = await makeTeam(service)
+  const few = await makeTeam(service)
+  const count = (id: string, status: string, counted: number) =>
+    database.query(sql.unsafe`
+      insert into daily_figures (team_id, channel, day, status, count)
+      values (${id}, 'sending', current_date - 1, ${status}, ${counted})`)
+  await database.query(sql.unsafe`update teams set name = 'Example Books' where id = ${team.id}`)
+  await database.query(sql.unsafe`update teams set name = 'Example Few' where id = ${few.id}`)
+  await count(few.id, 'sent', 10)
+  await count(few.id, 'hard_bounced', 5)
+  await count(team.id, 'sent', 1_000)
+  await count(team.id, 'hard_bounced', 50)
+  t.notMatch(textOf((await operator.get('/operator')).html), 'Mailbox providers may block')
+  await count(team.id, 'complained', 2)
+  const page = await operator.get('/operator')
+  shows(
+    t,
+    page,
+    /block the team Example Books\. In the last 7 days: 0\.20 % complaints, limit 0\.10 %\. Show team/,
+  )
+  t.match(page.html, `/operator/teams/${team.id}"`)
+  t.notMatch(textOf(page.html), 'Example Few')
 })

@@ -84,14 +84,21 @@ export const processChecks = (processes: readonly ProcessRow[], now: Date): Chec
 /**
  * @param found the result of a check, null if no worker has checked yet, and undefined without a check.
  * @param paused the relay if it is paused.
+ * @param used the relay that running workers send through, if any.
  */
-export function relayCheck(found: SenderCheck | null | undefined, paused: ShownSender | undefined): Check {
+export function relayCheck(
+  found: SenderCheck | null | undefined,
+  paused: ShownSender | undefined,
+  used?: string,
+): Check {
   if (!found && paused)
     return {
       label: paused.key,
       detail: `${senderState(paused)}: ${paused.reason ?? 'no reason given'}`,
       tone: 'bad',
     }
+  if (found === undefined && used !== undefined)
+    return { label: used, detail: 'sends without problems, not checked yet', tone: 'good' }
   if (!found)
     return {
       label: 'Relay',

@@ -10,9 +10,9 @@ import { returnPathCheck } from '../../../../db/delivery/senders/return-path.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { latestOfKind } from '../../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { accountEvents } from '../../../../db/messages/whatsapp/account-events.sql.ts'
-import { allNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
+import { allNumbers, defaultNumber } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { liveProcesses } from '../../../../db/stats/fleet/fleet.sql.ts'
+import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { LISTED_FOR_S } from '../../../../db/stats/fleet/fleet.ts'
 import { misconfiguredSenders } from '../../../../db/stats/fleet/sender-reports.sql.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
@@ -33,8 +33,8 @@ import {
   returnPathChecks,
   settingChecks,
 } from './health-checks.ts'
-import { numbersTable, readNumberFacts } from './whatsapp-number-table.ts'
-import { workerAlerts } from './workers.ts'
+import { numberAlerts, numbersTable, readNumberFacts } from './whatsapp-number-table.ts'
+import { isLive, workerAlerts } from './workers.ts'
 
 const PATH = '/operator/health'
 const MAX_REJECTED_SHOWN = 50
@@ -69,12 +69,20 @@ async function judgedCheck(tx: Tx, now: Date): Promise<Check | false> {
   )
 }
 
+type Numbers = Awaited<ReturnType<typeof loadNumbers>>
+
+/** Returns all numbers with their state, the default one first. */
+async function loadNumbers(tx: Tx, now: Date) {
+  const own = await allNumbers(tx)
+  const facts = await readNumberFacts(tx, now)
+  return { own, facts, numbers: compact([await defaultNumber(tx), ...own]) }
+}
+
 /** Shows Meta's latest reports about WhatsApp accounts and numbers. */
-async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
-  const numbers = await allNumbers(tx)
+async function whatsappSection(tx: Tx, { numbers, facts }: Numbers, now: Date): Promise<Section[]> {
   const events = await accountEvents(tx)
   return compact<Section>([
-    numbers.length > 0 && numbersTable(numbers, await readNumberFacts(tx, now), 'WhatsApp numbers'),
+    numbers.length > 0 && numbersTable(numbers, facts, 'WhatsApp numbers'),
     events.length > 0 &&
       buildTable(
         events,
@@ -121,6 +129,9 @@ const pausedRelay = async (tx: Tx) =>
     (sender) => isPaused(sender) && deliveryOfSender(sender.key, sender.name).channel.name === EMAIL.name,
   )
 
+const usedRelay = (processes: readonly ProcessRow[]): string | undefined =>
+  processes.filter(isLive).flatMap(({ senders }) => senders['deliver-email'] ?? [])[0]
+
 const reportsSection = async (tx: Tx, now: Date): Promise<Section> =>
   buildChecklist(
     'Delivery reports',
@@ -133,7 +144,9 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
   const state = await databaseState(database)
   const processes = await liveProcesses(database, LISTED_FOR_S)
   const path = await returnPathCheck(database, returnDomain, recent)
+  const numbers = await loadNumbers(database, now)
   const found = await relayFound(database, query.get('check'))
+  const relay = relayCheck(found, await pausedRelay(database), usedRelay(processes))
   const blamed = await misconfiguredSenders(database)
   const rejected = await rejectedReturnPaths(database, MAX_REJECTED_SHOWN)
   return show({
@@ -148,6 +161,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
           ...faultAlerts(state),
           ...workerAlerts(processes, now),
           ...riskAlerts(state),
+          ...numberAlerts(numbers.own, numbers.facts),
           found?.fault && { tone: 'bad', title: `${found.sender} failed the check`, text: found.fault },
           path.domain !== null &&
             path.fault !== null && {
@@ -156,7 +170,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
               text: `${path.fault}.`,
             },
         ]),
-        calm: 'No problems with the database, the workers or the return path.',
+        calm: 'No problems with the database, the workers, the numbers or the return path.',
       },
     ],
     even: 'Database and settings',
@@ -166,11 +180,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
         live: true,
         next: { href: '/operator/queues', label: 'All queues' },
       }),
-      buildChecklist(
-        'Email',
-        [relayCheck(found, await pausedRelay(database)), ...returnPathChecks(path, now)],
-        { id: 'check', live: true },
-      ),
+      buildChecklist('Email', [relay, ...returnPathChecks(path, now)], { id: 'check', live: true }),
       await reportsSection(database, now),
     ],
     aside: [
@@ -183,7 +193,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     below: compact([
       blamed.length > 0 && blamedTable(blamed, now),
       rejected.length > 0 && rejectedTable(rejected, now),
-      await whatsappSection(database, now),
+      await whatsappSection(database, numbers, now),
     ]),
   })
 })

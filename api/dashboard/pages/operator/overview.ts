@@ -16,18 +16,13 @@ import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { buildTable, button, compact, get } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
-import {
-  foldAlerts,
-  goesOutAlerts,
-  groupAlerts,
-  isPaused,
-  senderState,
-  stoppedBroadcastAlerts,
-} from '../stopped.ts'
+import { foldAlerts, groupAlerts, isPaused, senderState, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { buildChecklist, MAX_PARKED, summaryChecks } from './health-checks.ts'
+import { pauseAlerts, reputationAlerts } from './overview-alerts.ts'
 import { counted, isShown, isUnattended, queueCells, rate, waitingWords, workAlerts } from './queue-cells.ts'
 import { queueName } from './queue-names.ts'
+import { countWaiting } from './senders.ts'
 import { isLive, isWorking } from './workers.ts'
 
 const PATH = '/operator'
@@ -49,12 +44,14 @@ function queuesShown(queues: readonly string[]): string | false {
 }
 
 /** Builds the cell with a process. One that doesn't respond is marked. */
-function processCell(process: ProcessRow): Cell {
-  const { kind, host, pid, queues } = process
+function processCell(process: ProcessRow, now: Date): Cell {
+  const { kind, host, pid, queues, started_at, gauges } = process
   const detail = compact<string>([
     `host ${host}`,
     `process ${pid}`,
     kind === 'worker' && queuesShown(queues),
+    gauges.version && `version ${gauges.version}`,
+    `started ${formatAge(started_at, now)}`,
   ]).join(', ')
   return isLive(process) ? text(kind, { detail }) : status(`${kind}, not responding`, { tone: 'bad', detail })
 }
@@ -69,7 +66,7 @@ const processShown =
       detail: `lag ${Math.round(lag * 1_000)} ms`,
     })
     return {
-      Process: processCell(process),
+      Process: processCell(process, now),
       'Last seen': time(process.seen_at, now),
       Busy: isLive(process) ? load : text('', { number: true }),
       Memory: text(megabytes(memory), { number: true }),
@@ -129,7 +126,11 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
       value: counted(ready + deferred).text,
       detail: waitingWords(ready > 0 ? oldest : null, deferred) || 'nothing waits',
     },
-    { label: 'Going out now', value: rate(sum((queue) => queue.completed_per_second)) },
+    {
+      label: 'Going out now',
+      value: rate(sum((queue) => queue.completed_per_second)),
+      detail: 'These count messages and webhooks.',
+    },
     {
       label: 'Failed',
       value: counted(dead).text,
@@ -204,6 +205,8 @@ const loadReports = async (tx: Tx) => ({
   parked: await countParked(tx, MAX_PARKED),
 })
 
+const badOnly = (alerts: readonly Alert[]): Alert[] => alerts.filter(({ tone }) => tone === 'bad')
+
 const overview = get('operator', PATH, async ({ now }, deps) => {
   const { database } = deps
   const processes = await liveProcesses(database, LISTED_FOR_S)
@@ -212,17 +215,17 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   const stopped = await loadStopped(database)
   const database_state = await databaseState(database)
   const paused = await pausedQueues(database)
+  const teams = await reputationAlerts(database)
   const link = { href: '/operator/health', label: 'Show health' }
   const linked = (alert: Alert): Alert => ({ ...alert, link })
-  const risks = riskAlerts(database_state)
-    .filter(({ tone }) => tone === 'bad')
-    .map(linked)
+  const risks = badOnly(riskAlerts(database_state)).map(linked)
   const alerts = compact<Alert>([
     ...faultAlerts(database_state).map(linked),
     ...workAlerts(processes, queues, now),
     ...queueAlerts(paused),
-    ...goesOutAlerts(senders, now),
+    ...pauseAlerts(senders, await countWaiting(database, senders), now),
     ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
+    ...groupAlerts(teams, `${teams.length} teams are above the limits of mailbox providers`),
     ...risks,
   ])
   const stops = stopsOf(database_state.fault, processes.some(isWorking), paused, {
@@ -234,7 +237,7 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   const idle = queues.length - shown.length
   return show({
     title: 'Is everything going out?',
-    state: answerCell(stops, risks.length),
+    state: answerCell(stops, risks.length + teams.length),
     actions: { forms: [button('/operator/health/check', 'Check the relay', { tone: 'quiet' })] },
     above: [
       { kind: 'alerts', id: 'needs', live: true, alerts: foldAlerts(alerts), calm: 'Nothing is stuck.' },

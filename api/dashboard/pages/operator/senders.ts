@@ -104,9 +104,14 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
   )
 
 const MAX_COUNTED = 10_000
+/** Shown if no message waits for a sender. */
+export const NOTHING_WAITS = 'nothing'
 
 /** Counts the messages, and their teams, that wait for each paused sender. */
-async function countWaiting(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMap<string, string>> {
+export async function countWaiting(
+  tx: Tx,
+  rows: readonly ShownSender[],
+): Promise<ReadonlyMap<string, string>> {
   const words = new Map<string, string>()
   for (const { key, name, state } of rows) {
     const { channel, group } = deliveryOfSender(key, name)
@@ -114,7 +119,7 @@ async function countWaiting(tx: Tx, rows: readonly ShownSender[]): Promise<Reado
     const { jobs, teams } = await waitingOfTeams(tx, withParts(channel.job), { group, most: MAX_COUNTED })
     const atLeast = jobs < MAX_COUNTED ? '' : 'at least '
     const count = `${atLeast}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`
-    words.set(key, jobs === 0 ? 'nothing' : count)
+    words.set(key, jobs === 0 ? NOTHING_WAITS : count)
   }
   return words
 }

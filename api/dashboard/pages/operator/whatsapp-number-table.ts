@@ -74,6 +74,23 @@ export function numberPauseAlert(name: string, { sends, now }: Facts): Alert | f
   )
 }
 
+/** Returns alerts for paused numbers, for a page about several. */
+export const numberAlerts = (numbers: readonly WhatsappNumber[], facts: Facts): Alert[] =>
+  numbers.flatMap(({ name }) => {
+    const alert = numberPauseAlert(name, facts)
+    return alert
+      ? [
+          {
+            ...alert,
+            title: alert.title
+              .replace('the number', `the number ${name}`)
+              .replace('The number', `The number ${name}`),
+            link: { href: numberPath(name), label: 'Show number' },
+          },
+        ]
+      : []
+  })
+
 /** A number, or the ID of the default one, which isn't checked. */
 type Listed = WhatsappNumber | Awaited<ReturnType<typeof defaultNumber>>
 
@@ -102,7 +119,7 @@ function setupCell({ missing, checked_at }: WhatsappNumber, now: Date): Cell {
     : status(`${plural(missing.length, 'step')} missing`, { tone: 'warn', detail, tip: missing.join(', ') })
 }
 
-type Cells = Record<'Number' | 'Status' | 'Last attempt' | 'Quality' | 'Messaging limit' | 'Setup', Cell>
+type Cells = Record<'Number' | 'Sending' | 'Last attempt' | 'Quality' | 'Messaging limit' | 'Setup', Cell>
 
 export const attemptCell = (name: string, { sends, now }: Facts): Cell =>
   time(sends.get(name)?.attempted_at ?? null, now, 'none yet')
@@ -110,7 +127,7 @@ export const attemptCell = (name: string, { sends, now }: Facts): Cell =>
 /** Builds the cells of the default number, which workers get from their settings. */
 const defaultCells = (phoneNumberId: string, facts: Facts): Cells => ({
   Number: text('Default', { detail: `ID ${phoneNumberId}` }),
-  Status: defaultState(facts),
+  Sending: defaultState(facts),
   'Last attempt': attemptCell(DEFAULT_NUMBER, facts),
   Quality: text(null),
   'Messaging limit': text(null),
@@ -119,7 +136,7 @@ const defaultCells = (phoneNumberId: string, facts: Facts): Cells => ({
 
 const namedCells = (each: WhatsappNumber, facts: Facts): Cells => ({
   Number: text(each.name, { href: numberPath(each.name), detail: each.display_phone_number ?? undefined }),
-  Status: numberState(facts.sends.get(each.name), facts.now),
+  Sending: numberState(facts.sends.get(each.name), facts.now),
   'Last attempt': attemptCell(each.name, facts),
   Quality: qualityCell(each.quality),
   'Messaging limit': limitCell(each.messaging_limit),
@@ -135,5 +152,5 @@ export const numbersTable = (
   buildTable(
     numbers,
     (each) => ('name' in each ? namedCells(each, facts) : defaultCells(each.phone_number_id, facts)),
-    { title, wrap: ['Number', 'Status', 'Setup'], empty: 'No numbers yet.' },
+    { title, wrap: ['Number', 'Sending', 'Setup'], empty: 'No numbers yet.' },
   )

@@ -21,7 +21,7 @@ import {
 } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import { plural } from '../../../../db/plural.ts'
 import { type Cell, number, text, time } from '../../components/cell.ts'
-import type { Field, Form, Section } from '../../components/section.ts'
+import type { Alert, Field, Form, Section } from '../../components/section.ts'
 import { asActor } from '../../server/action.ts'
 import {
   action,
@@ -128,6 +128,17 @@ const missingWords = ({ missing }: Pick<WhatsappNumber, 'missing'>): string =>
 
 type NumberDetail = Awaited<ReturnType<typeof showNumber>>
 
+/** Builds the alerts for missing steps. Without the app's subscription, Meta sends no events. */
+const missingAlerts = ({ missing, subscribed }: NumberDetail): Alert[] =>
+  missing.map((title, index) => ({
+    tone: 'warn',
+    title,
+    text:
+      index === missing.length - 1 && subscribed === false
+        ? 'Until the app is subscribed, Meta reports no deliveries or replies of this number.'
+        : undefined,
+  }))
+
 const metaFacts = (shown: NumberDetail, now: Date): Section =>
   buildFacts(
     {
@@ -148,7 +159,7 @@ const useFacts = (
     Teams:
       teams > 0
         ? number(teams)
-        : text('none', { href: '/operator/teams', detail: 'Assign the number on a team’s page.' }),
+        : text('Assign to a team', { href: '/operator/teams', detail: 'No team uses it.' }),
     'Waiting messages': number(waiting),
     'Last attempt': attempt,
     'Messages per second': number(shown.messages_per_second),
@@ -156,20 +167,25 @@ const useFacts = (
     'WhatsApp Business Account ID': text(shown.account_id, { code: true, copy: true }),
   })
 
-const hookFacts = (shown: NumberDetail): Section =>
+/** @param site the public URL, or null if it isn't set. */
+const hookFacts = (shown: NumberDetail, site: string | null): Section =>
   buildFacts(
     {
-      'Callback path': text(shown.hook ?? '/hooks/whatsapp', { code: true, copy: true }),
+      [site === null ? 'Callback path' : 'Callback URL']: text(
+        `${site?.replace(/\/$/, '') ?? ''}${shown.hook ?? '/hooks/whatsapp'}`,
+        { code: true, copy: true },
+      ),
       'Verify token': shown.verify_token
         ? text(shown.verify_token, { code: true, copy: true })
         : text('the web processes’ WHATSAPP_VERIFY_TOKEN'),
-      Fields: text(WEBHOOK_FIELDS.join(', ')),
     },
     {
       title: 'Webhook of the Meta app',
-      note: 'Subscribe the app to these fields. Meta doesn’t report which fields it is subscribed to.',
+      note: 'Subscribe the app to the fields below. Meta doesn’t report which fields it is subscribed to.',
     },
   )
+
+const FIELDS: Section = { kind: 'code', title: 'Fields of the webhook', code: WEBHOOK_FIELDS.join('\n') }
 
 const changeForm = (shown: NumberDetail): Section =>
   buildForm(`${numberPath(shown.name)}/set`, 'Save number', {
@@ -200,30 +216,32 @@ const numberButtons = ({ name, paused, subscribed }: NumberDetail, isByHand: boo
     button(`${numberPath(name)}/remove`, 'Remove number', { tone: 'danger' }),
   ])
 
-const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, { database, secrets }) => {
-  const shown = await showNumber(database, secrets, name)
-  const use = await useOfNumber(database, shown)
-  const facts = await readNumberFacts(database, now)
-  const pause = facts.sends.get(name)
-  const isByHand = pause?.paused_at != null
-  return show({
-    title: name,
-    state: { ...numberState(pause, now), detail: undefined },
-    lead: compact([shown.display_phone_number, shown.verified_name]).join(', ') || undefined,
-    back: { href: PATH, label: 'WhatsApp numbers' },
-    actions: { forms: numberButtons(shown, isByHand) },
-    sections: [
-      ...buildAlerts([
-        numberPauseAlert(name, facts),
-        ...shown.missing.map((words) => ({ tone: 'warn', title: words }) as const),
-      ]),
-      metaFacts(shown, now),
-      hookFacts(shown),
-      changeForm(shown),
-    ],
-    aside: [useFacts(shown, use, attemptCell(name, facts))],
-  })
-})
+const one = get(
+  'operator',
+  `${PATH}/:name`,
+  async ({ params: { name }, now }, { database, secrets, publicUrl }) => {
+    const shown = await showNumber(database, secrets, name)
+    const use = await useOfNumber(database, shown)
+    const facts = await readNumberFacts(database, now)
+    const pause = facts.sends.get(name)
+    const isByHand = pause?.paused_at != null
+    return show({
+      title: name,
+      state: { ...numberState(pause, now), detail: undefined },
+      lead: compact([shown.display_phone_number, shown.verified_name]).join(', ') || undefined,
+      back: { href: PATH, label: 'WhatsApp numbers' },
+      actions: { forms: numberButtons(shown, isByHand) },
+      sections: [
+        ...buildAlerts([numberPauseAlert(name, facts), ...missingAlerts(shown)]),
+        metaFacts(shown, now),
+        hookFacts(shown, publicUrl),
+        FIELDS,
+        changeForm(shown),
+      ],
+      aside: [useFacts(shown, use, attemptCell(name, facts))],
+    })
+  },
+)
 
 const set = post('operator', `${PATH}/:name/set`, async (request, deps) => {
   const { form, params } = request

@@ -26,6 +26,7 @@ const process = (kind: 'web' | 'worker', busy = 0, senders: Record<string, strin
   completed: {},
   gauges: { busy } as Gauges,
   seen_at: '2026-11-21T00:00:00.000Z',
+  started_at: '2026-11-20T00:00:00.000Z',
   silent_seconds: 0,
 })
 

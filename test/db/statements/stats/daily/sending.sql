@@ -56,3 +56,22 @@ where strpos(lower(name), lower($3)) > 0
 )
 order by rank desc, id desc
 limit $5
+
+-- teamsOverLimits
+with week as (
+  select f.team_id, coalesce(sum(f.count) filter (where f.status = $1), 0)::integer as sent,
+    coalesce(sum(f.count) filter (where f.status = $2), 0)::integer as hard_bounced,
+    coalesce(sum(f.count) filter (where f.status = $3), 0)::integer as complained
+  from daily_figures f
+  where f.channel = 'sending'
+    and f.day > (service_time() at time zone 'UTC')::date - $4::int
+  group by f.team_id
+)
+select w.*, t.name
+from week w
+join teams t on t.id = w.team_id
+where not t.test
+  and w.sent >= $5
+  and (w.hard_bounced > w.sent * $6::float8 or w.complained > w.sent * $7::float8)
+order by greatest(w.hard_bounced, w.complained)::float8 / w.sent desc, w.team_id
+limit $8

@@ -21,7 +21,7 @@ from counters
 order by figure, labels
 
 -- liveProcesses
-select id, kind, host, pid, queues, senders, completed, gauges, seen_at, greatest(0,
+select id, kind, host, pid, queues, senders, completed, gauges, started_at, seen_at, greatest(0,
   extract(epoch from now() - seen_at)) as silent_seconds
 from processes
 where seen_at > now() - make_interval(secs => $1)
