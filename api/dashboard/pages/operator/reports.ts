@@ -78,9 +78,11 @@ function actionsOnAll(request: PersonRequest, reasons: readonly Reason[], seen: 
   const most = reasons.reduce((sum, { reports: count }) => sum + count, 0)
   if (most === 0) return []
   const helped = reasons.filter(({ reason }) => remedyFor(reason).isReplayable).length
+  // With several reasons, each has its own button.
+  const isNext = helped === 0 && reasons.length === 1
   return [
     onAll('replay', request, { most, seen }, { menu: helped < reasons.length }),
-    onAll('drop', request, { most, seen }, { tone: 'danger', menu: helped === 0 ? false : undefined }),
+    onAll('drop', request, { most, seen }, { tone: 'danger', menu: isNext ? false : undefined }),
   ]
 }
 
