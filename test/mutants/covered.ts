@@ -90,8 +90,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/messages/whatsapp/parameters.ts': ['test/db/messages/whatsapp/template.test.ts'],
   'db/messages/whatsapp/numbers.ts': ['test/db/messages/whatsapp/numbers.test.ts'],
   'db/messages/whatsapp/opt-outs.ts': [
-    'test/db/admin/whatsapp.test.ts',
-    'test/workers/jobs/whatsapp-opt-outs.test.ts',
+    'test/db/messages/whatsapp/opt-outs.test.ts',
     'test/workers/jobs/whatsapp-opt-out-scope.test.ts',
   ],
   'db/accounts/domains/ramp.ts': ['test/db/accounts/domains/ramp.test.ts'],

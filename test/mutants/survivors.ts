@@ -478,4 +478,47 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'ArrayDeclaration: [] → ["Stryker was here"] in const [, limit, factor] = /^(\\d{1,6})x(\\d{1,3}(?:\\.\\d{1,3})?)$/.exec(text) ?? []',
     ],
   },
+  'db/messages/whatsapp/opt-outs.ts': {
+    'tested where they are used, with a worker': [
+      "StringLiteral: '131050' → \"\" in export const OPTED_OUT_CODE = '131050'",
+      "StringLiteral: 'the recipient opted out of marketing' → \"\" in export const OPTED_OUT = 'the recipient opted out of marketing'",
+    ],
+    'nobody reads it': [
+      "StringLiteral: '' → \"Stryker was here!\" in ...{ subject: 'other', team_id, id: null, occurred_at: new Date(at), detail: '' },",
+    ],
+    [`${SAME}an opt-out that exists is stored again, and nothing is found by no keys`]: [
+      'MethodExpression: changes .filter(({ is_out }) => !is_out) → changes',
+      'ConditionalExpression: ends.length === 0 → false in if (ends.length === 0) return []',
+      'ConditionalExpression: reply_to === null → false in const replied = reply_to === null ? [] : await messageRepliedTo(tx, { id: reply_to, number })',
+    ],
+    [`${SAME}a text has no fields to store`]: [
+      'ArrayDeclaration: [] → ["Stryker was here"] in const changes: OptOutChange[] = []',
+    ],
+  },
+  'db/messages/whatsapp/numbers.ts': {
+    [`${SAME}no rows are updated`]: [
+      'ConditionalExpression: fresh.length > 0 → true in if (fresh.length > 0) await updateSealedNumbers(tx, fresh)',
+      'EqualityOperator: fresh.length > 0 → fresh.length >= 0 in if (fresh.length > 0) await updateSealedNumbers(tx, fresh)',
+    ],
+  },
+  'db/validation/attributes.ts': {
+    [`${SAME}past the end of a text there is no character`]: [
+      'ConditionalExpression: character !== undefined → true in const isSpace = (character: string | undefined): boolean => character !== undefined && /\\s/.test(character)',
+      "EqualityOperator: end < html.length → end <= html.length in while (end < html.length && html[end] !== '>' && !isSpace(html[end])) end += 1",
+      'EqualityOperator: at < html.length → at <= html.length in for (let at = start; at < html.length; at += 1) {',
+      "StringLiteral: '' → \"Stryker was here!\" in } else if (/[a-z]/i.test(html[at + 1] ?? '')) at = readTag(html, at + 1, values)",
+    ],
+    [`${SAME}the next tag starts after this one, and its name comes before its values`]: [
+      "ArithmeticOperator: at + 1 → at - 1 in if (character === '>') return at + 1",
+      'EqualityOperator: end < 0 → end <= 0 in if (end < 0) return html.length',
+      'EqualityOperator: end < 0 → end <= 0 in if (end < 0) break',
+    ],
+    [`${SAME}a variable is longer than a quote, and none ends where another starts`]: [
+      'ArithmeticOperator: at + 1 → at - 1 in values.push({ start: at + 1, end, isQuoted: true })',
+      'EqualityOperator: (values[next]?.end ?? Number.POSITIVE_INFINITY) <= at → (values[next]?.end ?? Number.POSITIVE_INFINITY) < at in while ((values[next]?.end ?? Number.POSITIVE_INFINITY) <= at) next += 1',
+    ],
+    [`${SAME}the last text has no variable after it`]: [
+      'ConditionalExpression: index === template.names.length → false in if (index === template.names.length) break',
+    ],
+  },
 }
