@@ -45,11 +45,6 @@ const TEAM_PAGES: readonly { label: string; places: readonly NavItem[] }[] = [
       ['people', 'People', 'person'],
       ['settings', 'Settings', 'plan'],
       ['integration', 'Integration', 'code'],
-    ],
-  },
-  {
-    label: 'Logs',
-    places: [
       ['integration/log', 'Rejected API calls', 'lines'],
       ['background-jobs', 'Background jobs', 'clock', 'editor'],
       ['audit', 'Audit log', 'shield', 'owner'],

@@ -129,7 +129,7 @@ t.test('imports our own export, and rejects a wrong status', async (t) => {
   t.match(await known('own@example.com'), { properties, status: 'unsubscribed' })
   await call('DELETE', '/v1/contacts/Own@example.com', { key: team.key })
   const { progress } = await imported(file)
-  const words = /status unsubscribed Can't be changed here\. This contact is subscribed/
+  const words = /status unsubscribed Must match the contact \(subscribed\) or be left out/
   shows(t, await editor.get(progress), words)
   t.equal(await known('own@example.com'), null)
 })
