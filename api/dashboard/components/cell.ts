@@ -18,6 +18,8 @@ export type Cell = Loose<{
   detail?: string
   /** Shown as a label in this colour. */
   tone?: Tone
+  /** True to leave it out of a card, where the status says the same. */
+  usual?: boolean
   /** A bar instead of the text, from 0 to 100. */
   bar?: { filled: number; tone: Tone }
   /** A page, shown as a small picture instead of the text, which is its name. */

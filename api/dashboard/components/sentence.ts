@@ -85,7 +85,7 @@ const WEBHOOK_ENDS: Readonly<Record<WebhookEnd, string>> = {
   disabled: ', because the webhook was disabled',
   gone: ', because the server returned 410',
   rejected: ', because the server rejected it',
-  exhausted: '. No attempts are left',
+  exhausted: ', with no attempts left',
 }
 
 export function webhookSentence({

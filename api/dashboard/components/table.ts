@@ -21,6 +21,8 @@ export const cellReady = (cell: Cell, of?: string) => {
   return { ...whole, of, parts, detailed: withBreaks(whole.detail ?? '') }
 }
 
+const isOrdinary = ({ tone }: Cell): boolean => tone === 'good' || tone === 'plain'
+
 const isBlank = ({ text, bar, button }: Cell): boolean => text === '' && !bar && !button
 
 const isShort = ({ iso, tone, button, bar, frame }: Cell): boolean =>
@@ -39,8 +41,8 @@ function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefin
 const STATUS_LABEL = /^(Event|Outcome|State|Status)$/
 
 /**
- * Returns the CSS classes of a cell. A `self` cell needs no label in a card. The last line of a card has its `state`
- * at the left and its clear time at the right.
+ * Returns the CSS classes of a cell. A `self` cell needs no label in a card. The last line of a card has its ordinary
+ * `state` at the left and its clear time at the right. Other states follow the name.
  */
 function listClasses(cell: Cell, { label, main, grow, wrap }: Column, isClearTime: boolean): string {
   const isStatus = cell.tone !== undefined && STATUS_LABEL.test(label)
@@ -52,9 +54,9 @@ function listClasses(cell: Cell, { label, main, grow, wrap }: Column, isClearTim
     wrap && 'wrap',
     grow && 'wide',
     (isClear || isLast) && 'self',
-    isStatus && !main && 'state',
+    isStatus && isOrdinary(cell) && !main && 'state',
     isLast && 'last',
-    (cell.text === '–' || isBlank(cell)) && 'none',
+    (cell.usual || cell.text === '–' || isBlank(cell)) && 'none',
   ]
   return looks.filter(Boolean).join(' ')
 }
@@ -96,7 +98,7 @@ export function tableReady(section: SectionOf<'table'>) {
         const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))
         return {
           ...cell,
-          ordinary: cell.tone === 'good' || cell.tone === 'plain',
+          ordinary: isOrdinary(cell),
           of: cell.copy && of ? `${column.label} of ${of}` : of,
           look,
           words: HAS_OTHER_LETTERS.test(cell.text),

@@ -53,7 +53,7 @@ function toOutcomes(word: (typeof OUTCOMES)[number] | undefined) {
 /** The word for skipped contacts among the statuses. They have their own page. */
 const SKIPPED = 'skipped'
 
-const filter = defineFilter({ status: { ...chips(OUTCOMES, FAILED_INCLUDES), any: 'All' } })
+const filter = defineFilter({ status: { ...chips(OUTCOMES, FAILED_INCLUDES), any: 'Emails' } })
 const ALL = defineFilter({})
 
 const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
@@ -183,10 +183,9 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
         page.rows,
         ({ id, email, status: stands, ended, detail, created_at }) => ({
           Status: status(ended ?? stands),
-          Contact: contactCell(email, names, request),
+          Contact: { ...contactCell(email, names, request), href: teamPath(team, 'emails', id) },
           'Last response': hasResponses && responseCell(detail ?? ''),
           Created: time(created_at, now),
-          Email: text('Show email', { href: teamPath(team, 'emails', id) }),
         }),
         {
           main: 'Contact',

@@ -6,7 +6,7 @@ import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates
 import { UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import { LANGUAGES, writePost } from '../../docs/samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
-import { type Cell, headed, status, text } from '../components/cell.ts'
+import { type Cell, headed, text } from '../components/cell.ts'
 import type { Link, Section } from '../components/section.ts'
 import { buildTable, compact, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -110,9 +110,9 @@ const testRecipients = (
 ): Section =>
   buildTable(
     all,
-    ({ to, becomes, ends, others }) => [
+    ({ to, becomes, ends, shown, others }) => [
       [called, complete(to)],
-      ['Ends as', status(ends)],
+      ['Last status', text(ends, { detail: shown && `shown as ${shown}` })],
       [
         'What happens',
         text(`${headed(becomes)}.`, {

@@ -45,16 +45,24 @@ type TeamSearch = {
   patience?: number | undefined
 }
 
-/** Returns links to the list with the same search, and to where an incomplete search continues. */
+/**
+ * Returns links to the list with the same search, and to where an incomplete search continues.
+ * @param least without more rows than this, the list has no others.
+ */
 function further(
   { team, typed }: TeamSearch,
-  { path, title, more = {} }: { path: string; title: string; more?: Record<string, string> },
+  {
+    path,
+    title,
+    more = {},
+    least = 0,
+  }: { path: string; title: string; more?: Record<string, string>; least?: number },
   { rows, reached }: { rows: readonly unknown[]; reached: string | null },
 ): PageLink[] {
   const pageFrom = (before: string | null) =>
     `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...more, ...(before === null ? {} : { before }) })}`
   return compact([
-    rows.length > 0 && { href: pageFrom(null), label: `All matching ${title}` },
+    rows.length > least && { href: pageFrom(null), label: `All matching ${title}` },
     reached !== null && { href: pageFrom(reached), label: `Search older ${title}`, rel: 'next' as const },
   ])
 }
@@ -188,7 +196,7 @@ async function messagesTable(asked: TeamSearch, { channel, sent }: SentBy): Prom
     }),
     {
       ...{ title, main: 'To', grow: ['To', 'Template'] },
-      next: further(asked, { path, title: `${noun}s` }, { rows: sent, reached: null }),
+      next: further(asked, { path, title: `${noun}s`, least: 1 }, { rows: sent, reached: null }),
       empty: '',
     },
   )

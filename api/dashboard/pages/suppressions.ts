@@ -130,7 +130,7 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
         ({ email, since, response, ...stored }) => ({
           Address: text(email, { href: fromList(request, teamPath(team, 'contacts', email)) }),
           Cause: text(causeName(stored)),
-          Response: responseCell(response),
+          Response: { ...responseCell(response), usual: stored.cause === 'bounce' },
           Since: time(since, now),
         }),
         {

@@ -58,7 +58,11 @@ function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
 }
 
 /** Returns why messages failed, by their IDs. */
-async function loadProblems({ team }: TeamRequest, { database }: PageDeps, rows: readonly WhatsappRow[]) {
+async function loadProblems(
+  { team }: { team: { id: string } },
+  { database }: Pick<PageDeps, 'database'>,
+  rows: readonly { id: string; status: string }[],
+) {
   const failed = rows.filter(({ status }) => status === 'failed').map(({ id }) => id)
   const failures = new Map((await lastFailures(database, team.id, failed)).map((row) => [row.id, row]))
   const problemOf = (id: string) => meaningOf(failures.get(id)?.code ?? null) ?? failures.get(id)?.detail
@@ -94,18 +98,20 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
         page,
         ({ id, template_id, ...message }) => ({
           Status: listedState(message, now),
-          To: text(message.recipient, { href: fromList(request, teamPath(team, 'whatsapp', id)) }),
+          To: text(message.recipient, {
+            href: fromList(request, teamPath(team, 'whatsapp', id)),
+            detail: problems.get(id),
+          }),
           Template: text(names.get(template_id) ?? 'deleted', {
             href: names.has(template_id) ? teamPath(team, 'whatsapp-templates', template_id) : undefined,
           }),
-          Problem: problems.size > 0 && text(problems.get(id) ?? null),
           Country: hasCountries && text(message.country),
           Accepted: time(message.created_at, now),
         }),
         {
           fresh: true,
           main: 'To',
-          grow: problems.size > 0 ? ['Problem'] : ['To', 'Template'],
+          ...(problems.size > 0 ? { wrap: ['To'] } : { grow: ['To', 'Template'] }),
           filtered: filter.set(query).size > 0 || !page.first,
           nothing: 'No message matches.',
           none: 'No messages yet. Send the first one with the API.',

@@ -54,9 +54,6 @@ export const faultView = ({ title, words }: Fault, help: string, links: readonly
   title,
   sections: [
     { kind: 'text', paragraphs: help === '' ? [words] : [words, help] },
-    {
-      kind: 'actions',
-      links: [...links, { href: '', label: 'Go to the dashboard', main: links.length === 0 }],
-    },
+    { kind: 'actions', links: [...links, { href: '', label: 'Overview', main: links.length === 0 }] },
   ],
 })

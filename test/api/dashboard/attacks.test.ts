@@ -149,7 +149,7 @@ t.test('limits forms to 2,000 fields, and to 16 KiB without a session', async (t
   shows(
     t,
     large,
-    'Too large · Heliograph Skip to content Heliograph Too large The request body must be at most 16 KiB. Go to the dashboard',
+    'Too large · Heliograph Skip to content Heliograph Too large The request body must be at most 16 KiB. Overview',
   )
   const files = new FormData()
   for (let count = 0; count < 200; count += 1) files.append('file', new Blob([]), '')
@@ -159,7 +159,7 @@ t.test('limits forms to 2,000 fields, and to 16 KiB without a session', async (t
   shows(
     t,
     many,
-    'Something went wrong · Heliograph Skip to content Heliograph Something went wrong The form must have at most 2,000 fields. Go to the dashboard',
+    'Something went wrong · Heliograph Skip to content Heliograph Something went wrong The form must have at most 2,000 fields. Overview',
   )
   t.equal((await sendOpen('/login', 'a=b', { 'Content-Type': 'text/plain' })).status, 415)
   const kept = await sendOpen(`/teams/${team.id}/topics`, `name=${'x'.repeat(16 * 1024)}`, {
@@ -169,7 +169,7 @@ t.test('limits forms to 2,000 fields, and to 16 KiB without a session', async (t
   shows(
     t,
     kept,
-    'Too large · Heliograph Skip to content Heliograph Too large Your session has ended, and this form is too large to keep. Sign in in another tab, go back to the form and submit it again. Go to the dashboard',
+    'Too large · Heliograph Skip to content Heliograph Too large Your session has ended, and this form is too large to keep. Sign in in another tab, go back to the form and submit it again. Overview',
   )
   const fields = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`a${at}`, '']))
   const own = await owner.post(`/teams/${team.id}/topics`, { name: 'News', ...fields })

@@ -197,6 +197,24 @@ const cardLabels = (rows: readonly Record<string, Cell | false>[]) =>
     cells.flatMap(({ label }) => label || []),
   )
 
+t.test('an ordinary state is at the end of a card, any other after the name', (t) => {
+  const looks = ['delivered', 'failed'].map((word) => {
+    const cells = {
+      Status: status(word),
+      Name: text('Shop'),
+      Response: text('200', { usual: word === 'delivered' }),
+    }
+    return tableReady(buildTable([cells], (row) => row, { main: 'Name', empty: '' })).rows[0]?.cells.map(
+      ({ look }) => look,
+    )
+  })
+  t.strictSame(looks, [
+    ['self state', 'main wide self', 'none'],
+    ['self', 'main wide self', ''],
+  ])
+  t.end()
+})
+
 t.test('a number has its label in a card in every color', (t) => {
   const worse = number(0, { tone: 'bad' })
   const rows = [number(2), worse].map((Workers) => ({ Name: text('Emails'), Workers, Status: text('open') }))

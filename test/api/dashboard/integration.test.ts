@@ -92,6 +92,12 @@ t.test('lists test recipients, complete only in a test team', async (t) => {
   shows(t, ofLive, /only work in a test team.* This team delivers all messages\. .* bounced@/)
   t.notMatch(ofLive.html, 'bounced@example.com')
   shows(t, ofTest, /Nothing is delivered.* bounced@example\.com .*bounced Accepted, then bounced/)
+  shows(
+    t,
+    ofTest,
+    /bounced shown as skipped Not sent, .* queued shown as accepted Accepted, without any reports/,
+  )
+  t.notMatch(ofTest.html, 'class="tag', 'nothing has happened')
   t.match(ofTest.html, 'data-copy-text="bounced@example.com"')
   t.match(ofTest.html, /data-copy-text="\+15555550103"/)
   const viewer = await signedIn(service, { team: test.id, role: 'viewer' })

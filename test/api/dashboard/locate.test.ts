@@ -201,6 +201,7 @@ t.test('a result has the columns of its list', async (t) => {
   shows(t, digits, /To Template Accepted failed \+15555550188 columns/)
   const number = await find('+15555550188')
   shows(t, number, 'failed +15555550188 columns')
+  t.notMatch(number.html, 'All matching messages', 'the only one is shown')
   t.notMatch(number.html, '<h2>Emails', 'an email has no number as its recipient')
 })
 

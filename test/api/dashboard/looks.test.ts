@@ -34,14 +34,15 @@ import { byCli, makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 /** Functions for expressions about the layout. `select` measures the selected option. */
-/** True if each card ends with its time at the right, on the same line as its status. */
+/** True if each card ends with its time at the right, on the line of an ordinary status. Others follow the name. */
 const LAST_LINE = `[...document.querySelectorAll('main tr:has(td.self time)')].every((row) => {
   const boxes = [...row.querySelectorAll('td:not(.none, .pick)')].map((one) => one.getBoundingClientRect())
-  const [time, status] = ['td.self:has(time)', 'td.self:is(:has(.tag), :has(.ordinary))'].map(
+  const [time, status, other, name] = ['td.self:has(time)', 'td.self:has(.ordinary)', 'td.self:has(.tag)', 'td.main'].map(
     (one) => row.querySelector(one)?.getBoundingClientRect())
   const isLast = boxes.every(({ bottom }) => bottom <= time.bottom + 4)
   const isRight = row.getBoundingClientRect().right - time.right < 20
-  return isLast && isRight && (!status || (status.bottom > time.top && status.top < time.bottom))
+  const isNext = !other || (other.top >= name.top - 4 && other.top <= name.bottom + 8)
+  return isLast && isRight && isNext && (!status || (status.bottom > time.top && status.top < time.bottom))
 })`
 
 /** The values that are cut. */

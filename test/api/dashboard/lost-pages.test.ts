@@ -51,7 +51,7 @@ t.test('a page without access names the owners, and links back', async (t) => {
   t.match(closed.html, `href="/dashboard${above}/people">Go back</a>`, 'a person’s page is for owners')
   const nothing = await editor.get('/nothing')
   shows(t, nothing, 'Check the address, or search.')
-  t.match(nothing.html, /class="button" href="\/dashboard">Go to the dashboard</, 'the only next step')
+  t.match(nothing.html, /class="button" href="\/dashboard">Overview</, 'the only next step')
   const other = await makeTeam(service, { domain: 'other.test' })
   for (const id of [other.id, randomUUID()]) {
     const foreign = await editor.get(`/teams/${id}/emails`)

@@ -72,7 +72,7 @@ t.test('requeues a rejected message only by force, and audits that', async (t) =
   const [, second] = await rowsOf(service, team.id)
   const id = second?.id ?? ''
   await setFailed(service, id)
-  shows(t, await viewer.get(`${path}?status=failed`), /Problem .*\+15555550102 .*No reason given/)
+  shows(t, await viewer.get(`${path}?status=failed`), /failed \+15555550102 No reason given/)
   shows(t, await editor.get(`${path}/${id}`), 'Send again')
   t.notMatch((await viewer.get(`${path}/${id}`)).html, /Send again/)
   t.equal((await editor.post(`${path}/${id}/requeue`)).status, 409, 'not without the word')
@@ -149,7 +149,7 @@ t.test('a failed message leads to what helps against its cause', async (t) => {
     /Find the contact<\/a>[\s\S]*<summary[^>]*aria-label="More actions"[\s\S]*<button class="quiet"[^>]*>Send again</,
     'repeating is in the menu',
   )
-  shows(t, await viewer.get(`${path}?status=failed`), /Problem .* The number may not be on WhatsApp/)
+  shows(t, await viewer.get(`${path}?status=failed`), /failed \+\d+ The number may not be on WhatsApp/)
   t.strictSame(await acts('132000'), ['Open the template'])
   t.match((await editor.get(`${path}/${id}`)).html, `/whatsapp-templates/${template.id}"`)
   t.strictSame(await acts('131050'), ['Show opt-outs'])

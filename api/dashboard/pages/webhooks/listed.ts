@@ -35,7 +35,7 @@ export async function loadAttempted(
 }
 
 /** Why a failed event isn't attempted again. */
-const ENDS: Readonly<Record<WebhookEnd, string>> = {
+export const ENDS: Readonly<Record<WebhookEnd, string>> = {
   disabled: 'webhook disabled',
   gone: 'the server returned 410',
   rejected: 'rejected by the server',
@@ -54,7 +54,7 @@ function nextWords({ id, status: word }: ListedWebhook, { outcomes, due }: Attem
 function responseCell(each: ListedWebhook, attempted: Attempted, now: Date): Cell {
   const outcome = attempted.outcomes.get(each.id)
   const code: Cell = outcome?.is_attempted ? answerCell(outcome.status) : text('not sent')
-  return { ...code, detail: nextWords(each, attempted, now) }
+  return { ...code, detail: nextWords(each, attempted, now), usual: each.status === 'delivered' }
 }
 
 /** Returns the path of the message or contact of an event. */

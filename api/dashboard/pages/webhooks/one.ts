@@ -4,7 +4,7 @@ import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
 import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND, type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
-import { DISABLE_AFTER_MS } from '../../../../db/messages/webhooks/ends.ts'
+import { DISABLE_AFTER_MS, findWebhookEnd } from '../../../../db/messages/webhooks/ends.ts'
 import { type AttemptRow, REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { plural } from '../../../../db/plural.ts'
 import { type Cell, countdown, dayWords, text, time } from '../../components/cell.ts'
@@ -25,6 +25,7 @@ import {
 import type { PageDeps } from '../../server/deps.ts'
 import { dayLabel } from '../../server/filter.ts'
 import { show, type TeamRequest, teamPath } from '../../server/page.ts'
+import { ENDS } from './listed.ts'
 import {
   answerCell,
   endpointStateCell,
@@ -90,12 +91,12 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
 /** Tells if the event of a failed attempt was retried or delivered later. */
 function laterWords({ status, message_status }: AttemptRow): string | undefined {
   if (answerCell(status).tone === 'good') return undefined
-  return { queued: 'retried later', failed: 'not retried', delivered: 'delivered later' }[message_status]
+  const end = ENDS[findWebhookEnd(status, false)]
+  return { queued: 'retried later', failed: end, delivered: 'delivered later' }[message_status]
 }
 
 function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section {
   const shown = attempts.slice(0, TRIES_SHOWN)
-  const isAnyAnswered = shown.some((each) => shortAnswer(each) !== '')
   return buildTable(
     shown,
     (each) => ({
@@ -103,14 +104,16 @@ function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoi
         ...answerCell(each.status),
         detail: laterWords(each) ?? `${each.ms.toLocaleString('en-US')} ms`,
       },
-      Event: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
-      Details: isAnyAnswered && text(shortAnswer(each)),
+      Event: text(each.type, {
+        href: teamPath(team, 'webhooks', id, 'events', each.event_id),
+        detail: shortAnswer(each),
+      }),
       When: time(each.at, now),
     }),
     {
       title: 'Recent attempts',
       main: 'Event',
-      grow: ['Details'],
+      wrap: ['Event'],
       id: 'tries',
       live: true,
       empty: 'Nothing has been sent yet.',
@@ -135,7 +138,7 @@ function troubles({ state, state_reason, failing_since, paused_until, backlog }:
   const end = new Date(Date.parse(failing_since) + DISABLE_AFTER_MS).toISOString()
   const many = plural(backlog, 'event')
   return trouble({
-    tone: 'bad',
+    tone: 'warn',
     title: 'All attempts have failed since',
     at: time(failing_since, now),
     text: [

@@ -30,7 +30,7 @@ export const REPLAY_LABELS: Readonly<Record<(typeof REPLAYED)[number], string>> 
 export const endpointStateCell = ({ state, failing_since, paused_until }: EndpointRow): Cell => {
   if (state === 'disabled') return { text: 'disabled', tone: 'bad' }
   if (paused_until !== null) return { text: 'paused', tone: 'warn' }
-  return failing_since === null ? { text: 'enabled', tone: 'good' } : { text: 'failing', tone: 'bad' }
+  return failing_since === null ? { text: 'enabled', tone: 'good' } : { text: 'failing', tone: 'warn' }
 }
 
 export const typeWords = (types: readonly string[]): string =>

@@ -71,8 +71,8 @@ t.test('lists the last response to each event and its next attempt', async (t) =
 t.test('tells why a failed event is not attempted again', (t) => {
   const failed = (status: number | null) =>
     webhookSentence({ status: 'failed', attempts: [{ at: '', ms: 1, response: '', status }], events: [] })
-  t.equal(failed(503), 'Failed after 1 attempt. No attempts are left.')
-  t.equal(failed(null), 'Failed after 1 attempt. No attempts are left.')
+  t.equal(failed(503), 'Failed after 1 attempt, with no attempts left.')
+  t.equal(failed(null), 'Failed after 1 attempt, with no attempts left.')
   t.equal(failed(413), 'Failed after 1 attempt, because the server rejected it.')
   t.end()
 })
