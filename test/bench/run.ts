@@ -124,7 +124,7 @@ const MADE_OF: Record<string, string> = {
   '12a': 'each email reads and logs a page of the full table',
   '12b': 'as row 12a',
   '12c': 'its two values are minutes apart, 0.8 to 1.1 in four runs',
-  '13d': 'CPU time: PostgreSQL 0.41 s, mostly to compare 200,000 rows with their jobs, and the worker 0.16',
+  '13d': 'CPU time: worker 0.16 s, PostgreSQL 0.41, mostly to compare 200,000 rows with their jobs',
   '14a': 'code 100 MB, the thread that parses batches 80, and garbage that isn’t collected yet',
   '14b': 'as row 14a',
   '14c': GROWING,
