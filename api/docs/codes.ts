@@ -87,9 +87,9 @@ export const EXPLAINED: Readonly<Record<Code, Explanation>> = {
   },
   invalid_state: {
     meaning:
-      'The state of the broadcast doesn’t allow this call, or the broadcast isn’t complete. If the call is about a scheduled message, its scheduled time has passed.',
+      'The state of the broadcast doesn’t allow this call, or something it needs is missing. If the call is about a scheduled message, its scheduled time has passed.',
     remedy:
-      'Complete the broadcast, then repeat the call. The error lists everything that is missing. A scheduled message can’t be changed after its scheduled time.',
+      'If something is missing, add what the error lists, then repeat the call. A scheduled message can’t be changed after its scheduled time.',
   },
   payload_too_large: {
     meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB (uploads: ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB), or an email with its attachments is too large for mail servers. The code is also returned if the JSON contains more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
