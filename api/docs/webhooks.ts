@@ -154,7 +154,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     value: said(text, 'The value of its DKIM record.', 'v=DKIM1; k=rsa; p=MIIB…'),
     state: said(
       oneOf(['missing', 'different']),
-      '`missing` if there is no record, `different` if it has another value.',
+      '`missing` without a record, `different` if it has another value.',
       'missing',
     ),
     missing_since: said(time, 'When it was first missing.'),

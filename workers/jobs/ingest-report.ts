@@ -6,6 +6,7 @@
  */
 
 import type { EventResult } from '../../db/delivery/reports/event-result.ts'
+import { PARKED_REASONS } from '../../db/delivery/reports/parked-reasons.ts'
 import {
   deleteReports,
   endReports,
@@ -184,7 +185,7 @@ function reportVerdict(
   const own = events.map((event) => results.get(event))
   if (own.some((result) => result?.kind === 'unknown')) {
     const left = (new Date(report.retry_until).getTime() - now.getTime()) / 1_000
-    if (left <= 0) return { id, state: 'parked', reason: 'no such message', team_ids }
+    if (left <= 0) return { id, state: 'parked', reason: PARKED_REASONS.noMessage, team_ids }
     const age = (now.getTime() - new Date(report.received_at).getTime()) / 1_000
     const pause = RETRY_PAUSES_S.find(([until]) => age < until)?.[1] ?? 300
     return { id, state: 'waiting', wait: Math.max(1, Math.min(pause, Math.ceil(left))) }

@@ -4,6 +4,7 @@
  * is parked with its reason. Mail about someone else's email isn't kept. DECISIONS: Failure classes.
  */
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
+import { PARKED_REASONS } from '../../../db/delivery/reports/parked-reasons.ts'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
 import { isFromServer, serviceAddress } from '../../../db/messages/emails/report-envelope.ts'
@@ -34,8 +35,6 @@ type ReportedEvent = Omit<ReportedEmail, 'ref' | 'by_mail' | 'provider_message_i
 type ReportedEvents = Awaited<ReturnType<ReportReader>>
 type Read = { ref: ReportedRef | null; events: ReportedEvent[] }
 
-const NO_REFERENCE = 'it has no signed reference to one of our emails'
-
 /** The senders that reports about our configuration blame. `bulk` is the sender of broadcasts. */
 type Senders = { single: string; bulk: string }
 
@@ -45,7 +44,8 @@ export function createSmtpReportReader(secrets: Secrets, senders: Senders | null
     const service = serviceAddress(mail.envelope)
     const { ref, events } = service === null ? read(mail, secrets) : readAtService(mail, secrets)
     if (ref === null && service !== null) throw new Uneventful('ignored', false)
-    if (ref === null && (events.length > 0 || mail.feedback !== null)) throw new Error(NO_REFERENCE)
+    if (ref === null && (events.length > 0 || mail.feedback !== null))
+      throw new Error(PARKED_REASONS.noReference)
     if (ref === null) throw new Error('neither a delivery status notification nor a feedback report')
     return events.flatMap(({ blames_sender, ...event }): ReportedEvents => {
       const own = { ref, ...event, by_mail: true, provider_message_id: null }

@@ -1,5 +1,6 @@
 /** Explains the reasons and names their providers, with advice for operators. Pure. */
 import { CHANNEL_FACTS } from '../../../../db/channels/list.ts'
+import { FORMER_REASONS, PARKED_REASONS } from '../../../../db/delivery/reports/parked-reasons.ts'
 import { headed } from '../../components/cell.ts'
 
 const NAMES = new Map([
@@ -11,8 +12,8 @@ const NAMES = new Map([
 export const providerName = (provider: string): string => NAMES.get(provider) ?? provider
 
 type Cause = {
-  /** A part of the stored reason. */
-  part: string
+  /** The stored reason. */
+  reason: string
   sentence: string
   advice: string
   /** True if a replay can help without other changes. */
@@ -21,14 +22,14 @@ type Cause = {
 
 const CAUSES: readonly Cause[] = [
   {
-    part: 'no such message',
+    reason: PARKED_REASONS.noMessage,
     sentence: 'No message matches this report',
     advice:
       'The message was deleted or erased, or another service sends through the same account. You can drop such reports. A replay only helps after you restore the message from a backup.',
     isReplayable: false,
   },
   {
-    part: 'no signed reference',
+    reason: PARKED_REASONS.noReference,
     sentence: 'The report isn’t about an email of this service',
     advice:
       'Another service uses the same return path, or SECRET_KEY was replaced. You can drop such reports. A replay only helps after you restore the old key.',
@@ -43,14 +44,14 @@ const UNREADABLE: Pick<Cause, 'advice' | 'isReplayable'> = {
   isReplayable: true,
 }
 
-const findCause = (reason: string | null): Cause | undefined =>
-  CAUSES.find(({ part }) => reason?.includes(part))
+const findCause = (stored: string | null): Cause | undefined =>
+  CAUSES.find(({ reason }) => reason === (FORMER_REASONS.get(stored) ?? stored))
 
 export const reasonWords = (reason: string | null): string | null =>
   findCause(reason)?.sentence ?? (reason && headed(reason))
 
 export const remedyFor = (reason: string | null): typeof UNREADABLE => findCause(reason) ?? UNREADABLE
 
-/** Returns the part of the stored reason with this sentence, or the text itself. */
+/** Returns the stored reason of this sentence, or the text itself. */
 export const storedReason = (words: string | undefined): string | undefined =>
-  CAUSES.find(({ sentence }) => sentence.toLowerCase() === words?.toLowerCase())?.part ?? words
+  CAUSES.find(({ sentence }) => sentence.toLowerCase() === words?.toLowerCase())?.reason ?? words
