@@ -44,6 +44,7 @@ import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import { removeEmails } from '../../db/messages/emails/remove.ts'
 import { emailFurther, emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { countReplayable, replayable } from '../../db/messages/webhooks/listing.sql.ts'
+import { findWhatsappEnds } from '../../db/messages/whatsapp/ended.sql.ts'
 import { insertRequests } from '../../db/messages/whatsapp/messages.sql.ts'
 import { limitWaits, notify } from '../../db/postgres/pool.ts'
 import { readQueuePosition } from '../../db/queue/fair-queue.sql.ts'
@@ -132,6 +133,7 @@ async function callWithValues(): Promise<void> {
   await scheduledBefore(tx, WHATSAPP, { at: 'x', id: 'x' }, batch)
   await lockEmails(tx, [email])
   await findEnds(tx, 'x', [{ id: 'x', status: 'bounced', created_at: 'x' }], AT)
+  await findWhatsappEnds(tx, 'x', [{ id: 'x', status: 'queued' }])
   for (const after of [null, 'x']) await movePass(tx, { team_id: 'x', queue: 'x', from_at: 'x' }, after)
   await lockSenders(
     tx,

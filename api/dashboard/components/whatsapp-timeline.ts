@@ -1,4 +1,5 @@
 /** Builds the timeline of a WhatsApp message, like timeline.ts for emails. Pure. */
+import type { WhatsappEnd } from '../../../db/messages/whatsapp/ended.sql.ts'
 import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import type { Moment } from './section.ts'
@@ -47,7 +48,7 @@ const MESSAGE_SENTENCES: Readonly<Record<string, string>> = {
  */
 export function messageSentence(
   { status, events, waiting }: Pick<ShownMessage, 'status' | 'events' | 'waiting'>,
-  ended?: 'expired' | 'failed',
+  ended?: WhatsappEnd,
 ): string {
   const last = lastFailure({ events })
   if (status === 'failed') {

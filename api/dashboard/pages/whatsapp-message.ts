@@ -1,8 +1,8 @@
 /** The page of a WhatsApp message: status, timeline, why it waits, parameters and actions. */
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
-import type { DeliveryState } from '../../../db/delivery/requeue.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
+import { findWhatsappEnds } from '../../../db/messages/whatsapp/ended.sql.ts'
 import { type Remedy, remedyFor } from '../../../db/messages/whatsapp/meaning.ts'
 import { messageWithState, type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
@@ -123,13 +123,6 @@ const requeueing = (forms: readonly Form[], row: ShownMessage): Form[] => {
   return forms.map((form) => ({ ...form, tone: 'quiet', menu: remedyFor(code) !== null }))
 }
 
-/** Returns how a message ended that was never sent. Its status is still `queued`. */
-function findEnd({ status, waiting }: ShownMessage, state: DeliveryState): 'expired' | 'failed' | undefined {
-  if (status !== 'queued') return undefined
-  if (state?.expired) return 'expired'
-  return waiting?.state === 'failed' ? 'failed' : undefined
-}
-
 const DELETED = { noun: 'WhatsApp message', path: 'whatsapp', list: 'WhatsApp' }
 
 async function showPage(request: TeamRequest<'id'>, deps: PageDeps): Promise<PageAnswer> {
@@ -142,7 +135,7 @@ async function showPage(request: TeamRequest<'id'>, deps: PageDeps): Promise<Pag
   const path = teamPath(team, 'whatsapp', row.id)
   const again = requeueForms(way, row.waiting?.state, `${path}/requeue`)
   const help = findHelp(row, template, request)
-  const ended = findEnd(row, state)
+  const ended = (await findWhatsappEnds(database, team.id, [row])).get(row.id)
   return show({
     title: `To ${row.to}`,
     state: shownState(row, ended),

@@ -3,6 +3,7 @@
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
+import { findWhatsappEnds } from '../../../db/messages/whatsapp/ended.sql.ts'
 import { lastFailures } from '../../../db/messages/whatsapp/events.sql.ts'
 import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { WhatsappRow } from '../../../db/messages/whatsapp/messages.sql.ts'
@@ -79,6 +80,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
   const figures = await figuresSince(database, team.id, WHATSAPP, dayBefore(now, 29))
   const hasCountries = page.rows.some(({ country }) => country !== null)
   const problems = await loadProblems(request, deps, page.rows)
+  const ends = await findWhatsappEnds(database, team.id, page.rows)
   const choices = new Map(templates.map(({ id, name, language }) => [id, `${name} (${language})`]))
   return show({
     title: 'WhatsApp',
@@ -97,7 +99,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
       buildList(
         page,
         ({ id, template_id, ...message }) => ({
-          Status: listedState(message, now),
+          Status: listedState(message, now, ends.get(id)),
           To: text(message.recipient, {
             href: fromList(request, teamPath(team, 'whatsapp', id)),
             detail: problems.get(id),

@@ -175,6 +175,11 @@ t.test('a message that was never sent shows how it ended', async (t) => {
   await database.query(sql.unsafe`delete from pgboss.job where id in (${expired ?? ''}, ${failed ?? ''})`)
   const someone = await signedIn(service, { team: other.id, role: 'editor' })
   const page = (id = '') => someone.get(`/teams/${other.id}/whatsapp/${id}`)
+  shows(
+    t,
+    await someone.get(`/teams/${other.id}/whatsapp`),
+    / failed \+15555550102 .* expired \+15555550101 /,
+  )
   shows(t, await page(expired), /expired Not sent\. It expired\./)
   shows(t, await page(failed), /failed Failed, with no attempts left\./)
   await someone.post(`/teams/${other.id}/whatsapp/${failed}/requeue`)
