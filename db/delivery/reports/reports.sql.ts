@@ -85,6 +85,18 @@ export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<
   return new Map(rows.map(({ id, body }) => [id, body]))
 }
 
+/** The first bytes of a report, which contain its recipient and status. The rest can be large. */
+const HEAD_BYTES = 16 * 1024
+
+const headRow = row({ id: string(), head: mixed<Buffer>() })
+
+/** Returns the first bytes of reports. */
+export async function reportHeads(tx: Tx, ids: readonly string[]): Promise<Map<string, Buffer>> {
+  const rows = await tx.any(sql.type(headRow)`
+    select id, substring(body for ${HEAD_BYTES}::int) as head from reports where id = any(${sql.array(ids, 'uuid')})`)
+  return new Map(rows.map(({ id, head }) => [id, head]))
+}
+
 /** Returns reports received before `before` that are pending without a job, oldest first. */
 export const lostReports = (tx: Tx, before: Date, limit: number) =>
   tx.anyFirst(sql.type(idRow)`

@@ -1,8 +1,10 @@
 /** The operator's Health page with its checks, and parked reports. */
 import { sql } from 'slonik'
 import { databaseChecks, relayCheck } from '../../../api/dashboard/pages/operator/health-checks.ts'
+import { endReports, insertReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
+import { idNow } from '../../../db/process/ids.ts'
 import { createReaders } from '../../../workers/reports/readers.ts'
 import { deliveryStatus } from '../../sandbox/reports.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -133,4 +135,40 @@ t.test('Health and the overview count parked reports', async (t) => {
   await park(61, 1_001)
   await shown('>1,000+ parked reports<')
   await database.query(sql.unsafe`delete from reports where event_key ~ '^[0-9]+$'`)
+})
+
+t.test('parked reports show the recipient’s domain and the status, not the address', async (t) => {
+  const sns = JSON.stringify({
+    Message: JSON.stringify({
+      bounce: { bouncedRecipients: [{ emailAddress: 'ana@books.test', status: '5.7.1' }] },
+      mail: { source: 'shop@own.test' },
+    }),
+  })
+  const failed = { statuses: [{ status: 'failed', recipient_id: '15550100', errors: [{ code: 131_026 }] }] }
+  const bounce = deliveryStatus({ mail_from: 'bounces@own.test', raw: Buffer.from('') }, [
+    { recipient: 'ana@bakery.test', action: 'failed', status: '5.2.2' },
+  ])
+  const plain = `Subject: Undelivered mail\n\n<ana@plain.test>: host mx.plain.test said: 550 5.1.1 No such user`
+  const bodies = [
+    { provider: 'smtp', body: bounce, shown: /bakery\.test, 5\.2\.2 SMTP relay / },
+    { provider: 'smtp', body: plain, shown: /plain\.test, 5\.1\.1 SMTP relay / },
+    { provider: 'ses', body: sns, shown: /books\.test, 5\.7\.1 Amazon SES / },
+    { provider: 'whatsapp', body: JSON.stringify(failed), shown: /failed, 131026 WhatsApp / },
+    { provider: 'postmark', body: 'Hello ana@books.test', shown: /Postmark 20 bytes / },
+    { provider: 'mailgun', body: `${' '.repeat(20_000)}${plain}`, shown: /Mailgun 20\.1 kB / },
+  ] as const
+  const now = new Date()
+  const reports = bodies.map(({ provider, body }) => {
+    const id = idNow()
+    return { id, provider, event_key: id, body: Buffer.from(body), received_at: now, retry_until: now }
+  })
+  await insertReports(database, reports)
+  await endReports(
+    database,
+    reports.map(({ id }) => ({ id, state: 'parked', reason: 'unreadable' })),
+  )
+  const page = await operator.get('/operator/reports')
+  for (const { shown } of bodies) shows(t, page, shown)
+  t.notMatch(page.html, /ana@|15550100|own\.test/)
+  await database.query(sql.unsafe`delete from reports where reason = 'unreadable'`)
 })

@@ -219,7 +219,7 @@ t.test('lists parked reports by reason, replays and drops them', async (t) => {
       t,
       found,
       new RegExp(
-        `restore the message from a backup\\. Replay 1 report Drop 1 report .*SMTP relay ${sentence} 12 bytes`,
+        `restore the message from a backup\\. Replay 1 report Drop 1 report .*SMTP relay 12 bytes ${sentence}`,
       ),
     )
     t.strictSame(mainActs(found), [], 'a replay changes nothing')

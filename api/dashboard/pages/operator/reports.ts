@@ -6,6 +6,8 @@ import {
   PROVIDERS,
   parkedByReason,
   parkedReports,
+  type ReportRow,
+  reportHeads,
 } from '../../../../db/delivery/reports/reports.sql.ts'
 import { plural } from '../../../../db/plural.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
@@ -28,6 +30,7 @@ import { type Counted, countedFields, countedValues, readCounted } from '../../s
 import { defineChoice, defineFilter, search } from '../../server/filter.ts'
 import { addressWith, idParam, pageById, queryParam } from '../../server/list.ts'
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
+import { summarizeReport } from './report-content.ts'
 import { providerName, reasonWords, remedyFor, storedReason } from './report-reasons.ts'
 
 const PATH = '/operator/reports'
@@ -131,6 +134,20 @@ const reasonsTable = (
     },
   )
 
+/** Builds the columns of a report. The addresses are only on its own page, because the audit log records its views. */
+function reportColumns({ id, received_at, provider, reason, bytes }: ReportRow, head: Buffer, now: Date) {
+  const summary = summarizeReport(head)
+  const name = providerName(provider)
+  return {
+    Report: text(summary ?? name, {
+      href: `${PATH}/${id}`,
+      detail: summary === null ? byteWords(bytes) : name,
+    }),
+    Reason: text(reasonWords(reason)),
+    Received: time(received_at, now),
+  }
+}
+
 const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
   const asked = readFilter(query)
@@ -139,6 +156,10 @@ const reports = get('operator', PATH, async (request, { database }) => {
     parkedReports(database, { ...asked, after, limit }),
   )
   const reasons = await parkedByReason(database, asked)
+  const heads = await reportHeads(
+    database,
+    page.rows.map(({ id }) => id),
+  )
   const isFiltered = filter.set(query).size > 0
   const hasReports = reasons.length > 0
   return show({
@@ -150,16 +171,11 @@ const reports = get('operator', PATH, async (request, { database }) => {
       (!isFiltered || reasons.length !== 1) && reasonsTable(request, reasons, { isFiltered, seen }),
       hasReports && filter.shown(request).map((section) => ({ ...section, title: 'Reports' })),
       hasReports &&
-        buildTable(
-          page.rows,
-          ({ id, received_at, provider, reason, bytes }) => ({
-            Received: { ...time(received_at, now), href: `${PATH}/${id}` },
-            From: text(providerName(provider)),
-            Reason: text(reasonWords(reason)),
-            Size: text(byteWords(bytes), { number: true }),
-          }),
-          { main: 'Reason', empty: '', next: page.next },
-        ),
+        buildTable(page.rows, (row) => reportColumns(row, heads.get(row.id) ?? Buffer.alloc(0), now), {
+          grow: ['Reason'],
+          empty: '',
+          next: page.next,
+        }),
     ]),
   })
 })

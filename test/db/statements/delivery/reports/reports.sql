@@ -208,6 +208,11 @@ select id, provider, event_key, received_at, state, reason, octet_length(body) a
 from reports
 where id = $1
 
+-- reportHeads
+select id, substring(body for $1::int) as head
+from reports
+where id = any($2::uuid[])
+
 -- reportsByState
 select id, provider, event_key, received_at, state, reason, octet_length(body) as bytes
 from reports
