@@ -101,10 +101,12 @@ function returnPathFacts(
     'Bounces return to': text(isUsed ? ownReturnPath(name) : returnDomain, { code: true }),
     'SPF aligns': isUsed
       ? status('yes', { tone: 'good' })
-      : text(`not yet, unless ${returnDomain} belongs to the same organization`, {
-          detail: isPublished
-            ? 'Turn on the domain’s own return path to align it.'
-            : 'The return path record is missing. Publish it, then turn on the domain’s own return path.',
+      : text(`no, unless ${returnDomain} belongs to the same organization`, {
+          detail: return_path
+            ? 'The relay rejects the domain’s own return path. Ask your operator to allow it.'
+            : isPublished
+              ? 'Turn on the domain’s own return path to align it.'
+              : 'The return path record is missing. Publish it, then turn on the domain’s own return path.',
         }),
     'Own return path rejected by the relay': return_path &&
       return_path_rejected_at !== null && {

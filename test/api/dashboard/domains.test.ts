@@ -1,5 +1,6 @@
 /** The records, verification and keys of domains. */
 import { sql } from 'slonik'
+import { recordRejectedReturnPaths } from '../../../db/accounts/domains/domains.sql.ts'
 import { after, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { publishRecord } from '../../support/dkim-record.ts'
 import { formTo } from '../../support/forms.ts'
@@ -80,7 +81,7 @@ t.test('adds a domain, compares its records and verifies it', async (t) => {
   shows(
     t,
     compared,
-    /Bounces return to bounces\.example\.com SPF aligns not yet, unless .* The return path record is missing\./,
+    /Bounces return to bounces\.example\.com SPF aligns no, unless .* The return path record is missing\./,
   )
   const lacks = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
   shows(t, lacks, new RegExp(`${name} has another value in DNS`))
@@ -169,6 +170,19 @@ t.test('a key is only rotated while its record is published', async (t) => {
   t.ok(await isOffered())
   await owner.press(page, `${page}/rekey`)
   t.notOk(await isOffered(), 'the next key has to be verified first')
+})
+
+t.test('a domain whose own return path the relay rejects refers to the operator', async (t) => {
+  const page = (await owner.post(at('domains'), { name: 'relay-says-no.test' })).location ?? ''
+  await database.query(sql.unsafe`
+    update domains set return_path = true where team_id = ${team.id} and name = 'relay-says-no.test'`)
+  const rejected = { team_id: team.id, name: 'relay-says-no.test', response: '553 5.7.1 Not yours' }
+  await recordRejectedReturnPaths(database, [rejected], new Date())
+  shows(
+    t,
+    await owner.get(page),
+    /SPF aligns no, unless .* The relay rejects the domain’s own return path\. Ask your operator to allow it\. Own return path rejected by the relay .* 553 5\.7\.1 Not yours/,
+  )
 })
 
 t.test('a test team needs no DNS records', async (t) => {
