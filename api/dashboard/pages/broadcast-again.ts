@@ -46,7 +46,7 @@ export async function againQuestion(request: TeamRequest<'id'>, { database }: Pa
 const describeCount = (audience: number): string =>
   audience === 0
     ? 'All contacts that match now have already received it.'
-    : `${plural(audience, 'contact')} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice, and no one who is unsubscribed or suppressed now.`
+    : `${plural(audience, 'contact')} ${audience === 1 ? 'matches now and hasn’t' : 'match now and haven’t'} received it. No one receives it twice. Unsubscribed or suppressed contacts are left out.`
 
 /** Warns about contacts without a value for a variable, which are skipped. */
 function lackingAlert({ audience, lacking, slots, unfilled }: Unreached): Section[] {

@@ -22,7 +22,7 @@ export function describeReach(
   isScheduled: boolean,
 ): string | undefined {
   const left = audience === null || subscribers === null ? 0 : subscribers - audience
-  const all = `of ${number(subscribers).text} subscribers. ${number(left).text} ${left === 1 ? 'is' : 'are'} unsubscribed or suppressed`
+  const all = `of ${number(subscribers).text} in the topic. ${number(left).text} ${left === 1 ? 'is' : 'are'} unsubscribed or suppressed`
   const parts = compact([
     isScheduled ? (left > 0 ? `match now, ${all}` : 'match now') : left > 0 && all,
     isScheduled && 'The audience is chosen when it starts',

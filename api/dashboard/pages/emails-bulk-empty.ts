@@ -38,7 +38,7 @@ const words = (at: Date, { cookies }: Asking): string =>
 export function limitsOfSearch(request: Asking, lookedTo: Date | null): Section | false {
   const before = readBefore(request)
   const paragraphs = compact([
-    before && `Emails from ${words(before, request)} on aren’t included.`,
+    before && `Only emails from before ${words(before, request)} are included.`,
     lookedTo && `The search took too long. Emails from before ${words(lookedTo, request)} aren’t included.`,
   ])
   return paragraphs.length > 0 && { kind: 'text', paragraphs }
@@ -55,7 +55,7 @@ export async function emptyBulk(
 ): Promise<{ empty: string; start?: Link }> {
   if (lookedTo !== null)
     return {
-      empty: `No emails found from ${words(lookedTo, request)} on. The search took too long and stopped there.`,
+      empty: `No emails found since ${words(lookedTo, request)}. The search took too long and stopped there.`,
       start: { href: addressWith(request, { [BEFORE]: firstIdAt(lookedTo) }), label: SEARCH_FURTHER },
     }
   const wasMade =

@@ -132,7 +132,7 @@ function sendableTiles(
         tile(status === FAILED_STATUS ? 'Failed' : 'Waiting', waiting, 'can be sent again'),
       rejected > 0 && tile('Rejected by a server', rejected, 'bounced at once, can be sent again'),
       suppressed > 0 && tile('To suppressed addresses', suppressed, 'left out'),
-      isAll && others > 0 && tile('Others', others, 'left out: accepted, scheduled or expired'),
+      isAll && others > 0 && tile('Accepted, scheduled or expired', others, 'left out'),
     ]),
   }
 }

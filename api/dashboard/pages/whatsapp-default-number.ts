@@ -30,7 +30,7 @@ export async function defaultNumberAlert(
     tone: waits ? 'bad' : 'warn',
     title: `${waits ? '' : 'New '}WhatsApp messages wait, because no worker sends from the default number`,
     text: person.operator
-      ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID on a worker. New messages can also be sent from a number of the team’s own.'
+      ? 'Set WHATSAPP_ACCESS_TOKEN and WHATSAPP_PHONE_NUMBER_ID on a worker. For new messages, you can also give the team its own number.'
       : 'An operator can set up the number. Waiting messages are sent then.',
     link: person.operator ? { href: '/operator/numbers', label: 'Show numbers' } : undefined,
   }

@@ -161,7 +161,7 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   shows(
     t,
     await viewer.get(planned),
-    'Contacts 2 match now, of 3 subscribers. 1 is unsubscribed or suppressed. The audience is chosen when it starts',
+    'Contacts 2 match now, of 3 in the topic. 1 is unsubscribed or suppressed. The audience is chosen when it starts',
   )
   await database.query(sql.unsafe`
     update contacts set status = 'subscribed' where team_id = ${team.id} and email = 'come1@example.org'`)

@@ -18,8 +18,8 @@ t.test('an incomplete search claims no deletion and links to the rest of the sea
       { broadcast: null, lookedTo: new Date('2026-11-01T09:00:00Z'), ...found },
     )
   const stopped = await of(`broadcast=${id}`, { broadcast })
-  t.match(stopped.empty, 'No emails found from 1 Nov 2026, 9:00 on.')
-  const before = 'before=019a3eb2-8700-7000-8000-000000000000'
+  t.match(stopped.empty, 'No emails found since 1 Nov 2026, 09:00:00 UTC.')
+  const before = 'before=01a19656-4a80-7000-8000-000000000000'
   const path = `/teams/${team.id}/emails/all`
   t.strictSame(stopped.start, { href: `${path}?broadcast=${id}&${before}`, label: 'Search further back' })
   const single = await of('status=clicked', {})
