@@ -10,7 +10,7 @@ import { pauseSender } from '../../support/senders.ts'
 import { METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { makeTemplate, templateOf } from '../../support/whatsapp.ts'
-import { makeDefaultNumber } from '../../support/whatsapp-numbers.ts'
+import { makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
 
 const TOKEN = 'EAA-token-of-acme'
 const number = {
@@ -50,6 +50,15 @@ t.test('adds a number after a check with Meta', async (t) => {
   shows(t, page, /Fields of the webhook messages message_template_status_update /)
   t.match(page.html, /<a href="[^"]*\/operator\/teams">Assign to a team/, 'the next step')
   t.notMatch(page.html, /EAA-token|secret-of-acme/)
+  for (const path of [PATH, `${PATH}/acme`])
+    t.match((await operator.get(path)).html, 'id="updates"', `${path} is updated`)
+})
+
+t.test('a number has its full callback URL with PUBLIC_URL', async (t) => {
+  const site = await startService(t, { publicUrl: 'https://mail.example.com/' })
+  await makeNumber(site, form)
+  const page = await (await signedIn(site, { operator: true })).get(`${PATH}/acme`)
+  shows(t, page, 'Callback URL https://mail.example.com/hooks/whatsapp Copy')
 })
 
 t.test('checks, changes, pauses and resumes a number', async (t) => {
@@ -58,7 +67,7 @@ t.test('checks, changes, pauses and resumes a number', async (t) => {
   shows(
     t,
     await operator.get(`${PATH}/acme`),
-    /Subscribe app .*Until the app is subscribed, Meta reports no deliveries or replies .*App subscribed no/,
+    /Subscribe app Check now ⋯ .*Until the app is subscribed, Meta reports no deliveries or replies .*App subscribed no/,
   )
   await operator.post(`${PATH}/acme/check`, { subscribe: 'yes' })
   shows(t, await operator.get(`${PATH}/acme`), /App subscribed yes/)

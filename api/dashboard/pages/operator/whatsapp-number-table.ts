@@ -152,5 +152,5 @@ export const numbersTable = (
   buildTable(
     numbers,
     (each) => ('name' in each ? namedCells(each, facts) : defaultCells(each.phone_number_id, facts)),
-    { title, wrap: ['Number', 'Sending', 'Setup'], empty: 'No numbers yet.' },
+    { id: 'numbers', live: true, title, wrap: ['Number', 'Sending', 'Setup'], empty: 'No numbers yet.' },
   )

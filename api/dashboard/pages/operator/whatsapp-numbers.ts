@@ -155,17 +155,20 @@ const useFacts = (
   { teams, waiting }: { teams: number; waiting: number },
   attempt: Cell,
 ): Section =>
-  buildFacts({
-    Teams:
-      teams > 0
-        ? number(teams)
-        : text('Assign to a team', { href: '/operator/teams', detail: 'No team uses it.' }),
-    'Waiting messages': number(waiting),
-    'Last attempt': attempt,
-    'Messages per second': number(shown.messages_per_second),
-    'Phone number ID': text(shown.phone_number_id, { code: true, copy: true }),
-    'WhatsApp Business Account ID': text(shown.account_id, { code: true, copy: true }),
-  })
+  buildFacts(
+    {
+      Teams:
+        teams > 0
+          ? number(teams)
+          : text('Assign to a team', { href: '/operator/teams', detail: 'No team uses it.' }),
+      'Waiting messages': number(waiting),
+      'Last attempt': attempt,
+      'Messages per second': number(shown.messages_per_second),
+      'Phone number ID': text(shown.phone_number_id, { code: true, copy: true }),
+      'WhatsApp Business Account ID': text(shown.account_id, { code: true, copy: true }),
+    },
+    { id: 'use', live: true },
+  )
 
 /** @param site the public URL, or null if it isn't set. */
 const hookFacts = (shown: NumberDetail, site: string | null): Section =>
@@ -202,19 +205,23 @@ const changeForm = (shown: NumberDetail): Section =>
     ],
   })
 
-/** Builds the buttons, with the next step first. An automatic pause ends on its own. */
-const numberButtons = ({ name, paused, subscribed }: NumberDetail, isByHand: boolean): Form[] =>
-  compact([
-    paused && button(`${numberPath(name)}/resume`, 'Resume number', { tone: isByHand ? undefined : 'quiet' }),
+/** Builds the buttons, with the next step first. An automatic pause ends on its own, so missing steps come before. */
+function numberButtons({ name, paused, subscribed, missing }: NumberDetail, isByHand: boolean): Form[] {
+  const check = button(`${numberPath(name)}/check`, 'Check now', { tone: 'quiet' })
+  return compact([
+    paused && isByHand && button(`${numberPath(name)}/resume`, 'Resume number'),
     subscribed === false &&
       button(`${numberPath(name)}/check`, 'Subscribe app', {
         fields: [hidden('subscribe', 'yes')],
         tone: isByHand ? 'quiet' : undefined,
       }),
-    button(`${numberPath(name)}/check`, 'Check now', { tone: 'quiet' }),
+    missing.length > 0 && check,
+    paused && !isByHand && button(`${numberPath(name)}/resume`, 'Resume number', { tone: 'quiet' }),
+    missing.length === 0 && check,
     !paused && button(`${numberPath(name)}/pause`, 'Pause number', { tone: 'quiet', menu: true }),
     button(`${numberPath(name)}/remove`, 'Remove number', { tone: 'danger' }),
   ])
+}
 
 const one = get(
   'operator',
@@ -232,7 +239,7 @@ const one = get(
       back: { href: PATH, label: 'WhatsApp numbers' },
       actions: { forms: numberButtons(shown, isByHand) },
       sections: [
-        ...buildAlerts([numberPauseAlert(name, facts), ...missingAlerts(shown)]),
+        ...buildAlerts([numberPauseAlert(name, facts), ...missingAlerts(shown)], { id: 'needs', live: true }),
         metaFacts(shown, now),
         hookFacts(shown, publicUrl),
         FIELDS,
