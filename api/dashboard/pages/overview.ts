@@ -177,7 +177,7 @@ async function quotaSection(
   return {
     kind: 'tiles',
     title: 'This period',
-    note: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${left}. Messages count once they are accepted.`,
+    note: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${left}. Messages count when they are accepted.`,
     tiles: [
       ...CHANNELS.map((channel) =>
         tile(many(channel), channel.quota.name, { href: teamPath(team, channel.path) }),

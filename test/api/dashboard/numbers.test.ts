@@ -171,5 +171,5 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
   await checkWhatsappNumbers({ ...service.deps, graphApi: sandbox.url, notices })
   t.match(textOf((await operator.get(`${PATH}/acme`)).html), /Meta rejects the access token/)
   t.equal((await operator.post(`${PATH}/acme/remove`)).status, 303)
-  shows(t, await operator.get(PATH), /Default ID 1 no worker .* – – not checked the workers’ settings/)
+  shows(t, await operator.get(PATH), /Default ID 1 no worker .* – – in the workers’ settings not checked/)
 })

@@ -247,7 +247,7 @@ t.test('shows the response of a paused sender, and resumes it', async (t) => {
   shows(
     t,
     await operator.get('/operator'),
-    /going out\? no: 1 sender paused, 1 risk .*Nothing goes out through smtp:relay\.test for another \d+ min .* 554 5\.7\.1 .* Nothing waits for it\. Show senders/,
+    /going out\? no: 1 sender paused, 1 risk .*Nothing goes out through smtp:relay\.test for another \d+ min .* 554 5\.7\.1 .* No messages wait\. Show senders/,
   )
   t.match((await operator.get('/operator')).html, /<li class="warn"><div><strong>Nothing goes out/)
   t.notMatch(textOf((await operator.get('/operator/queues')).html), 'is waiting for', 'nothing waits')

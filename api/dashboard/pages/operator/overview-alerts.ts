@@ -24,7 +24,7 @@ export const pauseAlerts = (
     return goesOutAlerts([sender], now).map((alert) => ({
       ...alert,
       tone: waiting === NOTHING_WAITS ? 'warn' : 'bad',
-      text: `${alert.text?.replace(/\.?$/, '.')} ${waiting === NOTHING_WAITS ? 'Nothing waits for it.' : `Waiting: ${waiting}.`}`,
+      text: `${alert.text?.replace(/\.?$/, '.')} ${waiting === NOTHING_WAITS ? 'No messages wait.' : `Waiting: ${waiting}.`}`,
     }))
   })
 

@@ -129,7 +129,7 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
     {
       label: 'Going out now',
       value: rate(sum((queue) => queue.completed_per_second)),
-      detail: 'These count messages and webhooks.',
+      detail: 'Both count messages and webhooks.',
     },
     {
       label: 'Failed',

@@ -131,7 +131,7 @@ const defaultCells = (phoneNumberId: string, facts: Facts): Cells => ({
   'Last attempt': attemptCell(DEFAULT_NUMBER, facts),
   Quality: text(null),
   'Messaging limit': text(null),
-  Setup: text('not checked', { detail: 'the workers’ settings' }),
+  Setup: text('in the workers’ settings', { detail: 'not checked' }),
 })
 
 const namedCells = (each: WhatsappNumber, facts: Facts): Cells => ({
