@@ -1,4 +1,5 @@
 /** The event log, with the recipient of each event and a search for one. */
+import { sql } from 'slonik'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, sendEmail, sendEmails, world } from '../../support/service.ts'
@@ -114,4 +115,34 @@ t.test('tells that only events about the newest messages are found', async (t) =
   t.notMatch((await logOf('busy@example.org')).html, note)
   await sendEmail(service, team, { to: ['busy@example.org'] })
   shows(t, await logOf('busy@example.org'), note)
+})
+
+t.test('only the last attempt of a failed event has the reason for the end', async (t) => {
+  const { database } = service
+  const made = await owner.post(at('webhooks'), {
+    url: 'https://example.com/fails',
+    name: 'Fails',
+    types: '*',
+  })
+  const path = made.location ?? ''
+  await delivered('end@example.org')
+  const endpoint_id = path.split('/').at(-1) ?? ''
+  const stored = async (...codes: number[]) => {
+    await database.query(sql.unsafe`
+      with message as (
+        update webhook_messages set status = 'failed' where endpoint_id = ${endpoint_id} returning *),
+      old as (delete from webhook_events where endpoint_id = ${endpoint_id})
+      insert into webhook_events (
+        team_id, endpoint_id, event_key, message_id, occurred_at, status, ms, detail, counts, kind)
+      select team_id, endpoint_id, uuid_send(gen_random_uuid()), id, now() - make_interval(mins => n::int), code, 50,
+        '', true, 'attempt'
+      from message, unnest(${sql.array(codes, 'int4')}) with ordinality codes (code, n)`)
+    return viewer.get(path)
+  }
+  shows(
+    t,
+    await stored(503, 500),
+    /Recent attempts .* 503 not retried email\.delivered .* 500 retried later email/,
+  )
+  shows(t, await stored(400, 422), /400 rejected by the server .* 422 retried later /)
 })

@@ -88,21 +88,28 @@ const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Sectio
     ],
   })
 
-/** Tells if the event of a failed attempt was retried or delivered later. */
-function laterWords({ status, message_status }: AttemptRow): string | undefined {
+/**
+ * Tells if the event of a failed attempt was retried or delivered later. After other responses, a disabled webhook can
+ * also be the reason for the end.
+ */
+function laterWords({ status, message_status }: AttemptRow, isLast: boolean): string | undefined {
   if (answerCell(status).tone === 'good') return undefined
-  const end = ENDS[findWebhookEnd(status, false)]
-  return { queued: 'retried later', failed: end, delivered: 'delivered later' }[message_status]
+  const end = findWebhookEnd(status, false)
+  const ended = end === 'exhausted' ? 'not retried' : ENDS[end]
+  const failed = isLast ? ended : 'retried later'
+  return { queued: 'retried later', failed, delivered: 'delivered later' }[message_status]
 }
 
 function attemptsTable({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section {
   const shown = attempts.slice(0, TRIES_SHOWN)
+  const isLast = (each: AttemptRow): boolean =>
+    shown.find(({ event_id }) => event_id === each.event_id) === each
   return buildTable(
     shown,
     (each) => ({
       Response: {
         ...answerCell(each.status),
-        detail: laterWords(each) ?? `${each.ms.toLocaleString('en-US')} ms`,
+        detail: laterWords(each, isLast(each)) ?? `${each.ms.toLocaleString('en-US')} ms`,
       },
       Event: text(each.type, {
         href: teamPath(team, 'webhooks', id, 'events', each.event_id),
