@@ -26,6 +26,9 @@ export async function startWarnings(
   if (team?.test) return []
   const domain = await domainByName(tx, team_id, name)
   const hasOwnPath = domain?.return_path === true && domain.return_path_rejected_at === null
+  const remedy = domain?.return_path
+    ? 'The relay rejects the domain’s own return path. An operator can allow it there.'
+    : 'An owner can turn on the domain’s own return path.'
   try {
     const { policy, organization } = await findDmarc(name, lookupTxt)
     // Without RETURN_PATH_DOMAIN the envelope is at the From domain itself.
@@ -36,7 +39,7 @@ export async function startWarnings(
       policy === null &&
         `${name} has no DMARC policy. ${REQUIREMENTS}. The domain’s page shows the record to publish.`,
       !isAligned &&
-        `The return path ${envelope} is not aligned with ${name}, so SPF doesn’t align. ${REQUIREMENTS}. An owner can turn on the domain’s own return path.`,
+        `The return path ${envelope} is not aligned with ${name}, so SPF doesn’t align. ${REQUIREMENTS}. ${remedy}`,
     ])
   } catch (error) {
     if (error instanceof RequestError) return []

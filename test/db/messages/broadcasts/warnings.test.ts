@@ -1,5 +1,9 @@
 /** Warnings about DMARC and the return path of a domain before a broadcast starts. */
-import { domainByName, storeReturnPath } from '../../../../db/accounts/domains/domains.sql.ts'
+import {
+  domainByName,
+  recordRejectedReturnPaths,
+  storeReturnPath,
+} from '../../../../db/accounts/domains/domains.sql.ts'
 import { RequestError } from '../../../../db/errors.ts'
 import type { BroadcastRow } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { startWarnings } from '../../../../db/messages/broadcasts/warnings.ts'
@@ -34,12 +38,16 @@ t.test('a domain without DMARC gets a warning', async (t) => {
 t.test('warns about a return path of another organization', async (t) => {
   const { database, team, warnings } = await begin()
   const [first, ...others] = await warnings('bounces.example.net', POLICY)
-  t.match(first, /bounces\.example\.net.*SPF/)
+  t.match(first, /bounces\.example\.net.*SPF.*An owner can turn on/)
   t.strictSame(others, [])
   t.strictSame(await warnings('bounces.corp.example', POLICY), [], 'of the same organization')
   const domain = await domainByName(database, team.id, 'news.corp.example')
   await storeReturnPath(database, team.id, domain?.id ?? '', true)
   t.strictSame(await warnings('bounces.example.net', POLICY), [])
+  const rejected = { team_id: team.id, name: 'news.corp.example', response: '553 5.7.1 Not yours' }
+  await recordRejectedReturnPaths(database, [rejected], new Date())
+  const [last] = await warnings('bounces.example.net', POLICY)
+  t.match(last, /bounces\.example\.net.*SPF.*The relay rejects the domain’s own return path\./)
 })
 
 t.test('test teams and DNS outages give no warning', async (t) => {
