@@ -6,11 +6,10 @@ import { allPlans, type PlanRow, type PlanUse, planUse } from '../../../../db/ac
 import { isPeriodic, QUOTAS, type QuotaName } from '../../../../db/accounts/plans/quotas.ts'
 import { plural } from '../../../../db/plural.ts'
 import { markOf } from '../../../../db/validation/mark.ts'
-import { type Cell, number, text } from '../../components/cell.ts'
-import type { Section } from '../../components/section.ts'
+import { byteWords, type Cell, number, text } from '../../components/cell.ts'
 import { jsonTyped } from '../../components/typed.ts'
 import { assertUnreplaced } from '../../server/already.ts'
-import { action, buildForm, buildTable, compact, field, get, hidden } from '../../server/builders.ts'
+import { action, buildForm, buildTable, field, get, hidden } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
 import { describeChanges } from './plan-changes.ts'
 
@@ -44,13 +43,34 @@ function limitCells(plan: PlanRow, catalog: readonly PlanRow[]): Record<string, 
       QUOTAS.map(({ title, name, limit }) => [title, cell(plan[limit], limits[name], firsts[name])]),
     ),
     Domains: cell(plan.domains_limit, plan.domains_limit),
-    'Emails per second': cell(plan.send_rate_per_second, limits.rate),
+    'Emails/s': cell(plan.send_rate_per_second, limits.rate),
+    Attachments: storageCell(plan),
+  }
+}
+
+const GB = 1e9
+
+const storageCell = ({ storage_gb: own }: PlanRow): Cell =>
+  own === null ? number(null) : text(byteWords(own * GB), { number: true })
+
+const NO_LIMIT = text(null, { number: true })
+
+/** Builds the cells of a plan. One with only prices has no limits, and no team can have it. */
+function planCells(plan: PlanRow, { catalog, uses }: { catalog: readonly PlanRow[]; uses: Uses }) {
+  const cells = limitCells(plan, catalog)
+  const isListed = hasLimits(plan)
+  return {
+    Plan: text(plan.name.en, { detail: isListed ? aboutName(plan) : 'only prices' }),
+    Teams: isListed ? teamsCell(plan, uses) : NO_LIMIT,
+    ...(isListed ? cells : Object.fromEntries(Object.keys(cells).map((label) => [label, NO_LIMIT]))),
   }
 }
 
 const MAX_COUNTED = 10_000
 
-function teamsCell({ key }: PlanRow, uses: ReadonlyMap<string, PlanUse>): Cell {
+type Uses = ReadonlyMap<string, PlanUse>
+
+function teamsCell({ key }: PlanRow, uses: Uses): Cell {
   const use = uses.get(key)
   if (!use) return number(0)
   return number(use.teams, {
@@ -65,37 +85,28 @@ const aboutName = ({ key, kind, name }: PlanRow): string | undefined =>
 
 const list = new Intl.ListFormat('en')
 
-/** Names the plans without limits, below the table. */
-const pricesOnly = (plans: readonly PlanRow[]): Section | false =>
-  plans.length > 0 && {
-    kind: 'text',
-    id: 'unlisted',
-    note: `${list.format(plans.map(({ name }) => name.en))} ${plans.length === 1 ? 'isn’t listed, because it has' : 'aren’t listed, because they have'} prices but no limits.`,
-    paragraphs: [],
-  }
-
-const countNote = (uses: ReadonlyMap<string, PlanUse>): string | undefined =>
+const countNote = (uses: Uses): string | undefined =>
   [...uses.values()].reduce((sum, { teams }) => sum + teams, 0) >= MAX_COUNTED
     ? `Only ${number(MAX_COUNTED).text} teams were counted.`
     : undefined
 
 const plans = get('operator', PATH, async (_request, { database }) => {
   const rows = await allPlans(database)
-  const catalog = await printCatalog(database)
+  const printed = await printCatalog(database)
   const uses = await planUse(database, MAX_COUNTED)
-  const [limited, priced] = [rows.filter(hasLimits), rows.filter((plan) => !hasLimits(plan))]
   return show({
     title: 'Plans',
     lead: `A team has the limits of its plan unless an operator sets its own. Limits of ${list.format(QUOTAS.filter(isPeriodic).map(({ noun }) => noun))} apply to a team’s current period.`,
-    sections: compact([
+    sections: [
       buildTable(
-        limited,
-        (plan) => ({
-          Plan: text(plan.name.en, { detail: aboutName(plan) }),
-          Teams: teamsCell(plan, uses),
-          ...limitCells(plan, rows),
-        }),
-        { note: countNote(uses), empty: 'No plans yet. Change the plans here, or run “plan load FILE”.' },
+        rows.toSorted((one, other) => Number(hasLimits(other)) - Number(hasLimits(one))),
+        (plan) => planCells(plan, { catalog: rows, uses }),
+        {
+          id: 'grid',
+          wrap: ['Plan', 'Teams'],
+          note: countNote(uses),
+          empty: 'No plans yet. Change the plans here, or run “plan load FILE”.',
+        },
       ),
       buildForm(PATH, 'Replace all plans', {
         title: 'Change plans',
@@ -104,15 +115,14 @@ const plans = get('operator', PATH, async (_request, { database }) => {
         fields: [
           field('catalog', 'Plans as JSON', {
             type: 'textarea',
-            value: JSON.stringify(catalog, null, 2),
+            value: JSON.stringify(printed, null, 2),
             rows: 24,
             code: true,
           }),
-          hidden('seen', markOf(catalog)),
+          hidden('seen', markOf(printed)),
         ],
       }),
-      pricesOnly(priced),
-    ]),
+    ],
   })
 })
 

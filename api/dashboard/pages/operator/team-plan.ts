@@ -60,8 +60,8 @@ export async function planForm(team: TeamView, tx: Tx): Promise<Section> {
     note: 'Leave a limit empty to use the plan’s.',
     fields: [
       { ...(await planField(tx, team.plan)), beside: true },
-      ...figures,
       hidden('shown', JSON.stringify({ plan: team.plan, ...shown })),
+      ...figures,
     ],
   })
 }

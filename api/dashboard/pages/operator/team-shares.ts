@@ -4,6 +4,7 @@ import type { SendingOfWeek } from '../../../../db/stats/daily/sending.sql.ts'
 import { type Cell, number, text } from '../../components/cell.ts'
 import { percent } from '../../components/percent.ts'
 import { ALARMING_SHARE } from '../../components/shares.ts'
+import { compact } from '../../server/builders.ts'
 
 function shareCell(sent: number, count: number, alarming: number): Cell {
   if (sent === 0) return text('–', { number: true })
@@ -23,8 +24,17 @@ export function rateCells(week: SendingOfWeek | undefined) {
   }
 }
 
-/** The same, with the emails that weren't sent to a suppressed recipient. */
-export const weekCells = (week: SendingOfWeek | undefined): Record<string, Cell> => ({
-  ...rateCells(week),
-  Suppressed: number(week?.suppressed ?? 0),
+const withLimit = (cell: Cell, alarming: number): Cell => ({
+  ...cell,
+  detail: compact([cell.detail, `limit ${percent(alarming)}`]).join(', '),
 })
+
+/** The same with the limits of mailbox providers, and the emails not sent to a suppressed recipient. */
+export function weekCells(week: SendingOfWeek | undefined): Record<string, Cell> {
+  const { 'Hard bounces': bounces, Complaints: complaints } = rateCells(week)
+  return {
+    'Hard bounces': withLimit(bounces, ALARMING_SHARE.bounced),
+    Complaints: withLimit(complaints, ALARMING_SHARE.complained),
+    Suppressed: number(week?.suppressed ?? 0),
+  }
+}

@@ -41,15 +41,22 @@ const filter = defineFilter({
   sort: sorts(TEAM_SORTS),
 })
 
+/** The names of plans, by their keys. */
+type Names = ReadonlyMap<string, string>
+
 type TeamItem = Awaited<ReturnType<typeof teamsOfIds>>[number]
 
 /** Builds the cell with a team's name and plan, in a color if it is suspended or paused. */
-function nameCell({ id, name, plan, test, suspended_at, bulk_paused_at }: TeamItem): Cell {
-  const more = { href: pageOfTeam(id), detail: compact<string>([plan, test && 'test team']).join(', ') }
+function nameCell({ id, name, plan, test, suspended_at, bulk_paused_at }: TeamItem, names: Names): Cell {
+  const detail = compact<string>([names.get(plan) ?? plan, test && 'test team']).join(', ')
+  const more = { href: pageOfTeam(id), detail }
   if (suspended_at !== null) return status(`${name}, suspended`, { ...more, tone: 'bad' })
   if (bulk_paused_at === null) return text(name, more)
-  const detail = `broadcasts and batches are paused, ${more.detail}`
-  return status(`${name}, paused`, { ...more, detail, tone: 'warn' })
+  return status(`${name}, paused`, {
+    ...more,
+    detail: `broadcasts and batches are paused, ${detail}`,
+    tone: 'warn',
+  })
 }
 
 const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPlan }) => {
@@ -66,11 +73,11 @@ const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPla
   const accounts = await readAccountRows(database, ids)
   const weeks = await sendingOfWeek(database, ids)
   const plans = (await allPlans(database)).filter(isForTeams)
-  const choices = { plan: new Map(plans.map(({ key, name }) => [key, name.en])) }
+  const names: Names = new Map(plans.map(({ key, name }) => [key, name.en]))
   return show({
     title: 'Teams',
     sections: [
-      ...filter.shown(request, { choices }),
+      ...filter.shown(request, { choices: { plan: names } }),
       buildTable(
         page.rows,
         (team) => {
@@ -83,9 +90,15 @@ const teams = get('operator', TEAMS_PATH, async (request, { database, defaultPla
           const rates = rateCells(weeks.get(team.id))
           // The emails sent are the same in both cells.
           const complaints = { ...rates.Complaints, detail: undefined }
-          return { Team: nameCell(team), ...rates, Complaints: complaints, ...Object.fromEntries(used) }
+          return {
+            Team: nameCell(team, names),
+            ...rates,
+            Complaints: complaints,
+            ...Object.fromEntries(used),
+          }
         },
         {
+          id: 'grid',
           note: `Rates cover the last 7 days. Usage of ${PERIODIC} covers the team’s current period. “Worst” lists the highest rates first.`,
           empty: 'No team matches.',
           next: page.next,
