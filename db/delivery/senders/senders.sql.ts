@@ -64,6 +64,14 @@ const numberName = sql.fragment`(
 const namedRow = timedRow.concat(row({ name: string().nullable() }))
 export type NamedSender = InferType<typeof namedRow>
 
+const unusedRow = row({ name: string() })
+
+/** Returns the names of WhatsApp numbers that no team uses, except the default one. */
+export const unusedNumbers = (tx: Tx) =>
+  tx.anyFirst(sql.type(unusedRow)`
+    select name from whatsapp_numbers n
+    where name <> 'default' and not exists (select from teams where whatsapp_number = n.name)`)
+
 /** Ends a sender's pause and resets its failures. @returns the row, or null if it doesn't exist. */
 export const endPause = (tx: Tx, key: string) =>
   tx.maybeOne(sql.type(namedRow)`

@@ -141,6 +141,7 @@ t.test('checks numbers hourly, and lists them as senders', async (t) => {
       ('deliver-whatsapp-number', '{"team_id": "4"}', 'whatsapp:902')`)
   const page = await operator.get('/operator/senders')
   shows(t, page, /default whatsapp:1 paused (just now|\d+ seconds ago) .* 2 WhatsApp messages of 2 teams/)
+  t.match(page.html, 'href="/dashboard/operator/numbers/acme">acme')
   shows(t, page, /acme whatsapp:901 paused (just now|\d+ seconds ago) .* 1 WhatsApp message of 1 team/)
   const queues = await operator.get('/operator/queues')
   const cause =

@@ -13,6 +13,7 @@ import { idleGauges } from '../../support/gauges.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, sendEmail, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
+import { giveNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
 
 const service = await startService(t)
 const { database } = service
@@ -163,6 +164,16 @@ t.test("the operator's answer counts everything that stops messages, and nothing
     /going out\? no: the database can’t be used, 1 risk .*The database can’t be used\. The .*another version's schema/,
   )
   await become(digest)
+  const number = { name: 'unused', phone_number_id: '902', account_id: '900', token: 'a token' }
+  await makeNumber(service, number)
+  await pauseSender(database, { key: 'whatsapp:902', ceiling: 80 }, 600, '131048')
+  await answers(/going out\? yes, but 1 risk .*the number unused .* No team uses the number\./)
+  const { id } = await makeTeam(service)
+  await giveNumber(service, id, number.name)
+  await answers(/going out\? no: 1 sender paused, 1 risk .*the number unused .* No messages wait\./)
+  await giveNumber(service, id, null)
+  await database.query(sql.unsafe`delete from senders where key = 'whatsapp:902'`)
+  await database.query(sql.unsafe`delete from whatsapp_numbers`)
   await answers(/going out\? yes, but 1 risk /)
   await database.query(sql.unsafe`delete from processes where id = ${life.id}`)
 })

@@ -23,3 +23,11 @@ t.test('no CSS rule matches sections and elements by class', async (t) => {
   const unlimited = selectors.filter((selector) => bare.test(selector))
   t.strictSame(unlimited, [])
 })
+
+t.test('links in tables have the color of links', async (t) => {
+  const rules = read('assets/dashboard.css').matchAll(/([^{}]+)\{([^{}]*)\}/g)
+  const recolored = [...rules].filter(
+    ([, selector, body]) => /\btd a$/.test(`${selector}`) && /\bcolor:/.test(`${body}`),
+  )
+  t.strictSame(recolored, [])
+})

@@ -16,13 +16,12 @@ import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { buildTable, button, compact, get } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
-import { foldAlerts, groupAlerts, isPaused, senderState, stoppedBroadcastAlerts } from '../stopped.ts'
+import { foldAlerts, groupAlerts, senderState, stoppedBroadcastAlerts } from '../stopped.ts'
 import { databaseState, faultAlerts, riskAlerts } from './database-state.ts'
 import { buildChecklist, MAX_PARKED, summaryChecks } from './health-checks.ts'
-import { pauseAlerts, reputationAlerts } from './overview-alerts.ts'
+import { pauseAlerts, pauseEffects, reputationAlerts } from './overview-alerts.ts'
 import { counted, isShown, isUnattended, queueCells, rate, waitingWords, workAlerts } from './queue-cells.ts'
 import { queueName } from './queue-names.ts'
-import { countWaiting } from './senders.ts'
 import { isLive, isWorking } from './workers.ts'
 
 const PATH = '/operator'
@@ -212,25 +211,25 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
   const processes = await liveProcesses(database, LISTED_FOR_S)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
+  const effects = await pauseEffects(database, senders)
   const stopped = await loadStopped(database)
   const database_state = await databaseState(database)
   const paused = await pausedQueues(database)
   const teams = await reputationAlerts(database)
-  const link = { href: '/operator/health', label: 'Show health' }
-  const linked = (alert: Alert): Alert => ({ ...alert, link })
+  const linked = (alert: Alert) => ({ ...alert, link: { href: '/operator/health', label: 'Show health' } })
   const risks = badOnly(riskAlerts(database_state)).map(linked)
   const alerts = compact<Alert>([
     ...faultAlerts(database_state).map(linked),
     ...workAlerts(processes, queues, now),
     ...queueAlerts(paused),
-    ...pauseAlerts(senders, await countWaiting(database, senders), now),
+    ...pauseAlerts(senders, effects, now),
     ...groupAlerts(stopped, `${stopped.length} broadcasts were paused automatically`),
     ...groupAlerts(teams, `${teams.length} teams are above the limits of mailbox providers`),
     ...risks,
   ])
   const stops = stopsOf(database_state.fault, processes.some(isWorking), paused, {
     unattended: queues.filter((each) => isStuck(each, now)).length,
-    senders: senders.filter(isPaused).length,
+    senders: effects.stopping,
     broadcasts: stopped.length,
   })
   const shown = queues.filter(isShown)

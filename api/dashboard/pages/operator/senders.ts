@@ -21,7 +21,9 @@ const resumeButton = (key: string): Cell =>
   buttonCell(`${PATH}/resume?${new URLSearchParams({ key })}`, 'Resume now', { tone: 'quiet' })
 
 const nameCell = ({ key, name }: ShownSender): Cell =>
-  name === null ? text(key) : text(name, { detail: key })
+  name === null
+    ? text(key)
+    : text(name, { detail: key, href: name === 'default' ? undefined : `/operator/numbers/${name}` })
 
 /** Lists senders that send normally again, with their last problem. */
 const wellSection = (senders: readonly ShownSender[], now: Date): Section =>
@@ -147,7 +149,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
           id: 'senders',
           live: true,
           grow: [],
-          wrap: ['Sender', 'Waiting', 'Provider response'],
+          wrap: ['Sender', 'State', 'Waiting', 'Provider response'],
           empty:
             rows.length > 0 ? 'No sender is slowed or paused now.' : 'No sender has been slowed or paused.',
         },

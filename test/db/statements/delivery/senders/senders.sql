@@ -152,3 +152,13 @@ from (
   select service_time() as now offset 0
 ) t
 left join senders s on s.key = any($1::text[])
+
+-- unusedNumbers
+select name
+from whatsapp_numbers n
+where name <> 'default'
+  and not exists (
+  select
+  from teams
+  where whatsapp_number = n.name
+)
