@@ -38,13 +38,17 @@ function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefin
 }
 
 /** Columns that tell how the row is. A card needs no label for that. */
-const STATUS_LABEL = /^(Event|Outcome|State|Status)$/
+const STATUS_LABEL = /^(Event|Outcome|Problem|State|Status)$/
 
 /**
  * Returns the CSS classes of a cell. A `self` cell needs no label in a card. The last line of a card has its ordinary
  * `state` at the left and its clear time at the right. Other states follow the name.
  */
-function listClasses(cell: Cell, { label, main, grow, wrap }: Column, isClearTime: boolean): string {
+function listClasses(
+  cell: Cell,
+  { label, main, grow, wrap }: Column,
+  { isClearTime, isWide }: { isClearTime: boolean; isWide: boolean },
+): string {
   const isStatus = cell.tone !== undefined && STATUS_LABEL.test(label)
   const isClear = isStatus || main || grow || cell.button || cell.bar || cell.frame
   const isLast = cell.iso !== undefined && isClearTime && !main && !grow
@@ -52,7 +56,7 @@ function listClasses(cell: Cell, { label, main, grow, wrap }: Column, isClearTim
     cell.number && 'number',
     main && 'main',
     wrap && 'wrap',
-    grow && 'wide',
+    grow && isWide && 'wide',
     (isClear || isLast) && 'self',
     isStatus && isOrdinary(cell) && !main && 'state',
     isLast && 'last',
@@ -69,6 +73,9 @@ const HAS_OTHER_LETTERS = /[^ -\u024f]/
 /** With this many columns or more, a table of numbers is wider than a tablet. */
 const NUMBERS_WIDER_THAN_TABLETS = 5
 
+const wordsIn = ({ text, detail = '' }: Cell = { text: '' }): string =>
+  [text, detail].filter((part) => part !== '').join(' · ')
+
 /** Prepares a table for its view. On narrow screens each row is a card, except in small tables of numbers. */
 export function tableReady(section: SectionOf<'table'>) {
   const { columns, rows } = section
@@ -81,6 +88,11 @@ export function tableReady(section: SectionOf<'table'>) {
   // One column is not enough, because the emails of a broadcast have the same subject.
   const picked = columns.flatMap(({ main, grow }, index) => (main || grow ? [index] : []))
   const clearTimes = findClearTimes(section)
+  const isMainShort =
+    columns.some(({ main, grow }) => grow && !main) &&
+    rows.every(({ cells }) =>
+      columns.every(({ main }, index) => !main || wordsIn(cells[index]).length <= LONG_CELL_CHARACTERS),
+    )
   const shown = rows.map(({ key, cells }) => {
     const of = cells.find((_, index) => columns[index]?.main)?.text
     return {
@@ -90,8 +102,9 @@ export function tableReady(section: SectionOf<'table'>) {
       selects: picked.map((index) => cells[index]?.text).join(', '),
       cells: cells.map((cell, index) => {
         const column = columns[index] ?? { label: '' }
-        const look = listClasses(cell, column, index === clearTimes)
-        const words = cell.tip ?? [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
+        const isWide = !(column.main && isMainShort)
+        const look = listClasses(cell, column, { isClearTime: index === clearTimes, isWide })
+        const words = cell.tip ?? wordsIn(cell)
         // In a card, these values wrap. Other growing columns are cut.
         const wraps =
           column.wrap || (cell.text.length > long && (!column.grow || index === columns.length - 1))

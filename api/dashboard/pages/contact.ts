@@ -123,6 +123,7 @@ async function sent(
     {
       title: 'Messages',
       main: 'Message',
+      wrap: ['Message'],
       next:
         emails.length < MESSAGES_SHOWN
           ? []

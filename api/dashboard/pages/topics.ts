@@ -97,6 +97,7 @@ async function broadcastsTo(id: string, { team, now }: TeamRequest, { database }
     }),
     {
       title: 'Broadcasts',
+      wrap: ['Name'],
       note: isCut
         ? `At most ${BROADCASTS_SHOWN}, from the newest ${BROADCASTS_SEARCHED} broadcasts of the team.`
         : undefined,

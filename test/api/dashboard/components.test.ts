@@ -173,6 +173,16 @@ t.test('a long value doesn’t change the layout of its table', async (t) => {
   t.strictSame(second?.cells, alone?.cells)
 })
 
+t.test('a short main column leaves its width to the other growing ones', async (t) => {
+  const looks = (rows: readonly Row[]) =>
+    layoutOf(rows, { main: 'Name', grow: ['Note', 'Name'] }).map(({ cells }) =>
+      cells.slice(1, 3).map(({ look }) => look),
+    )
+  t.strictSame(looks([SHORT]), [['wide self', 'main self']])
+  const growing = ['wide self', 'main wide self']
+  t.strictSame(looks([SHORT, LONG]), [growing, growing])
+})
+
 t.test('the main column names buttons and grows', async (t) => {
   const [row] = layoutOf([SHORT], { main: 'Name' })
   t.equal(row?.of, 'Key A')

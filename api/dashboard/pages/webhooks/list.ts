@@ -42,6 +42,7 @@ const list = get('viewer', PATH, async (request, { database }) => {
         {
           id: 'webhooks',
           live: true,
+          wrap: ['Name'],
           empty:
             team.role === 'owner'
               ? 'No webhooks yet. Add one. The documentation shows how to verify events.'
