@@ -38,7 +38,7 @@ function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefin
 }
 
 /** Columns that tell how the row is. A card needs no label for that. */
-const STATUS_LABEL = /^(Event|Outcome|Problem|State|Status)$/
+const STATUS_LABEL = /^(Cause|Event|Outcome|State|Status)$/
 
 /**
  * Returns the CSS classes of a cell. A `self` cell needs no label in a card. The last line of a card has its ordinary

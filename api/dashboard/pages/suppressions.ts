@@ -21,6 +21,7 @@ import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
 import { responseCell } from '../components/bounces.ts'
 import { text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
+import { meaningIn } from '../components/sentence.ts'
 import { noneLeft } from '../server/already.ts'
 import { action, buildForm, compact, field, get, hidden, post } from '../server/builders.ts'
 import { countedFields, readCounted } from '../server/confirmed-count.ts'
@@ -110,6 +111,7 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
   const count = await countSuppressed(deps.database, team.id, {}, MAX_COUNTED + 1)
   const stops = await readSuppressTransactional(deps.database, team.id)
   const edits = team.role !== 'viewer'
+  const isShown = (response: string) => set.has('response') || meaningIn(response) === ''
   return show({
     title: 'Suppressions',
     lead: `${countWords(count)} Broadcasts don’t go to a suppressed address. ${STOPPED[stops]}`,
@@ -129,8 +131,9 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
         page,
         ({ email, since, response, ...stored }) => ({
           Address: text(email, { href: fromList(request, teamPath(team, 'contacts', email)) }),
-          Cause: text(causeName(stored)),
-          Response: { ...responseCell(response), usual: stored.cause === 'bounce' },
+          Cause: text(causeName(stored), { tone: 'plain' }),
+          // In a card, a known response has a line only if the filter is for responses.
+          Response: { ...responseCell(response), usual: stored.cause === 'bounce' && !isShown(response) },
           Since: time(since, now),
         }),
         {

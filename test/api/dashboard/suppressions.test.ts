@@ -82,6 +82,12 @@ t.test('explains the risk of lifting, in the menu if there is one', async (t) =>
   t.notOk(isInMenu(added))
   const list = await viewer.get(at('suppressions'))
   shows(t, list, /bounced@risk\.test hard bounce, added manually The mailbox does not exist 550 5\.1\.1/)
+  // In a card, the cause is on the line of the time. A filter for the response shows the response.
+  const looks = ({ html }: { html: string }) =>
+    (/bounced@risk\.test<[\s\S]*?<\/tr>/.exec(html)?.[0] ?? '').match(/(?<=<td class=")[^"]*/g)
+  t.strictSame(looks(list), ['self state', 'wide self none', 'self last'])
+  const found = await viewer.get(at('suppressions?response=no+such'))
+  t.strictSame(looks(found), ['self state', 'wide self', 'self last'])
 })
 
 t.test('warns about resubscribing a contact', async (t) => {
