@@ -184,7 +184,11 @@ export const filled = (fields: readonly Field[], given: URLSearchParams, sent = 
       return shown
     const values = given.getAll(field.name)
     const options = field.options?.map((option) => ({ ...option, selected: values.includes(option.value) }))
-    return { ...shown, value: values[0] ?? '', ...(options ? { options } : {}) }
+    // Otherwise a browser shows the first option as selected.
+    const isUnknown =
+      sent && field.type === 'select' && values[0] && !options?.some(({ selected }) => selected)
+    const unset = isUnknown ? [{ value: '', label: 'Choose a value', selected: true }] : []
+    return { ...shown, value: values[0] ?? '', ...(options ? { options: [...unset, ...options] } : {}) }
   })
 
 /** Builds options from values, after one for any. */
@@ -224,7 +228,8 @@ export function wordParam<W extends string>(
   const value = queryParam(query, name)
   const word = words.find((candidate) => candidate === value)
   if (value === undefined || word !== undefined) return word
-  throw invalidField(name, `can’t be “${value.slice(0, MAX_SHOWN)}”`)
+  const known = words.length > 1 ? `${words.slice(0, -1).join(', ')} or ${words.at(-1)}` : words.join()
+  throw invalidField(name, `can’t be “${value.slice(0, MAX_SHOWN)}”. It can be ${known}`)
 }
 
 /** Rejects unknown and repeated parameters. @throws RequestError bad_request. */

@@ -94,7 +94,7 @@ t.test('a rejected filter keeps its values and shows no list', async (t) => {
 
 t.test('an unknown value of a choice is named once, with a link to all rows', async (t) => {
   for (const [path, words] of [
-    ['emails?kind=broadcast', 'Kind of email can’t be “broadcast”.'],
+    ['emails?kind=broadcast', 'Kind of email can’t be “broadcast”. It can be single, broadcasts or all.'],
     ['emails?status=bouncd', 'Status can’t be “bouncd”.'],
     ['whatsapp?status=bouncd', 'Status can’t be “bouncd”.'],
   ] as const) {
@@ -106,6 +106,8 @@ t.test('an unknown value of a choice is named once, with a link to all rows', as
     t.equal(list, at(path).split('?')[0])
     t.notMatch(refused.html, /<details open/, `${path}: more filters are folded`)
   }
+  const { html } = await owner.get(at('emails?kind=broadcast'))
+  t.match(html, /name="kind"[^>]*><option value="" selected>Choose a value<\/option>/, 'no kind looks chosen')
 })
 
 t.test("rejects a key's invalid last day and keeps its checkboxes", async (t) => {
