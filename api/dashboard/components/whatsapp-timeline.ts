@@ -31,7 +31,8 @@ export const messageMoments = (
   return buildTimeline(message, viewer.now, (event) => {
     const { kind, code = null } = event
     const detail = wordsFor(viewer, event)
-    const words = [detail !== '' && event !== failure && meaningOf(code), detail].filter(Boolean).join(' · ')
+    const meaning = detail !== '' && event !== failure && meaningOf(code)
+    const words = [meaning, detail, code && `Meta’s error ${code}`].filter(Boolean).join(' · ')
     return { ...(WHATSAPP_WORDING[kind] ?? eventText(kind)), detail: words }
   })
 }

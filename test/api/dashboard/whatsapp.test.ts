@@ -126,6 +126,7 @@ t.test("explains an error by the provider's code, not its text", async (t) => {
   const failed = textOf((await viewer.get(`${path}/${first?.id}`)).html)
   const causes = failed.match(/The number may not be on WhatsApp/g)?.length
   t.equal(causes, 2, 'once at the top, once for the earlier report')
+  t.match(failed, 'Message undeliverable · Meta’s error 131026')
   t.equal(failed.match(/the recipient another way/gi)?.length, 1, 'the same advice once')
 })
 
