@@ -26,7 +26,9 @@ import { contactCell, loadNames } from './broadcast-recipients.ts'
 import { broadcastPath, DUPLICATE } from './broadcast-sections.ts'
 import { lackingWords, slotWords } from './template-parts.ts'
 
-const MAX_SHOWN = 10
+const MAX_SHOWN = 50
+/** The column with the reason. */
+const WHY = 'Why it wasn’t sent'
 /** The field with the number of contacts to skip, for the question. */
 const LACKING = 'lacking'
 /** How many contacts are searched for the first ones, so that rare matches don't delay the page. */
@@ -102,9 +104,7 @@ async function buildContacts(
     const skip = skipped.get(member.id)
     return {
       Contact: contactCell(member.email, names, request),
-      'Why not at that time': skip
-        ? skipCell(skip, { matches: true, lacks: findLacking(slots, member.properties) })
-        : other,
+      [WHY]: skip ? skipCell(skip, { matches: true, lacks: findLacking(slots, member.properties) }) : other,
       Result: isMixed && resultCell(member, slots),
     }
   }
@@ -113,8 +113,10 @@ async function buildContacts(
       lacking === audience ? 'Contacts to be skipped' : isMixed ? 'Contacts that match now' : 'Recipients',
     note:
       audience > members.length
-        ? `The first ${members.length} of ${plural(audience, 'contact')}.`
+        ? `The first ${members.length} of ${plural(audience, 'contact')}. ${(audience - members.length).toLocaleString('en-US')} more aren’t listed.`
         : undefined,
+    wrap: ['Contact'],
+    grow: [WHY],
     empty: `None of the team’s first ${MAX_LOOKED_AT.toLocaleString('en-US')} contacts match. The others weren’t searched.`,
   })
 }

@@ -10,7 +10,7 @@ import {
   type Skipped,
   skippedBy,
 } from '../../../db/messages/broadcasts/recipients.sql.ts'
-import { requiredSlots } from '../../../db/messages/broadcasts/resend.ts'
+import { isEnded, requiredSlots } from '../../../db/messages/broadcasts/resend.ts'
 import { type BroadcastView, broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { findEnds } from '../../../db/messages/emails/ended.sql.ts'
 import { countFailed, MAX_FAILURES } from '../../../db/messages/emails/failed.sql.ts'
@@ -19,16 +19,16 @@ import { parseAddress } from '../../../db/validation/address.ts'
 import { responseCell } from '../components/bounces.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import { findName } from '../components/names.ts'
-import type { Actions, Section } from '../components/section.ts'
+import type { Link, Section } from '../components/section.ts'
 import { findLacking, skipCell } from '../components/skips.ts'
-import { buildTable, fromReplica, get } from '../server/builders.ts'
+import { buildTable, compact, fromReplica, get } from '../server/builders.ts'
 import { chipCount } from '../server/chips.ts'
 import { defineCsv } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, defineFilter } from '../server/filter.ts'
 import { pageBy, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
-import { broadcastPath } from './broadcast-sections.ts'
+import { broadcastPath, SEND_TO_REST } from './broadcast-sections.ts'
 import { FAILED_INCLUDES, FAILED_STATUS } from './emails-filter.ts'
 
 const toKey = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
@@ -84,9 +84,8 @@ const loadView = async (request: TeamRequest<'id'>, deps: PageDeps): Promise<Bro
   broadcastView(deps.database, await loadBroadcast(request, deps))
 
 /** Returns the link to the CSV file of a list, unless it is empty. */
-const exported = ({ rows, first }: { rows: readonly unknown[]; first: boolean }, href: string): Actions => ({
-  links: rows.length === 0 && first ? [] : [{ href, label: 'Export as CSV' }],
-})
+const exported = ({ rows, first }: { rows: readonly unknown[]; first: boolean }, href: string): Link[] =>
+  rows.length === 0 && first ? [] : [{ href, label: 'Export as CSV' }]
 
 type Counts = ReadonlyMap<string, number>
 
@@ -176,7 +175,7 @@ const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people',
   return show({
     title: 'Recipients',
     back: { href: broadcastPath(request), label: view.name },
-    actions: exported(page, `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`),
+    actions: { links: exported(page, `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`) },
     sections: [
       ...outcomeChips(view, counts, request),
       buildTable(
@@ -210,11 +209,19 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
   const slots = await requiredSlots(deps.database, row)
   const matching = await matchingOf(deps.database, row, [...properties.keys()])
   const names = findNames(properties)
+  const lacksOf = (identity: string) => findLacking(slots, properties.get(identity))
+  const isSendable = isEnded(row) && request.team.role !== 'viewer'
+  const isAnyLeft = isSendable && [...matching.keys()].some((identity) => lacksOf(identity).length === 0)
   return show({
     title: 'Skipped contacts',
     lead: 'These contacts were in the audience, but the broadcast wasn’t sent to them.',
     back: { href: broadcastPath(request), label: view.name },
-    actions: exported(page, broadcastPath(request, 'skips.csv')),
+    actions: {
+      links: compact<Link>([
+        isAnyLeft && { href: broadcastPath(request, 'again'), label: SEND_TO_REST, main: true },
+        exported(page, broadcastPath(request, 'skips.csv')),
+      ]),
+    },
     sections: [
       ...outcomeChips(view, await countOutcomes(view, deps), request, true),
       buildTable(
@@ -223,10 +230,7 @@ const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', 
           const identity = readIdentity(skip.email)
           return {
             Contact: contactCell(skip.email, names, request),
-            Why: skipCell(skip, {
-              matches: matching.has(identity),
-              lacks: findLacking(slots, properties.get(identity)),
-            }),
+            Why: skipCell(skip, { matches: matching.has(identity), lacks: lacksOf(identity) }),
             Skipped: time(skip.at, request.now),
           }
         },

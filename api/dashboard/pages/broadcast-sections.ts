@@ -205,6 +205,9 @@ const STOPPED_BY: Readonly<Record<string, { status: EmailStatus; label: string }
   complaints: { status: 'complained', label: 'Show complaints' },
 }
 
+/** Labels the link to the page that sends it to contacts who match now. */
+export const SEND_TO_REST = 'Send to the rest'
+
 /** True if a sent broadcast missed a part of its audience. A cancelled one was stopped on purpose. */
 const isMissing = (view: BroadcastView): boolean => view.state === 'sent' && countUnsent(view) > 0
 
@@ -247,7 +250,7 @@ export function actions(view: BroadcastView, request: TeamRequest, isBlocked = f
       label: 'Send failed emails again',
       menu: true,
     },
-    ended && { href: broadcastPath(request, 'again'), label: 'Send to the rest', main: isMissing(view) },
+    ended && { href: broadcastPath(request, 'again'), label: SEND_TO_REST, main: isMissing(view) },
   ])
   return { forms, links }
 }

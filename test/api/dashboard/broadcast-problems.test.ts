@@ -64,7 +64,7 @@ t.test('the preview of a sent broadcast mentions no skip, unlike a resend', asyn
   const some = await editor.get(`${path}/again`)
   shows(t, some, '1 contact would be skipped: no value for nickname')
   for (const words of [
-    /Contacts that match now Contact Why not at that time Result/,
+    /Contacts that match now Contact Why it wasn’t sent Result/,
     /later@\S+ Didn’t match matches now skipped: no value for nickname/,
   ])
     shows(t, some, words)

@@ -179,7 +179,7 @@ t.test('creates, sends and evaluates a broadcast', async (t) => {
   shows(
     t,
     again,
-    /← Spring .* 2 contacts match now and haven’t received it.* Send to 2 contacts Recipients Contact Why not at that time Ben ben@example\.org No value for name has a value now Late late@example\.org Didn’t match matches now .*Preview for Ben Acme <hello@example\.com> Hi Ben/,
+    /← Spring .* 2 contacts match now and haven’t received it.* Send to 2 contacts Recipients Contact Why it wasn’t sent Ben ben@example\.org No value for name has a value now Late late@example\.org Didn’t match matches now .*Preview for Ben Acme <hello@example\.com> Hi Ben/,
   )
   t.strictSame(mainActs(again), ['Send to 2 contacts'])
   const before = sink.messages().length
