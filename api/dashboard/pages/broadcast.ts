@@ -29,7 +29,7 @@ import {
 import { type BroadcastView, broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { bouncesOfBroadcast } from '../../../db/messages/emails/bounces.sql.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
-import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
+import { bounceTable, MAX_BOUNCES } from '../components/bounces.ts'
 import { partsTyped } from '../components/typed.ts'
 import { asActor } from '../server/action.ts'
 import { action, compact, get, post } from '../server/builders.ts'
@@ -95,7 +95,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     above: compact([stepper, pausedAlert(row, view, request)]),
     sections: compact([
       isAhead ? [...sections, ...ramp] : [...ramp, ...sections],
-      bounceSection(await bouncesOfBroadcast(deps.database, row, { most: MAX_BOUNCES })),
+      bounceTable(await bouncesOfBroadcast(deps.database, row, { most: MAX_BOUNCES })),
       edits && testForm(request, row),
       history(entries, row, request.now),
     ]),

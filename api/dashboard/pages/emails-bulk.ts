@@ -15,9 +15,9 @@ import {
 } from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
 import { plural } from '../../../db/plural.ts'
-import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
+import { bounceTable, MAX_BOUNCES } from '../components/bounces.ts'
 import { headed } from '../components/cell.ts'
-import type { Field, Form, Section, Tile, View } from '../components/section.ts'
+import type { Field, Form, Section, SectionOf, Tile, View } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
 import { buildTable, button, compact, field, get, hidden, post } from '../server/builders.ts'
 import { type Counted, countedFields, readCounted } from '../server/confirmed-count.ts'
@@ -77,17 +77,20 @@ function bulkForm(
   })
 }
 
-/** Builds the form that sends them again, or says why none can be sent. */
+/** Says why none can be sent again. Empty if some can. */
+function whyNone({ waiting, rejected, suppressed, isAll }: Requeueable): string {
+  if (!isAll || waiting + rejected > 0) return ''
+  const cause =
+    suppressed > 0
+      ? `${headed(plural(suppressed, 'email'))} would go only to suppressed addresses.`
+      : 'They were already accepted by a provider, are scheduled, or have expired.'
+  return `None of them can be sent again. ${cause}`
+}
+
+/** Builds the form that sends them again. */
 function requeueing(request: TeamRequest, bulk: Bulk, counts: Requeueable): Section {
-  const { waiting, rejected, suppressed, isAll } = counts
+  const { waiting, rejected, isAll } = counts
   const title = 'Send again'
-  if (isAll && waiting + rejected === 0) {
-    const cause =
-      suppressed > 0
-        ? `${headed(plural(suppressed, 'email'))} would go only to suppressed addresses.`
-        : 'They were already accepted by a provider, are scheduled, or have expired.'
-    return { kind: 'text', title, paragraphs: [`None of them can be sent again. ${cause}`] }
-  }
   const form = (submit: string, note: string, which: Field | false): Section => {
     const fields = compact([requeueableFields(counts), which])
     return { kind: 'form', title, note, ...bulkForm(request, bulk, 'requeue', { submit, fields }) }
@@ -116,7 +119,7 @@ function sendableTiles(
   { query }: TeamRequest,
   { most }: Bulk,
   { waiting, rejected, suppressed, isAll }: Requeueable,
-): Section {
+): SectionOf<'tiles'> {
   const tile = (label: string, count: number, detail: string): Tile => ({
     label,
     value: `${isAll ? '' : 'at least '}${count.toLocaleString('en-US')}`,
@@ -151,35 +154,31 @@ const deletion = (request: TeamRequest, bulk: Bulk): Form =>
   })
 
 function countWords({ count, lookedTo }: CountedEmails): string {
-  if (count === 0 && lookedTo !== null) return 'no emails found'
   if (count > MAX_CHANGED) return `more than ${HOW_MANY} emails`
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
 }
 
-/** Builds the head of the page with the filter of the emails, or the name of their broadcast. */
+/** Builds the head of the page with the filter of the emails. @param none why none can be sent again, or ''. */
 async function buildHead(
   request: TeamRequest,
   deps: PageDeps,
   counted: CountedEmails,
-  broadcast: BroadcastRow | null,
+  { broadcast, none }: { broadcast: BroadcastRow | null; none: string },
 ): Promise<Pick<View, 'title' | 'lead' | 'back'>> {
   const { team, query } = request
   const own = filter.set(query)
   if (broadcast) own.delete('broadcast')
   const asked = filter.describe(own, { template: await namesOfTemplates(request, deps) })
-  const many = countWords(counted)
-  const later = counted.count === 0 ? '' : ' Emails that match later aren’t included.'
-  if (broadcast)
-    return {
-      title: `Bulk actions on emails of ${broadcast.name}`,
-      lead:
-        counted.count === 0 && !asked ? undefined : `${headed(compact([many, asked]).join(', '))}.${later}`,
-      back: { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name },
-    }
+  const which = asked || (broadcast ? '' : 'No filter is set. These are all single emails of the team')
+  // Those of a broadcast have been deleted, and an incomplete search may have missed some.
+  const isNone = counted.count === 0 && (counted.lookedTo !== null || which === '')
+  const later = counted.count > 0 && 'Emails that match later aren’t included.'
   return {
-    title: `Bulk actions: ${many}`,
-    lead: `${asked || 'No filter is set. These are all single emails of the team'}.${later}`,
-    back: { href: listAddress(request), label: 'Emails' },
+    title: `Bulk actions on ${isNone ? 'emails' : countWords(counted)}`,
+    lead: compact([none, which && `${which}.`, later]).join(' ') || undefined,
+    back: broadcast
+      ? { href: teamPath(team, 'broadcasts', broadcast.id), label: broadcast.name }
+      : { href: listAddress(request), label: 'Emails' },
   }
 }
 
@@ -205,18 +204,24 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const bulk = between && { most: Math.min(count, MAX_CHANGED), seen, newest, between }
   const counts =
     bulk && (await countRequeueable({ ...deps, tx: database }, team_id, { filter: meant, between }))
+  const none = counts ? whyNone(counts) : ''
+  const tiles = bulk && counts && sendableTiles(request, bulk, counts)
   return show({
-    ...(await buildHead(request, deps, counted, broadcast)),
-    actions: { forms: compact([bulk && request.team.role === 'owner' && deletion(request, bulk)]) },
+    ...(await buildHead(request, deps, counted, { broadcast, none })),
+    actions: {
+      links: none ? [{ href: listAddress(request), label: 'Show the emails' }] : [],
+      forms: compact([bulk && request.team.role === 'owner' && deletion(request, bulk)]),
+    },
     sections: compact<Section>([
       bulk && limitsOfSearch(request, lookedTo),
-      bulk && counts
+      bulk && counts && tiles
         ? [
-            sendableTiles(request, bulk, counts),
+            // A single count is that of the title.
+            !(none && tiles.tiles.length === 1) && tiles,
             broadcast &&
               counts.rejected > 0 &&
-              bounceSection(await bouncesOfBroadcast(database, broadcast, { most: MAX_BOUNCES })),
-            requeueing(request, bulk, counts),
+              bounceTable(await bouncesOfBroadcast(database, broadcast, { most: MAX_BOUNCES })),
+            none === '' && requeueing(request, bulk, counts),
           ].flatMap((section) => section || [])
         : buildTable([], () => ({}), await emptyBulk(request, deps, { broadcast, lookedTo })),
     ]),

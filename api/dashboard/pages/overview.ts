@@ -16,7 +16,7 @@ import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince, type StatRow } from '../../../db/stats/daily/stats.sql.ts'
-import { bounceSection, MAX_BOUNCES } from '../components/bounces.ts'
+import { bounceTiles, MAX_BOUNCES } from '../components/bounces.ts'
 import { byteWords, dayWords, duration, time } from '../components/cell.ts'
 import { percent } from '../components/percent.ts'
 import type { Actions, Alert, Link, Section } from '../components/section.ts'
@@ -244,7 +244,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
     ]),
     aside: compact([
       (!isNew || steps.length > 0) && quota,
-      ...bounceSection(
+      ...bounceTiles(
         await bouncesOfTeam(deps.database, team.id, { since: start, most: MAX_BOUNCES }),
         'Bounces of the last 30 days.',
       ),

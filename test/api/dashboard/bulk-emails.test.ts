@@ -27,8 +27,8 @@ async function pressAll(person: typeof owner, verb: string, query: string, form 
 t.test('a bulk action changes exactly the emails that were counted', async (t) => {
   const ids = await Promise.all(['one', 'two', 'three'].map((subject) => send({ subject, tags: ['bulk'] })))
   const kept = await send({ subject: 'kept' })
-  shows(t, await editor.get(`${list}/all?tag=bulk`), 'Bulk actions: 3 emails')
-  shows(t, await editor.get(`${list}/all?tag=none`), /Bulk actions: 0 emails Tag: none\. No emails match/)
+  shows(t, await editor.get(`${list}/all?tag=bulk`), 'Bulk actions on 3 emails')
+  shows(t, await editor.get(`${list}/all?tag=none`), /Bulk actions on 0 emails Tag: none\. No emails match/)
   const requeued = await (await pressAll(editor, 'requeue', 'tag=bulk', { confirmed: 'yes' }))()
   t.match(requeued, { status: 303, location: `${list}?tag=bulk` })
   shows(t, await editor.get(list), '3 emails queued to be sent again.')
@@ -155,10 +155,13 @@ t.test('bulk actions say beforehand that nothing can be sent again', async (t) =
   shows(
     t,
     page,
-    /Bulk actions: 2 emails .*None of them can be sent again\. .* are scheduled, or have expired/,
+    /Bulk actions on 2 emails .*None of them can be sent again\. .* are scheduled, or have expired/,
   )
   t.strictSame(formsTo(page, `${list}/all/requeue`), [])
   t.equal(formsTo(page, `${list}/all/delete`).length, 1)
+  t.match(page.html, /class="lead"[^>]*>None of them can be sent again\./, 'the page starts with it')
+  t.notMatch(page.html, /Accepted, scheduled or expired|<h2>Send again/)
+  t.match(page.html, /<a class="button quiet" href="[^"]*\/emails\?tag&#x3D;accepted">Show the emails/)
 })
 
 t.test('sends selected emails again, or deletes them', async (t) => {
@@ -216,7 +219,7 @@ t.test('lists leave out emails of broadcasts by default', async (t) => {
   t.strictSame(await found('kind=all'), [true, true])
   t.strictSame(await found(`id=${id}`), [false, true], 'who names an email means it')
   t.equal((await viewer.get(`${list}?kind=other`)).status, 400)
-  shows(t, await editor.get(`${list}/all?q=kim@example.net`), 'Bulk actions: 1 email')
+  shows(t, await editor.get(`${list}/all?q=kim@example.net`), 'Bulk actions on 1 email')
   const requeued = await (await pressAll(editor, 'requeue', 'q=kim@example.net', { confirmed: 'yes' }))()
   t.equal(requeued.status, 303)
   shows(t, await editor.get(list), '1 email queued to be sent again.')
@@ -237,7 +240,7 @@ t.test("cancelling a question, or an error, keeps the list's filter", async (t) 
   t.match(asked.html, `href="/dashboard${list}/all?tag&#x3D;asked">Go back</a>`)
   const refused = await owner.post(to, { ...form, total: '', confirmed: 'yes' })
   t.equal(refused.status, 400)
-  shows(t, refused, /Bulk actions: 1 email Tag: asked\. /)
+  shows(t, refused, /Bulk actions on 1 email Tag: asked\. /)
   const opened = `${list}/${id}?list=tag%3Dasked`
   const one = await owner.ask(`${list}/${id}/delete?list=tag%3Dasked`)
   t.match(one.html, `href="/dashboard${opened.replaceAll('=', '&#x3D;')}">Go back</a>`)
