@@ -43,6 +43,11 @@ t.test('each event has its recipient, with a link to the email', async (t) => {
   t.strictSame(recipientsIn(own.html), recipientsIn(html))
 })
 
+t.test('URLs of webhooks and subjects of a contact wrap', async (t) => {
+  for (const path of ['webhooks', 'contacts/ana@example.org'])
+    t.match((await viewer.get(at(path))).html, /<td class="main wrap self">/, path)
+})
+
 t.test('finds the events of one recipient, whatever the spelling', async (t) => {
   await service.call('PATCH', '/v1/contacts/ana@example.org', {
     ...{ key: team.key, body: { properties: { city: 'Linz' } } },

@@ -23,7 +23,9 @@ t.test('a topic lists its broadcasts', async (t) => {
   const { id, topic } = await aBroadcast(service, team)
   const { topic: other } = await aBroadcast(service, team)
   const link = `href="/dashboard${at(`broadcasts/${id}`)}"`
-  t.ok((await editor.get(at(`topics/${topic}`))).html.includes(link))
+  const { html } = await editor.get(at(`topics/${topic}`))
+  t.ok(html.includes(link))
+  t.match(html, /<td class="main wrap self">/, 'long names wrap')
   t.notOk((await editor.get(at(`topics/${other}`))).html.includes(link))
 })
 
