@@ -125,6 +125,10 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
     return () => clearInterval(timer)
   }
   const timers = [again(1_000 / rate, send), again(500, upsert), again(250, look)]
+  // Also if a step fails.
+  t.teardown(async () => {
+    running = false
+  })
   const reporting = (async () => {
     for (; running; await sleep(PAUSE)) await report()
   })()

@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { program } from 'commander'
 import { Client } from 'pg'
+import { NUMBER_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { startPostgres } from '../../db/dev/postgres.ts'
 import { startApi } from '../support/api-process.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
@@ -157,7 +158,8 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
       return JSON.parse(stdout)
     }
     await whatsapp.begin(newAdmin, scratch)
-    await whatsapp.send(running.web.base)
+    const queues = await readFile(join(before, 'db/queue/jobs.ts'), 'utf8')
+    await whatsapp.send(running.web.base, { onlyText: !queues.includes(NUMBER_WHATSAPP.job) })
     await exchange('worker', worker(after))
     faults.push(...(await whatsapp.end()))
   })

@@ -8,9 +8,10 @@ import { nameRow, row } from '../../../db/postgres/rows.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { insertJobs } from '../../../db/queue/insert.sql.ts'
 import { openJob } from '../../../db/queue/jobs.sql.ts'
-import { deadLetterQueue, JOBS, type JobName } from '../../../db/queue/jobs.ts'
+import { deadLetterQueue, JOBS, type JobName, SCHEDULES, scheduleQueue } from '../../../db/queue/jobs.ts'
 import { isAnyLost } from '../../../db/queue/maintenance.sql.ts'
 import { COLUMNS, deadReason, IN_LOOP, SCHEMA, STATES, touchedIds } from '../../../db/queue/pgboss.sql.ts'
+import { keysOf } from '../../../db/validation/keys.ts'
 import { testDatabase } from '../../support/database.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -198,7 +199,8 @@ t.test('renamed scheduled jobs share the queues of 0.1.0', async (t) => {
   const { url, boss, database } = await begin(t)
   const created = await database.anyFirst(sql.type(nameRow)`select name from pgboss.queue`)
   const of010 = ['count-figures', 'forget-messages', 'forget-reports', 'forget-sessions', 'forget-upserts']
-  t.strictSame(created.filter((name) => /^(count|forget|purge)-(?!whatsapp)/.test(name)).sort(), of010)
+  const renamed = keysOf(SCHEDULES).filter((name) => scheduleQueue(name) !== name)
+  t.strictSame(created.filter((name) => [...of010, ...renamed].includes(name)).sort(), of010)
   await boss.send('forget-sessions', {})
   const consumer = await openConsumer(url, { connections: 2, onError: (error) => t.fail(error.message) })
   t.teardown(() => consumer.stop(1_000))
