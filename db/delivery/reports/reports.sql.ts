@@ -86,7 +86,7 @@ export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<
 }
 
 /** The first bytes of a report, which contain its recipient and status. The rest can be large. */
-const HEAD_BYTES = 16 * 1024
+export const HEAD_BYTES = 16 * 1024
 
 const headRow = row({ id: string(), head: mixed<Buffer>() })
 

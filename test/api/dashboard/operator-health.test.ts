@@ -169,6 +169,12 @@ t.test('parked reports show the recipient’s domain and the status, not the add
   )
   const page = await operator.get('/operator/reports')
   for (const { shown } of bodies) shows(t, page, shown)
+  shows(
+    t,
+    await operator.get(`/operator/reports/${reports[0]?.id}`),
+    /Report about bakery\.test, 5\.2\.2 parked .* Provider SMTP relay /,
+  )
+  shows(t, await operator.get(`/operator/reports/${reports[4]?.id}`), /Report from Postmark parked /)
   t.notMatch(page.html, /ana@|15550100|own\.test/)
   await database.query(sql.unsafe`delete from reports where reason = 'unreadable'`)
 })

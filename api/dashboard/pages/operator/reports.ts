@@ -2,6 +2,7 @@
 
 import { dropParked, readReport, replayParked } from '../../../../db/delivery/reports/replay.ts'
 import {
+  HEAD_BYTES,
   type ParkedFilter,
   PROVIDERS,
   parkedByReason,
@@ -190,8 +191,9 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
     button(`${PATH}/replay`, 'Replay report', { fields, menu: !isReplayable }),
     button(`${PATH}/drop`, 'Drop report', { fields, tone: 'danger', menu: isReplayable ? undefined : false }),
   ]
+  const summary = summarizeReport(Buffer.from(body).subarray(0, HEAD_BYTES))
   return show({
-    title: `Report from ${providerName(provider)}`,
+    title: summary === null ? `Report from ${providerName(provider)}` : `Report about ${summary}`,
     state: status(state, state === 'parked' ? { tone: 'warn' } : {}),
     lead: state === 'parked' ? `${reasonWords(reason) ?? 'No reason'}. ${advice}` : undefined,
     back: { href: PATH, label: 'Parked reports' },
@@ -199,6 +201,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
     sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, RAW_CHARACTERS_SHOWN) }],
     aside: [
       buildFacts({
+        Provider: text(providerName(provider)),
         Received: time(received_at, now),
         Size: text(byteWords(bytes)),
         ID: text(id, { code: true, copy: true }),
