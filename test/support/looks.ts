@@ -107,20 +107,24 @@ const UNTITLED = `[...document.querySelectorAll('section.table:not(:has(h2), .fo
   .map((one) => one.id + ': ' + one.textContent.replace(/\\s+/g, ' ').slice(0, 60))`
 
 /**
- * Finds cards that break the rules of their lines: the last one has the status at the left and the time at the right,
- * and each value starts on the line of its label.
+ * Finds cards that break the rules of their lines. The status is at the left of the line below the name, and the time
+ * at the right. Labelled values are below it, in the same column in all rows. Each starts on the line of its label.
  */
 const UNEVEN = `[...document.querySelectorAll('main .cards tbody tr')].filter((row) => {
   if (getComputedStyle(row.closest('table').tHead).display !== 'none' || !row.checkVisibility()) return false
   const box = (one) => one?.getBoundingClientRect()
-  const [status, time] = ['.state', '.last'].map((one) => box(row.querySelector(one)))
-  const others = [...row.querySelectorAll('td:not(.state, .last, .none, .pick, :has(form))')]
-  const isLast = !status || others.every((one) => box(one).bottom <= status.top + 4)
+  const [status, time] = ['.state:not(.none, .gap)', '.last'].map((one) => box(row.querySelector(one)))
+  const others = [...row.querySelectorAll('td:not(.state, .last, .none, .gap, .pick, :has(form))')]
+  const line = [status, time].filter(Boolean)
+  const [top, bottom] = [Math.min(...line.map((one) => one.top)), Math.max(...line.map((one) => one.bottom))]
+  const isInOrder = line.length === 0 || others.every((one) => one.dataset.label ? box(one).top >= bottom - 4 : box(one).bottom <= top + 4)
+  const alike = ({ dataset }) => [...row.parentNode.querySelectorAll('td:not(.state, .none, .gap)')].filter((one) => one.dataset.label === dataset.label)
+  const isSteady = others.every((one) => !one.dataset.label || alike(one).every(({ offsetLeft }) => offsetLeft === one.offsetLeft))
   const isLeft = !status || status.left - box(row).left < 60
   const isRight = !time || row.querySelector('form') || box(row).right - time.right < 20
   const isLevel = !status || !time || (status.bottom > time.top && status.top < time.bottom)
   const isBeside = others.every((one) => !one.dataset.label || one.firstChild.getClientRects()[0].left > box(one).left + 5)
-  return !(isLast && isLeft && isRight && isLevel && isBeside)
+  return !(isInOrder && isSteady && isLeft && isRight && isLevel && isBeside)
 }).map((row) => row.textContent.replace(/\\s+/g, ' ').trim().slice(0, 90))`
 
 const FRAMED = `({ frame: ${FRAME}, broken: ${BROKEN}, untitled: ${UNTITLED}, uneven: ${UNEVEN}, unfit: ${UNFIT} })`

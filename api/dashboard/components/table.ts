@@ -39,28 +39,94 @@ function findClearTimes({ columns, rows }: SectionOf<'table'>): number | undefin
 
 /** Columns that tell how the row is. A card needs no label for that. */
 const STATUS_LABEL = /^(Cause|Event|Outcome|State|Status)$/
+/** Growing columns whose values need no label in a card. */
+const CLEAR_LABEL = /^(Last response|Message|Problem|Reason|Recipient|Response|Text|User|Why)$/
+/** Longer text with its label doesn't fit half of a card on a phone. */
+const HALF_CHARACTERS = 22
+/** The space of a Copy button, or of the dot of a status. */
+const COPY_CHARACTERS = 10
+const DOT_CHARACTERS = 4
+
+/** The place of a column in a card: next to a short name, at an end of the line below, or in half of a line. */
+type Place = 'next' | 'state' | 'last' | 'half' | undefined
+
+const wordsIn = ({ text, detail = '' }: Cell = { text: '' }): string =>
+  [text, detail].filter((part) => part !== '').join(' · ')
+
+/** Returns true if the main column leaves its width to other growing ones. */
+const hasShortNames = ({ columns, rows }: SectionOf<'table'>): boolean =>
+  columns.some(({ main, grow }) => grow && !main) &&
+  rows.every(({ cells }) =>
+    columns.every(({ main }, index) => !main || wordsIn(cells[index]).length <= LONG_CELL_CHARACTERS),
+  )
+
+const isHidden = (cell: Cell): boolean => Boolean(cell.usual) || cell.text === '–' || isBlank(cell)
+
+const countCharacters = ({ text, short, detail = '', copy, tone }: Cell): number =>
+  (short ?? text).length + detail.length + (copy ? COPY_CHARACTERS : 0) + (tone ? DOT_CHARACTERS : 0)
+
+const isWidget = ({ button, bar, frame }: Cell): boolean => Boolean(button || bar || frame)
+
+/** Returns the place of each column in cards. It is the same in all rows of a table. */
+function findPlaces(section: SectionOf<'table'>, isMainShort: boolean): Place[] {
+  const { columns, rows } = section
+  const times = findClearTimes(section)
+  const clearTimes = columns[times ?? -1]?.main || columns[times ?? -1]?.grow ? undefined : times
+  const cellsOf = columns.map((_, index) => rows.flatMap(({ cells }) => cells[index] ?? []))
+  const has = (index: number, test: (cell: Cell) => boolean) => cellsOf[index]?.some(test) ?? false
+  const isFree = ({ main }: Column, index: number) =>
+    !main && index !== clearTimes && !has(index, isWidget) && !cellsOf[index]?.every(isHidden)
+  const status = columns.findIndex(
+    ({ label, main }, index) => STATUS_LABEL.test(label) && !main && has(index, ({ tone }) => !!tone),
+  )
+  const lead =
+    status < 0 && clearTimes !== undefined
+      ? columns.findIndex((column, index) => !column.wrap && isFree(column, index))
+      : status
+  return columns.map((column, index) => {
+    const { label, grow, wrap } = column
+    if (index === lead) return 'state'
+    if (index === clearTimes) return 'last'
+    if (!isFree(column, index)) return undefined
+    if (grow && CLEAR_LABEL.test(label)) return isMainShort && label === 'Recipient' ? 'next' : undefined
+    const fits = (cell: Cell) => isHidden(cell) || label.length + 2 + countCharacters(cell) <= HALF_CHARACTERS
+    return column.number || (!wrap && cellsOf[index]?.every(fits)) ? 'half' : undefined
+  })
+}
+
+/** Returns the indexes of hidden cells that keep their place in a card, because another is next to it. */
+function findGaps(cells: readonly Cell[], places: readonly Place[]): Set<number> {
+  const at = (place: Place) => places.flatMap((one, index) => (one === place ? [index] : []))
+  const halves = at('half').map((index, nth, all) => [index, all[nth % 2 === 0 ? nth + 1 : nth - 1]] as const)
+  const pairs = [...halves, [at('state')[0] ?? -1, at('last')[0]] as const]
+  const isShown = (index = -1) => {
+    const cell = cells[index]
+    return cell !== undefined && !isHidden(cell)
+  }
+  return new Set(pairs.flatMap(([index, other]) => (!isShown(index) && isShown(other) ? [index] : [])))
+}
 
 /**
- * Returns the CSS classes of a cell. A `self` cell needs no label in a card. The last line of a card has its ordinary
- * `state` at the left and its clear time at the right. Other states follow the name.
+ * Returns the CSS classes of a cell. A `self` cell needs no label in a card. The line below the name has the status at
+ * the left and the clear time at the right.
  */
 function listClasses(
   cell: Cell,
   { label, main, grow, wrap }: Column,
-  { isClearTime, isWide }: { isClearTime: boolean; isWide: boolean },
+  { place, isGap, isWide }: { place: Place; isGap: boolean; isWide: boolean },
 ): string {
   const isStatus = cell.tone !== undefined && STATUS_LABEL.test(label)
-  const isClear = isStatus || main || grow || cell.button || cell.bar || cell.frame
-  const isLast = cell.iso !== undefined && isClearTime && !main && !grow
+  const isClear = isStatus || main || (grow && CLEAR_LABEL.test(label)) || isWidget(cell)
+  const isLast = cell.iso !== undefined && place === 'last'
   const looks = [
     cell.number && 'number',
     main && 'main',
     wrap && 'wrap',
     grow && isWide && 'wide',
     (isClear || isLast) && 'self',
-    isStatus && isOrdinary(cell) && !main && 'state',
+    place !== 'last' && place,
     isLast && 'last',
-    (cell.usual || cell.text === '–' || isBlank(cell)) && 'none',
+    isHidden(cell) && (isGap ? 'gap' : 'none'),
   ]
   return looks.filter(Boolean).join(' ')
 }
@@ -73,9 +139,6 @@ const HAS_OTHER_LETTERS = /[^ -\u024f]/
 /** With this many columns or more, a table of numbers is wider than a tablet. */
 const NUMBERS_WIDER_THAN_TABLETS = 5
 
-const wordsIn = ({ text, detail = '' }: Cell = { text: '' }): string =>
-  [text, detail].filter((part) => part !== '').join(' · ')
-
 /** Prepares a table for its view. On narrow screens each row is a card, except in small tables of numbers. */
 export function tableReady(section: SectionOf<'table'>) {
   const { columns, rows } = section
@@ -87,13 +150,10 @@ export function tableReady(section: SectionOf<'table'>) {
   const long = columns.length >= MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
   // One column is not enough, because the emails of a broadcast have the same subject.
   const picked = columns.flatMap(({ main, grow }, index) => (main || grow ? [index] : []))
-  const clearTimes = findClearTimes(section)
-  const isMainShort =
-    columns.some(({ main, grow }) => grow && !main) &&
-    rows.every(({ cells }) =>
-      columns.every(({ main }, index) => !main || wordsIn(cells[index]).length <= LONG_CELL_CHARACTERS),
-    )
+  const isMainShort = hasShortNames(section)
+  const places = findPlaces(section, isMainShort)
   const shown = rows.map(({ key, cells }) => {
+    const gaps = findGaps(cells, places)
     const of = cells.find((_, index) => columns[index]?.main)?.text
     return {
       key: key?.slice(-KEY_CHARACTERS),
@@ -103,7 +163,7 @@ export function tableReady(section: SectionOf<'table'>) {
       cells: cells.map((cell, index) => {
         const column = columns[index] ?? { label: '' }
         const isWide = !(column.main && isMainShort)
-        const look = listClasses(cell, column, { isClearTime: index === clearTimes, isWide })
+        const look = listClasses(cell, column, { place: places[index], isGap: gaps.has(index), isWide })
         const words = cell.tip ?? wordsIn(cell)
         // In a card, these values wrap. Other growing columns are cut.
         const wraps =

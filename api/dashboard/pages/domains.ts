@@ -49,7 +49,7 @@ const list = get('viewer', '/teams/:team/domains', async (request, { database, r
         (domain) => ({
           Name: text(domain.name, { href: teamPath(team, 'domains', domain.name) }),
           Status: stateWithUse(domain, keys.get(domain.id)),
-          Verified: time(domain.verified_at, now, '–'),
+          Verified: { ...time(domain.verified_at, now, '–'), usual: true },
           Added: time(domain.created_at, now),
         }),
         { empty: team.role === 'owner' ? 'No domains yet. Add your sending domain.' : 'No domains yet.' },

@@ -178,8 +178,8 @@ t.test('a short main column leaves its width to the other growing ones', async (
     layoutOf(rows, { main: 'Name', grow: ['Note', 'Name'] }).map(({ cells }) =>
       cells.slice(1, 3).map(({ look }) => look),
     )
-  t.strictSame(looks([SHORT]), [['wide self', 'main self']])
-  const growing = ['wide self', 'main wide self']
+  t.strictSame(looks([SHORT]), [['wide state', 'main self']])
+  const growing = ['wide state', 'main wide self']
   t.strictSame(looks([SHORT, LONG]), [growing, growing])
 })
 
@@ -188,7 +188,7 @@ t.test('the main column names buttons and grows', async (t) => {
   t.equal(row?.of, 'Key A')
   t.strictSame(row?.cells.slice(0, 3), [
     { look: 'self last', label: false },
-    { look: '', label: 'Note' },
+    { look: 'state', label: 'Note' },
     { look: 'main wide self', label: false },
   ])
 })
@@ -196,8 +196,8 @@ t.test('the main column names buttons and grows', async (t) => {
 t.test('wrapping columns don’t grow, and others do if named', async (t) => {
   const look = (roles: Parameters<typeof layoutOf>[1]) =>
     layoutOf([LONG], roles)[0]?.cells.map(({ look }) => look)
-  t.strictSame(look({ main: 'Name', wrap: ['Name'] }), ['self last', '', 'main wrap self', 'self'])
-  t.strictSame(look({ main: 'Name', grow: ['Note'] }), ['self last', 'wide self', 'main self', 'self'])
+  t.strictSame(look({ main: 'Name', wrap: ['Name'] }), ['self last', 'state', 'main wrap self', 'self'])
+  t.strictSame(look({ main: 'Name', grow: ['Note'] }), ['self last', 'wide state', 'main self', 'self'])
   t.strictSame(look({}), ['main wide self', '', '', 'self'])
 })
 
@@ -207,21 +207,63 @@ const cardLabels = (rows: readonly Record<string, Cell | false>[]) =>
     cells.flatMap(({ label }) => label || []),
   )
 
-t.test('an ordinary state is at the end of a card, any other after the name', (t) => {
-  const looks = ['delivered', 'failed'].map((word) => {
-    const cells = {
-      Status: status(word),
-      Name: text('Shop'),
-      Response: text('200', { usual: word === 'delivered' }),
-    }
-    return tableReady(buildTable([cells], (row) => row, { main: 'Name', empty: '' })).rows[0]?.cells.map(
-      ({ look }) => look,
-    )
-  })
-  t.strictSame(looks, [
-    ['self state', 'main wide self', 'none'],
-    ['self', 'main wide self', ''],
+/** Returns the places and labels of a table's cells in cards, by row. */
+const placesOf = (rows: readonly Record<string, Cell>[], roles: Roles<string> = {}) =>
+  tableReady(buildTable(rows, (row) => row, { ...roles, empty: '' })).rows.map(({ cells }) =>
+    cells.map(({ look, label }) => `${look}${label ? ` ${label}` : ''}`),
+  )
+
+t.test('a state of any color is below the name in a card', (t) => {
+  const rows = ['delivered', 'failed'].map((word) => ({
+    Status: status(word),
+    Name: text('Shop'),
+    Response: text('200', { usual: word === 'delivered' }),
+  }))
+  t.strictSame(placesOf(rows, { main: 'Name' }), [
+    ['self state', 'main wide self', 'half none Response'],
+    ['self state', 'main wide self', 'half Response'],
   ])
+  t.end()
+})
+
+t.test('a value has the same place in the cards of all rows', (t) => {
+  const at = time(NOW.toISOString(), NOW)
+  const row = (city: string, phone: string) => ({
+    Name: text('Ana'),
+    Status: status('subscribed'),
+    City: text(city),
+    Phone: text(phone),
+    Note: text('', {}),
+    Street: text(city === 'Rome' ? 'A long street in the old town' : 'Short'),
+    Created: at,
+  })
+  t.strictSame(placesOf([row('Rome', '555'), row('', '555'), row('', '')], { main: 'Name' }), [
+    ['main wide self', 'self state', 'half City', 'half Phone', 'none Note', ' Street', 'self last'],
+    ['main wide self', 'self state', 'half gap City', 'half Phone', 'none Note', ' Street', 'self last'],
+    [
+      'main wide self',
+      'self state',
+      'half none City',
+      'half none Phone',
+      'none Note',
+      ' Street',
+      'self last',
+    ],
+  ])
+  const cause = (word: string) => ({ Address: text('a@example.com'), Why: text(word), Created: at })
+  t.strictSame(placesOf([cause('bounce'), cause('')], { main: 'Address' }), [
+    ['main wide self', 'state Why', 'self last'],
+    ['main wide self', 'state gap Why', 'self last'],
+  ])
+  t.end()
+})
+
+t.test('only growing values of a clear kind have no label in a card', (t) => {
+  const row = { Name: text('Shop'), Scopes: text('everything'), Recipient: text('ana@example.com') }
+  const named = (name: string) =>
+    placesOf([{ ...row, Name: text(name) }], { main: 'Name', grow: ['Scopes', 'Recipient'] })
+  t.strictSame(named('Shop'), [['main self', 'wide half Scopes', 'wide self next']])
+  t.strictSame(named('A longer name of a shop'), [['main self', 'wide half Scopes', 'wide self']])
   t.end()
 })
 

@@ -34,16 +34,27 @@ import { byCli, makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 /** Functions for expressions about the layout. `select` measures the selected option. */
-/** True if each card ends with its time at the right, on the line of an ordinary status. Others follow the name. */
-const LAST_LINE = `[...document.querySelectorAll('main tr:has(td.self time)')].every((row) => {
-  const boxes = [...row.querySelectorAll('td:not(.none, .pick)')].map((one) => one.getBoundingClientRect())
-  const [time, status, other, name] = ['td.self:has(time)', 'td.self:has(.ordinary)', 'td.self:has(.tag)', 'td.main'].map(
-    (one) => row.querySelector(one)?.getBoundingClientRect())
-  const isLast = boxes.every(({ bottom }) => bottom <= time.bottom + 4)
-  const isRight = row.getBoundingClientRect().right - time.right < 20
-  const isNext = !other || (other.top >= name.top - 4 && other.top <= name.bottom + 8)
-  return isLast && isRight && isNext && (!status || (status.bottom > time.top && status.top < time.bottom))
-})`
+/**
+ * True if the line below the name of each card has the status at the left and the time at the right, and each labelled
+ * value is below it, in the same column in all rows.
+ */
+const STEADY = `(() => {
+  const box = (one) => one.getBoundingClientRect()
+  const lefts = {}
+  return [...document.querySelectorAll('main tr:has(td.last)')].every((row) => {
+    const shown = [...row.querySelectorAll('td:not(.none, .gap, .pick)')]
+    const [name, state, time] = ['td.main', 'td.state:not(.none, .gap)', 'td.last'].map((one) => row.querySelector(one))
+    const isRight = box(row).right - box(time).right < 20 && box(time).top >= box(name).bottom - 4
+    const isNext = !state || (box(state).left === box(name).left && box(state).top < box(time).bottom && box(state).bottom > box(time).top)
+    const above = [name, ...shown.filter((one) => one.matches('.self:not(.last, .state, :has(form))'))]
+    const labelled = shown.filter((one) => one.dataset.label && one !== state)
+    for (const { dataset, offsetLeft } of labelled) (lefts[dataset.label] ??= new Set()).add(offsetLeft)
+    return isRight && isNext && row.clientHeight > 30
+      && above.every((one) => box(one).bottom <= box(state ?? time).top + 4)
+      && labelled.every((one) => box(one).top >= Math.max(box(time).bottom, box(state ?? time).bottom) - 4)
+      && shown.every((one) => !one.querySelector('.tag') || one === state || one.dataset.label)
+  }) && Object.values(lefts).every(({ size }) => size === 1)
+})()`
 
 /** The values that are cut. */
 const CUT = `[...document.querySelectorAll('td > div')]
@@ -270,16 +281,30 @@ async function looks(browser: Browser): Promise<void> {
         [...document.querySelectorAll('td > div')].every((one) => one.scrollWidth <= one.clientWidth)
       390 broadcasts/${broadcasts.sent}: an outcome on one line
         [...document.querySelectorAll('#outcomes tbody tr')].every((one) => Math.abs(one.children[0].getBoundingClientRect().top - one.querySelector('.number').getBoundingClientRect().top) < 12)
-      390 broadcasts: the status and the time on the last line
-        ${LAST_LINE}
-      390 contacts: the status and the time on the last line
-        ${LAST_LINE}
-      390 emails?status=queued: the status and the time on the last line
-        ${LAST_LINE}
-      390 suppressions: the status and the time on the last line
-        ${LAST_LINE}
-      390 audit: the status and the time on the last line
-        ${LAST_LINE}
+      390 broadcasts: the status and the time below the name, and each value in its place
+        ${STEADY}
+      390 contacts: the status and the time below the name, and each value in its place
+        ${STEADY}
+      390 emails?status=queued: the status and the time below the name, and each value in its place
+        ${STEADY}
+      390 suppressions: the status and the time below the name, and each value in its place
+        ${STEADY}
+      390 audit: the status and the time below the name, and each value in its place
+        ${STEADY}
+      390 whatsapp: the status and the time below the name, and each value in its place
+        ${STEADY}
+      390 webhooks/events: the status and the time below the name, and each value in its place
+        ${STEADY}
+      390 ${webhook}: the status and the time below the name, and each value in its place
+        ${STEADY}
+      390 keys: scopes with their label
+        document.querySelector('td[data-label=Scopes]').textContent === 'everything'
+      390 templates: each picture at the left, below its name
+        [...document.querySelectorAll('tr:has(iframe)')].every((row) => { const [name, picture] = ['td.main', 'td:has(iframe)'].map((one) => row.querySelector(one).getBoundingClientRect()); return picture.left === name.left && picture.top >= name.bottom })
+      390 settings: each label of a fact on one line if its value is below
+        [...document.querySelectorAll('dt')].every((one) => one.nextElementSibling.offsetTop < one.offsetTop + 20 || one.clientWidth === one.parentNode.clientWidth)
+      390 ${unreached}: space above the first heading
+        box('#head').bottom + 24 <= box('h2').top
       390 broadcasts/${broadcasts.braked}: a limit below its outcome, and no cut column
         box('#outcomes .detail').top >= box('#outcomes tr:has(.detail) a').bottom - 2 && box('#outcomes table').width <= box('#outcomes .scroll').width
       390 ${unreached}: a link to a long name on one line
