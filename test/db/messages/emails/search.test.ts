@@ -16,6 +16,9 @@ import { uuidAt } from '../../../support/uuid-sql.ts'
 
 const UNLIMITED = { patience: Number.POSITIVE_INFINITY }
 
+/** Two months ago. No email is older than the first billing period of its team. */
+const LONG_AGO = new Date(Date.now() - 60 * 86_400_000)
+
 t.test('an interrupted search continues without gaps or repeats', async (t) => {
   const store = await openStore(t)
   const team_id = await store.team()
@@ -46,7 +49,7 @@ t.test('an interrupted search continues without gaps or repeats', async (t) => {
 
 t.test('finds the few single emails among many bounces of broadcasts', async (t) => {
   const store = await openStore(t)
-  const team_id = await store.team()
+  const team_id = await store.team('free', LONG_AGO)
   const now = new Date()
   const { id } = await store.email(team_id, new Date(now.getTime() - 40 * 86_400_000))
   await store.database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${id}`)
@@ -79,7 +82,7 @@ t.test('finds the few single emails among many bounces of broadcasts', async (t)
 
 t.test("finds all teams' emails of some days, newest first, once", async (t) => {
   const store = await openStore(t)
-  const [one, other] = [await store.team(), await store.team()]
+  const [one, other] = [await store.team('free', LONG_AGO), await store.team('free', LONG_AGO)]
   const now = new Date()
   const hoursAgo = (hours: number): Date => new Date(now.getTime() - hours * 3_600_000)
   const ids: string[] = []
@@ -159,7 +162,7 @@ t.test('counts the emails of a broadcast without statistics in linear time', asy
 
 t.test('reports what could not be counted in time', async (t) => {
   const { database, team, email } = await openStore(t)
-  const team_id = await team()
+  const team_id = await team('free', LONG_AGO)
   const now = new Date()
   const since = new Date(now.getTime() - 30 * 86_400_000)
   const old = (await email(team_id, new Date(now.getTime() - 86_400_000), { tags: ['a'] })).id
