@@ -170,7 +170,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     sent: said(count, 'The number of emails sent.', 4_800),
     paused: said(
       { type: 'boolean' },
-      'True if broadcasts and batches of the team are paused because of it. Otherwise it is a warning.',
+      'True if these shares paused the team’s broadcasts and batches. False for a warning.',
       false,
     ),
   }),

@@ -154,7 +154,7 @@ const line = (figure: Figure): string => {
   return `| ${row} | ${measure} | ${goal} | ${short(ratio)} | ${isMet} | ${short(ours)} | ${short(reference)} | ${unit} | ${limitOf(figure)} |`
 }
 
-/** Returns a line per row, with the value furthest from its target. */
+/** Returns a line per row, with its worst value. */
 function page(figures: readonly Figure[]): string[] {
   const far = ({ goal, ratio }: Figure): number => (goal.startsWith('≥') ? 1 / ratio : ratio)
   return [...Map.groupBy(figures, ({ row }) => row).values()].flatMap((own) =>
@@ -167,7 +167,7 @@ function page(figures: readonly Figure[]): string[] {
 
 const METHOD = `The client, Heliograph, PostgreSQL and the sink (a server that discards email) share one machine, so only the ratio to
 the [reference](README.md) counts. Values are medians. A target with ≥ is a lower limit, and one with ≤ an upper limit.
-If a row has several values, it shows the one furthest from its target. Row 12 has ten million stored emails, and row 13
+If a row has several values, it shows the worst one. Row 12 has ten million stored emails, and row 13
 has 200,000 waiting jobs. A *distant database* is behind a proxy that adds 1 ms each way. Row 25 uses Debian's
 PostgreSQL with its default settings, and the other rows the embedded server.`
 

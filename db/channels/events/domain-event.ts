@@ -57,7 +57,7 @@ type SendingDomainEvent = What & {
 type TeamHappening = What & {
   subject: 'team'
   kind: 'reputation'
-  /** Over the last 24 hours. `paused`: true if its bulk email is paused because of it. */
+  /** Over the last 24 hours. `paused`: true if these shares paused its bulk email. */
   about: { bounce_percent: number; complaint_percent: number; sent: number; paused: boolean }
 }
 
