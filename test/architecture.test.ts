@@ -76,6 +76,19 @@ for (const place of PLACES) {
     t.strictSame(circling(rooms), [])
   })
 }
+
+t.test('a folder of db only imports from those above in DEVELOPING.md', async (t) => {
+  const page = await readFile(join(ROOT, 'db/DEVELOPING.md'), 'utf8')
+  const order = [...page.matchAll(/^\| `(\w+)\/` \|/gm)].map(([, folder = '']) => folder)
+  const folderOf = (name: string): string => /^db\/(\w+)\//.exec(name)?.[1] ?? ''
+  const isAbove = (file: string) => (name: string) =>
+    order.indexOf(folderOf(name)) <= order.indexOf(folderOf(file))
+  const sorted = all.filter(({ file }) => folderOf(file) !== '')
+  t.strictSame([...new Set(sorted.map(({ file }) => folderOf(file)))].sort(), order.toSorted())
+  const others = sorted.filter(({ file, imports }) => !imports.every(isAbove(file))).map(({ file }) => file)
+  t.strictSame(others, [])
+})
+
 t.test('no files form a circle, types included', async (t) => {
   t.strictSame(circling(new Map(all.map(({ file, imports }) => [file, new Set(imports)]))), [])
 })
