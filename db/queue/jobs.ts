@@ -3,7 +3,7 @@
  * these names and options. Producers and workers share only this module.
  *
  * Glossary of the queue and the workers:
- * - job: the work for one row. Its ID is the row's, so a row never has two.
+ * - job: usually the work for one row. Its ID is then the row's, so a row never has two.
  * - claim: a job that this process has fetched. Without heartbeats, another worker gets the job.
  * - attempt: one claim of a job. Its number is never reused, so a late end of one attempt can't end another.
  * - counted attempt: the provider was contacted about the message itself.
@@ -18,9 +18,9 @@
  * - deferred: due later, after a temporary rejection (counted) or a snooze (not counted).
  * - paused: a sender, a recipient or a queue. Waiting messages are neither attempted nor failed.
  * - poison job: its workers died with it. It is attempted separately, so that it affects no other job.
- * - failed: moved to the dead letters, and needs manual action.
+ * - dead letter: a job that is no longer retried, and needs manual action.
  * - requeue: give a message that wasn't accepted a new job. A manual requeue resets its attempts.
- * - redrive: move all dead letters of a queue back, so that they are retried.
+ * - redrive: move dead letters of a queue back, so that they are retried.
  * - background job: a manual bulk action that workers run in slices (maintenance/background-jobs).
  * - sweep: the scheduled job that requeues rows whose jobs the queue has lost. Attempts keep counting.
  * - parked: a report that can't be parsed or matched, and needs manual action.
@@ -188,7 +188,7 @@ export const JOBS = {
   string,
   {
     payload: unknown
-    /** The field of the payload with the job's ID, which is its row's. */
+    /** The field of the payload with the job's ID. If the job has a row, it is the row's. */
     id: string
     options: QueueOptions
     shared?: true

@@ -1,4 +1,4 @@
-/** Finds everything that keeps a broadcast from being sent. Used before a start, a resume, a resend and a test. */
+/** Finds everything that keeps a broadcast from being sent. A test only checks the template and its links. */
 
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { left, toAccount } from '../../accounts/teams/limits.ts'

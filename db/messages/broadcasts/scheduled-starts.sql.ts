@@ -1,4 +1,4 @@
-/** Tells which audit entries about a start scheduled their broadcast. */
+/** Returns which audited starts were for a later time. */
 import { sql } from 'slonik'
 import { boolean, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'

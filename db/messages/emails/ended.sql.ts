@@ -1,4 +1,4 @@
-/** Tells how emails ended that were never sent, because their status doesn't. */
+/** Returns the ends of unsent emails. Their status doesn't show them. */
 import { sql } from 'slonik'
 import { string } from 'yup'
 import { EMAIL } from '../../channels/email.sql.ts'

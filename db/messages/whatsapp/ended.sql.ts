@@ -1,4 +1,4 @@
-/** Tells how WhatsApp messages ended that were never sent, because their status is still `queued`. */
+/** Returns the ends of unsent WhatsApp messages. Their status is still `queued`. */
 import { sql } from 'slonik'
 import { string } from 'yup'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
