@@ -105,7 +105,6 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           Start: time(startTime(view), now, view.state === 'draft' ? '–' : 'not started'),
         }),
         {
-          wrap: ['Name'],
           id: 'list',
           live: page.first,
           next: page.next,

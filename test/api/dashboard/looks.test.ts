@@ -223,6 +223,14 @@ async function looks(browser: Browser): Promise<void> {
         box('dd button').left === box('dd code').left
       390 broadcasts/${draft}/edit?step=audience: the whole comparison
         select('[name^=op]') <= box('[name^=op]').width
+      390 broadcasts/${draft}/edit?step=audience: a label above each field of a condition
+        [...document.querySelectorAll('.beside > label')].every((one) => getComputedStyle(one).position === 'static')
+      1280 broadcasts/${draft}/edit?step=audience: labels only above the first condition
+        [...document.querySelectorAll('.beside > label')].filter((one) => getComputedStyle(one).position === 'static').length === 3
+      390 broadcasts/${draft}/edit?step=when: steps centered below their numbers
+        style('.stepper li').textAlign === 'center'
+      1280 broadcasts/${broadcasts.sent}: one gap in the right column
+        [...document.querySelectorAll('aside > section + section')].every((one) => Math.round(one.getBoundingClientRect().top - one.previousElementSibling.getBoundingClientRect().bottom) === 24)
       390 ${unreached}: space around wrapped contacts
         parseInt(style('tbody tr').paddingTop) >= 4
       390 suppressions: a server response in lines
@@ -313,7 +321,9 @@ async function looks(browser: Browser): Promise<void> {
         box('td.wide').width > box('td.main').width
       1280 integration/recipients: what happens on one line
         [...document.querySelectorAll('td.wrap div')].every((one) => one.querySelector('.detail') || one.clientHeight < 30)
-      1280 broadcasts: whole names
+      1280 broadcasts: rows of one line, where a cut name has a tooltip
+        [...document.querySelectorAll('tbody tr')].every((row) => row.clientHeight <= 45) && [...document.querySelectorAll('td.main div')].every((one) => one.scrollWidth <= one.clientWidth || one.title !== '')
+      390 broadcasts: whole names
         [...document.querySelectorAll('td.main div')].every((one) => one.scrollWidth <= one.clientWidth && style('td.main').whiteSpace === 'normal')
       1280 background-jobs: the whole progress on one line
         [...document.querySelectorAll('td:has(.bar) div')].every((one) => one.scrollWidth <= one.clientWidth && one.clientHeight < 40)
