@@ -22,15 +22,6 @@ function sumsFrom(figures: readonly StatRow[], from: Date, days: number): RateCo
   return toRateCounts(figures.filter(({ day }) => day >= first && day < after))
 }
 
-/** Describes the change from the days before, or returns '' if these had none. */
-function describeChange(now: number, before: number, days: number): string {
-  if (before === 0) return ''
-  const part = Math.round(((now - before) / before) * 100)
-  return part === 0
-    ? `the same as in the previous ${days} days`
-    : `${part > 0 ? '+' : '−'}${Math.abs(part)}\u00a0% on the previous ${days} days`
-}
-
 type DayRange = { today: Date; days: number }
 
 /** @param today the last day of the period. @param emails the URL of the list of emails, with a query. */
@@ -49,7 +40,7 @@ export function periodTiles(figures: readonly StatRow[], { today, days }: DayRan
     {
       label: `Sent, ${days} days`,
       value: now.sent.toLocaleString('en-US'),
-      detail: describeChange(now.sent, before.sent, days),
+      detail: before.sent > 0 ? `${before.sent.toLocaleString('en-US')} before` : '',
       href: emails,
     },
     shareTile('Delivered', 'delivered'),

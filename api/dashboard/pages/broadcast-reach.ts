@@ -27,5 +27,5 @@ export function describeReach(
     isScheduled ? (left > 0 ? `match now, ${all}` : 'match now') : left > 0 && all,
     isScheduled && 'The audience is chosen when it starts',
   ])
-  return parts.length === 0 ? undefined : parts.join('. ')
+  return parts.length === 0 ? undefined : `${parts.join('. ')}.`
 }

@@ -48,7 +48,7 @@ const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone 
   resume: { title: 'Resumed', tone: 'busy' },
   cancel: { title: 'Cancelled', tone: 'plain' },
   again: { title: 'Sent to contacts not reached before', tone: 'busy' },
-  end: { title: 'Finished', tone: 'good' },
+  end: { title: 'Ended', tone: 'good' },
 }
 
 const AUTO_PAUSED = { title: 'Auto-paused', tone: 'bad' } as const
@@ -152,7 +152,7 @@ export const facts = (
       Topics: text(listNames(view.topic_ids, names.topics)),
       Except: view.exclude_topic_ids.length > 0 && text(listNames(view.exclude_topic_ids, names.topics)),
       Conditions: view.where.length > 0 && text(view.where.map(conditionWords).join(' and ')),
-      Pace:
+      'Rate limit':
         view.rate_per_minute !== null && text(`at most ${plural(view.rate_per_minute, 'email')} a minute`),
       Started: view.started_at && time(view.started_at, now),
       Ended: view.ended_at && time(view.ended_at, now),

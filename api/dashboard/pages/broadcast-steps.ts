@@ -13,7 +13,7 @@ import { countAudience, draftSlots } from '../../../db/messages/broadcasts/readi
 import { plural } from '../../../db/plural.ts'
 import type { Field, Form, Section, Tile, View } from '../components/section.ts'
 import { parseZone } from '../components/zone.ts'
-import { buildForm, compact, hidden } from '../server/builders.ts'
+import { buildForm, buildTable, compact, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { asSent, describeByLabels } from '../server/form.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
@@ -151,11 +151,10 @@ function buildButtons(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'othe
   return { submit: main.label, next: main.next, others }
 }
 
-const EMPTY_PREVIEW: Section = {
-  kind: 'text',
+const EMPTY_PREVIEW = buildTable([], () => ({}), {
   title: 'Preview',
-  paragraphs: ['Once you have chosen a template and continued, the email is shown here.'],
-}
+  empty: 'Choose a template and continue to see the email.',
+})
 
 const templatePreview = ({ id, name }: Choice, { team }: TeamRequest): Section => ({
   kind: 'frame',

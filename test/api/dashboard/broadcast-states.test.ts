@@ -153,15 +153,16 @@ t.test('each state has one main action, and a scheduled one shows a forecast', a
   shows(
     t,
     page,
-    /Starts in 1 day \(\w{3}, [^)]*UTC\)\. Stop refreshing Forecast Contacts 3 match now\. The audience is chosen when it starts Missing a variable 1 Skipped: no value for name Takes about 3 minutes at 1 email a minute /,
+    /Starts in 1 day \(\w{3}, [^)]*UTC\)\. Stop refreshing Forecast Contacts 3 match now\. The audience is chosen when it starts\. Missing a variable 1 Skipped: no value for name Takes about 3 minutes at 1 email a minute /,
   )
+  shows(t, page, 'Rate limit at most 1 email a minute')
   t.notMatch(textOf(page.html), /Outcome|Before it can start/)
   await database.query(sql.unsafe`
     update contacts set status = 'unsubscribed' where team_id = ${team.id} and email = 'come1@example.org'`)
   shows(
     t,
     await viewer.get(planned),
-    'Contacts 2 match now, of 3 in the topic. 1 is unsubscribed or suppressed. The audience is chosen when it starts',
+    'Contacts 2 match now, of 3 in the topic. 1 is unsubscribed or suppressed. The audience is chosen when it starts.',
   )
   await database.query(sql.unsafe`
     update contacts set status = 'subscribed' where team_id = ${team.id} and email = 'come1@example.org'`)

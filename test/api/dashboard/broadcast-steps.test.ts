@@ -154,6 +154,7 @@ t.test('a new broadcast has no template until one is chosen', async (t) => {
     /<select[^>]*name="template_id" required[^>]*><option value="" selected>Choose a template</,
   )
   t.notMatch(page.html, new RegExp(`value="${template_id}" selected`))
+  shows(t, page, 'Preview Choose a template and continue to see the email.')
   const sent = await editor.post(path, {
     ...formTo(page.html, path),
     name: 'x',
